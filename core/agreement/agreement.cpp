@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Epochs, announcements and decisions as functions of the sequence of calls.
+#include "core/agreement/agreement.hpp"
+
+#include <algorithm>
+
+#include "core/base/text.hpp"
+
+namespace latecomer::core {
+
+std::uint64_t Signature::hash() const {
+  std::uint64_t h = mix64(static_cast<std::uint64_t>(op) | static_cast<std::uint64_t>(kind) << 8 |
+                          static_cast<std::uint64_t>(op_class) << 16);
+  h = mix64(h ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(root)));
+  h = mix64(h ^ static_cast<std::uint64_t>(bytes));
+  return mix64(h ^ static_cast<std::uint64_t>(count));
+}
+
+Sequence::Before Sequence::begin(const Signature& signature, bool plans, bool identified) {
+  Before out{n_++};
+  if (signature.kind != CallKind::blocking || !identified || out.n < boundary_) return out;
+  if (outstanding_) {
+    // A plan is due. Until the leader has certainly passed, nothing else may be announced either.
+    if (!leader_passed_) return out;
+    out.hear = true;
+    outstanding_ = false;
+  }
+  out.ends_epoch = true;
+  out.announce = plans;
+  outstanding_ = plans;
+  leader_passed_ = false;
+  const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ ? kRootedEpoch : kSteadyEpoch);
+  boundary_ = std::max(boundary_ + step, out.n + 1);
+  return out;
+}
+
+bool Sequence::end(const Signature& signature, bool identified) {
+  if (signature.kind != CallKind::blocking || !depends_on_all(signature.op, signature.bytes)) return false;
+  only_rooted_ = false;
+  leader_passed_ = outstanding_;
+  return !identified && n_ >= kFirstBoundary;
+}
+
+Decision decide(const Policy& policy, const Signature& s, int comm_size) {
+  Decision out;
+  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || s.bytes <= 0 || !s.servable) return out;
+  const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
+  if (!rule || rule->use.kind != Use::Kind::algorithm) return out;
+  const Algorithm* algorithm = find_algorithm(s.op, rule->use.algorithm);
+  if (!algorithm) return out;
+  if (s.op_class == OpClass::user_noncommutative && !algorithm->keeps_rank_order) return out;
+  if (!s.exact && (policy.reproducible == Reproducible::native ||
+                   (policy.reproducible == Reproducible::run && !algorithm->pattern_independent)))
+    return out;
+  out.algorithm = algorithm;
+  out.segments = rule->use.segments;
+  out.overlap = rule->use.overlap;
+  return out;
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agreement rule (DESIGN section 3): what every rank of a communicator decides alike, from nothing but
+// the sequence of collective calls, which MPI requires to be the same on all of them. No MPI here: the shim
+// performs what these functions ask for.
+//
+// Timeline of one communicator, n counting its collective calls:
+//   boundary B_k = 16, 32, 64, 128, 256, 384, ... (1024 apart while only rooted operations were seen)
+//   - the first blocking call at or after B_k ends epoch k: every rank sends its log to the leader, and
+//     the leader announces a plan, or that there is none (only in mode apply);
+//   - the announcement is in force from the first blocking call at or after B_(k+1) that follows a blocking
+//     call which depends on all ranks and began at or after the announcement: the leader has then passed
+//     it, so whoever waits for the message waits for nobody.
+// Nothing happens inside non-blocking calls, and in mode observe no rank ever waits.
+#pragma once
+
+#include <cstdint>
+
+#include "core/algorithms/algorithm.hpp"
+#include "core/policy/policy.hpp"
+
+namespace latecomer::core {
+
+/// U(n), the universal signature: what MPI guarantees to be equal on all ranks of call n.
+struct Signature {
+  Collective op = Collective::barrier;
+  CallKind kind = CallKind::blocking;
+  Rank root = -1;
+  Bytes bytes = -1;               ///< -1: no size that every rank knows
+  Elements count = 0;             ///< reductions
+  OpClass op_class = OpClass::none;
+  bool exact = false;             ///< reductions: the result does not depend on the association
+  bool servable = false;          ///< operator and datatype are a pair that our executor can reduce
+  std::uint64_t hash() const;
+};
+
+/// Whether a call is numbered. Persistent operations may be started in different orders on different
+/// ranks (MPI 4.0, 6.13), so they are observed only.
+constexpr bool counted(CallKind kind) { return kind != CallKind::persistent; }
+
+/// The position in the sequence of one communicator, on one rank. Small: programs make thousands.
+class Sequence {
+ public:
+  static constexpr std::uint64_t kFirstBoundary = 16;
+  static constexpr std::uint64_t kSteadyEpoch = 128;
+  static constexpr std::uint64_t kRootedEpoch = 1024;
+
+  struct Before {
+    std::uint64_t n;      ///< this call's number
+    bool hear = false;    ///< receive the outstanding announcement; it decides from this call on
+    bool ends_epoch = false;  ///< send the log; announces if `announce`
+    bool announce = false;
+  };
+
+  /// Registers a counted call. `plans`: mode apply. `identified`: the communicator's identity is agreed.
+  Before begin(const Signature& signature, bool plans, bool identified);
+
+  /// After the call has returned. True: agree on the identity now, with one blocking collective; every
+  /// rank is about to leave the same call, so nobody waits for the program.
+  bool end(const Signature& signature, bool identified);
+
+  std::uint64_t next_number() const { return n_; }
+  std::uint64_t next_boundary() const { return boundary_; }
+
+ private:
+  std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
+  bool only_rooted_ = true, outstanding_ = false, leader_passed_ = false;
+};
+
+/// What is decided for one call; equal on every rank.
+struct Decision {
+  const Algorithm* algorithm = nullptr;  ///< nullptr: native
+  int segments = 0;
+  bool overlap = true;
+};
+
+/// Decides from the policy and U(n) alone. Deterministic in its arguments.
+Decision decide(const Policy& policy, const Signature& signature, int comm_size);
+
+}  // namespace latecomer::core

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an algorithm is given and what the catalogue knows about it. An algorithm is a pure function
+// (instance, rank) -> Schedule; every rank must be given equal instances (the agreement rule).
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/model/network.hpp"
+#include "core/pap/pattern.hpp"
+#include "core/schedule/schedule.hpp"
+
+namespace latecomer::core {
+
+/// The part of a collective call that is the same on every rank.
+struct Call {
+  Collective op = Collective::allreduce;
+  int ranks = 1;
+  Rank root = 0;
+  Elements count = 0;      ///< elements of the vector (allreduce: per rank)
+  Bytes element_bytes = 1; ///< size of one element, for the model
+  bool in_place = false;   ///< input is output: schedules then touch only Buffer::output
+  bool commutative = true; ///< false: operands must stay in rank order
+  Bytes bytes() const { return count * element_bytes; }
+};
+
+struct Parameters {
+  int segments = 0;      ///< 0: the algorithm's own choice
+  bool overlap = true;   ///< false: the papers' lockstep (a step begins when the previous one is complete)
+  Network network;       ///< figures an algorithm may build its schedule on (PRR: the time of one step)
+};
+
+/// One collective call with everything its schedules are computed from; shared by all ranks of a
+/// simulation. Not thread-safe: shared() fills a cache.
+class Instance {
+ public:
+  Instance(Call call, Pattern pattern, Parameters parameters)
+      : call(call), pattern(std::move(pattern)), parameters(parameters), order(this->pattern.order(call.ranks)),
+        rank_order(Pattern().order(call.ranks)) {}
+  Call call;
+  Pattern pattern;
+  Parameters parameters;
+  std::vector<Rank> order;       ///< order[k]: the rank that arrives k-th
+  std::vector<Rank> rank_order;  ///< 0, 1, ..., P-1
+
+  /// A table that all ranks need and that is costly to compute: computed by the first that asks.
+  template <typename Compute>
+  const std::vector<int>& shared(Compute compute) const {
+    if (!shared_filled_) shared_ = compute(), shared_filled_ = true;
+    return shared_;
+  }
+
+ private:
+  mutable std::vector<int> shared_;
+  mutable bool shared_filled_ = false;
+};
+
+/// Part `index` of `parts` nearly equal parts of a vector of `count` elements.
+struct Part {
+  Elements offset, count;
+};
+inline Part part_of(Elements count, int parts, int index) {
+  const auto at = [&](int i) {
+    return static_cast<Elements>(static_cast<__int128>(count) * i / parts);
+  };
+  return {at(index), at(index + 1) - at(index)};
+}
+/// The largest of the parts.
+inline Elements largest_part(Elements count, int parts) { return (count + parts - 1) / parts; }
+
+inline Slice output(Part p) { return {Buffer::output, p.offset, p.count}; }
+/// A rank's own contribution: in the input, or in the output for in-place calls.
+inline Slice own(const Call& call, Part p) {
+  return {call.in_place ? Buffer::output : Buffer::input, p.offset, p.count};
+}
+
+/// One row of the catalogue (core/algorithms/catalogue.def).
+struct Algorithm {
+  Collective op;
+  std::string_view name;
+  std::string_view source;        ///< paper and section
+  std::string_view cost;          ///< run time, balanced, in alpha, beta, gamma
+  std::string_view restrictions;  ///< "" or what it cannot serve
+  bool keeps_rank_order;          ///< usable for non-commutative operators; verified
+  bool pattern_independent;       ///< same association for every pattern; verified
+  bool background;                ///< has background-lane operations
+  bool segmented;                 ///< takes the parameter `segments`
+  Schedule (*build)(const Instance&, Rank);
+};
+
+/// All algorithms, by collective, in the order of the catalogue.
+std::span<const Algorithm> catalogue();
+
+/// The algorithm of that name for that collective, or nullptr.
+const Algorithm* find_algorithm(Collective op, std::string_view name);
+
+/// Names of all algorithms of a collective.
+std::vector<std::string_view> algorithm_names(Collective op);
+
+}  // namespace latecomer::core

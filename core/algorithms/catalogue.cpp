@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The catalogue as C++ sees it: declarations and the table, both from catalogue.def.
+#include "core/algorithms/algorithm.hpp"
+
+namespace latecomer::core {
+
+#define LATECOMER_ALGORITHM(collective, name, ...) \
+  namespace collective { Schedule name(const Instance& instance, Rank me); }
+#include "core/algorithms/catalogue.def"
+#undef LATECOMER_ALGORITHM
+
+namespace {
+constexpr Algorithm kCatalogue[] = {
+#define LATECOMER_ALGORITHM(collective, name, source, cost, restrictions, order, independent, background, \
+                            segmented)                                                                     \
+  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, &collective::name},
+#include "core/algorithms/catalogue.def"
+#undef LATECOMER_ALGORITHM
+};
+}  // namespace
+
+std::span<const Algorithm> catalogue() { return kCatalogue; }
+
+const Algorithm* find_algorithm(Collective op, std::string_view name) {
+  for (const Algorithm& a : kCatalogue)
+    if (a.op == op && a.name == name) return &a;
+  return nullptr;
+}
+
+std::vector<std::string_view> algorithm_names(Collective op) {
+  std::vector<std::string_view> names;
+  for (const Algorithm& a : kCatalogue)
+    if (a.op == op) names.push_back(a.name);
+  return names;
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The small vocabulary every part of latecomer shares: ranks, bytes, nanoseconds, collectives.
+// Owns names and units only; no behaviour that depends on MPI or on the environment.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace latecomer::core {
+
+using Rank = std::int32_t;         // rank inside one communicator
+using Bytes = std::int64_t;        // payload size in bytes
+using Nanoseconds = std::int64_t;  // virtual or real time, in nanoseconds
+using Elements = std::int64_t;     // count of datatype instances
+
+/// Every collective operation MPI 4.0 defines, in the order of shim/collectives.def.
+enum class Collective : std::uint8_t {
+  allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather,
+  gatherv, reduce, reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
+  neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+};
+inline constexpr int kCollectives = 22;
+
+inline constexpr std::string_view kCollectiveNames[kCollectives] = {
+    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast",
+    "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan",
+    "scatter", "scatterv", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall",
+    "neighbor_alltoallv", "neighbor_alltoallw"};
+
+constexpr std::string_view name_of(Collective c) { return kCollectiveNames[static_cast<int>(c)]; }
+
+/// Has a root argument that MPI requires to be equal on every rank.
+constexpr bool is_rooted(Collective c) {
+  return c == Collective::bcast || c == Collective::gather || c == Collective::gatherv ||
+         c == Collective::reduce || c == Collective::scatter || c == Collective::scatterv;
+}
+
+/// No rank can return from the blocking form with that payload before every rank has called it.
+/// (bytes < 0: no size that all ranks know.)
+constexpr bool depends_on_all(Collective c, Bytes bytes) {
+  if (c == Collective::barrier) return true;
+  return bytes > 0 && (c == Collective::allgather || c == Collective::allreduce || c == Collective::alltoall ||
+                       c == Collective::reduce_scatter_block);
+}
+
+/// How a collective was called. The blocking and the non-blocking form never match each other
+/// (MPI 4.0, 6.12), so the kind is the same on every rank.
+enum class CallKind : std::uint8_t { blocking, nonblocking, persistent };
+
+/// The reduction operator as far as all ranks are guaranteed to agree on it.
+enum class OpClass : std::uint8_t { none, sum, prod, max, min, logical, bitwise, loc, user, user_noncommutative };
+inline constexpr int kOpClasses = 10;
+inline constexpr std::string_view kOpClassNames[kOpClasses] = {
+    "none", "sum", "prod", "max", "min", "logical", "bitwise", "loc", "user", "user_noncommutative"};
+constexpr std::string_view name_of(OpClass c) { return kOpClassNames[static_cast<int>(c)]; }
+
+}  // namespace latecomer::core

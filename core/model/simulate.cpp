@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The event loop of the model, and the lower bounds.
+#include "core/model/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <queue>
+#include <string>
+#include <unordered_map>
+
+#include "core/base/text.hpp"
+
+namespace latecomer::core {
+namespace {
+
+/// Operations generated but not yet started, per rank. Larger than any algorithm's own window
+/// (core/algorithms/pipeline.hpp), so it never delays one; a test compares with no limit.
+constexpr int kLookahead = 256;
+
+struct Event {
+  Nanoseconds time;
+  std::uint64_t sequence;  // ties in the order of creation: deterministic
+  Rank rank;
+  OpId op;
+  bool completes;  // else: becomes ready
+  bool operator>(const Event& o) const { return time != o.time ? time > o.time : sequence > o.sequence; }
+};
+
+struct Node {
+  Operation op;
+  int waiting = 0;
+  bool started = false, done = false;
+  std::int32_t first_edge = -1;
+};
+
+struct Edge {
+  OpId dependent;
+  std::int32_t next;
+};
+
+/// One side of a message that waits for the other.
+struct Waiting {
+  Rank from;
+  std::int32_t channel;
+  OpId op;                // of the waiting side
+  Nanoseconds available;  // eager: delivery time; else time of posting
+  bool is_send, eager;
+};
+
+class Engine {
+ public:
+  Engine(const Algorithm& algorithm, const Instance& instance, const Network& network, const Pattern& arrivals)
+      : instance_(instance), network_(network), arrivals_(arrivals) {
+    const int ranks = instance.call.ranks;
+    ranks_.reserve(static_cast<std::size_t>(ranks));
+    for (Rank r = 0; r < ranks; ++r) ranks_.emplace_back(algorithm.build(instance, r));
+    if (network.ports > 0) {
+      send_ports_.assign(static_cast<std::size_t>(ranks) * network.ports, 0);
+      recv_ports_ = send_ports_;
+    }
+    const Nanoseconds zero = arrivals.first();
+    for (Rank r = 0; r < ranks; ++r) at(r).cpu_free = at(r).finish = arrivals.arrival(r), at(r).clock = zero;
+    if (network.ports > 0) std::fill(send_ports_.begin(), send_ports_.end(), zero), recv_ports_ = send_ports_;
+  }
+
+  Result<Simulation> run() {
+    const int ranks = instance_.call.ranks;
+    for (Rank r = 0; r < ranks; ++r) pull(r, arrivals_.first());
+    while (!events_.empty()) {
+      const Event e = events_.top();
+      events_.pop();
+      if (e.completes) complete(e.rank, e.op, e.time);
+      else start(e.rank, e.op, e.time);
+    }
+    Simulation out;
+    out.messages = messages_;
+    double elapsed = 0;
+    Nanoseconds last = arrivals_.first();
+    for (Rank r = 0; r < ranks; ++r) {
+      if (!at(r).exhausted || !at(r).nodes.empty())
+        return Error{"rank " + std::to_string(r) + " cannot finish: operation " + std::to_string(at(r).base) +
+                     " waits for ever"};
+      out.finish.push_back(at(r).finish);
+      last = std::max(last, at(r).finish);
+      elapsed += static_cast<double>(at(r).finish - arrivals_.arrival(r));
+    }
+    out.run_time = last - arrivals_.first();
+    out.after_last = last - arrivals_.last();
+    out.mean_elapsed = elapsed / ranks;
+    return out;
+  }
+
+ private:
+  struct RankState {
+    explicit RankState(Schedule s) : schedule(std::move(s)) {}
+    Schedule schedule;
+    std::deque<Node> nodes;  // operations base, base+1, ... that are not retired
+    OpId base = 0;
+    std::vector<Waiting> waiting;  // messages to this rank of which one side is there, oldest first
+    int blocked = 0;  // pulled and not started
+    bool exhausted = false;
+    Nanoseconds cpu_free = 0, finish = 0, clock = 0;
+  };
+
+  RankState& at(Rank r) { return ranks_[static_cast<std::size_t>(r)]; }
+  Node& node(Rank r, OpId id) { return at(r).nodes[static_cast<std::size_t>(id - at(r).base)]; }
+
+  void post(Nanoseconds time, Rank r, OpId op, bool completes) {
+    events_.push({time, sequence_++, r, op, completes});
+  }
+
+  void pull(Rank r, Nanoseconds now) {
+    RankState& state = at(r);
+    while (!state.exhausted && state.blocked < kLookahead) {
+      const Operation* op = state.schedule.next();
+      if (!op) {
+        state.exhausted = true;
+        return;
+      }
+      const OpId id = state.base + static_cast<OpId>(state.nodes.size());
+      Node fresh;
+      fresh.op = *op;
+      for (int i = 0; i < op->dep_count; ++i) {
+        if (op->deps[i] < state.base || node(r, op->deps[i]).done) continue;
+        Node& before = node(r, op->deps[i]);
+        std::int32_t edge;
+        if (free_edges_ >= 0) edge = free_edges_, free_edges_ = edges_[static_cast<std::size_t>(edge)].next;
+        else edge = static_cast<std::int32_t>(edges_.size()), edges_.push_back({});
+        edges_[static_cast<std::size_t>(edge)] = {id, before.first_edge};
+        before.first_edge = edge;
+        ++fresh.waiting;
+      }
+      const bool free = fresh.waiting == 0;
+      state.nodes.push_back(fresh);
+      ++state.blocked;
+      if (free) ready(r, id, now);
+    }
+  }
+
+  void ready(Rank r, OpId id, Nanoseconds now) {
+    const bool foreground = node(r, id).op.lane == Lane::foreground;
+    post(foreground ? std::max(now, arrivals_.arrival(r)) : now, r, id, false);
+  }
+
+  /// The processor of r is busy for `cost` from `now` or from when it is free; returns the end.
+  Nanoseconds compute(Rank r, Nanoseconds now, double cost) {
+    if (cost <= 0) return now;
+    Nanoseconds& free = at(r).cpu_free;
+    free = std::max(free, now) + static_cast<Nanoseconds>(cost + 0.5);
+    return free;
+  }
+
+  /// Reserves a send port of `from` and a receive port of `to`; returns when the transfer leaves them.
+  Nanoseconds transfer(Rank from, Rank to, Bytes m, Nanoseconds now) {
+    const Nanoseconds busy = network_.port_ns(m);
+    if (network_.ports == 0) {
+      Nanoseconds& link =
+          links_.try_emplace((static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to),
+                             arrivals_.first()).first->second;
+      return link = std::max(link, now) + busy;
+    }
+    const auto least = [&](std::vector<Nanoseconds>& ports, Rank r) {
+      const auto begin = ports.begin() + static_cast<std::ptrdiff_t>(r) * network_.ports;
+      return std::min_element(begin, begin + network_.ports);
+    };
+    const auto out = least(send_ports_, from), in = least(recv_ports_, to);
+    return *out = *in = std::max({now, *out, *in}) + busy;
+  }
+
+  void start(Rank r, OpId id, Nanoseconds now) {
+    Node& n = node(r, id);
+    if (!n.started) {
+      n.started = true;
+      --at(r).blocked;
+      pull(r, now);
+    }
+    const Operation op = node(r, id).op;  // pull may move nodes
+    const Bytes bytes = op.count() * instance_.call.element_bytes;
+    if (!op.communicates()) {
+      const double per_byte = op.kind == OpKind::reduce ? network_.gamma_ns_per_byte : network_.copy_ns_per_byte;
+      post(compute(r, now, per_byte * static_cast<double>(bytes)), r, id, true);
+      return;
+    }
+    const bool is_send = op.kind == OpKind::send;
+    const Nanoseconds posted = is_send ? compute(r, now, network_.overhead_ns) : now;
+    const Rank from = is_send ? r : op.peer, to = is_send ? op.peer : r;
+    auto& queue = at(to).waiting;
+    const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
+      return w.from == from && w.channel == op.channel && w.is_send != is_send;
+    });
+    const bool matched = match != queue.end();
+    const Waiting other = matched ? *match : Waiting{};
+    if (matched) queue.erase(match);
+    const auto flight = static_cast<Nanoseconds>(network_.flight_ns(bytes));
+    if (is_send) ++messages_;
+    if (is_send && network_.eager(bytes)) {
+      const Nanoseconds left = transfer(from, to, bytes, posted);
+      post(left, r, id, true);
+      if (matched) deliver(to, other.op, left + flight);
+      else queue.push_back({from, op.channel, id, left + flight, true, true});
+    } else if (matched) {
+      if (other.eager) {
+        deliver(r, id, std::max(now, other.available));
+      } else {
+        const Nanoseconds there = transfer(from, to, bytes, std::max(posted, other.available)) + flight;
+        post(there, from, is_send ? id : other.op, true);
+        deliver(to, is_send ? other.op : id, there);
+      }
+    } else {
+      queue.push_back({from, op.channel, id, posted, is_send, false});
+    }
+  }
+
+  void deliver(Rank r, OpId id, Nanoseconds there) {
+    if (network_.overhead_ns <= 0) post(there, r, id, true);
+    else post(compute(r, there, network_.overhead_ns), r, id, true);
+  }
+
+  void complete(Rank r, OpId id, Nanoseconds now) {
+    RankState& state = at(r);
+    Node& n = node(r, id);
+    n.done = true;
+    state.finish = std::max(state.finish, now);
+    for (std::int32_t edge = n.first_edge; edge >= 0;) {
+      const Edge e = edges_[static_cast<std::size_t>(edge)];
+      if (--node(r, e.dependent).waiting == 0) ready(r, e.dependent, now);
+      edges_[static_cast<std::size_t>(edge)].next = free_edges_;
+      free_edges_ = edge;
+      edge = e.next;
+    }
+    while (!state.nodes.empty() && state.nodes.front().done) state.nodes.pop_front(), ++state.base;
+  }
+
+  const Instance& instance_;
+  const Network& network_;
+  const Pattern& arrivals_;
+  std::vector<RankState> ranks_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::uint64_t sequence_ = 0;
+  std::vector<Edge> edges_;
+  std::int32_t free_edges_ = -1;
+  std::vector<Nanoseconds> send_ports_, recv_ports_;              // [ranks][ports]
+  std::unordered_map<std::uint64_t, Nanoseconds> links_;          // ports=link
+  std::int64_t messages_ = 0;
+};
+
+}  // namespace
+
+Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
+                            const Pattern& arrivals) {
+  return Engine(algorithm, instance, network, arrivals).run();
+}
+
+LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals) {
+  LowerBound bound;
+  if (call.op != Collective::allreduce) return bound;
+  bound.known = true;
+  const int ranks = call.ranks;
+  std::vector<double> a;
+  for (Rank r = 0; r < ranks; ++r) a.push_back(static_cast<double>(arrivals.arrival(r)));
+  std::sort(a.begin(), a.end());
+  double end = a.back();
+  if (ranks > 1 && call.bytes() > 0) {
+    const double ports = network.ports == 0 ? ranks - 1 : network.ports;
+    const double wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
+    for (int m = 1; m <= ranks; ++m) {
+      const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
+      end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
+    }
+    // Segments may be small enough to be eager, so the smaller of the two latencies bounds.
+    double latency = network.flight_ns(call.bytes());
+    if (network.eager_bytes > 0) latency = std::min(latency, network.latency_ns);
+    end = std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
+  }
+  bound.run_time = static_cast<Nanoseconds>(std::floor(end - a.front()));
+  bound.after_last = static_cast<Nanoseconds>(std::floor(end - a.back()));
+  return bound;
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Process arrival patterns (PAP): arrival times per rank, the sorted order, the specification syntax,
+// and the simple moving average that forecasts them.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/types.hpp"
+
+namespace latecomer::core {
+
+/// Arrival time of every rank, relative to an arbitrary zero: shape [ranks], nanoseconds.
+/// An empty pattern is flat: nothing is known, everybody counts as arriving together.
+class Pattern {
+ public:
+  Pattern() = default;
+  explicit Pattern(std::vector<Nanoseconds> arrivals) : arrivals_(std::move(arrivals)) {}
+  bool flat() const { return arrivals_.empty(); }
+  Nanoseconds arrival(Rank r) const { return flat() ? 0 : arrivals_[static_cast<std::size_t>(r)]; }
+  Nanoseconds first() const;
+  Nanoseconds last() const;
+  std::span<const Nanoseconds> arrivals() const { return arrivals_; }
+  /// order()[k] is the rank that arrives k-th of `ranks`; ties are broken by rank.
+  std::vector<Rank> order(int ranks) const;
+
+ private:
+  std::vector<Nanoseconds> arrivals_;
+};
+
+/// `balanced`, `onelate:RANK:50ms`, `randlate:50ms:SEED`, `ascending:50ms`, `descending:50ms`,
+/// `file:PATH` (seconds, one per line). The pattern has exactly `ranks` entries.
+Result<Pattern> parse_arrivals(std::string_view spec, int ranks);
+
+/// Simple moving average over the last `window` patterns (002, section 3.2 uses the same estimator).
+/// add() allocates nothing once every row of the window exists.
+class MovingAverage {
+ public:
+  MovingAverage(int ranks, int window);
+  /// offsets: nanoseconds after the first arrival, shape [ranks].
+  void add(std::span<const Nanoseconds> offsets);
+  bool empty() const { return filled_ == 0; }
+  /// Mean offset of rank r over the window, rounded down.
+  Nanoseconds mean(Rank r) const;
+
+ private:
+  int ranks_, window_, next_ = 0, filled_ = 0;
+  std::vector<Nanoseconds> rows_;  // [window][ranks]
+  std::vector<Nanoseconds> sums_;  // [ranks]
+};
+
+}  // namespace latecomer::core

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables of keys and the parser that they drive.
+#include "core/policy/policy.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/text.hpp"
+#include "core/policy/json_lines.hpp"
+
+namespace latecomer::core {
+namespace {
+
+constexpr double kNoLimit = 9e15;
+
+// A new key is a row here and a line in assign().
+constexpr KeyRow kPolicyKeys[] = {
+    {"version", KeyType::integer, "", 1, 1, "format of this file; required"},
+    {"mode", KeyType::choice, "off observe apply", 0, 0, "off: inert; observe: only watch; apply: rules may replace collectives"},
+    {"reproducible", KeyType::choice, "any run native", 0, 0, "how far rounding may change: any order; equal in every run; as native"},
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "what the choice of an algorithm minimises"},
+    {"network", KeyType::network, "", 0, 0, "a preset's name, \"measure\", or an object of figures"},
+    {"predictor", KeyType::object, "", 0, 0, "how arrivals are forecast"},
+    {"predictor.kind", KeyType::choice, "sma", 0, 0, "sma: simple moving average"},
+    {"predictor.window", KeyType::integer, "", 1, 1024, "calls averaged over"},
+    {"background", KeyType::object, "", 0, 0, "the background engine"},
+    {"background.enabled", KeyType::boolean, "", 0, 0, "allow one thread per process"},
+    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
+    {"sites", KeyType::object, "", 0, 0, "how call sites are told apart"},
+    {"sites.depth", KeyType::integer, "", 1, 16, "frames that make a call site"},
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "how our own waits treat the core"},
+    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
+    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "how long ranks wait at start for each other's sign, seconds"},
+    {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
+    {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
+};
+constexpr KeyRow kMatchKeys[] = {
+    {"op", KeyType::choice_list,
+     "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
+     "reduce_scatter reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv "
+     "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw", 0, 0, "collective, or a list of them"},
+    {"bytes", KeyType::size_range, "", 0, kNoLimit, "payload in bytes (docs/policy.md says whose)"},
+    {"comm_size", KeyType::range, "", 0, kNoLimit, "ranks of the communicator"},
+    {"root", KeyType::range, "", 0, kNoLimit, "root rank"},
+    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0, "class of the reduction operator, or a list"},
+    {"site", KeyType::text, "", 0, 0, "glob on function, file:line, module+offset or the site id"},
+    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "span of arrivals over the time of one message"},
+};
+constexpr KeyRow kNetworkKeys[] = {
+    {"alpha_us", KeyType::number, "", 0, kNoLimit, "start-up per message, occupies the ports"},
+    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "time per byte"},
+    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "reduction time per byte"},
+    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "local copy time per byte"},
+    {"latency_us", KeyType::number, "", 0, kNoLimit, "time in flight"},
+    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "time in flight above the eager threshold"},
+    {"overhead_us", KeyType::number, "", 0, kNoLimit, "processor time per message"},
+    {"eager", KeyType::size, "", 0, kNoLimit, "eager threshold"},
+    {"ports", KeyType::integer, "", 1, 1024, "ports per direction"},
+};
+constexpr KeyRow kUseKeys[] = {
+    {"algorithm", KeyType::text, "", 0, 0, "name of an algorithm, auto or native"},
+    {"segments", KeyType::integer, "", 1, 1 << 24, "segments, for algorithms that take them"},
+    {"overlap", KeyType::boolean, "", 0, 0, "false: the papers' lockstep"},
+};
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t space = std::min(text.find(' ', start), text.size());
+    if (space > start) out.push_back(text.substr(start, space - start));
+    start = space + 1;
+  }
+  return out;
+}
+
+std::string quoted(const JsonValue& v) {
+  return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text;
+}
+
+std::string limits(const KeyRow& row) {
+  std::string low = std::to_string(row.min);
+  low.erase(low.find_last_not_of('0') + 1);
+  if (low.back() == '.') low.pop_back();
+  if (row.max >= kNoLimit) return " >= " + low;
+  return " from " + low + " to " + std::to_string(static_cast<long long>(row.max));
+}
+
+class Parser {
+ public:
+  explicit Parser(PolicyReport& report) : report_(report), policy_(report.policy) {}
+
+  void run(const JsonValue& root) {
+    if (root.type != JsonValue::Type::object) return problem(root, "", "expected an object, got " + quoted(root));
+    policy_.network = *network_preset("fdr");
+    walk(root, "");
+    if (!root.find("version")) problem(root, "version", "missing: write \"version\": 1");
+    if (report_.ok()) find_dead_rules();
+  }
+
+ private:
+  void problem(const JsonValue& at, const std::string& path, const std::string& message) {
+    report_.problems.push_back({at.line, path, message});
+  }
+  void note(int line, const std::string& path, const std::string& message) { report_.notes.push_back({line, path, message}); }
+
+  /// Names of the keys directly below `prefix` ("" or "predictor.").
+  static std::vector<std::string_view> names_below(std::span<const KeyRow> table, std::string_view prefix) {
+    std::vector<std::string_view> names;
+    for (const KeyRow& row : table)
+      if (row.path.starts_with(prefix) && row.path.find('.', prefix.size()) == std::string_view::npos)
+        names.push_back(row.path.substr(prefix.size()));
+    return names;
+  }
+
+  /// The row of a key; unknown and repeated keys are reported.
+  const KeyRow* row_of(std::span<const KeyRow> table, std::string_view prefix, const std::string& shown,
+                       const JsonValue& object, std::size_t index) {
+    const auto& [key, value] = object.members[index];
+    for (std::size_t i = 0; i < index; ++i)
+      if (object.members[i].first == key) return problem(value, shown + key, "given twice"), nullptr;
+    for (const KeyRow& row : table)
+      if (row.path == std::string(prefix) + key) return &row;
+    problem(value, shown + key, "unknown key" + suggestion(key, names_below(table, prefix)));
+    return nullptr;
+  }
+
+  /// Checks type, range and choice by the row; false if wrong.
+  bool valid(const KeyRow& row, const JsonValue& v, const std::string& path) {
+    using Type = JsonValue::Type;
+    switch (row.type) {
+      case KeyType::boolean:
+        if (v.type != Type::boolean) return problem(v, path, "expected true or false, got " + quoted(v)), false;
+        return true;
+      case KeyType::integer:
+        if (v.type != Type::integer || v.number < row.min || v.number > row.max)
+          return problem(v, path, "expected an integer" + limits(row) + ", got " + quoted(v)), false;
+        return true;
+      case KeyType::number:
+        if ((v.type != Type::integer && v.type != Type::number) || v.number < row.min || v.number > row.max)
+          return problem(v, path, "expected a number" + limits(row) + ", got " + quoted(v)), false;
+        return true;
+      case KeyType::size: return size(v, path) >= 0;
+      case KeyType::text:
+        if (v.type != Type::string || v.text.empty()) return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
+        return true;
+      case KeyType::choice: return choice(row, v, path);
+      case KeyType::choice_list:
+        if (v.type == Type::array && !v.items.empty()) {
+          bool good = true;
+          for (std::size_t i = 0; i < v.items.size(); ++i) good = choice(row, v.items[i], path + "[" + std::to_string(i) + "]") && good;
+          return good;
+        }
+        return choice(row, v, path);
+      case KeyType::object:
+        if (v.type != Type::object) return problem(v, path, "expected an object, got " + quoted(v)), false;
+        return true;
+      case KeyType::array:
+        if (v.type != Type::array) return problem(v, path, "expected a list, got " + quoted(v)), false;
+        return true;
+      default: return true;
+    }
+  }
+
+  bool choice(const KeyRow& row, const JsonValue& v, const std::string& path) {
+    const auto choices = words(row.choices);
+    if (v.type == JsonValue::Type::string && std::find(choices.begin(), choices.end(), v.text) != choices.end()) return true;
+    problem(v, path, "unknown value " + quoted(v) + suggestion(v.text, choices));
+    return false;
+  }
+
+  /// Bytes, or -1 after reporting.
+  Bytes size(const JsonValue& v, const std::string& path) {
+    if (v.type == JsonValue::Type::integer && v.integer >= 0) return v.integer;
+    std::string why = "expected an integer >= 0 or a size such as \"64KiB\", got " + quoted(v);
+    if (v.type == JsonValue::Type::string) {
+      const auto bytes = parse_bytes(v.text);
+      if (bytes) return *bytes;
+      why = bytes.error();
+    }
+    problem(v, path, why);
+    return -1;
+  }
+
+  void walk(const JsonValue& object, const std::string& prefix) {
+    for (std::size_t i = 0; i < object.members.size(); ++i) {
+      const KeyRow* row = row_of(kPolicyKeys, prefix, prefix, object, i);
+      const JsonValue& v = object.members[i].second;
+      if (!row || !valid(*row, v, std::string(row->path))) continue;
+      if (row->type == KeyType::object) walk(v, std::string(row->path) + ".");
+      else assign(row->path, v);
+    }
+  }
+
+  static int index_of(std::string_view choices, const std::string& word) {
+    const auto list = words(choices);
+    return static_cast<int>(std::find(list.begin(), list.end(), word) - list.begin());
+  }
+
+  void assign(std::string_view path, const JsonValue& v) {
+    if (path == "mode") policy_.mode = static_cast<Mode>(index_of("off observe apply", v.text));
+    else if (path == "reproducible") policy_.reproducible = static_cast<Reproducible>(index_of("any run native", v.text));
+    else if (path == "objective") policy_.objective = static_cast<Objective>(index_of("run_time mean_elapsed after_last", v.text));
+    else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
+    else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
+    else if (path == "network") network(v);
+    else if (path == "predictor.kind") policy_.predictor = v.text;
+    else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
+    else if (path == "background.enabled") {
+      policy_.background_enabled = v.boolean;
+      if (v.boolean) note(v.line, "background.enabled", "this version has no background engine: foreground only");
+    } else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
+    else if (path == "sites.depth") {
+      policy_.sites_depth = static_cast<int>(v.integer);
+      if (v.integer > 1) note(v.line, "sites.depth", "this version tells sites apart by one frame");
+    } else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
+    else if (path == "history") {
+      policy_.history = v.text;
+      note(v.line, "history", "this version learns from the running job only");
+    } else if (path == "rules") {
+      for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
+    }
+  }
+
+  void network(const JsonValue& v) {
+    if (v.type == JsonValue::Type::string) {
+      if (v.text == "measure") {
+        policy_.network_measure = true;
+        return note(v.line, "network", "this version does not measure: the preset fdr stands in");
+      }
+      const auto preset = network_preset(v.text);
+      if (!preset) return problem(v, "network", preset.error() + " or \"measure\"");
+      policy_.network = *preset;
+      policy_.network_given = true;
+      return;
+    }
+    if (v.type != JsonValue::Type::object)
+      return problem(v, "network", "expected a preset's name, \"measure\" or an object, got " + quoted(v));
+    Network n;
+    for (std::size_t i = 0; i < v.members.size(); ++i) {
+      const auto& [key, value] = v.members[i];
+      const KeyRow* row = row_of(kNetworkKeys, "", "network.", v, i);
+      if (!row) continue;
+      if (key == "ports" && value.text == "link") n.ports = 0;
+      else if (!valid(*row, value, "network." + key)) continue;
+      else if (key == "alpha_us") n.alpha_ns = value.number * 1e3;
+      else if (key == "beta_ns_per_byte") n.beta_ns_per_byte = value.number;
+      else if (key == "gamma_ns_per_byte") n.gamma_ns_per_byte = value.number;
+      else if (key == "copy_ns_per_byte") n.copy_ns_per_byte = value.number;
+      else if (key == "latency_us") n.latency_ns = value.number * 1e3;
+      else if (key == "rendezvous_latency_us") n.rendezvous_latency_ns = value.number * 1e3;
+      else if (key == "overhead_us") n.overhead_ns = value.number * 1e3;
+      else if (key == "eager") n.eager_bytes = size(value, "network.eager");
+      else if (key == "ports") n.ports = static_cast<int>(value.integer);
+    }
+    policy_.network = n;
+    policy_.network_given = true;
+  }
+
+  Range range(const KeyRow& row, const JsonValue& v, const std::string& path) {
+    Range out;
+    static constexpr std::string_view kEnds[] = {"min", "max"};
+    if (v.type != JsonValue::Type::object) {
+      problem(v, path, "expected {\"min\": , \"max\": }, got " + quoted(v));
+      return out;
+    }
+    for (const auto& [key, value] : v.members) {
+      const std::string at = path + "." + key;
+      if (key != "min" && key != "max") {
+        problem(value, at, "unknown key" + suggestion(key, kEnds));
+        continue;
+      }
+      double number = -1;
+      if (row.type == KeyType::size_range) number = static_cast<double>(size(value, at));
+      else if (valid({row.path, KeyType::number, "", row.min, row.max, ""}, value, at)) number = value.number;
+      if (number >= 0) (key == "min" ? out.min : out.max) = number;
+    }
+    if (out.min > out.max) problem(v, path, "min is larger than max: no call can match");
+    return out;
+  }
+
+  void match(const JsonValue& v, const std::string& path, Match& m) {
+    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    const auto each = [](const JsonValue& list, auto&& fn) {
+      if (list.type == JsonValue::Type::array) for (const JsonValue& item : list.items) fn(item.text);
+      else fn(list.text);
+    };
+    for (std::size_t i = 0; i < v.members.size(); ++i) {
+      const auto& [key, value] = v.members[i];
+      const std::string at = path + "." + key;
+      const KeyRow* row = row_of(kMatchKeys, "", path + ".", v, i);
+      if (!row || !valid(*row, value, at)) continue;
+      if (key == "op") each(value, [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of(row->choices, word))); });
+      else if (key == "op_class") each(value, [&](const std::string& word) { m.op_classes.push_back(static_cast<OpClass>(index_of(row->choices, word) + 1)); });
+      else if (key == "bytes") m.bytes = range(*row, value, at);
+      else if (key == "comm_size") m.comm_size = range(*row, value, at);
+      else if (key == "root") m.root = range(*row, value, at);
+      else if (key == "imbalance_factor") m.imbalance_factor = range(*row, value, at);
+      else if (key == "site") m.site = value.text;
+    }
+  }
+
+  void rule(const JsonValue& v, const std::string& path) {
+    static constexpr std::string_view kRuleKeys[] = {"match", "use"};
+    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    for (const auto& [key, value] : v.members)
+      if (key != "match" && key != "use") problem(value, path + "." + key, "unknown key" + suggestion(key, kRuleKeys));
+    Rule out;
+    out.line = v.line;
+    const std::size_t before = report_.problems.size();
+    if (const JsonValue* m = v.find("match")) match(*m, path + ".match", out.match);
+    else problem(v, path + ".match", "missing: write \"match\": {} to match every call");
+    if (const JsonValue* u = v.find("use")) use(*u, path + ".use", out, report_.problems.size() > before);
+    else problem(v, path + ".use", "missing: an algorithm's name, \"auto\" or \"native\"");
+    policy_.rules.push_back(std::move(out));
+  }
+
+  void use(const JsonValue& v, const std::string& path, Rule& rule, bool match_is_wrong) {
+    Use& u = rule.use;
+    std::string name;
+    const JsonValue *named = &v, *segments = nullptr;
+    if (v.type == JsonValue::Type::object) {
+      for (std::size_t i = 0; i < v.members.size(); ++i) {
+        const auto& [key, value] = v.members[i];
+        const KeyRow* row = row_of(kUseKeys, "", path + ".", v, i);
+        if (!row || !valid(*row, value, path + "." + key)) continue;
+        if (key == "algorithm") name = value.text, named = &value;
+        else if (key == "segments") u.segments = static_cast<int>(value.integer), segments = &value;
+        else u.overlap = value.boolean;
+      }
+      if (!v.find("algorithm")) return problem(v, path + ".algorithm", "missing: an algorithm's name, \"auto\" or \"native\"");
+      if (name.empty()) return;
+    } else if (v.type == JsonValue::Type::string) {
+      name = v.text;
+    } else {
+      return problem(v, path, "expected a name or an object, got " + quoted(v));
+    }
+    if (name == "native") return;
+    if (name == "auto") {
+      u.kind = Use::Kind::automatic;
+      return note(v.line, path, "this version does not choose by itself yet: auto is native");
+    }
+    u.kind = Use::Kind::algorithm;
+    u.algorithm = name;
+    if (match_is_wrong) return;
+    const std::string place = named == &v ? path : path + ".algorithm";
+    std::vector<std::string_view> all{"auto", "native"};
+    bool exists = false;
+    for (const Algorithm& a : catalogue()) all.push_back(a.name), exists = exists || a.name == name;
+    if (!exists) return problem(*named, place, "unknown algorithm \"" + name + "\"" + suggestion(name, all));
+    if (rule.match.ops.empty())
+      return problem(*named, place, "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
+    for (const Collective op : rule.match.ops) {
+      const Algorithm* a = find_algorithm(op, name);
+      if (!a) {
+        auto names = algorithm_names(op);
+        names.push_back("native");
+        problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
+        continue;
+      }
+      if (!a->keeps_rank_order && !rule.match.op_classes.empty() &&
+          std::all_of(rule.match.op_classes.begin(), rule.match.op_classes.end(), [](OpClass c) { return c == OpClass::user_noncommutative; }))
+        problem(*named, place, "\"" + name + "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or rabenseifner");
+      if (segments && !a->segmented) problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
+    }
+  }
+
+  static std::string_view owner(std::string_view name) {
+    for (const Algorithm& a : catalogue())
+      if (a.name == name) return name_of(a.op);
+    return "";
+  }
+
+  template <typename T>
+  static bool list_covers(const std::vector<T>& a, const std::vector<T>& b) {
+    if (a.empty()) return true;
+    return !b.empty() && std::all_of(b.begin(), b.end(), [&](T x) { return std::find(a.begin(), a.end(), x) != a.end(); });
+  }
+
+  void find_dead_rules() {
+    for (std::size_t i = 0; i < policy_.rules.size(); ++i) {
+      const Match& m = policy_.rules[i].match;
+      const std::string path = "rules[" + std::to_string(i) + "]";
+      const auto reduces = [](Collective c) {
+        return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan || c == Collective::exscan ||
+               c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
+      };
+      if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), reduces))
+        note(policy_.rules[i].line, path, "can never match: op_class is given, but op is no reduction");
+      if (!m.root.all() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_rooted))
+        note(policy_.rules[i].line, path, "can never match: root is given, but op has none");
+      for (std::size_t j = 0; j < i; ++j) {
+        const Match& e = policy_.rules[j].match;
+        const bool same_condition = e.universal() || (e.site == m.site && e.imbalance_factor.covers(m.imbalance_factor));
+        if (same_condition && list_covers(e.ops, m.ops) && list_covers(e.op_classes, m.op_classes) && e.bytes.covers(m.bytes) &&
+            e.comm_size.covers(m.comm_size) && e.root.covers(m.root)) {
+          note(policy_.rules[i].line, path, "can never match: rules[" + std::to_string(j) + "] (line " +
+                                                std::to_string(policy_.rules[j].line) + ") matches all its calls first");
+          break;
+        }
+      }
+    }
+  }
+
+  PolicyReport& report_;
+  Policy& policy_;
+};
+
+}  // namespace
+
+std::span<const KeyRow> policy_keys() { return kPolicyKeys; }
+std::span<const KeyRow> match_keys() { return kMatchKeys; }
+std::span<const KeyRow> network_keys() { return kNetworkKeys; }
+std::span<const KeyRow> use_keys() { return kUseKeys; }
+
+PolicyReport parse_policy(std::string_view text) {
+  PolicyReport report;
+  const auto root = parse_json(text);
+  if (!root) {
+    int line = 1;
+    (void)std::sscanf(root.error().c_str(), "line %d", &line);
+    const std::size_t colon = root.error().find(": ");
+    report.problems.push_back({line, "", root.error().substr(colon + 2)});
+    return report;
+  }
+  Parser(report).run(*root);
+  std::stable_sort(report.problems.begin(), report.problems.end(), [](const auto& a, const auto& b) { return a.line < b.line; });
+  return report;
+}
+
+const Rule* first_match(const Policy& policy, const CallFacts& facts) {
+  const auto listed = [](const auto& list, auto value) {
+    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+  };
+  for (const Rule& rule : policy.rules) {
+    const Match& m = rule.match;
+    if (!m.universal()) continue;
+    if (!listed(m.ops, facts.op) || !listed(m.op_classes, facts.op_class)) continue;
+    if (!m.bytes.contains(static_cast<double>(facts.bytes)) || !m.comm_size.contains(facts.comm_size)) continue;
+    if (!m.root.all() && (facts.root < 0 || !m.root.contains(facts.root))) continue;
+    return &rule;
+  }
+  return nullptr;
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The policy file: what latecomer may do. Parsing reports every mistake with its line, key path and the
+// nearest valid choice; a policy with a mistake is not used at all. The same text gives the same policy on
+// every rank. Keys are rows of two tables in policy.cpp, which the JSON Schema is generated from too.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/algorithms/algorithm.hpp"
+
+namespace latecomer::core {
+
+enum class Mode { off, observe, apply };
+enum class Reproducible { any, run, native };
+enum class Objective { run_time, mean_elapsed, after_last };
+enum class Waiting { automatic, spin, courteous };
+enum class Exchange { epoch, finalize };
+
+/// Inclusive.
+struct Range {
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
+  bool contains(double v) const { return v >= min && v <= max; }
+  bool covers(const Range& o) const { return min <= o.min && max >= o.max; }
+  bool all() const { return min == -std::numeric_limits<double>::infinity() && max == std::numeric_limits<double>::infinity(); }
+};
+
+struct Match {
+  std::vector<Collective> ops;    ///< empty: every collective
+  std::vector<OpClass> op_classes;  ///< empty: every class
+  Range bytes, comm_size, root, imbalance_factor;
+  std::string site;               ///< glob; empty: every site
+  /// Only keys that every rank knows alike without any message (DESIGN section 3, U(n)).
+  bool universal() const { return site.empty() && imbalance_factor.all(); }
+};
+
+struct Use {
+  enum class Kind { native, automatic, algorithm } kind = Kind::native;
+  std::string algorithm;
+  int segments = 0;
+  bool overlap = true;
+};
+
+struct Rule {
+  Match match;
+  Use use;
+  int line = 0;
+};
+
+struct Policy {
+  Mode mode = Mode::observe;
+  Reproducible reproducible = Reproducible::any;
+  Objective objective = Objective::run_time;
+  Waiting waiting = Waiting::automatic;
+  Exchange exchange = Exchange::epoch;
+  Network network;             ///< the preset fdr unless given
+  bool network_given = false;  ///< false: the imbalance factor is unknown
+  bool network_measure = false;
+  std::string predictor = "sma";
+  int predictor_window = 8;
+  bool background_enabled = false;
+  std::int64_t background_max_buffer_mib = 64;
+  int sites_depth = 1;
+  double roll_call_timeout_s = 5;
+  std::string history;
+  std::vector<Rule> rules;
+};
+
+struct PolicyProblem {
+  int line;
+  std::string path, message;
+};
+
+struct PolicyReport {
+  Policy policy;
+  std::vector<PolicyProblem> problems;  ///< mistakes: the policy must not be used
+  std::vector<PolicyProblem> notes;     ///< rules that can never match, features this version lacks
+  bool ok() const { return problems.empty(); }
+};
+
+PolicyReport parse_policy(std::string_view text);
+
+/// What all ranks agree on about one call.
+struct CallFacts {
+  Collective op;
+  Bytes bytes;
+  int comm_size;
+  Rank root;  ///< -1 where the collective has none
+  OpClass op_class;
+};
+
+/// The first rule in force over universal keys that matches, or nullptr.
+const Rule* first_match(const Policy& policy, const CallFacts& facts);
+
+/// The JSON Schema (draft 2020-12) of the policy file, indented.
+std::string policy_schema();
+
+// The tables behind parser and schema.
+enum class KeyType { boolean, integer, number, text, choice, size, range, size_range, choice_list, object, array, use, network };
+struct KeyRow {
+  std::string_view path;  ///< "predictor.window"; in the match table "bytes"
+  KeyType type;
+  std::string_view choices;  ///< space-separated; choice and choice_list
+  double min, max;           ///< integer and number
+  std::string_view doc;
+};
+std::span<const KeyRow> policy_keys();
+std::span<const KeyRow> match_keys();
+std::span<const KeyRow> network_keys();
+std::span<const KeyRow> use_keys();
+
+}  // namespace latecomer::core

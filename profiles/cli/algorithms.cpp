@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer algorithms`: the catalogue.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+int list(const std::string& op, bool json) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const core::Algorithm& a : core::catalogue()) {
+    if (!op.empty() && a.op != collective_named(op)) continue;
+    nlohmann::ordered_json lanes = {"foreground"};
+    if (a.background) lanes.push_back("background");
+    out.push_back({{"op", core::name_of(a.op)}, {"name", a.name}, {"source", a.source}, {"cost", a.cost},
+                   {"restrictions", a.restrictions}, {"lanes", lanes}, {"keeps_rank_order", a.keeps_rank_order},
+                   {"pattern_independent", a.pattern_independent}});
+  }
+  if (json) {
+    std::printf("%s\n", out.dump(2).c_str());
+    return 0;
+  }
+  if (out.empty()) std::printf("no algorithms for %s in this version: it is always native\n", op.c_str());
+  for (const auto& a : out) {
+    std::printf("%s/%s\n  source        %s\n  cost          %s\n", a["op"].get<std::string>().c_str(),
+                a["name"].get<std::string>().c_str(), a["source"].get<std::string>().c_str(), a["cost"].get<std::string>().c_str());
+    if (const auto restrictions = a["restrictions"].get<std::string>(); !restrictions.empty())
+      std::printf("  restrictions  %s\n", restrictions.c_str());
+    std::printf("  operands      %s, association %s the pattern\n", a["keeps_rank_order"].get<bool>() ? "in rank order" : "reordered",
+                a["pattern_independent"].get<bool>() ? "independent of" : "depends on");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_algorithms(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("algorithms", "List the algorithms, their cost and restrictions");
+  auto op = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  command->add_option("--op", *op, "only this collective");
+  command->add_flag("--json", *json, "machine-readable answer");
+  command->callback([op, json, &action] { action = [op, json] { return list(*op, *json); }; });
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer check`: every mistake of a policy file, and the rules that can never match.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/policy/policy.hpp"
+#include "profiles/cli/commands.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+int check(const std::string& file, bool json) {
+  std::ifstream in(file);
+  if (!in) throw BadUsage("cannot read '" + file + "'");
+  std::ostringstream text;
+  text << in.rdbuf();
+  const core::PolicyReport report = core::parse_policy(text.str());
+  bool dead = false;
+  for (const auto& n : report.notes) dead = dead || n.message.starts_with("can never match");
+  if (json) {
+    nlohmann::ordered_json out{{"ok", report.ok() && !dead}, {"problems", nlohmann::ordered_json::array()}};
+    for (const auto* list : {&report.problems, &report.notes})
+      for (const auto& p : *list) {
+        if (list == &report.notes && !p.message.starts_with("can never match")) continue;
+        out["problems"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
+      }
+    std::printf("%s\n", out.dump(2).c_str());
+  } else {
+    for (const auto& p : report.problems)
+      std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ", p.message.c_str());
+    for (const auto& p : report.notes)
+      std::printf("%s:%d: note: %s: %s\n", file.c_str(), p.line, p.path.c_str(), p.message.c_str());
+    if (report.ok()) std::printf("%s: good, %zu rules\n", file.c_str(), report.policy.rules.size());
+  }
+  return report.ok() && !dead ? 0 : 1;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("check", "Check a policy file: every mistake, with line and remedy");
+  struct Options { std::string file; bool json = false, schema = false; };
+  auto o = std::make_shared<Options>();
+  command->add_option("FILE", o->file, "policy file");
+  command->add_flag("--json", o->json, "machine-readable answer");
+  command->add_flag("--schema", o->schema, "print the JSON Schema of policy files");
+  command->callback([o, &action] {
+    action = [o] {
+      if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
+      if (o->file.empty()) throw BadUsage("check: FILE is missing");
+      return check(o->file, o->json);
+    };
+  });
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sub-commands of `latecomer`. Each file registers one and returns the process's exit status from it:
+// 0 good, 1 a finding, 2 bad usage. Answers go to stdout, errors to stderr.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace latecomer::cli {
+
+/// Wrong usage that the option parser cannot see; ends the command with status 2.
+struct BadUsage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What the chosen sub-command does; returns the exit status.
+using Action = std::function<int()>;
+
+// One row per sub-command: function, in the order of `latecomer --help`.
+#define LATECOMER_COMMANDS(ROW) ROW(run) ROW(report) ROW(check) ROW(algorithms) ROW(simulate) ROW(verify)
+
+#define ROW(name) void add_##name(CLI::App& app, Action& action);
+LATECOMER_COMMANDS(ROW)
+#undef ROW
+
+}  // namespace latecomer::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Helpers that several sub-commands share.
+#include "profiles/cli/common.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/text.hpp"
+#include "profiles/cli/commands.hpp"
+
+namespace latecomer::cli {
+
+core::Collective collective_named(const std::string& name) {
+  for (int i = 0; i < core::kCollectives; ++i)
+    if (core::kCollectiveNames[i] == name) return static_cast<core::Collective>(i);
+  throw BadUsage("--op: unknown collective '" + name + "'" + core::suggestion(name, core::kCollectiveNames));
+}
+
+std::vector<const core::Algorithm*> algorithms_named(core::Collective op, const std::string& name) {
+  std::vector<const core::Algorithm*> chosen;
+  for (const core::Algorithm& a : core::catalogue())
+    if (a.op == op && (name == "all" || a.name == name)) chosen.push_back(&a);
+  if (!chosen.empty()) return chosen;
+  const auto names = core::algorithm_names(op);
+  if (names.empty()) throw BadUsage("--op: no algorithms for '" + std::string(core::name_of(op)) + "' in this version");
+  throw BadUsage("--algorithm: unknown algorithm '" + name + "' for " + std::string(core::name_of(op)) +
+                 core::suggestion(name, names));
+}
+
+std::string human_time(double ns) {
+  char text[32];
+  const double size = ns < 0 ? -ns : ns;
+  if (size >= 1e9) std::snprintf(text, sizeof text, "%.3f s", ns / 1e9);
+  else if (size >= 1e6) std::snprintf(text, sizeof text, "%.3f ms", ns / 1e6);
+  else if (size >= 1e3) std::snprintf(text, sizeof text, "%.2f us", ns / 1e3);
+  else std::snprintf(text, sizeof text, "%.0f ns", ns);
+  return text;
+}
+
+std::string human_bytes(double bytes) {
+  char text[32];
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
+  std::snprintf(text, sizeof text, bytes == static_cast<double>(static_cast<long>(bytes)) ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  return text;
+}
+
+}  // namespace latecomer::cli

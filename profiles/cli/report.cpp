@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer report`: which collectives wait for whom, worst first. Names are resolved here, offline.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.hpp"
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
+#include "profiles/cli/symbols.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string file, sort = "wait", site;
+  int top = 10;
+  bool json = false, tsv = false;
+};
+
+/// One row per sort key: what a site is ordered by, largest first.
+struct SortKey {
+  std::string_view name;
+  double (*value)(const Json& site);
+};
+double total_wait(const Json& s) { return s["imbalance_ns"]["mean"].get<double>() * s["calls"].get<double>(); }
+constexpr SortKey kSortKeys[] = {
+    {"wait", total_wait},
+    {"calls", [](const Json& s) { return s["calls"].get<double>(); }},
+    {"imbalance", [](const Json& s) { return s["imbalance_ns"]["mean"].get<double>(); }},
+    {"elapsed", [](const Json& s) { return s["elapsed_ns"]["mean"].get<double>() * s["rank_calls"].get<double>(); }},
+    {"after_last", [](const Json& s) { return s["after_last_ns"]["mean"].get<double>(); }},
+    {"bytes", [](const Json& s) { return s["bytes"].is_null() ? 0.0 : s["bytes"]["mean"].get<double>(); }},
+};
+
+std::string base_name(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+/// "function (file:line)", or the module and offset where there is no name.
+std::string place(const Json& frame) {
+  std::string out = frame["function"].is_null() ? base_name(frame["module"].get<std::string>()) + "+" + frame["offset"].get<std::string>()
+                                                : frame["function"].get<std::string>();
+  if (!frame["file"].is_null()) out += " (" + base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
+  else if (!frame["function"].is_null()) out += " (" + base_name(frame["module"].get<std::string>()) + ")";
+  return out;
+}
+
+void resolve_names(Json& profile) {
+  Symbols symbols;
+  for (Json& site : profile["sites"])
+    for (Json& frame : site["frames"]) {
+      if (!frame["function"].is_null()) continue;
+      const std::string offset = frame["offset"].get<std::string>();
+      const auto name = symbols.resolve(frame["module"].get<std::string>(), frame["build_id"].get<std::string>(),
+                                        std::strtoull(offset.c_str(), nullptr, 16));
+      if (!name.function.empty()) frame["function"] = name.function;
+      if (!name.file.empty()) frame["file"] = name.file, frame["line"] = name.line;
+    }
+}
+
+void bars(const char* title, const Json& histogram) {
+  const auto counts = histogram["counts"].get<std::vector<double>>();
+  const auto edges = histogram["edges"].get<std::vector<double>>();
+  const double most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  if (most == 0) return;
+  std::printf("    %s: mean %s, median %s, 90%% %s, max %s\n", title, human_time(histogram["mean"]).c_str(), human_time(histogram["p50"]).c_str(),
+              human_time(histogram["p90"]).c_str(), human_time(histogram["max"]).c_str());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const int width = static_cast<int>(std::ceil(40 * counts[i] / most));
+    std::printf("      %11s |%-40s %.0f\n", human_time(edges[i]).c_str(), std::string(static_cast<std::size_t>(width), '#').c_str(), counts[i]);
+  }
+}
+
+/// The ranks that come last most often.
+std::string last_ranks(const Json& site, std::size_t most) {
+  std::vector<std::pair<double, int>> ranks;
+  double calls = 0;
+  for (const Json& r : site["ranks"]) {
+    ranks.emplace_back(r["last_count"].get<double>(), r["rank"].get<int>());
+    calls += r["last_count"].get<double>();
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(most, ranks.size()) && ranks[i].first > 0; ++i) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%s%d (%.0f%%)", i ? ", " : "", ranks[i].second, 100 * ranks[i].first / calls);
+    out += text;
+  }
+  return out.empty() ? "-" : out;
+}
+
+void print_site(const Json& site) {
+  std::printf("\n  %s  %s on %d ranks, site %s\n", place(site["frames"][0]).c_str(), site["op"].get<std::string>().c_str(),
+              site["comm_size"].get<int>(), site["id"].get<std::string>().c_str());
+  if (site["patterns"].get<std::uint64_t>() == 0) {
+    std::printf("    no arrival pattern was seen whole; %llu calls by single ranks\n", static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
+    return;
+  }
+  bars("first to last arrival", site["imbalance_ns"]);
+  std::printf("    comes last: %s\n", last_ranks(site, 4).c_str());
+  std::vector<const Json*> ranks;
+  for (const Json& r : site["ranks"]) ranks.push_back(&r);
+  std::stable_sort(ranks.begin(), ranks.end(), [](const Json* a, const Json* b) { return (*a)["mean_offset_ns"].get<double>() > (*b)["mean_offset_ns"].get<double>(); });
+  std::printf("    latest on average:");
+  for (std::size_t i = 0; i < std::min<std::size_t>(4, ranks.size()); ++i)
+    std::printf("%s rank %d +%s (sd %s)", i ? "," : "", (*ranks[i])["rank"].get<int>(), human_time((*ranks[i])["mean_offset_ns"]).c_str(),
+                human_time((*ranks[i])["stddev_ns"]).c_str());
+  std::printf("\n");
+  for (const auto& [name, d] : site["dispatch"].items())
+    std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
+                human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
+  if (const auto n = site["divergent_calls"].get<std::uint64_t>(); n > 0)
+    std::printf("    %llu of the calls were reached from different call sites on different ranks\n", static_cast<unsigned long long>(n));
+}
+
+int report(const Options& o) {
+  std::ifstream in(o.file);
+  if (!in) throw BadUsage("cannot read '" + o.file + "'");
+  Json profile = Json::parse(in, nullptr, false);
+  if (profile.is_discarded() || profile.value("format", "") != "latecomer-profile")
+    throw BadUsage("'" + o.file + "' is not a latecomer profile");
+  const SortKey* key = nullptr;
+  std::vector<std::string_view> names;
+  for (const SortKey& k : kSortKeys) {
+    names.push_back(k.name);
+    if (k.name == o.sort) key = &k;
+  }
+  if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
+  resolve_names(profile);
+  auto& sites = profile["sites"].get_ref<Json::array_t&>();
+  std::stable_sort(sites.begin(), sites.end(), [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
+  if (!o.site.empty()) {
+    std::erase_if(sites, [&](const Json& s) { return !core::glob_match(o.site, s["id"].get<std::string>()) && !core::glob_match(o.site, place(s["frames"][0])); });
+    if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
+  }
+  if (o.json) {
+    std::printf("%s\n", profile.dump(1).c_str());
+    return 0;
+  }
+  if (o.tsv) {
+    std::printf("op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\n");
+    for (const Json& s : sites)
+      std::printf("%s\t%d\t%llu\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", s["op"].get<std::string>().c_str(), s["comm_size"].get<int>(),
+                  static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()), s["bytes"].is_null() ? -1 : s["bytes"]["mean"].get<double>(),
+                  s["imbalance_ns"]["mean"].get<double>(), s["elapsed_ns"]["mean"].get<double>(), s["after_last_ns"]["mean"].get<double>(),
+                  last_ranks(s, 3).c_str(), place(s["frames"][0]).c_str());
+    return 0;
+  }
+  const Json& job = profile["job"];
+  std::printf("%s\n%d ranks on %zu hosts, %.1f s, %s, mode %s\n\n", job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(),
+              job["hosts"].size(), job["wall_time_s"].get<double>(), job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
+  std::printf("%-19s %5s %9s %10s %12s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum", "wait, mean", "after last", "comes last", "called from");
+  int joined = 0;
+  for (const Json& s : sites) {
+    if (s["calls"].get<std::uint64_t>() == 0) ++joined;
+    const bool seen = s["patterns"].get<std::uint64_t>() > 0;
+    const auto time = [&](double ns) { return seen ? human_time(ns) : std::string("-"); };
+    std::printf("%-19s %5d %9llu %10s %12s %12s %12s  %-22s %s\n", s["op"].get<std::string>().c_str(), s["comm_size"].get<int>(),
+                static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()), s["bytes"].is_null() ? "-" : human_bytes(std::round(s["bytes"]["mean"].get<double>())).c_str(),
+                time(total_wait(s)).c_str(), time(s["imbalance_ns"]["mean"]).c_str(), time(s["after_last_ns"]["mean"]).c_str(),
+                last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
+  }
+  std::printf("\nwait: from the first arrival to the last; after last: from the last arrival to the last exit.\n");
+  if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which has the row.\n");
+  int shown = 0;
+  for (const Json& s : sites)
+    if (s["calls"].get<std::uint64_t>() > 0 && s["comm_size"].get<int>() > 1 && shown++ < o.top) print_site(s);
+  for (const Json& w : profile["warnings"]) std::printf("\nwarning: %s", w.get<std::string>().c_str());
+  std::printf("\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("report", "Which collectives wait for whom, worst first");
+  auto o = std::make_shared<Options>();
+  command->add_option("FILE", o->file, "profile")->required();
+  command->add_option("--sort", o->sort, "wait, calls, imbalance, elapsed, after_last or bytes")->capture_default_str();
+  command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
+  command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
+  command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
+  command->add_flag("--json", o->json, "the profile with resolved names");
+  command->callback([o, &action] { action = [o] { return report(*o); }; });
+}
+
+}  // namespace latecomer::cli

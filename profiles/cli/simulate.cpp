@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer simulate`: modelled times of algorithms under an arrival pattern and a network.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.hpp"
+#include "core/model/simulate.hpp"
+#include "core/schedule/verify.hpp"
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+struct Options {
+  std::string op = "allreduce", algorithm = "all", bytes, arrivals = "balanced", network = "tryton2018";
+  int ranks = 0, segments = 0;
+  core::Rank root = 0;
+  core::Bytes element = 1;
+  bool lockstep = false, json = false;
+};
+
+int simulate(const Options& o) {
+  const core::Collective op = collective_named(o.op);
+  const auto algorithms = algorithms_named(op, o.algorithm);
+  const auto bytes = core::parse_bytes(o.bytes);
+  if (!bytes) throw BadUsage("--bytes: " + bytes.error());
+  if (o.root >= o.ranks) throw BadUsage("--root: expected a rank below " + std::to_string(o.ranks));
+  const auto arrivals = core::parse_arrivals(o.arrivals, o.ranks);
+  if (!arrivals) throw BadUsage("--arrivals: " + arrivals.error());
+  const auto network = core::parse_network(o.network);
+  if (!network) throw BadUsage("--network: " + network.error());
+
+  core::Call call;
+  call.op = op, call.ranks = o.ranks, call.root = o.root;
+  call.element_bytes = o.element, call.count = *bytes / o.element;
+  core::Parameters parameters;
+  parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
+
+  const core::LowerBound bound = core::lower_bound(call, *network, *arrivals);
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  if (!o.json)
+    std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");
+  for (const core::Algorithm* algorithm : algorithms) {
+    const auto before = std::chrono::steady_clock::now();
+    const core::Instance instance(call, *arrivals, parameters);
+    for (auto schedule = algorithm->build(instance, 0); schedule.next();) {}
+    const auto planning = std::chrono::steady_clock::now() - before;
+    const auto result = core::simulate(*algorithm, instance, *network, *arrivals);
+    if (!result) throw std::runtime_error(std::string(algorithm->name) + ": " + result.error());
+    if (o.json) {
+      results.push_back({{"algorithm", algorithm->name}, {"run_time_ns", result->run_time},
+                         {"mean_elapsed_ns", static_cast<std::int64_t>(result->mean_elapsed + 0.5)},
+                         {"after_last_ns", result->after_last}, {"messages", result->messages},
+                         {"planning_ns", std::chrono::nanoseconds(planning).count()}});
+    } else {
+      std::printf("%-20s %14s %14s %14s %10lld\n", std::string(algorithm->name).c_str(),
+                  human_time(static_cast<double>(result->run_time)).c_str(), human_time(result->mean_elapsed).c_str(),
+                  human_time(static_cast<double>(result->after_last)).c_str(), static_cast<long long>(result->messages));
+    }
+  }
+  if (o.json) {
+    nlohmann::ordered_json out;
+    out["lower_bound_ns"] = bound.known ? nlohmann::ordered_json(bound.after_last) : nullptr;
+    out["lower_bound_run_time_ns"] = bound.known ? nlohmann::ordered_json(bound.run_time) : nullptr;
+    out["results"] = results;
+    std::printf("%s\n", out.dump(2).c_str());
+  } else if (bound.known) {
+    std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
+                human_time(static_cast<double>(bound.after_last)).c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("simulate", "Modelled times of algorithms under an arrival pattern");
+  auto o = std::make_shared<Options>();
+  command->add_option("--op", o->op, "collective")->capture_default_str();
+  command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
+  command->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
+  command->add_option("--bytes", o->bytes, "payload, such as 4MiB (allreduce: the vector per rank)")->required();
+  command->add_option("--element", o->element, "bytes of one element, which is never split")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  command->add_option("--arrivals", o->arrivals,
+                      "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")->capture_default_str();
+  command->add_option("--root", o->root, "root rank")->check(CLI::NonNegativeNumber);
+  command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")->check(CLI::Range(1, 1 << 24));
+  command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")->capture_default_str();
+  command->add_flag("--lockstep", o->lockstep, "keep the papers' step dependency");
+  command->add_flag("--json", o->json, "machine-readable answer");
+  command->callback([o, &action] { action = [o] { return simulate(*o); }; });
+}
+
+}  // namespace latecomer::cli

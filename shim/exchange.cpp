@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The exchange with the leader.
+#include "shim/exchange.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <list>
+#include <numeric>
+#include <time.h>
+
+#include "core/base/text.hpp"
+#include "shim/executor.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+struct Header {
+  std::uint64_t identity = 0;
+  std::uint64_t first = 0;   // log: number of the first record; plan: the announcing call
+  std::uint32_t count = 0;   // log: records; plan: entries of the pattern, 0: flat
+  std::int32_t comm_rank = 0, comm_size = 0;
+};
+
+/// A message on its way. Buffers are used again, so that the exchange allocates nothing once warm.
+struct Outgoing {
+  std::vector<char> bytes;
+  MPI_Request request = MPI_REQUEST_NULL;
+  bool busy = false;
+};
+std::list<Outgoing> outgoing;
+std::mutex outgoing_mutex;
+// Records of freed communicators kept for the end: 2.6 MB. Beyond, calls are counted without patterns.
+constexpr std::size_t kRetainedRecords = 1 << 16;
+constexpr std::size_t kLogsInFlight = 64;  // beyond, a log is dropped: the leader is not taking them
+
+Outgoing* take_buffer(bool may_refuse) {
+  std::size_t total = 0;
+  for (Outgoing& o : outgoing) {
+    ++total;
+    int left = 0;
+    if (o.busy && PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) o.busy = false;
+    if (!o.busy) return o.busy = true, &o;
+  }
+  if (may_refuse && total >= kLogsInFlight) return nullptr;
+  outgoing.emplace_back().busy = true;
+  return &outgoing.back();
+}
+
+bool post(Rank world, int tag, const Header& header, const void* data, std::size_t size, bool may_refuse) {
+  const std::lock_guard lock(outgoing_mutex);
+  Outgoing* o = take_buffer(may_refuse);
+  if (!o) return false;
+  o->bytes.resize(sizeof header + size);
+  std::memcpy(o->bytes.data(), &header, sizeof header);
+  if (size) std::memcpy(o->bytes.data() + sizeof header, data, size);
+  if (PMPI_Isend(o->bytes.data(), static_cast<int>(o->bytes.size()), MPI_BYTE, world, tag, job().comm, &o->request) != MPI_SUCCESS)
+    return o->busy = false;
+  return true;
+}
+
+/// A message of that tag from that rank if one is there; messages of dead communicators are dropped.
+bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vector<char>& body) {
+  for (;;) {
+    int there = 0;
+    MPI_Message message;
+    MPI_Status status;
+    if (PMPI_Improbe(world, tag, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return false;
+    int size = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &size);
+    body.resize(static_cast<std::size_t>(std::max(size, 0)));
+    if (PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (body.size() < sizeof header) continue;
+    std::memcpy(&header, body.data(), sizeof header);
+    if (header.identity == identity) return true;
+  }
+}
+
+std::vector<profiles::CallRecord> records_in(const Header& header, const std::vector<char>& body) {
+  std::vector<profiles::CallRecord> records(
+      std::min<std::size_t>(header.count, (body.size() - sizeof header) / sizeof(profiles::CallRecord)));
+  if (!records.empty())
+    std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
+  return records;
+}
+
+void keep_part(CommState& state, std::size_t member, std::uint64_t first, std::vector<profiles::CallRecord> records) {
+  auto& queue = state.leadership->parts[member];
+  if (queue.size() >= 4) queue.pop_front();  // a member's log was lost: do not grow
+  queue.push_back({first, std::move(records)});
+}
+
+/// Accounts for one call of which every record is there.
+void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records) {
+  Job& j = job();
+  Leadership& lead = *state.leadership;
+  {
+    const JobLock lock;
+    j.patterns.add(records, state.world, j.clock_uncertainty, j.policy.network_given ? &j.policy.network : nullptr);
+  }
+  const profiles::CallRecord& own = *records[0];
+  if (own.kind != core::CallKind::blocking || !core::depends_on_all(own.op, own.bytes) || own.op == core::Collective::barrier) return;
+  Nanoseconds first = records[0]->arrival;
+  for (const auto* r : records) first = std::min(first, r->arrival);
+  for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
+  lead.average.add(lead.offsets);
+}
+
+}  // namespace
+
+bool resolve_members(CommState& state) {
+  if (!state.world.empty()) return !state.foreign;
+  Job& j = job();
+  MPI_Group group;
+  PMPI_Comm_group(state.comm, &group);
+  std::vector<int> all(static_cast<std::size_t>(state.size));
+  std::iota(all.begin(), all.end(), 0);
+  state.world.resize(all.size());
+  PMPI_Group_translate_ranks(group, state.size, all.data(), j.world_group, state.world.data());
+  PMPI_Group_free(&group);
+  std::uint64_t hash = static_cast<std::uint64_t>(state.size);
+  for (const Rank r : state.world) {
+    if (r == MPI_UNDEFINED) state.foreign = true;
+    hash = core::mix64(hash ^ static_cast<std::uint64_t>(r));
+  }
+  const JobLock lock;
+  state.identity = core::mix64(hash + j.creations[hash]++);
+  return !state.foreign;
+}
+
+void identify(CommState& state) {
+  Job& j = job();
+  constexpr int kWords = kContexts / 64;
+  // Used contexts of all members, and the leader's serial number.
+  std::array<std::uint64_t, kWords + 1> words;
+  for (int attempt = 0;; ++attempt) {
+    // As in MPI libraries: one agreement at a time may take from this process's contexts; another thread's
+    // offers none and tries again. Every member sees the same union, so all try again together.
+    const bool mine = !j.threads || j.context_mutex.try_lock();
+    for (int w = 0; w < kWords; ++w) words[w] = mine ? j.used_contexts[static_cast<std::size_t>(w)] : ~std::uint64_t{0};
+    words[kWords] = 0;
+    if (state.rank == 0) words[kWords] = (static_cast<std::uint64_t>(j.rank) + 1) << 32 | ++j.identities;
+    PMPI_Allreduce(MPI_IN_PLACE, words.data(), kWords + 1, MPI_UINT64_T, MPI_BOR, state.comm);
+    int context = kContexts;
+    for (int c = 0; c < kContexts && context == kContexts; ++c)
+      if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
+    if (context < kContexts && mine) j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
+    if (j.threads && mine) j.context_mutex.unlock();
+    state.context = context;
+    if (context < kContexts || !j.threads || attempt == 200) break;
+    const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
+    nanosleep(&nap, nullptr);
+  }
+  state.identity = core::mix64(words[kWords]);
+  if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
+  if (state.rank == 0) state.leadership = std::make_unique<Leadership>(state.size, j.policy.predictor_window);
+}
+
+void end_epoch(CommState& state) {
+  if (state.usable() && state.size > 1) {
+    if (state.rank == 0) {
+      keep_part(state, 0, state.logged_from, state.log);
+    } else {
+      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size};
+      if (!post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
+        warn("the leader does not take its logs: some arrival patterns are lost");
+    }
+  }
+  if (state.log_missed > 0) warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
+  state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
+  state.log.clear();
+}
+
+void collect(CommState& state) {
+  if (!state.leadership || !state.usable()) return;
+  auto& parts = state.leadership->parts;
+  std::vector<char> body;
+  std::vector<const profiles::CallRecord*> records(parts.size());
+  for (;;) {
+    bool all = true;
+    std::uint64_t newest = 0;
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      Header header;
+      if (r != 0 && parts[r].empty() && take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, body))
+        keep_part(state, r, header.first, records_in(header, body));
+      all = all && !parts[r].empty();
+      if (!parts[r].empty()) newest = std::max(newest, parts[r].front().first);
+    }
+    if (!all) return;
+    bool level = true;
+    std::size_t count = SIZE_MAX;
+    for (auto& queue : parts) {
+      if (queue.front().first < newest) queue.pop_front(), level = false;  // the others' part was lost
+      else count = std::min(count, queue.front().records.size());
+    }
+    if (!level) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      bool same = true;
+      for (std::size_t r = 0; r < parts.size(); ++r) {
+        records[r] = &parts[r].front().records[i];
+        same = same && records[r]->op == records[0]->op;
+      }
+      if (same) digest(state, records);
+    }
+    for (auto& queue : parts) queue.pop_front();
+  }
+}
+
+void announce(CommState& state, std::uint64_t n) {
+  if (state.rank != 0 || !state.usable()) return;
+  Job& j = job();
+  Leadership& lead = *state.leadership;
+  std::vector<Nanoseconds> pattern;
+  if (!lead.average.empty())
+    for (Rank r = 0; r < state.size; ++r) pattern.push_back(lead.average.mean(r));
+  const Header header{state.identity, n, static_cast<std::uint32_t>(pattern.size()), 0, state.size};
+  for (Rank r = 1; r < state.size; ++r)
+    post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, pattern.data(),
+         pattern.size() * sizeof(Nanoseconds), false);
+  lead.announced = core::Pattern(pattern);
+  if (pattern.empty()) return;
+  std::string text = "{\"communicator\":\"";
+  char number[40];
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(state.identity));
+  text += number;
+  text += "\",\"comm_size\":" + std::to_string(state.size) + ",\"announced_at\":" + std::to_string(n) + ",\"last_rank\":" +
+          std::to_string(lead.announced.order(state.size).back()) + ",\"predictor\":\"sma\",\"predicted_offsets_ns\":[";
+  for (std::size_t i = 0; i < pattern.size(); ++i) text += (i ? "," : "") + std::to_string(pattern[i]);
+  say(2, "plan announced at call %llu of a communicator of %d: rank %d last", static_cast<unsigned long long>(n), state.size,
+      lead.announced.order(state.size).back());
+  const JobLock lock;
+  if (j.plans.size() < 256) j.plans.push_back(text + "]}");
+}
+
+void hear(CommState& state) {
+  core::Pattern next;
+  if (state.usable()) {
+    if (state.rank == 0) {
+      next = state.leadership->announced;
+    } else {
+      Header header;
+      std::vector<char> body;
+      Patience patience(job().courteous);
+      while (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) patience.wait();
+      std::vector<Nanoseconds> pattern(header.count);
+      std::memcpy(pattern.data(), body.data() + sizeof header, pattern.size() * sizeof(Nanoseconds));
+      next = core::Pattern(std::move(pattern));
+    }
+  }
+  state.plan = std::move(next);
+  ++state.plan_serial;
+  if (state.executor) state.executor->forget_plans();
+}
+
+void retain_log(const CommState& state) {
+  Job& j = job();
+  if (!j.together || state.foreign || state.size < 2) return;
+  const JobLock lock;
+  const auto keep = [&](Rank member, std::uint64_t first, const std::vector<profiles::CallRecord>& records) {
+    if (records.empty()) return;
+    if (j.retained_records + records.size() > kRetainedRecords) {
+      j.retained_missed += records.size();
+      return;
+    }
+    j.retained_records += records.size();
+    j.retained.push_back({state.identity, state.size, member, state.world[static_cast<std::size_t>(member)], first, records});
+  };
+  keep(state.rank, state.logged_from, state.log);
+  if (!state.leadership) return;
+  for (std::size_t r = 0; r < state.leadership->parts.size(); ++r)
+    for (const auto& part : state.leadership->parts[r]) keep(static_cast<Rank>(r), part.first, part.records);
+}
+
+void retain_strays() {
+  Job& j = job();
+  for (;;) {
+    int there = 0, size = 0;
+    MPI_Message message;
+    MPI_Status status;
+    // Others may already be sending their part of the profile, which is not for us to take.
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there || status.MPI_TAG == kFinalChannel) return;
+    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there) return;
+    PMPI_Get_count(&status, MPI_BYTE, &size);
+    std::vector<char> body(static_cast<std::size_t>(std::max(size, 0)));
+    PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    Header header;
+    if (status.MPI_TAG % kTagsPerContext != kLogChannel || body.size() < sizeof header) continue;
+    std::memcpy(&header, body.data(), sizeof header);
+    auto records = records_in(header, body);
+    j.retained.push_back({header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
+  }
+}
+
+void sweep_outgoing() {
+  const std::lock_guard lock(outgoing_mutex);
+  for (Outgoing& o : outgoing) {
+    int left = 0;
+    if (o.busy && PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) o.busy = false;
+  }
+}
+
+bool drain_outgoing(Nanoseconds deadline) {
+  Patience patience(true);
+  for (;;) {
+    sweep_outgoing();
+    if (std::none_of(outgoing.begin(), outgoing.end(), [](const Outgoing& o) { return o.busy; })) return true;
+    if (now() > deadline) return false;
+    patience.wait();
+  }
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The exchange with the leader: logs go to it, plans come from it, by point-to-point messages on the
+// private communicator that carry the communicator's identity. Nothing here waits, except hear().
+#pragma once
+
+#include <array>
+#include <deque>
+
+#include "shim/job.hpp"
+
+namespace latecomer::shim {
+
+/// What the leader of a communicator (its rank 0) keeps.
+struct Leadership {
+  struct Part {
+    std::uint64_t first = 0;
+    std::vector<profiles::CallRecord> records;
+  };
+  std::vector<std::deque<Part>> parts;  ///< [ranks]: logs received and not yet matched
+  core::MovingAverage average;
+  std::vector<Nanoseconds> offsets;     ///< work space, [ranks]
+  core::Pattern announced;              ///< on its way to being in force
+  Leadership(int ranks, int window) : parts(static_cast<std::size_t>(ranks)), average(ranks, window), offsets(static_cast<std::size_t>(ranks)) {}
+};
+
+/// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
+/// ranks at the same operation number.
+void identify(CommState& state);
+
+/// Sends the log to the leader (the leader takes it in) and starts a new one.
+void end_epoch(CommState& state);
+
+/// Leader: takes in whatever logs have come.
+void collect(CommState& state);
+
+/// Leader: tells all ranks the plan from what was collected.
+void announce(CommState& state, std::uint64_t n);
+
+/// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
+void hear(CommState& state);
+
+/// Keeps what no leader has digested for the end of the job; the communicator is going away.
+void retain_log(const CommState& state);
+
+/// At teardown, after everybody has sent: takes in logs whose communicator is gone.
+void retain_strays();
+
+/// Frees buffers whose messages have left. Bounded work.
+void sweep_outgoing();
+
+/// At teardown: true if everything sent has left by the deadline.
+bool drain_outgoing(Nanoseconds deadline);
+
+/// Fills state.world and the unagreed identity; returns false for communicators that reach beyond
+/// MPI_COMM_WORLD.
+bool resolve_members(CommState& state);
+
+}  // namespace latecomer::shim

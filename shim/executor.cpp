@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compiling schedules to flat arrays, and running them.
+#include "shim/executor.hpp"
+
+#include <cstring>
+
+#include "core/schedule/verify.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+constexpr std::size_t kKeptSchedules = 16;  // per communicator: sizes that alternate inside one iteration
+
+}  // namespace
+
+/// One schedule in arrays, with the work space of a run.
+struct Executor::Compiled {
+  std::vector<core::Operation> ops;
+  std::vector<std::int32_t> dependent_begin, dependents;  // dependents of i: [begin[i], begin[i+1])
+  std::vector<std::int32_t> initial_waiting;
+  core::Elements scratch = 0;
+  // Work space.
+  std::vector<std::int32_t> waiting, ready, active, finished;
+  std::vector<MPI_Request> requests;
+
+  explicit Compiled(core::RankProgram program) : ops(std::move(program.ops)), scratch(program.scratch) {
+    const std::size_t n = ops.size();
+    dependent_begin.assign(n + 1, 0);
+    initial_waiting.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      initial_waiting[i] = ops[i].dep_count;
+      for (int d = 0; d < ops[i].dep_count; ++d) ++dependent_begin[static_cast<std::size_t>(ops[i].deps[d]) + 1];
+    }
+    for (std::size_t i = 0; i < n; ++i) dependent_begin[i + 1] += dependent_begin[i];
+    dependents.resize(static_cast<std::size_t>(dependent_begin[n]));
+    std::vector<std::int32_t> at(dependent_begin.begin(), dependent_begin.end() - 1);
+    for (std::size_t i = 0; i < n; ++i)
+      for (int d = 0; d < ops[i].dep_count; ++d)
+        dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] = static_cast<std::int32_t>(i);
+    waiting.resize(n), ready.resize(n), active.resize(n), finished.resize(n), requests.resize(n);
+  }
+};
+
+namespace {
+
+/// Datatype geometry in bytes. Slices are element ranges: element i lies at base + i * extent.
+struct Layout {
+  MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+  bool gapless = false;
+  int fill(MPI_Datatype type) {
+    int rc = PMPI_Type_size_x(type, &size);
+    if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);
+    if (rc == MPI_SUCCESS) rc = PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
+    gapless = size == extent && true_lower == 0 && true_extent == extent;
+    return rc;
+  }
+  std::size_t bytes_for(core::Elements n) const {
+    return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * extent + true_extent);
+  }
+};
+
+}  // namespace
+
+Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
+  for (auto& [known, program] : kept_)
+    if (known == key) return *program;
+  core::Call call;
+  call.op = core::Collective::allreduce;
+  call.ranks = state.size;
+  call.count = key.count;
+  call.element_bytes = key.element_bytes;
+  call.in_place = key.in_place;
+  call.commutative = key.commutative;
+  core::Parameters parameters;
+  parameters.segments = key.segments;
+  parameters.overlap = key.overlap;
+  parameters.network = job().policy.network;
+  const core::Instance instance(call, key.algorithm->pattern_independent ? core::Pattern() : state.plan, parameters);
+  auto program = std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, state.rank));
+  if (kept_.size() < kKeptSchedules) {
+    kept_.emplace_back(key, std::move(program));
+    return *kept_.back().second;
+  }
+  next_victim_ = (next_victim_ + 1) % kKeptSchedules;
+  kept_[next_victim_] = {key, std::move(program)};
+  return *kept_[next_victim_].second;
+}
+
+void Executor::forget_plans() {
+  std::erase_if(kept_, [](const auto& entry) { return !entry.first.algorithm->pattern_independent; });
+}
+
+int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands) {
+  Layout layout;
+  int rc = layout.fill(operands.datatype);
+  Key key{decision.algorithm, operands.count, layout.size, decision.segments, decision.overlap, operands.send == MPI_IN_PLACE,
+          signature.op_class != core::OpClass::user_noncommutative};
+  // The papers' step is a message of bytes, whatever the element: keep the key's size positive.
+  if (key.element_bytes <= 0) key.element_bytes = 1;
+  Compiled& program = compiled(state, key);
+  const std::size_t need = layout.bytes_for(program.scratch);
+  if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+
+  char* base[core::kBuffers];
+  base[static_cast<int>(core::Buffer::input)] = key.in_place ? nullptr : static_cast<char*>(const_cast<void*>(operands.send));
+  base[static_cast<int>(core::Buffer::output)] = static_cast<char*>(operands.recv);
+  // Aligned for any type; the first byte in use is at true_lower.
+  auto aligned = reinterpret_cast<std::uintptr_t>(scratch_.data());
+  aligned = (aligned + 63) & ~std::uintptr_t{63};
+  base[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned) - layout.true_lower;
+  const auto at = [&](const core::Slice& s) { return base[static_cast<int>(s.buffer)] + s.offset * layout.extent; };
+
+  const MPI_Comm comm = job().comm;
+  const int self = job().rank;
+  std::size_t head = 0, tail = 0;
+  int active = 0;
+  std::size_t done = 0;
+  const std::size_t total = program.ops.size();
+  for (std::size_t i = 0; i < total; ++i)
+    if ((program.waiting[i] = program.initial_waiting[i]) == 0) program.ready[tail++] = static_cast<std::int32_t>(i);
+  const auto complete = [&](std::int32_t op) {
+    ++done;
+    for (std::int32_t e = program.dependent_begin[static_cast<std::size_t>(op)]; e < program.dependent_begin[static_cast<std::size_t>(op) + 1]; ++e) {
+      const std::int32_t next = program.dependents[static_cast<std::size_t>(e)];
+      if (--program.waiting[static_cast<std::size_t>(next)] == 0) program.ready[tail++] = next;
+    }
+  };
+  Patience patience(job().courteous);
+  while (rc == MPI_SUCCESS && done < total) {
+    while (head < tail && rc == MPI_SUCCESS) {
+      const std::int32_t id = program.ready[head++];
+      const core::Operation& op = program.ops[static_cast<std::size_t>(id)];
+      switch (op.kind) {
+        case core::OpKind::send:
+        case core::OpKind::recv: {
+          const Rank peer = state.world[static_cast<std::size_t>(op.peer)];
+          const int tag = tag_of(state.context, op.channel);
+          MPI_Request& request = program.requests[static_cast<std::size_t>(active)];
+          program.active[static_cast<std::size_t>(active)] = id;
+          rc = op.kind == core::OpKind::send ? PMPI_Isend_c(at(op.src), op.src.count, operands.datatype, peer, tag, comm, &request)
+                                             : PMPI_Irecv_c(at(op.dst), op.dst.count, operands.datatype, peer, tag, comm, &request);
+          if (rc == MPI_SUCCESS) ++active;
+          break;
+        }
+        case core::OpKind::reduce:
+          rc = PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count, operands.datatype, operands.op);
+          complete(id);
+          break;
+        case core::OpKind::copy:
+          if (layout.gapless) std::memcpy(at(op.dst), at(op.src), static_cast<std::size_t>(op.dst.count * layout.extent));
+          else
+            rc = PMPI_Sendrecv_c(at(op.src), op.src.count, operands.datatype, self, tag_of(state.context, kSelfChannel), at(op.dst),
+                                 op.dst.count, operands.datatype, self, tag_of(state.context, kSelfChannel), comm, MPI_STATUS_IGNORE);
+          complete(id);
+          break;
+      }
+    }
+    if (active == 0 || rc != MPI_SUCCESS) continue;
+    int count = 0;
+    rc = PMPI_Testsome(active, program.requests.data(), &count, program.finished.data(), MPI_STATUSES_IGNORE);
+    if (rc != MPI_SUCCESS || count <= 0) {
+      patience.wait();
+      continue;
+    }
+    patience.reset();
+    for (int k = 0; k < count; ++k) complete(program.active[static_cast<std::size_t>(program.finished[static_cast<std::size_t>(k)])]);
+    int kept = 0;
+    for (int k = 0; k < active; ++k) {
+      if (program.requests[static_cast<std::size_t>(k)] == MPI_REQUEST_NULL) continue;
+      program.requests[static_cast<std::size_t>(kept)] = program.requests[static_cast<std::size_t>(k)];
+      program.active[static_cast<std::size_t>(kept++)] = program.active[static_cast<std::size_t>(k)];
+    }
+    active = kept;
+  }
+  if (rc == MPI_SUCCESS) return MPI_SUCCESS;
+  // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
+  warn("an operation of %s failed inside MPI; the communicator's error handler decides", std::string(decision.algorithm->name).c_str());
+  for (int k = 0; k < active; ++k)
+    if (program.requests[static_cast<std::size_t>(k)] != MPI_REQUEST_NULL) PMPI_Request_free(&program.requests[static_cast<std::size_t>(k)]);
+  PMPI_Comm_call_errhandler(state.comm, rc);
+  return rc;
+}
+
+}  // namespace latecomer::shim

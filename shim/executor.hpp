@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The executor: runs one rank's schedule with non-blocking point-to-point messages on the private
+// communicator, in the tag context of the program's communicator. Schedules are compiled once and kept;
+// in steady state nothing is allocated.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/agreement/agreement.hpp"
+#include "shim/job.hpp"
+
+namespace latecomer::shim {
+
+/// The local side of a call: where its data lie.
+struct Operands {
+  const void* send = nullptr;  ///< MPI_IN_PLACE allowed
+  void* recv = nullptr;
+  MPI_Count count = 0;
+  MPI_Datatype datatype = MPI_DATATYPE_NULL;
+  MPI_Op op = MPI_OP_NULL;
+};
+
+struct Executor {
+  /// Runs `decision` for one call on `state`. Returns an MPI error code; errors have been given to the
+  /// communicator's error handler.
+  int run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands);
+
+  /// Drops the schedules that were built for the previous plan's pattern.
+  void forget_plans();
+
+ private:
+  struct Key {
+    const core::Algorithm* algorithm = nullptr;
+    core::Elements count = 0;
+    core::Bytes element_bytes = 0;
+    int segments = 0;
+    bool overlap = true, in_place = false, commutative = true;
+    bool operator==(const Key&) const = default;
+  };
+  struct Compiled;
+  std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_;
+  std::size_t next_victim_ = 0;
+  std::vector<char> scratch_;
+
+  Compiled& compiled(CommState& state, const Key& key);
+};
+
+}  // namespace latecomer::shim

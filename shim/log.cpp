@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages to people.
+#include "shim/log.hpp"
+
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+namespace latecomer::shim {
+namespace {
+
+constexpr int kLine = 480, kWarnings = 32;
+std::mutex mutex;
+char texts[kWarnings][kLine];
+int count = 0, speaker_rank = -1, speaker_size = 0, level_wanted = 0;
+
+void line(const char* kind, const char* text) {
+  char out[kLine + 64];
+  int n = speaker_rank < 0 ? std::snprintf(out, sizeof out, "latecomer %s%s\n", kind, text)
+                           : std::snprintf(out, sizeof out, "latecomer[%d/%d] %s%s\n", speaker_rank, speaker_size, kind, text);
+  if (n > static_cast<int>(sizeof out) - 1) n = static_cast<int>(sizeof out) - 1, out[n - 1] = '\n';
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, out, static_cast<std::size_t>(n));
+}
+
+}  // namespace
+
+void set_speaker(int rank, int size, int verbosity) {
+  speaker_rank = rank;
+  speaker_size = size;
+  level_wanted = verbosity;
+}
+
+void warn(const char* format, ...) {
+  char text[kLine];
+  va_list list;
+  va_start(list, format);
+  std::vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  const std::lock_guard lock(mutex);
+  for (int i = 0; i < count; ++i)
+    if (std::strcmp(texts[i], text) == 0) return;
+  if (count == kWarnings) return;
+  std::memcpy(texts[count++], text, sizeof text);
+  line("warning: ", text);
+}
+
+void say(int level, const char* format, ...) {
+  if (level_wanted < level) return;
+  char text[kLine];
+  va_list list;
+  va_start(list, format);
+  std::vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  line("", text);
+}
+
+int warning_count() { return count; }
+const char* warning_text(int i) { return texts[i]; }
+
+}  // namespace latecomer::shim
