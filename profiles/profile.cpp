@@ -87,6 +87,12 @@ std::string write_profile(const JobInfo& job, std::vector<Contribution> parts) {
     warnings.push_back("this profile holds " + std::to_string(parts.size()) + " of " + std::to_string(job.ranks) + " ranks");
   if (!network) warnings.push_back("imbalance_factor is null: no network figures (give \"network\" in a policy)");
 
+  // A site without patterns of its own either was observed by single ranks, or its ranks joined operations
+  // that are credited to another site: those are not counted twice.
+  std::set<std::pair<core::Collective, std::int32_t>> divergent;
+  for (const auto& [key, site] : book.sites())
+    if (site.divergent_calls > 0) divergent.insert({key.op, key.comm_size});
+
   Json sites = Json::array();
   for (const auto& [key, own] : local) {
     const auto found = book.sites().find(key);
@@ -103,7 +109,7 @@ std::string write_profile(const JobInfo& job, std::vector<Contribution> parts) {
     site["frames"] = Json::array({frame});
     site["op"] = core::name_of(key.op);
     site["comm_size"] = key.comm_size;
-    site["calls"] = pattern ? pattern->calls : (own.calls + size - 1) / size;
+    site["calls"] = pattern ? pattern->calls : divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
     site["rank_calls"] = own.calls;
     site["patterns"] = pattern ? pattern->calls : 0;
     if (own.sized > 0) site["bytes"] = {{"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command as a user or a script meets it: answers, shapes, exit statuses, errors that name the remedy."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+command, root = sys.argv[1], pathlib.Path(sys.argv[2])
+folder = pathlib.Path(tempfile.mkdtemp())
+failures = []
+
+
+def run(*arguments):
+    return subprocess.run([command, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def answer(*arguments, status=0):
+    done = run(*arguments, "--json")
+    check(done.returncode == status, f"{arguments}: status {done.returncode}, {done.stderr}")
+    return json.loads(done.stdout)
+
+
+for sub in ("run", "report", "check", "algorithms", "simulate", "verify"):
+    done = run(sub, "--help")
+    check(done.returncode == 0 and done.stdout, f"{sub} --help")
+for arguments, says in [
+        (["simulat"], "did you mean 'simulate'"), (["simulate"], "--ranks"), (["simulate", "--ranks", "4", "--bytes", "1 MB"], "1 MB"),
+        (["simulate", "--ranks", "4", "--bytes", "1", "--algorithm", "rign"], "did you mean 'ring'"),
+        (["simulate", "--ranks", "4", "--bytes", "1", "--network", "eth10g"], "eth1g"),
+        (["simulate", "--ranks", "4", "--bytes", "1", "--arrivals", "onelate:9:1ms"], "rank from 0 to 3"),
+        (["simulate", "--op", "alreduce", "--ranks", "4", "--bytes", "1"], "did you mean 'allreduce'"),
+        (["verify", "--ranks", "4-2"], "1-17,32"), (["report", "/nonexistent"], "cannot read"), (["check", "/nonexistent"], "cannot read"),
+        (["run", "--", "-n", "2"], "no program"), (["algorithms", "--op", "gatherr"], "did you mean 'gather'")]:
+    done = run(*arguments)
+    check(done.returncode == 2 and says in done.stderr, f"{arguments}: {done.returncode} {done.stderr!r}")
+
+rows = answer("algorithms", "--op", "allreduce")
+check({r["name"] for r in rows} == {"recursive_doubling", "ring", "linear", "rabenseifner", "slt", "prr"}, "algorithms of allreduce")
+check(set(rows[0]) == {"op", "name", "source", "cost", "restrictions", "lanes", "keeps_rank_order", "pattern_independent"}, "shape of algorithms")
+
+out = answer("simulate", "--op", "allreduce", "--algorithm", "all", "--ranks", 48, "--bytes", "4MiB", "--arrivals", "onelate:1:50ms", "--lockstep")
+check(set(out) == {"lower_bound_ns", "lower_bound_run_time_ns", "results"}, "shape of simulate")
+check(set(out["results"][0]) == {"algorithm", "run_time_ns", "mean_elapsed_ns", "after_last_ns", "messages", "planning_ns"}, "shape of results")
+prr = next(r for r in out["results"] if r["algorithm"] == "prr")
+check(prr["messages"] == 48 * (2 * 48 - 2), "PRR sends P (2P-2) messages")
+check(prr["run_time_ns"] == prr["after_last_ns"] + 50_000_000, "run time from the first arrival")
+beta = 1e9 / 230e6
+bound = max(max((m + 47 - (m == 48)) * 4194304 * beta / 48 - (50e6 if m > 1 else 0) for m in range(1, 49)), 4194304 * beta + 50_000)
+check(abs(out["lower_bound_ns"] - bound) <= 2, f"lower bound {out['lower_bound_ns']} against {bound}")
+arrivals = folder / "arrivals"
+arrivals.write_text("0\n0.001\n0.002\n\n0.0005\n")
+check(answer("simulate", "--algorithm", "ring", "--ranks", 4, "--bytes", 8, "--arrivals", f"file:{arrivals}")["results"], "arrivals from a file")
+check("5 times" not in run("simulate", "--ranks", "5", "--bytes", "8", "--arrivals", f"file:{arrivals}").stdout, "a file of the wrong length")
+
+out = answer("verify", "--op", "allreduce", "--algorithm", "all", "--ranks", "1-6,9")
+check(out["ok"] is True and out["cases"] > 1000 and out["failures"] == [], "verify")
+
+good = folder / "good.json"
+good.write_text('{"version": 1, "mode": "apply",\n "rules": [{"match": {"op": "allreduce"}, "use": "prr"}]}\n')
+check(answer("check", good) == {"ok": True, "problems": []}, "a good policy")
+bad = folder / "bad.json"
+bad.write_text('{"version": 1,\n "mode": "aply",\n "rules": [\n  {"match": {"op": "allreduce"}, "use": "rng"}]}\n')
+out = answer("check", bad, status=1)
+check(out["ok"] is False and [(p["line"], p["path"]) for p in out["problems"]] == [(2, "mode"), (4, "rules[0].use")], f"a bad policy: {out}")
+done = run("check", bad)
+check(f"{bad}:2: mode: " in done.stdout and "did you mean 'apply'" in done.stdout, "a bad policy, for people")
+dead = folder / "dead.json"
+dead.write_text('{"version": 1, "rules": [{"match": {}, "use": "native"},\n {"match": {"op": "bcast"}, "use": "native"}]}\n')
+out = answer("check", dead, status=1)
+check(out["problems"][0]["line"] == 2 and "never match" in out["problems"][0]["message"], "a rule that can never match")
+
+# The published schemas are what the tables say, and they accept and refuse what `check` does.
+published = json.loads((root / "docs/schema/policy.schema.json").read_text())
+check(published == json.loads(run("check", "--schema").stdout), "docs/schema/policy.schema.json is not what `latecomer check --schema` prints")
+try:
+    import jsonschema
+    validator = jsonschema.Draft202012Validator(published)
+    jsonschema.Draft202012Validator.check_schema(published)
+    check(not list(validator.iter_errors(json.loads(good.read_text()))), "the schema accepts a good policy")
+    check(list(validator.iter_errors({"version": 1, "mode": "aply"})), "the schema refuses a bad policy")
+    for example in (root / "examples").glob("*.policy.json"):
+        check(not list(validator.iter_errors(json.loads(example.read_text()))), f"schema: {example}")
+        check(run("check", example).returncode == 0, f"check {example}")
+except ImportError:
+    print("python3-jsonschema is not here: schemas are not tried")
+print(f"{len(failures)} failures")
+sys.exit(bool(failures))

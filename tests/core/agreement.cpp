@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agreement rule on simulated ranks: the same calls, other speeds. Whatever the interleaving, ranks do
+// the same at the same n, and whoever waits for the leader waits for nobody.
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <vector>
+
+#include "core/agreement/agreement.hpp"
+#include "core/base/text.hpp"
+
+using namespace latecomer::core;
+
+namespace {
+
+std::vector<Signature> random_program(SplitMix64& random, int calls) {
+  std::vector<Signature> program;
+  const Collective ops[] = {Collective::allreduce, Collective::bcast, Collective::barrier, Collective::reduce, Collective::allgather, Collective::alltoallv};
+  const int style = static_cast<int>(random.below(4));
+  for (int i = 0; i < calls; ++i) {
+    Signature s;
+    s.op = style == 0 ? Collective::allreduce : style == 1 ? Collective::bcast : ops[random.below(6)];
+    s.kind = style != 3 && random.below(8) == 0 ? CallKind::nonblocking : style == 3 && random.below(2) ? CallKind::nonblocking : CallKind::blocking;
+    s.bytes = s.op == Collective::alltoallv ? -1 : static_cast<Bytes>(random.below(3)) * 1000;
+    s.root = is_rooted(s.op) ? 0 : -1;
+    program.push_back(s);
+  }
+  return program;
+}
+
+struct Event {
+  std::uint64_t n;
+  bool hear, ends, announce, identify;
+  bool operator==(const Event&) const = default;
+};
+
+}  // namespace
+
+TEST_CASE("agreement: all ranks do the same at the same call", "[agreement]") {
+  SplitMix64 random(42);
+  std::uint64_t calls = 0;
+  for (int round = 0; round < 60; ++round) {
+    const int ranks = 2 + static_cast<int>(random.below(4));
+    const auto program = random_program(random, 600);
+    const bool plans = random.below(4) != 0;
+    std::vector<std::vector<Event>> events(static_cast<std::size_t>(ranks));
+    // A rank's state machine sees only its own calls: run them in a random interleaving.
+    std::vector<Sequence> sequences(static_cast<std::size_t>(ranks));
+    std::vector<std::size_t> at(static_cast<std::size_t>(ranks), 0);
+    std::vector<char> identified(static_cast<std::size_t>(ranks), 0);
+    for (std::size_t left = program.size() * static_cast<std::size_t>(ranks); left > 0;) {
+      const auto r = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(ranks)));
+      if (at[r] == program.size()) continue;
+      const Signature& s = program[at[r]++];
+      const auto before = sequences[r].begin(s, plans, identified[r] != 0);
+      const bool identify = sequences[r].end(s, identified[r] != 0);
+      if (identify) identified[r] = 1;
+      events[r].push_back({before.n, before.hear, before.ends_epoch, before.announce, identify});
+      --left, ++calls;
+    }
+    for (const auto& e : events) REQUIRE(e == events[0]);
+  }
+  REQUIRE(calls > 60'000);
+}
+
+TEST_CASE("agreement: whoever hears, the leader has announced before by necessity", "[agreement]") {
+  SplitMix64 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const auto program = random_program(random, 2000);
+    Sequence sequence;
+    bool identified = true, outstanding = false;
+    std::uint64_t announced_at = 0;
+    bool forced = false;  // a call that depends on the leader began at or after the announcement, and is over
+    for (const Signature& s : program) {
+      const auto b = sequence.begin(s, true, identified);
+      if (b.hear) {
+        REQUIRE(outstanding);
+        REQUIRE(forced);
+        REQUIRE(s.kind == CallKind::blocking);
+        REQUIRE(b.n > announced_at);
+        outstanding = false;
+      }
+      if (b.announce) {
+        REQUIRE_FALSE(outstanding);
+        REQUIRE(s.kind == CallKind::blocking);
+        outstanding = true, announced_at = b.n, forced = false;
+      }
+      if (s.kind == CallKind::blocking && depends_on_all(s.op, s.bytes)) forced = outstanding;
+      sequence.end(s, identified);
+    }
+  }
+}
+
+TEST_CASE("agreement: in mode observe nobody ever hears, and rooted programs have long epochs", "[agreement]") {
+  Sequence sequence;
+  Signature bcast;
+  bcast.op = Collective::bcast, bcast.bytes = 8, bcast.root = 0;
+  std::vector<std::uint64_t> ends;
+  for (int i = 0; i < 3000; ++i) {
+    const auto b = sequence.begin(bcast, false, true);
+    REQUIRE_FALSE(b.hear);
+    REQUIRE_FALSE(b.announce);
+    if (b.ends_epoch) ends.push_back(b.n);
+    REQUIRE_FALSE(sequence.end(bcast, true));
+  }
+  CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 1152, 2176});
+}
+
+TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
+  Sequence sequence;
+  Signature s;
+  s.op = Collective::allreduce, s.bytes = 8;
+  std::vector<std::uint64_t> ends, hears;
+  for (int i = 0; i < 500; ++i) {
+    const auto b = sequence.begin(s, true, true);
+    if (b.ends_epoch) ends.push_back(b.n);
+    if (b.hear) hears.push_back(b.n);
+    sequence.end(s, true);
+  }
+  CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 256, 384});
+  CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
+}
+
+TEST_CASE("agreement: the identity is asked for once, after a call that depends on all", "[agreement]") {
+  Sequence sequence;
+  Signature s;
+  s.op = Collective::allreduce, s.bytes = 8;
+  int asked = 0;
+  for (int i = 0; i < 15; ++i) sequence.begin(s, false, false), asked += sequence.end(s, false);
+  CHECK(asked == 0);
+  sequence.begin(s, false, false);
+  CHECK(sequence.end(s, false));
+  s.op = Collective::bcast;
+  sequence.begin(s, false, false);
+  CHECK_FALSE(sequence.end(s, false));
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The model against closed forms, the papers' figures and its own bounds.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/text.hpp"
+#include "core/model/simulate.hpp"
+
+using namespace latecomer::core;
+
+namespace {
+
+Simulation run(const char* name, int ranks, Bytes bytes, const std::string& arrivals, const std::string& network, bool lockstep,
+               int segments = 0, Bytes element = 1) {
+  Call call{Collective::allreduce, ranks, 0, bytes / element, element, false, true};
+  Parameters parameters;
+  parameters.overlap = !lockstep;
+  parameters.segments = segments;
+  parameters.network = *parse_network(network);
+  const Pattern pattern = *parse_arrivals(arrivals, ranks);
+  const Instance instance(call, pattern, parameters);
+  const auto result = simulate(*find_algorithm(call.op, name), instance, parameters.network, pattern);
+  REQUIRE(result);
+  return *result;
+}
+
+// Hand-made schedules for the rules of ports and messages.
+std::vector<std::vector<Operation>> scripts;
+Schedule script(const Instance&, Rank me) {
+  co_yield ScratchNeed{1000};
+  for (const Operation& op : scripts[static_cast<std::size_t>(me)]) co_yield op;
+}
+const Algorithm kScript{Collective::allreduce, "script", "", "", "", false, false, false, false, &script};
+Simulation play(std::vector<std::vector<Operation>> ops, const std::string& network, const std::string& arrivals = "balanced") {
+  scripts = std::move(ops);
+  const int ranks = static_cast<int>(scripts.size());
+  const Instance instance({Collective::allreduce, ranks, 0, 1000, 1, false, true}, {}, {});
+  const auto result = simulate(kScript, instance, *parse_network(network), *parse_arrivals(arrivals, ranks));
+  REQUIRE(result);
+  return *result;
+}
+Slice part(Elements offset, Elements count) { return {Buffer::scratch, offset, count}; }
+
+}  // namespace
+
+TEST_CASE("model: one message", "[model]") {
+  // 100 bytes: alpha 10 us, 1 us/B, latency 7 us.
+  const std::string net = "alpha=10us,beta=1us/B,latency=7us";
+  auto s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net);
+  CHECK(s.finish == std::vector<Nanoseconds>{117'000, 117'000});  // a synchronous send completes at delivery
+  s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net + ",eager=1KiB");
+  CHECK(s.finish == std::vector<Nanoseconds>{110'000, 117'000});
+  // An eager message moves before the receiver comes; a rendezvous waits for it.
+  s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net + ",eager=1KiB", "onelate:1:1ms");
+  CHECK(s.finish == std::vector<Nanoseconds>{110'000, 1'000'000});
+  s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net, "onelate:1:1ms");
+  CHECK(s.finish == std::vector<Nanoseconds>{1'117'000, 1'117'000});
+  // Overhead is processor time on both sides.
+  s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net + ",overhead=5us,eager=1KiB");
+  CHECK(s.finish == std::vector<Nanoseconds>{115'000, 127'000});
+}
+
+TEST_CASE("model: ports are first in, first out, and an unmatched message blocks nothing", "[model]") {
+  const std::string net = "beta=1us/B";
+  // 0 sends to 1 (late) and to 2: the second goes first, since only it is matched.
+  auto s = play({{send(1, part(0, 100), 0), send(2, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net, "onelate:1:1ms");
+  CHECK(s.finish == std::vector<Nanoseconds>{1'100'000, 1'100'000, 100'000});
+  // One receive port: two senders take turns; two ports or a port per link: they do not.
+  const std::vector<std::vector<Operation>> fan = {{recv(1, part(0, 100), 0), recv(2, part(100, 100), 0)}, {send(0, part(0, 100), 0)}, {send(0, part(0, 100), 0)}};
+  CHECK(play(fan, net).run_time == 200'000);
+  CHECK(play(fan, net + ",ports=2").run_time == 100'000);
+  CHECK(play(fan, net + ",ports=link").run_time == 100'000);
+  // Eager messages of one sender do not flow in parallel.
+  CHECK(play({{send(1, part(0, 100), 0), send(1, part(0, 100), 1)}, {recv(0, part(0, 100), 0), recv(0, part(100, 100), 1)}}, net + ",eager=1KiB").run_time == 200'000);
+}
+
+TEST_CASE("model: lanes and processor", "[model]") {
+  const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B";
+  // A background receive completes before the arrival; a foreground one does not.
+  const Operation fore = recv(0, part(0, 100), 0), back = fore.in_background();
+  CHECK(play({{send(1, part(0, 100), 0)}, {fore}}, net, "onelate:1:1ms").finish[1] == 1'100'000);
+  CHECK(play({{send(1, part(0, 100), 0)}, {back}}, net, "onelate:1:1ms").finish[0] == 100'000);
+  // Reductions and copies share one processor.
+  CHECK(play({{reduce(part(0, 10), part(10, 10)), copy(part(20, 10), part(30, 10)), reduce(part(40, 10), part(50, 10))}}, net).run_time == 50'000);
+}
+
+TEST_CASE("model: a schedule that cannot finish is an error", "[model]") {
+  scripts = {{send(1, part(0, 1), 0)}, {}};
+  const Instance instance({Collective::allreduce, 2, 0, 1000, 1, false, true}, {}, {});
+  CHECK_FALSE(simulate(kScript, instance, Network{}, Pattern()));
+}
+
+TEST_CASE("model: figure 6 of paper 002, unit segments, P = 4, S = 5, process 0 late by 4", "[model]") {
+  const auto tau = [](const char* name, const char* ports) {
+    return run(name, 4, 5, "onelate:0:4ms", std::string("alpha=1ms,ports=") + ports, false, 5).run_time / 1'000'000;
+  };
+  CHECK(tau("linear", "link") == 14);
+  CHECK(tau("slt", "link") == 12);
+  CHECK(tau("linear", "1") == 15);
+  CHECK(tau("slt", "1") == 12);
+}
+
+TEST_CASE("model: table 3 of paper 002, P = 48, 4 MiB, one late, lockstep", "[model]") {
+  struct Row { const char* name; double tolerance; double ms[8]; };
+  const int delays[] = {0, 1, 5, 10, 50, 100, 500, 1000};
+  const Row rows[] = {{"ring", 0.08, {67.8, 67.6, 70.1, 75.6, 115.9, 165.5, 558.6, 1047.0}},
+                      {"rabenseifner", 0.12, {76.3, 75.9, 82.9, 85.7, 125.0, 181.6, 572.0, 1061.8}},
+                      {"slt", 0.08, {90.3, 90.3, 89.7, 89.7, 101.0, 149.8, 542.1, 1031.9}},
+                      {"prr", 0.08, {70.9, 70.8, 71.1, 73.0, 101.0, 149.7, 541.7, 1031.5}}};
+  std::printf("mean elapsed, ms: model (paper)\n");
+  for (const Row& row : rows) {
+    std::printf("%-13s", row.name);
+    for (int i = 0; i < 8; ++i) {
+      const double got = run(row.name, 48, 4 << 20, "onelate:1:" + std::to_string(delays[i]) + "ms", "tryton2018", true, 0, 4).mean_elapsed / 1e6;
+      std::printf(" %7.1f (%6.1f)", got, row.ms[i]);
+      INFO(row.name << " " << delays[i] << " ms: " << got << " against " << row.ms[i]);
+      CHECK(std::abs(got - row.ms[i]) <= row.tolerance * row.ms[i]);
+    }
+    std::printf("\n");
+  }
+  std::printf("with overlap:\n");
+  for (const Row& row : rows) {
+    std::printf("%-13s", row.name);
+    for (int i = 0; i < 8; ++i)
+      std::printf(" %7.1f         ", run(row.name, 48, 4 << 20, "onelate:1:" + std::to_string(delays[i]) + "ms", "tryton2018", false, 0, 4).mean_elapsed / 1e6);
+    std::printf("\n");
+  }
+}
+
+TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[model]") {
+  CHECK(run("ring", 8, 8000, "balanced", "alpha=10us,beta=1us/B", true).run_time == 14 * (10'000 + 1'000'000));
+  for (const char* network : {"tryton2018", "eth1g", "alpha=20us,beta=5ns/B", "hdr,ports=2", "fdr,ports=link,gamma=0.3ns/B"})
+    for (const int ranks : {1, 2, 3, 8, 13})
+      for (const Bytes bytes : {0, 40, 100'000, 4'000'000})
+        for (const char* arrivals : {"balanced", "onelate:0:20ms", "randlate:30ms:3", "ascending:5ms"})
+          for (const Algorithm& a : catalogue()) {
+            const Simulation s = run(std::string(a.name).c_str(), ranks, bytes, arrivals, network, false, 0, 8);
+            const LowerBound bound = lower_bound({Collective::allreduce, ranks, 0, bytes / 8, 8, false, true}, *parse_network(network), *parse_arrivals(arrivals, ranks));
+            INFO(a.name << " " << network << " " << ranks << " " << bytes << " " << arrivals);
+            // Times of single messages are rounded to nanoseconds.
+            REQUIRE(s.after_last + 2 * s.messages + 1 >= bound.after_last);
+            REQUIRE(s.run_time + 2 * s.messages + 1 >= bound.run_time);
+          }
+}
+
+TEST_CASE("model: deterministic", "[model]") {
+  for (const Algorithm& a : catalogue()) {
+    const auto once = run(std::string(a.name).c_str(), 13, 100'000, "randlate:5ms:9", "eth1g", false);
+    const auto again = run(std::string(a.name).c_str(), 13, 100'000, "randlate:5ms:9", "eth1g", false);
+    CHECK(once.finish == again.finish);
+  }
+}
+
+TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
+  const Pattern ascending = *parse_arrivals("ascending:50ms", 4);
+  CHECK(std::vector<Nanoseconds>(ascending.arrivals().begin(), ascending.arrivals().end()) ==
+        std::vector<Nanoseconds>{0, 16'666'666, 33'333'333, 50'000'000});
+  CHECK(parse_arrivals("descending:50ms", 4)->arrival(0) == 50'000'000);
+  CHECK(parse_arrivals("onelate:2:1s", 3)->order(3) == std::vector<Rank>{0, 1, 2});
+  SplitMix64 reference(7);
+  CHECK(parse_arrivals("randlate:50ms:7", 1)->arrival(0) == static_cast<Nanoseconds>(std::floor(50e6 * reference.uniform())));
+  CHECK(SplitMix64(1234567).next() == 6457827717110365317ull);  // the published first output for that seed
+  CHECK_FALSE(parse_arrivals("onelate:4:1ms", 4));
+  CHECK(parse_arrivals("onlate:1:1ms", 4).error().find("onelate") != std::string::npos);
+  CHECK(Pattern({5, 1, 5, 0}).order(4) == std::vector<Rank>{3, 1, 0, 2});
+}
+
+TEST_CASE("moving average", "[pap]") {
+  MovingAverage average(2, 3);
+  CHECK(average.empty());
+  for (const Nanoseconds v : {10, 20, 30, 40}) average.add(std::vector<Nanoseconds>{0, v});
+  CHECK(average.mean(1) == 30);
+  CHECK(average.mean(0) == 0);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The policy file: every kind of mistake is named with line, path and remedy.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/agreement/agreement.hpp"
+#include "core/policy/policy.hpp"
+
+using namespace latecomer::core;
+
+namespace {
+std::string rules(const std::string& list) { return "{\"version\":1,\"mode\":\"apply\",\"rules\":[\n" + list + "]}"; }
+}  // namespace
+
+TEST_CASE("policy: the example of INTERFACE is good but for what this version lacks", "[policy]") {
+  const auto report = parse_policy(R"({"version":1,"mode":"apply","reproducible":"any","objective":"run_time",
+    "network":{"alpha_us":25,"beta_ns_per_byte":8.0,"gamma_ns_per_byte":0.3,"ports":1},
+    "predictor":{"kind":"sma","window":8},"background":{"enabled":false,"max_buffer_mib":64},"sites":{"depth":1},
+    "rules":[{"match":{"op":"allreduce","bytes":{"min":65536},"comm_size":{"min":4}},"use":"prr"},
+             {"match":{"op":"gather","imbalance_factor":{"min":4}},"use":"auto"},{"match":{},"use":"native"}]})");
+  for (const auto& p : report.problems) UNSCOPED_INFO(p.path << ": " << p.message);
+  REQUIRE(report.ok());
+  CHECK(report.policy.network.alpha_ns == 25'000);
+  CHECK(report.policy.rules.size() == 3);
+}
+
+TEST_CASE("policy: each kind of mistake", "[policy]") {
+  const std::vector<std::tuple<std::string, int, std::string, std::string>> mistakes = {
+      {"{\"version\":1,\n\"mode\": \"aply\"}", 2, "mode", "did you mean 'apply'"},
+      {"{\"version\":1,\n\n\"mod\": \"apply\"}", 3, "mod", "did you mean 'mode'"},
+      {"{\"version\":2}", 1, "version", "from 1 to 1, got 2"},
+      {"{\"mode\":\"off\"}", 1, "version", "missing"},
+      {"{\"version\":1,\"version\":1}", 1, "version", "given twice"},
+      {"{\"version\":1,\n\"mode\": \"apply\",,}", 2, "", "syntax error"},
+      {"[]", 1, "", "expected an object"},
+      {"", 1, "", "syntax error"},
+      {"{\"version\":1,\"predictor\":{\n\"window\":\"8\"}}", 2, "predictor.window", "expected an integer from 1 to 1024, got \"8\""},
+      {"{\"version\":1,\"predictor\":{\"windw\":8}}", 1, "predictor.windw", "did you mean 'window'"},
+      {"{\"version\":1,\"background\":{\"enabled\":1}}", 1, "background.enabled", "expected true or false"},
+      {"{\"version\":1,\"network\":\"eth10g\"}", 1, "network", "eth1g"},
+      {"{\"version\":1,\"network\":{\"alpha_ms\":1}}", 1, "network.alpha_ms", "alpha_us"},
+      {"{\"version\":1,\"roll_call_timeout_s\":0}", 1, "roll_call_timeout_s", "expected a number"},
+      {rules("{\"match\":{\"op\":\"allreduce\"},\n\"use\":\"rng\"}"), 3, "rules[0].use", "did you mean 'ring'"},
+      {rules("{\"match\":{\"op\":\"allreduc\"},\"use\":\"ring\"}"), 2, "rules[0].match.op", "did you mean 'allreduce'"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":\"1 MB\"}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes.min", "1 MB"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"mni\":1}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes.mni", "did you mean 'min'"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":9,\"max\":3}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes", "min is larger"},
+      {rules("{\"match\":{\"op\":\"bcast\"},\"use\":\"prr\"}"), 2, "rules[0].use", "bcast has no algorithm"},
+      {rules("{\"match\":{},\"use\":\"prr\"}"), 2, "rules[0].use", "\"op\": \"allreduce\""},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"op_class\":\"user_noncommutative\"},\"use\":\"slt\"}"), 2, "rules[0].use", "reorders operands"},
+      {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":{\"algorithm\":\"ring\",\"segments\":4}}"), 2, "rules[0].use.segments", "takes no segments"},
+      {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":{\"segments\":4}}"), 2, "rules[0].use.algorithm", "missing"},
+      {rules("{\"match\":{\"op\":\"allreduce\"}}"), 2, "rules[0].use", "missing"},
+      {rules("{\"use\":\"native\"}"), 2, "rules[0].match", "missing"},
+      {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":\"ring\",\"when\":1}"), 2, "rules[0].when", "unknown key"},
+      {rules("7"), 2, "rules[0]", "expected an object"},
+  };
+  for (const auto& [text, line, path, says] : mistakes) {
+    const auto report = parse_policy(text);
+    INFO(text);
+    REQUIRE_FALSE(report.ok());
+    bool found = false;
+    for (const auto& p : report.problems) {
+      UNSCOPED_INFO(p.line << " " << p.path << ": " << p.message);
+      found = found || (p.line == line && p.path == path && p.message.find(says) != std::string::npos);
+    }
+    CHECK(found);
+  }
+}
+
+TEST_CASE("policy: all mistakes are reported, in the order of their lines", "[policy]") {
+  const auto report = parse_policy("{\"version\":1,\n\"mode\":\"aply\",\n\"waiting\":\"spinn\",\n\"objectiv\":1}");
+  REQUIRE(report.problems.size() == 3);
+  CHECK(report.problems[0].line == 2);
+  CHECK(report.problems[2].line == 4);
+}
+
+TEST_CASE("policy: rules that can never match", "[policy]") {
+  const auto dead = [](const std::string& list) {
+    const auto report = parse_policy(rules(list));
+    REQUIRE(report.ok());
+    return std::count_if(report.notes.begin(), report.notes.end(), [](const auto& n) { return n.message.find("can never match") == 0; });
+  };
+  CHECK(dead("{\"match\":{},\"use\":\"native\"},{\"match\":{\"op\":\"allreduce\"},\"use\":\"ring\"}") == 1);
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"prr\"}") == 1);
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"prr\"}") == 0);
+  // A site rule is skipped until it is in force, so it hides nothing.
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"site\":\"x*\"},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\"},\"use\":\"prr\"}") == 0);
+  CHECK(dead("{\"match\":{\"op\":\"bcast\",\"op_class\":\"sum\"},\"use\":\"native\"}") == 1);
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"root\":{\"min\":1}},\"use\":\"ring\"}") == 1);
+}
+
+TEST_CASE("policy: decisions", "[policy]") {
+  auto policy = parse_policy(rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":\"1KiB\",\"max\":\"4KiB\"},\"comm_size\":{\"min\":3}},\"use\":\"prr\"},"
+                                   "{\"match\":{\"op\":\"allreduce\",\"op_class\":[\"max\",\"user_noncommutative\"]},\"use\":\"linear\"}")).policy;
+  Signature s;
+  s.op = Collective::allreduce, s.bytes = 2048, s.op_class = OpClass::sum, s.servable = true;
+  const auto name = [&](int size) {
+    const Decision d = decide(policy, s, size);
+    return d.algorithm ? std::string(d.algorithm->name) : "native";
+  };
+  CHECK(name(4) == "prr");
+  CHECK(name(2) == "native");
+  CHECK(name(1) == "native");
+  s.bytes = 4096;
+  CHECK(name(4) == "prr");
+  s.bytes = 4097;
+  CHECK(name(4) == "native");
+  s.op_class = OpClass::max;
+  CHECK(name(4) == "linear");
+  s.bytes = 0;
+  CHECK(name(4) == "native");
+  s.bytes = 2048, s.op_class = OpClass::user_noncommutative;
+  CHECK(name(4) == "native");  // prr matches first and cannot serve it
+  s.bytes = 8;
+  CHECK(name(4) == "linear");
+  s.kind = CallKind::nonblocking;
+  CHECK(name(4) == "native");
+  s.kind = CallKind::blocking, s.bytes = 2048, s.op_class = OpClass::sum;
+  policy.reproducible = Reproducible::run;
+  CHECK(name(4) == "native");
+  s.exact = true;
+  CHECK(name(4) == "prr");
+  policy.reproducible = Reproducible::native;
+  CHECK(name(4) == "prr");
+  s.exact = false;
+  CHECK(name(4) == "native");
+  policy.mode = Mode::observe, s.exact = true;
+  CHECK(name(4) == "native");
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An independent judge for the verifier's tests: really runs schedules, on values that remember every
+// operand in order, under random interleavings, random eager or synchronous sends, and reads and writes
+// that happen at random moments between an operation's start and its end. Shares no code with the verifier.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "core/schedule/verify.hpp"
+
+namespace latecomer::test {
+
+using namespace latecomer::core;
+
+/// "" if this run ended with the right result, else what went wrong.
+inline std::string run_once(const Call& call, const std::vector<RankProgram>& programs, std::uint64_t seed) {
+  SplitMix64 random(seed);
+  const int P = call.ranks;
+  const bool lazy_sends = random.below(2) == 0;  // a send's data are read as late as allowed
+  const int eager_percent = static_cast<int>(random.below(3)) * 50;
+  // One string per element: the operands, in order. "?" is uninitialised.
+  std::vector<std::vector<std::string>> memory(static_cast<std::size_t>(P) * 3);
+  const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& { return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)]; };
+  for (Rank r = 0; r < P; ++r) {
+    mem(r, Buffer::input).assign(static_cast<std::size_t>(call.in_place ? 0 : call.count), "?");
+    mem(r, Buffer::output).assign(static_cast<std::size_t>(call.count), "?");
+    mem(r, Buffer::scratch).assign(static_cast<std::size_t>(programs[static_cast<std::size_t>(r)].scratch), "?");
+    auto& mine = mem(r, call.in_place ? Buffer::output : Buffer::input);
+    for (Elements e = 0; e < call.count; ++e) mine[static_cast<std::size_t>(e)] = std::to_string(e) + ":" + std::to_string(r) + ",";
+  }
+  enum State : char { waiting, started, moved, ended };
+  struct Live {
+    int missing = 0;
+    State state = waiting;
+    bool eager = false;
+  };
+  std::vector<std::vector<Live>> live(static_cast<std::size_t>(P));
+  std::vector<std::pair<Rank, int>> open;  // started, not ended
+  struct Message {
+    std::vector<std::string> data;
+    bool filled = false;
+    std::pair<Rank, int> sender{-1, -1};
+  };
+  std::map<std::tuple<Rank, Rank, int>, std::vector<std::pair<Rank, int>>> sends, recvs;  // in order of start
+  std::map<std::pair<Rank, int>, Message> messages;                                       // by sender
+  const auto ops = [&](Rank r) -> const std::vector<Operation>& { return programs[static_cast<std::size_t>(r)].ops; };
+  const auto start = [&](Rank r, int i) {
+    Live& l = live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)];
+    l.state = started;
+    open.emplace_back(r, i);
+    const Operation& op = ops(r)[static_cast<std::size_t>(i)];
+    if (op.kind == OpKind::send) {
+      l.eager = static_cast<int>(random.below(100)) < eager_percent;
+      sends[{r, op.peer, op.channel}].emplace_back(r, i);
+      messages[{r, i}];
+    }
+    if (op.kind == OpKind::recv) recvs[{op.peer, r, op.channel}].emplace_back(r, i);
+  };
+  for (Rank r = 0; r < P; ++r) {
+    live[static_cast<std::size_t>(r)].resize(ops(r).size());
+    for (std::size_t i = 0; i < ops(r).size(); ++i) live[static_cast<std::size_t>(r)][i].missing = ops(r)[i].dep_count;
+  }
+  for (Rank r = 0; r < P; ++r)
+    for (std::size_t i = 0; i < ops(r).size(); ++i)
+      if (ops(r)[i].dep_count == 0) start(r, static_cast<int>(i));
+  const auto end = [&](std::size_t at) {
+    const auto [r, i] = open[at];
+    open[at] = open.back();
+    open.pop_back();
+    live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)].state = ended;
+    for (std::size_t k = 0; k < ops(r).size(); ++k)
+      for (int d = 0; d < ops(r)[k].dep_count; ++d)
+        if (ops(r)[k].deps[d] == i && --live[static_cast<std::size_t>(r)][k].missing == 0) start(r, static_cast<int>(k));
+  };
+  const auto read = [&](Rank r, const Slice& s) {
+    const auto& from = mem(r, s.buffer);
+    return std::vector<std::string>(from.begin() + s.offset, from.begin() + s.end());
+  };
+  std::string problem;
+  const auto fill = [&](std::pair<Rank, int> sender) {
+    Message& m = messages[sender];
+    if (!m.filled) m.data = read(sender.first, ops(sender.first)[static_cast<std::size_t>(sender.second)].src), m.filled = true;
+  };
+  /// One step of an open operation; false if it cannot move now.
+  const auto step = [&](std::size_t at) {
+    const auto [r, i] = open[at];
+    const Operation& op = ops(r)[static_cast<std::size_t>(i)];
+    Live& l = live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)];
+    if (op.kind == OpKind::reduce || op.kind == OpKind::copy) {
+      auto& to = mem(r, op.dst.buffer);
+      const auto from = read(r, op.src);
+      for (Elements e = 0; e < op.dst.count; ++e) {
+        std::string& slot = to[static_cast<std::size_t>(op.dst.offset + e)];
+        const std::string& left = from[static_cast<std::size_t>(e)];
+        if (op.kind == OpKind::copy) { slot = left; continue; }
+        const auto colon_l = left.find(':'), colon_r = slot.find(':');
+        if (colon_l == std::string::npos || colon_r == std::string::npos || left.substr(0, colon_l) != slot.substr(0, colon_r)) slot = "?";
+        else slot = left + slot.substr(colon_r + 1);
+      }
+      end(at);
+      return true;
+    }
+    if (op.kind == OpKind::send) {
+      if (l.state == started && (l.eager || !lazy_sends || random.below(4) == 0)) fill({r, i});
+      if (l.eager && messages[{r, i}].filled) { end(at); return true; }
+      if (l.state == moved) { end(at); return true; }
+      return false;
+    }
+    // A receive: its partner is the send that started as many-th on the channel as it did.
+    const auto& mine = recvs[{op.peer, r, op.channel}];
+    const auto& theirs = sends[{op.peer, r, op.channel}];
+    std::size_t k = 0;
+    while (mine[k] != std::pair<Rank, int>{r, i}) ++k;
+    if (k >= theirs.size()) return false;
+    fill(theirs[k]);
+    const auto& data = messages[theirs[k]].data;
+    if (data.size() != static_cast<std::size_t>(op.dst.count)) { problem = "size"; return true; }
+    for (Elements e = 0; e < op.dst.count; ++e) mem(r, op.dst.buffer)[static_cast<std::size_t>(op.dst.offset + e)] = data[static_cast<std::size_t>(e)];
+    Live& sender = live[static_cast<std::size_t>(theirs[k].first)][static_cast<std::size_t>(theirs[k].second)];
+    if (sender.state == started) sender.state = moved;
+    end(at);
+    return true;
+  };
+  while (!open.empty() && problem.empty()) {
+    // Try operations in random order until one moves.
+    const std::size_t n = open.size(), first = random.below(n);
+    bool any = false;
+    for (std::size_t k = 0; k < n && !any; ++k) any = step((first + k) % n);
+    if (any) continue;
+    // Nothing moved: lazily reading sends may only have been unlucky; anything else is a deadlock.
+    bool could = false;
+    for (const auto& [r, i] : open) {
+      const Live& l = live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)];
+      could = could || (ops(r)[static_cast<std::size_t>(i)].kind == OpKind::send && l.eager);
+    }
+    if (!could) return "deadlock";
+  }
+  if (!problem.empty()) return problem;
+  for (Rank r = 0; r < P; ++r)
+    for (const Live& l : live[static_cast<std::size_t>(r)])
+      if (l.state != ended) return "deadlock";
+  for (const auto& [channel, list] : sends)
+    if (recvs[channel].size() != list.size()) return "left over";
+  for (Elements e = 0; e < call.count; ++e) {
+    const std::string& first = mem(0, Buffer::output)[static_cast<std::size_t>(e)];
+    for (Rank r = 0; r < P; ++r)
+      if (mem(r, Buffer::output)[static_cast<std::size_t>(e)] != first) return "ranks differ";
+    std::vector<int> seen(static_cast<std::size_t>(P), 0);
+    const auto colon = first.find(':');
+    if (colon == std::string::npos || first.substr(0, colon) != std::to_string(e)) return "wrong element";
+    std::string rest = first.substr(colon + 1);
+    int last = -1;
+    bool ordered = true;
+    while (!rest.empty()) {
+      const auto comma = rest.find(',');
+      const int r = std::stoi(rest.substr(0, comma));
+      ++seen[static_cast<std::size_t>(r)];
+      ordered = ordered && r > last;
+      last = r;
+      rest.erase(0, comma + 1);
+    }
+    for (const int count : seen)
+      if (count != 1) return "contributions";
+    if (!call.commutative && !ordered) return "order";
+  }
+  return "";
+}
+
+}  // namespace latecomer::test

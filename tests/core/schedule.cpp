@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm is right for every number of ranks here, and the catalogue's claims are what the
+// verifier finds.
+#include <catch2/catch.hpp>
+
+#include "core/schedule/verify.hpp"
+
+using namespace latecomer::core;
+
+TEST_CASE("verify: every algorithm, 1 to 17 ranks", "[schedule]") {
+  for (const Algorithm& algorithm : catalogue()) {
+    bool independent = true;
+    for (int ranks = 1; ranks <= 17; ++ranks) {
+      const SweepResult result = sweep(algorithm, ranks, 0, {});
+      INFO(algorithm.name << " on " << ranks << ": " << (result.failures.empty() ? "" : result.failures[0].what));
+      REQUIRE(result.failures.empty());
+      independent = independent && result.pattern_independent;
+    }
+    INFO(algorithm.name);
+    CHECK(independent == algorithm.pattern_independent);
+  }
+}
+
+TEST_CASE("verify: rank order is claimed exactly where it holds", "[schedule]") {
+  for (const Algorithm& algorithm : catalogue()) {
+    Call call{algorithm.op, 7, 0, 21, 8, false, false};
+    const Instance instance(call, *parse_arrivals("descending:10ms", 7), {});
+    const Verdict verdict = verify(call, materialize(algorithm, instance));
+    INFO(algorithm.name << ": " << verdict.what);
+    CHECK(verdict.ok() == algorithm.keeps_rank_order);
+    CHECK(verdict.rank_order == algorithm.keeps_rank_order);
+  }
+}
+
+namespace {
+/// Two ranks exchange and reduce: a correct base for hand-made faults.
+std::vector<RankProgram> exchange() {
+  std::vector<RankProgram> p(2);
+  for (Rank r : {0, 1}) {
+    const Slice mine{Buffer::output, 0, 4}, theirs{Buffer::scratch, 0, 4};
+    p[static_cast<std::size_t>(r)].scratch = 4;
+    auto& ops = p[static_cast<std::size_t>(r)].ops;
+    ops.push_back(recv(1 - r, theirs, 0));
+    ops.push_back(send(1 - r, mine, 0));
+    if (r == 1) {
+      ops.push_back(reduce(mine, theirs).after(0, 1));
+    } else {
+      ops.push_back(reduce(theirs, mine).after(0));
+      ops.push_back(copy(mine, theirs).after(2, 1));
+    }
+  }
+  return p;
+}
+const Call kCall{Collective::allreduce, 2, 0, 4, 8, true, false};
+Fault fault_of(const std::vector<RankProgram>& p) { return verify(kCall, p).fault; }
+}  // namespace
+
+TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
+  REQUIRE(verify(kCall, exchange()).ok());
+  auto p = exchange();
+  SECTION("a slice beyond the buffer") { p[0].ops[0].dst.count = 5; CHECK(fault_of(p) == Fault::malformed); }
+  SECTION("scratch beyond its declared bound") { p[0].scratch = 3; CHECK(fault_of(p) == Fault::malformed); }
+  SECTION("no such peer") { p[0].ops[1].peer = 2; CHECK(fault_of(p) == Fault::malformed); }
+  SECTION("input in place") { p[0].ops[1].src.buffer = Buffer::input; CHECK(fault_of(p) == Fault::malformed); }
+  SECTION("another channel") { p[0].ops[1].channel = 3; CHECK(fault_of(p) == Fault::unmatched); }
+  SECTION("another length") { p[0].ops[1].src.count = 3; CHECK(fault_of(p) == Fault::unmatched); }
+  SECTION("send, and only then receive, on both sides") {
+    for (auto& q : p) std::swap(q.ops[0], q.ops[1]), q.ops[1] = q.ops[1].after(0);
+    p[0].ops[2].deps[0] = 1;  // the receive is operation 1 now
+    CHECK(fault_of(p) == Fault::deadlock);
+  }
+  SECTION("reduce before the send has read") { p[1].ops[2].dep_count = 1; CHECK(fault_of(p) == Fault::race); }
+  SECTION("send of what nobody wrote") { p[0].ops[1].src.buffer = Buffer::scratch; CHECK_FALSE(verify(kCall, p).ok()); }
+  SECTION("result in another order on each rank") {
+    p[0].ops[2] = reduce({Buffer::output, 0, 4}, {Buffer::scratch, 0, 4}).after(0, 1);
+    p[0].ops.pop_back();
+    CHECK(fault_of(p) == Fault::wrong_result);
+  }
+  SECTION("ambiguous channel") {
+    p[0].ops.push_back(send(1, {Buffer::output, 0, 4}, 0));
+    p[1].ops.push_back(recv(0, {Buffer::scratch, 0, 4}, 0).after(2));
+    CHECK(fault_of(p) == Fault::unmatched);
+  }
+  SECTION("a program buffer before the arrival") {
+    p[0].ops[1] = p[0].ops[1].in_background();
+    CHECK(fault_of(p) == Fault::early_touch);
+    p = exchange();
+    p[0].ops[0] = p[0].ops[0].in_background();  // into scratch: allowed
+    CHECK(verify(kCall, p).ok());
+  }
+}
+
+TEST_CASE("PRR with a flat pattern is the ring", "[schedule]") {
+  for (const int ranks : {2, 5, 8}) {
+    Call call{Collective::allreduce, ranks, 0, 40, 8, false, true};
+    const Instance instance(call, Pattern(), {});
+    const auto ring = materialize(*find_algorithm(call.op, "ring"), instance);
+    const auto prr = materialize(*find_algorithm(call.op, "prr"), instance);
+    for (std::size_t r = 0; r < ring.size(); ++r) {
+      REQUIRE(ring[r].ops.size() == prr[r].ops.size());
+      for (std::size_t i = 0; i < ring[r].ops.size(); ++i) CHECK(describe(ring[r].ops[i]) == describe(prr[r].ops[i]));
+    }
+  }
+}

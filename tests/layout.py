@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The layout and the direction of dependencies: shim -> profiles -> core, shim -> core; no MPI, no
+libunwind, no getenv and no output in core; every source file says what it is; README's commands exist."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+problems = []
+allowed = {"core": {"core"}, "profiles": {"core", "profiles"}, "shim": {"core", "profiles", "shim"}}
+sources = [p for part in allowed for p in (root / part).rglob("*") if p.suffix in (".cpp", ".hpp", ".def", ".h")]
+for path in sources:
+    name = path.relative_to(root)
+    text = path.read_text()
+    part = name.parts[0]
+    for include in re.findall(r'#include "([^"]+)"', text):
+        if include.split("/")[0] not in allowed[part]:
+            problems.append(f"{name}: includes {include}")
+        elif not (root / include).exists():
+            problems.append(f"{name}: {include} is not a path from the root")
+    system = set(re.findall(r"#include <([^>]+)>", text))
+    if part != "shim" and system & {"mpi.h", "libunwind.h"}:
+        problems.append(f"{name}: only shim may include {system & {'mpi.h', 'libunwind.h'}}")
+    if part == "core":
+        if system & {"iostream", "cstdlib", "unistd.h"} or re.search(r"\b(getenv|printf|abort|exit)\(", text):
+            problems.append(f"{name}: core reads no environment, prints nothing and ends nothing")
+    if part == "shim" and "<iostream>" in text:
+        problems.append(f"{name}: no iostream in the shim")
+    if not text.startswith("// SPDX-License-Identifier: BSD-3-Clause\n// "):
+        problems.append(f"{name}: the header is the SPDX line and what the file owns")
+    if path.suffix == ".hpp" and "#pragma once" not in text:
+        problems.append(f"{name}: #pragma once")
+rows = re.findall(r"^LATECOMER_ALGORITHM\((\w+), (\w+),", (root / "core/algorithms/catalogue.def").read_text(), re.M)
+files = {(p.parent.name, p.stem) for p in (root / "core/algorithms").glob("*/*.cpp")}
+if set(rows) != files:
+    problems.append(f"catalogue.def and core/algorithms differ: {set(rows) ^ files}")
+for op, name in rows:
+    header = (root / f"core/algorithms/{op}/{name}.cpp").read_text().split("#include")[0]
+    for word in (f"// {op}/{name}", "Steps", "Cost", "Source"):
+        if word not in header:
+            problems.append(f"core/algorithms/{op}/{name}.cpp: the header lacks '{word}'")
+top = {p.name for p in root.iterdir()}
+for wanted in ("CMakeLists.txt", "core", "shim", "profiles", "scripts", "tests", "examples", "docs", "README.md",
+               "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CMakePresets.json", ".clang-format", ".clang-tidy"):
+    if wanted not in top:
+        problems.append(f"missing: {wanted}")
+print("\n".join(problems) or f"{len(sources)} files are where they belong")
+sys.exit(bool(problems))

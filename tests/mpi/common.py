@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the script tests share: arguments, running, failing."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+parser = argparse.ArgumentParser()
+for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocations", "bin", "mpi"):
+    parser.add_argument("--" + name, required=True)
+a = parser.parse_args()
+folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
+failures = []
+
+
+def check(condition, what):
+    print("ok    " if condition else "FAILED", what)
+    if not condition:
+        failures.append(what)
+
+
+def run(*words, timeout=120, cwd=None, **extra):
+    environment = dict(os.environ)
+    environment.update(extra)
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd, env=environment)
+
+
+def finish():
+    print(f"{len(failures)} failures")
+    sys.exit(bool(failures))

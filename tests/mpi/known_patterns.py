@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Patterns known by construction come back: which ranks come last, how late, at which line; the same site
+ids in two runs under address randomisation; nothing lost between epochs, finalize and freed communicators."""
+import json
+
+from common import a, check, finish, folder, run
+
+profiles = {}
+for name, extra in (("epoch", {}), ("again", {}), ("finalize", {"exchange": "finalize"}), ("network", {"network": "eth1g"})):
+    policy = folder / "p.json"
+    policy.write_text(json.dumps({"version": 1, **extra}))
+    out = folder / f"{name}.json"
+    done = run(a.cli, "run", "--policy", policy, "--output", out, "--", "-n", 4, a.bin + "/patterns", 40, 10000, LD_PRELOAD=a.support)
+    check(done.returncode == 0 and done.stderr == "", f"{name}: {done.stderr[:300]}")
+    resolved = run(a.cli, "report", "--json", out)
+    check(resolved.returncode == 0, f"report of {name}")
+    profiles[name] = {s["frames"][0]["function"]: s for s in json.loads(resolved.stdout)["sites"]}
+for name, sites in profiles.items():
+    check(set(sites) == {"staircase", "one_late"}, f"{name}: the two sites by name: {set(sites)}")
+    stairs, late = sites["staircase"], sites["one_late"]
+    check(stairs["calls"] == stairs["patterns"] == late["calls"] == 40, f"{name}: every call has its pattern")
+    check(stairs["rank_calls"] == 160, f"{name}: calls of all ranks")
+    check(stairs["ranks"][3]["last_count"] >= 38 and late["ranks"][1]["last_count"] >= 38, f"{name}: who comes last")
+    check(stairs["frames"][0]["file"].endswith("patterns.c") and stairs["frames"][0]["line"] == 15, f"{name}: file and line {stairs['frames'][0]}")
+    means = [r["mean_offset_ns"] for r in stairs["ranks"]]
+    # Sleeps are exact from below; a loaded machine only adds. Medians would hide that: compare the order
+    # and the floor.
+    check(all(means[r] - means[0] >= 0.8 * r * 10e6 for r in range(1, 4)), f"{name}: the staircase {[round(m / 1e6, 2) for m in means]} ms")
+    check(stairs["imbalance_ns"]["p50"] >= 0.8 * 30e6 and late["imbalance_ns"]["p50"] >= 0.8 * 10e6, f"{name}: imbalance")
+    check(stairs["bytes"] == {"min": 800, "mean": 800, "max": 800}, f"{name}: bytes")
+check({s["id"] for s in profiles["epoch"].values()} == {s["id"] for s in profiles["again"].values()}, "the same ids in two runs")
+check(profiles["epoch"]["staircase"]["imbalance_factor"] is None, "no network figures: no imbalance factor")
+factor = profiles["network"]["staircase"]["imbalance_factor"]
+check(factor is not None and factor["p50"] >= 0.8 * 30e6 / 56_400, f"imbalance factor on eth1g: {factor and factor['p50']}")
+finish()

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrival patterns that are known by construction: rank r comes r * STEP late at the first site, rank 1
+// alone at the second. Usage: patterns CALLS STEP_US
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void pause_us(long us) {
+  struct timespec t = {us / 1000000, us % 1000000 * 1000};
+  nanosleep(&t, NULL);
+}
+static __attribute__((noinline)) void staircase(const double* in, double* out) { MPI_Allreduce(in, out, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+static __attribute__((noinline)) void one_late(const double* in, double* out) { MPI_Allreduce(in, out, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank;
+  double in[100] = {0}, out[100];
+  const int calls = argc > 1 ? atoi(argv[1]) : 40;
+  const long step = argc > 2 ? atol(argv[2]) : 10000;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < calls; ++i) {
+    pause_us(rank * step);
+    staircase(in, out);
+    if (rank == 1) pause_us(step);
+    one_late(in, out);
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A policy file with each kind of mistake: one line that names place and remedy, and the program runs on
+natively with the same output."""
+from common import a, check, finish, folder, run
+
+program = [a.bin + "/breakers", "divergent"]
+native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 2, *program)
+rule = '{"version":1,"mode":"apply","rules":[\n{"match":%s,"use":%s}]}'
+mistakes = {
+    "syntax": ('{"version":1,\n"mode":"apply",,}', ":2:", "syntax error"),
+    "empty": ("", ":1:", "syntax error"),
+    "no version": ('{"mode":"apply"}', "version", "missing"),
+    "a later version": ('{"version":9}', "version", "from 1 to 1"),
+    "unknown key": ('{"version":1,\n"mod":"apply"}', ":2: mod", "did you mean 'mode'"),
+    "unknown value": ('{"version":1,\n\n"mode":"aply"}', ":3: mode", "did you mean 'apply'"),
+    "wrong type": ('{"version":1,"rules":{}}', "rules", "expected a list"),
+    "bad number": ('{"version":1,"predictor":{"window":0}}', "predictor.window", "from 1 to 1024"),
+    "bad size": (rule % ('{"op":"allreduce","bytes":{"min":"1 MB"}}', '"ring"'), "rules[0].match.bytes.min", "1 MB"),
+    "empty range": (rule % ('{"op":"allreduce","bytes":{"min":9,"max":1}}', '"ring"'), "rules[0].match.bytes", "no call can match"),
+    "unknown collective": (rule % ('{"op":"alreduce"}', '"ring"'), "rules[0].match.op", "did you mean 'allreduce'"),
+    "unknown algorithm": (rule % ('{"op":"allreduce"}', '"prrr"'), ":2: rules[0].use", "did you mean 'prr'"),
+    "an algorithm of another collective": (rule % ('{"op":"bcast"}', '"prr"'), "rules[0].use", "bcast has no algorithm"),
+    "an algorithm that cannot serve": (rule % ('{"op":"allreduce","op_class":"user_noncommutative"}', '"prr"'), "rules[0].use", "cannot serve"),
+    "bad parameter": (rule % ('{"op":"allreduce"}', '{"algorithm":"ring","segments":3}'), "rules[0].use.segments", "takes no segments"),
+    "given twice": ('{"version":1,"mode":"off","mode":"apply"}', "mode", "given twice"),
+}
+for name, (text, place, remedy) in mistakes.items():
+    policy = folder / "policy.json"
+    policy.write_text(text)
+    done = run(a.cli, "run", "--policy", policy, "--output", folder / "o.json", "--", "-n", 2, *program, LD_PRELOAD=a.support)
+    lines = [line for line in done.stderr.splitlines() if line]
+    check(done.returncode == native.returncode and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"{name}: same output and status")
+    check(len(lines) == 1 and str(policy) in lines[0] and place in lines[0] and remedy in lines[0] and "observing only" in lines[0], f"{name}: {lines}")
+done = run(a.mpiexec, "-genv", "LD_PRELOAD", a.library + ":" + a.support, "-n", 2, *program, LATECOMER_POLICY="/nonexistent/p.json", LATECOMER_OUTPUT=folder / "o.json")
+check(done.returncode == 0 and "/nonexistent/p.json: cannot be read" in done.stderr and len(done.stderr.splitlines()) == 1, f"a missing file: {done.stderr}")
+finish()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The preload itself: what it exports, what it leaves alone, what it costs in steady state."""
+import json
+import re
+import time
+
+from common import a, check, finish, folder, run
+
+# Exactly the collectives of MPICH are intercepted, all of them, and beside them only what is listed here.
+exported = set(re.findall(r" T (\w+)", run("nm", "-D", "--defined-only", a.library).stdout))
+in_mpi = set(re.findall(r" [TW] (MPI_\w+)", run("nm", "-D", "--defined-only", a.mpi).stdout))
+names = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce reduce_scatter "
+         "reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw").split()
+collectives = {m for m in in_mpi if re.fullmatch(r"MPI_(I?)(\w+?)(_init)?(_c)?", m) and re.sub(r"^i(?=[a-z])", "", re.fullmatch(r"MPI_(\w+?)(_init)?(_c)?", m)[1].lower()) in names}
+check(len(collectives) == 129, f"MPICH has 129 collective entry points, found {len(collectives)}")
+check(collectives <= exported, f"all are intercepted; missing: {sorted(collectives - exported)}")
+others = {"MPI_Init", "MPI_Init_thread", "MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany",
+          "MPI_Testsome", "MPI_Start", "MPI_Startall", "MPI_Request_free", "mpi_init_f08_", "mpi_init_thread_f08_", "mpi_barrier_f08_", "mpi_ibarrier_f08_"}
+check(exported == collectives | others, f"nothing else is exported: {sorted(exported - collectives - others)}")
+needed = run("readelf", "-d", a.library).stdout
+check("libmpi" not in needed, "the library links no MPI")
+strong = [line for line in run("nm", "-D", "--undefined-only", a.library).stdout.splitlines() if re.search(r" U P?MPI_", line)]
+check(not strong, f"every reference to MPI is weak: {strong[:3]}")
+
+# A process without MPI is untouched, bound early or late.
+for extra in ({}, {"LD_BIND_NOW": "1"}):
+    done = run("/bin/sh", "-c", "echo hello; exit 3", LD_PRELOAD=a.library, **extra)
+    check(done.returncode == 3 and done.stdout == "hello\n" and done.stderr == "", f"a shell under the preload {extra}: {done.stderr[:200]}")
+
+# Nothing is allocated in steady state: not at all when observing, only per epoch when plans change.
+for name, policy, limit in (("observe", None, 0), ("ring", "ring", 0)):
+    options = ["--output", folder / "steady.json"]
+    if policy:
+        (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": policy}]}))
+        options += ["--policy", folder / "p.json"]
+    done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/steady", limit, LD_PRELOAD=a.allocations + ":" + a.support)
+    check(done.returncode == 0, f"steady state, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
+
+# A job of which one rank is not preloaded observes locally: same result, one warning, no hang.
+for missing in (0, 1, 2, 3):
+    parts, words = [], []
+    for rank in range(4):
+        preload = a.support if rank == missing else a.library + ":" + a.support
+        words += ([":"] if rank else []) + ["-n", "1", "-env", "LD_PRELOAD", preload, a.bin + "/breakers", "divergent"]
+    started = time.time()
+    done = run(a.mpiexec, *words, LATECOMER_OUTPUT=folder / f"partial{missing}.json")
+    check(done.returncode == 0 and "right" in done.stdout, f"rank {missing} without preload: {done.returncode} {done.stdout[-200:]}")
+    warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+    check(len(warnings) == 1 and f"rank {missing} is not preloaded" in warnings[0], f"one warning: {warnings}")
+    written = sorted(p.name for p in folder.glob(f"partial{missing}.json*"))
+    check(written == [f"partial{missing}.json.rank{r}" for r in range(4) if r != missing], f"each rank's own profile: {written}")
+    check(run(a.cli, "report", folder / written[0]).returncode == 0, "a rank's own profile can be reported")
+
+# The environment: a bad value keeps the default, an unknown name is named with the nearest; inert on request.
+done = run(a.cli, "run", "--output", folder / "e.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support, LATECOMER_VERBOS="1", LATECOMER_CHECK="yes")
+check(done.returncode == 0 and "LATECOMER_VERBOS, did you mean 'LATECOMER_VERBOSE'?" in done.stderr, f"an unknown variable: {done.stderr[:300]}")
+check("LATECOMER_CHECK: expected a number from 0 to 1, got 'yes'" in done.stderr, "a bad value")
+done = run(a.cli, "run", "--output", folder / "inert.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support, LATECOMER_DISABLE="1")
+check(done.returncode == 0 and done.stderr == "" and not list(folder.glob("inert.json*")), f"LATECOMER_DISABLE=1 is inert: {done.stderr[:200]}")
+
+# Without anything at all: a profile where it was asked for, an unwritable one is only a warning.
+done = run(a.cli, "run", "--output", "/nonexistent/x.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support)
+check(done.returncode == 0 and "cannot create" in done.stderr, f"an unwritable profile: {done.stderr[:200]}")
+finish()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one MPI program natively and under the preload with a list of policies, and compares.
+
+A policy's name: none (observe), finalize (observe, exchange at the end), off, or an algorithm of allreduce.
+Exit status, and with --same-output also standard output, must be native's; the profile must be whole and
+conform to its schema; with --dispatches the algorithm must really have run."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+parser = argparse.ArgumentParser()
+for name in ("cli", "mpiexec", "root", "np", "policies", "support"):
+    parser.add_argument("--" + name, required=True)
+parser.add_argument("--dispatches", action="store_true")
+parser.add_argument("--same-output", action="store_true")
+parser.add_argument("--count", help="regular expression: lines of output counted and compared")
+parser.add_argument("--cwd")
+parser.add_argument("--network", help="policy's network, for the imbalance factor")
+parser.add_argument("--timeout", type=float, default=120)
+parser.add_argument("command", nargs=argparse.REMAINDER)
+a = parser.parse_args()
+command = a.command[1:] if a.command[0] == "--" else a.command
+folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
+environment = dict(os.environ, LD_PRELOAD=a.support)
+failures = []
+
+
+def run(words, extra={}):
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=a.timeout, cwd=a.cwd, env={**environment, **extra})
+    return done.returncode, done.stdout, done.stderr
+
+
+def facts(result):
+    status, out, _ = result
+    seen = {"status": status}
+    if a.same_output:
+        seen["output"] = sorted(out.splitlines())
+    if a.count:
+        seen["lines"] = len(re.findall(a.count, out, re.M))
+    return seen
+
+
+native_environment = {k: v for k, v in environment.items() if k != "LD_PRELOAD"}
+native = subprocess.run([a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", a.np, *command], capture_output=True, text=True,
+                        errors="replace", timeout=a.timeout, cwd=a.cwd, env=native_environment)
+want = facts((native.returncode, native.stdout, native.stderr))
+print("native:", {k: v for k, v in want.items() if k != "output"})
+try:
+    import jsonschema
+    validator = jsonschema.Draft202012Validator(json.loads((pathlib.Path(a.root) / "docs/schema/profile.schema.json").read_text()))
+except ImportError:
+    validator = None
+
+for name in a.policies.split(","):
+    policy = {"version": 1}
+    if name == "finalize":
+        policy["exchange"] = "finalize"
+    elif name == "off":
+        policy["mode"] = "off"
+    elif name != "none":
+        policy.update(mode="apply", rules=[{"match": {"op": "allreduce"}, "use": name}])
+    if a.network:
+        policy["network"] = a.network
+    policy_file, profile_file = folder / f"{name}.policy.json", folder / f"{name}.json"
+    policy_file.write_text(json.dumps(policy))
+    options = [] if name == "none" and not a.network else ["--policy", policy_file]
+    result = run([a.cli, "run", *map(str, options), "--output", str(profile_file), "--", "-n", a.np, *command])
+    got = facts(result)
+    print(f"{name}:", {k: v for k, v in got.items() if k != "output"})
+    if got != want:
+        failures.append(f"{name}: {got} instead of {want}\n{result[1][-2000:]}\n{result[2][-2000:]}")
+        continue
+    if name == "off":
+        continue
+    if not profile_file.exists():
+        failures.append(f"{name}: no profile\n{result[2][-1000:]}")
+        continue
+    profile = json.loads(profile_file.read_text())
+    if validator:
+        failures += [f"{name}: schema: {e.json_path}: {e.message[:200]}" for e in validator.iter_errors(profile)][:3]
+    ran = {}
+    for site in profile["sites"]:
+        if site["op"] == "allreduce":
+            for algorithm, d in site["dispatch"].items():
+                ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
+    print("  allreduce:", ran, "warnings:", [w for w in profile["warnings"] if "imbalance_factor" not in w])
+    if a.dispatches and name not in ("none", "finalize") and not ran.get(name):
+        failures.append(f"{name}: never ran: {ran}")
+for f in failures:
+    print("FAILED", f)
+print(f"{len(failures)} failures")
+sys.exit(bool(failures))

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// After warming up, thousands of calls of every kind without one allocation by latecomer. Runs with
+// tests/support/count_allocations preloaded.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((weak)) long count_allocations(int on);
+
+static double in[2000], out[2000];
+
+static void work(int calls) {
+  for (int i = 0; i < calls; ++i) {
+    MPI_Request request;
+    int data = i;
+    MPI_Allreduce(in, out, 2000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(in, out, 10 + i % 7, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Bcast(&data, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Iallreduce(in, out, 5, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (!count_allocations) {
+    printf("count_allocations is not preloaded\n");
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  // Long enough for logs and buffers to reach their size; then several more epochs.
+  for (int i = 0; i < 4; ++i) work(100), MPI_Barrier(MPI_COMM_WORLD);
+  count_allocations(1);
+  work(400);
+  const long count = count_allocations(0);
+  printf("rank %d: %ld allocations\n", rank, count);
+  MPI_Finalize();
+  return argc > 1 ? count > atol(argv[1]) : count != 0;
+}

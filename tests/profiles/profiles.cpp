@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Histograms, accumulation per site, the travelling form and the profile file.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.hpp"
+#include "profiles/profile.hpp"
+
+using namespace latecomer::profiles;
+namespace core = latecomer::core;
+
+TEST_CASE("histogram: counts, moments, quantiles, merging", "[histogram]") {
+  Histogram h, a, b;
+  core::SplitMix64 random(3);
+  std::vector<std::int64_t> values;
+  for (int i = 0; i < 10'000; ++i) {
+    const auto v = static_cast<std::int64_t>(std::exp(random.uniform() * 20));
+    values.push_back(v);
+    h.add(v);
+    (i % 3 ? a : b).add(v);
+  }
+  std::sort(values.begin(), values.end());
+  for (const double q : {0.1, 0.5, 0.9, 0.99}) {
+    const double exact = static_cast<double>(values[static_cast<std::size_t>(q * 10'000)]);
+    if (exact > 64) CHECK(std::abs(std::log2(h.quantile(q) / exact)) < 0.3);
+  }
+  CHECK(h.max() == values.back());
+  a.merge(b);
+  CHECK(a.to_json("ns")["counts"] == h.to_json("ns")["counts"]);
+  CHECK(a.mean() == Approx(h.mean()));
+  CHECK(a.stddev() == Approx(h.stddev()));
+  const auto json = h.to_json("ns");
+  REQUIRE(json["edges"].size() == json["counts"].size() + 1);
+  std::uint64_t total = 0;
+  for (const auto& c : json["counts"]) total += c.get<std::uint64_t>();
+  CHECK(total == 10'000);
+  CHECK(Histogram().to_json("ns")["counts"].empty());
+}
+
+TEST_CASE("histogram: every value lies between its bucket's edges", "[histogram]") {
+  for (std::int64_t v = 0; v < 100'000; v = v < 200 ? v + 1 : v + v / 37) {
+    Histogram h;
+    h.add(v);
+    const auto json = h.to_json("ns");
+    REQUIRE(json["counts"].size() == 1);
+    CHECK(json["edges"][0].get<double>() <= static_cast<double>(v));
+    CHECK(static_cast<double>(v) <= json["edges"][1].get<double>());
+  }
+}
+
+namespace {
+CallRecord record(Nanoseconds arrival, Nanoseconds exit, std::uint64_t site, int root = -1) {
+  CallRecord r;
+  r.arrival = arrival, r.exit = exit, r.site = site, r.root = root, r.bytes = 100;
+  r.op = root >= 0 ? core::Collective::bcast : core::Collective::allreduce;
+  return r;
+}
+}  // namespace
+
+TEST_CASE("site book: the papers' definitions", "[record]") {
+  SiteBook book;
+  const CallRecord r[] = {record(1000, 9000, 7), record(5000, 9500, 7), record(2000, 8000, 7)};
+  const CallRecord* all[] = {&r[0], &r[1], &r[2]};
+  const Rank world[] = {4, 5, 6};
+  core::Network network;
+  network.alpha_ns = 1000;
+  book.add(all, world, 0, &network);
+  const auto& [key, site] = *book.sites().begin();
+  CHECK(key.comm_size == 3);
+  CHECK(site.imbalance.mean() == 4000);
+  CHECK(site.after_last.mean() == 4500);
+  CHECK(site.factor_milli.mean() == 4000);
+  CHECK(site.ranks.at(5).last_count == 1);
+  CHECK(site.ranks.at(6).offset.mean() == 1000);
+  CHECK(site.divergent_calls == 0);
+  CHECK(site.dispatch.at(0).elapsed_sum == Approx((8000 + 4500 + 6000) / 3.0));
+}
+
+TEST_CASE("site book: ties within the uncertainty have no last rank; rooted calls belong to the root", "[record]") {
+  SiteBook book;
+  const CallRecord r[] = {record(1000, 2000, 7, 1), record(1040, 2000, 8, 1)};
+  const CallRecord* all[] = {&r[0], &r[1]};
+  const Rank world[] = {0, 1};
+  book.add(all, world, 50, nullptr);
+  const auto& [key, site] = *book.sites().begin();
+  CHECK(key.site == 8);
+  CHECK(site.divergent_calls == 1);
+  CHECK(site.ranks.at(1).last_count == 0);
+  CHECK(site.factor_milli.count() == 0);
+}
+
+TEST_CASE("contribution: survives the journey; a torn one is refused", "[record]") {
+  Contribution c;
+  c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
+  c.frames.push_back({11, "/bin/a", "abcd", 0x123});
+  c.local[{11, core::Collective::allreduce, 4}].add(record(1, 2, 11));
+  c.logs.push_back({99, 2, 1, 3, 16, {record(1, 2, 11), record(3, 4, 11)}});
+  SiteBook book;
+  const CallRecord r = record(1, 5, 11);
+  const CallRecord* one[] = {&r};
+  const Rank world[] = {3};
+  book.add(one, world, 0, nullptr);
+  c.patterns = book.sites();
+  const std::string bytes = c.serialize();
+  Contribution back;
+  REQUIRE(Contribution::deserialize(bytes, back));
+  CHECK(back.serialize() == bytes);
+  CHECK(back.logs[0].records[1].arrival == 3);
+  for (std::size_t cut = 0; cut < bytes.size(); cut += 97) {
+    Contribution torn;
+    CHECK_FALSE(Contribution::deserialize(std::string_view(bytes).substr(0, cut), torn));
+  }
+}
+
+TEST_CASE("profile: logs of several members are matched by number", "[profile]") {
+  std::vector<Contribution> parts(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    parts[static_cast<std::size_t>(rank)].rank = rank;
+    Contribution::Log log{5, 2, rank, rank, static_cast<std::uint64_t>(rank), {}};
+    for (int i = rank; i < 10; ++i) {
+      log.records.push_back(record(1000 * i + 100 * rank, 1000 * i + 500, 7));
+      parts[static_cast<std::size_t>(rank)].local[{7, core::Collective::allreduce, 2}].add(log.records.back());
+    }
+    parts[static_cast<std::size_t>(rank)].logs.push_back(log);
+  }
+  JobInfo job;
+  job.ranks = 2;
+  const auto json = nlohmann::json::parse(write_profile(job, parts));
+  REQUIRE(json["sites"].size() == 1);
+  CHECK(json["sites"][0]["patterns"] == 9);
+  CHECK(json["sites"][0]["imbalance_ns"]["mean"] == 100);
+  CHECK(json["sites"][0]["ranks"][1]["last_count"] == 9);
+  bool said = false;
+  for (const auto& w : json["warnings"]) said = said || w.get<std::string>().find("1 call records could not be matched") == 0;
+  CHECK(said);
+}
+
+TEST_CASE("site keys: stable values", "[record]") {
+  // Written into profiles and policies: must never change.
+  CHECK(site_hash("abcd", "/x/y", 0x10) == site_hash("abcd", "/other/z", 0x10));
+  CHECK(site_hash("", "/x/y", 0x10) == site_hash("", "/other/y", 0x10));
+  CHECK(site_hash("abcd", "", 0x10) != site_hash("abcd", "", 0x11));
+  CHECK(SiteKey{site_hash("abcd", "", 0x10), core::Collective::allreduce, 4}.id().size() == 16);
+}
