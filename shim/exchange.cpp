@@ -77,18 +77,9 @@ bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vect
   }
 }
 
-std::vector<profiles::CallRecord> records_in(const Header& header, const std::vector<char>& body) {
-  std::vector<profiles::CallRecord> records(
-      std::min<std::size_t>(header.count, (body.size() - sizeof header) / sizeof(profiles::CallRecord)));
-  if (!records.empty())
-    std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
-  return records;
-}
-
-void keep_part(CommState& state, std::size_t member, std::uint64_t first, std::vector<profiles::CallRecord> records) {
-  auto& queue = state.leadership->parts[member];
-  if (queue.size() >= 4) queue.pop_front();  // a member's log was lost: do not grow
-  queue.push_back({first, std::move(records)});
+void records_in(const Header& header, const std::vector<char>& body, std::vector<profiles::CallRecord>& records) {
+  records.resize(std::min<std::size_t>(header.count, (body.size() - sizeof header) / sizeof(profiles::CallRecord)));
+  if (!records.empty()) std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
 }
 
 /// Accounts for one call of which every record is there.
@@ -160,7 +151,9 @@ void identify(CommState& state) {
 void end_epoch(CommState& state) {
   if (state.usable() && state.size > 1) {
     if (state.rank == 0) {
-      keep_part(state, 0, state.logged_from, state.log);
+      auto& part = state.leadership->members[0].push();
+      part.first = state.logged_from;
+      part.records.assign(state.log.begin(), state.log.end());
     } else {
       const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size};
       if (!post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
@@ -174,36 +167,38 @@ void end_epoch(CommState& state) {
 
 void collect(CommState& state) {
   if (!state.leadership || !state.usable()) return;
-  auto& parts = state.leadership->parts;
-  std::vector<char> body;
-  std::vector<const profiles::CallRecord*> records(parts.size());
+  Leadership& lead = *state.leadership;
   for (;;) {
     bool all = true;
     std::uint64_t newest = 0;
-    for (std::size_t r = 0; r < parts.size(); ++r) {
+    for (std::size_t r = 0; r < lead.members.size(); ++r) {
       Header header;
-      if (r != 0 && parts[r].empty() && take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, body))
-        keep_part(state, r, header.first, records_in(header, body));
-      all = all && !parts[r].empty();
-      if (!parts[r].empty()) newest = std::max(newest, parts[r].front().first);
+      MemberLogs& logs = lead.members[r];
+      if (r != 0 && logs.empty() && take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, lead.body)) {
+        auto& part = logs.push();
+        part.first = header.first;
+        records_in(header, lead.body, part.records);
+      }
+      all = all && !logs.empty();
+      if (!logs.empty()) newest = std::max(newest, logs.front().first);
     }
     if (!all) return;
     bool level = true;
     std::size_t count = SIZE_MAX;
-    for (auto& queue : parts) {
-      if (queue.front().first < newest) queue.pop_front(), level = false;  // the others' part was lost
-      else count = std::min(count, queue.front().records.size());
+    for (MemberLogs& logs : lead.members) {
+      if (logs.front().first < newest) logs.pop(), level = false;  // the others' part was lost
+      else count = std::min(count, logs.front().records.size());
     }
     if (!level) continue;
     for (std::size_t i = 0; i < count; ++i) {
       bool same = true;
-      for (std::size_t r = 0; r < parts.size(); ++r) {
-        records[r] = &parts[r].front().records[i];
-        same = same && records[r]->op == records[0]->op;
+      for (std::size_t r = 0; r < lead.members.size(); ++r) {
+        lead.row[r] = &lead.members[r].front().records[i];
+        same = same && lead.row[r]->op == lead.row[0]->op;
       }
-      if (same) digest(state, records);
+      if (same) digest(state, lead.row);
     }
-    for (auto& queue : parts) queue.pop_front();
+    for (MemberLogs& logs : lead.members) logs.pop();
   }
 }
 
@@ -268,8 +263,8 @@ void retain_log(const CommState& state) {
   };
   keep(state.rank, state.logged_from, state.log);
   if (!state.leadership) return;
-  for (std::size_t r = 0; r < state.leadership->parts.size(); ++r)
-    for (const auto& part : state.leadership->parts[r]) keep(static_cast<Rank>(r), part.first, part.records);
+  for (std::size_t r = 0; r < state.leadership->members.size(); ++r)
+    state.leadership->members[r].each([&](const MemberLogs::Part& part) { keep(static_cast<Rank>(r), part.first, part.records); });
 }
 
 void retain_strays() {
@@ -287,7 +282,8 @@ void retain_strays() {
     Header header;
     if (status.MPI_TAG % kTagsPerContext != kLogChannel || body.size() < sizeof header) continue;
     std::memcpy(&header, body.data(), sizeof header);
-    auto records = records_in(header, body);
+    std::vector<profiles::CallRecord> records;
+    records_in(header, body, records);
     j.retained.push_back({header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
   }
 }

@@ -4,23 +4,52 @@
 #pragma once
 
 #include <array>
-#include <deque>
 
 #include "shim/job.hpp"
 
 namespace latecomer::shim {
 
-/// What the leader of a communicator (its rank 0) keeps.
-struct Leadership {
+/// The logs of one member that were received and not yet matched with the others': a short queue whose
+/// buffers are used again, so that the exchange allocates nothing once warm.
+class MemberLogs {
+ public:
   struct Part {
     std::uint64_t first = 0;
     std::vector<profiles::CallRecord> records;
   };
-  std::vector<std::deque<Part>> parts;  ///< [ranks]: logs received and not yet matched
+  bool empty() const { return count_ == 0; }
+  Part& front() { return parts_[head_]; }
+  void pop() { head_ = (head_ + 1) % kMost, --count_; }
+  /// The next free part; the oldest is dropped if a member whose logs were lost holds up the others.
+  Part& push() {
+    if (count_ == kMost) pop();
+    Part& part = parts_[(head_ + count_++) % kMost];
+    // Epochs end at the first blocking call, so some are longer than others.
+    part.records.reserve(2 * core::Sequence::kSteadyEpoch);
+    return part;
+  }
+  template <typename F>
+  void each(F f) const {
+    for (unsigned i = 0; i < count_; ++i) f(parts_[(head_ + i) % kMost]);
+  }
+
+ private:
+  static constexpr unsigned kMost = 4;
+  std::array<Part, kMost> parts_;
+  unsigned head_ = 0, count_ = 0;
+};
+
+/// What the leader of a communicator (its rank 0) keeps.
+struct Leadership {
+  std::vector<MemberLogs> members;      ///< [ranks]
   core::MovingAverage average;
-  std::vector<Nanoseconds> offsets;     ///< work space, [ranks]
   core::Pattern announced;              ///< on its way to being in force
-  Leadership(int ranks, int window) : parts(static_cast<std::size_t>(ranks)), average(ranks, window), offsets(static_cast<std::size_t>(ranks)) {}
+  // Work space.
+  std::vector<Nanoseconds> offsets;     ///< [ranks]
+  std::vector<const profiles::CallRecord*> row;  ///< [ranks]
+  std::vector<char> body;
+  Leadership(int ranks, int window)
+      : members(static_cast<std::size_t>(ranks)), average(ranks, window), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
 };
 
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its

@@ -116,8 +116,7 @@ void begin_call(Call& call, const Describe& description, void* return_address) n
   if (state.size == 1 || state.foreign || !core::counted(kind_of(call))) return;
 
   const bool talks = j.together && j.policy.exchange == core::Exchange::epoch;
-  const bool plans = talks && j.policy.mode == core::Mode::apply;
-  const auto step = state.sequence.begin(call.signature, plans, talks && state.identified());
+  const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
   call.n = step.n;
   if (step.hear) hear(state);
   if (step.ends_epoch) {

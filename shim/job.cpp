@@ -395,6 +395,7 @@ void start_job() {
     PMPI_Comm_set_errhandler(j.comm, MPI_ERRORS_RETURN);
     share_policy(j);
     if (j.policy.mode == core::Mode::off) return;
+    j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_patterns();
     survey_hosts(j);
   } else if (parent != MPI_COMM_NULL) {
     if (j.rank == 0) warn("spawned processes are observed one by one");

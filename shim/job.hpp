@@ -68,6 +68,7 @@ struct Job {
   int keyval = MPI_KEYVAL_INVALID;
   Environment environment;
   core::Policy policy;
+  bool announces = false;         ///< mode apply, and some rule's algorithm wants a pattern
   Nanoseconds clock_offset = 0, clock_uncertainty = 0;
   Nanoseconds started = 0;
   std::string start_time, host;

@@ -412,6 +412,13 @@ std::span<const KeyRow> match_keys() { return kMatchKeys; }
 std::span<const KeyRow> network_keys() { return kNetworkKeys; }
 std::span<const KeyRow> use_keys() { return kUseKeys; }
 
+bool Policy::wants_patterns() const {
+  for (const Rule& rule : rules)
+    for (const Collective op : rule.match.ops)
+      if (const Algorithm* a = find_algorithm(op, rule.use.algorithm); a && !a->pattern_independent) return true;
+  return false;
+}
+
 PolicyReport parse_policy(std::string_view text) {
   PolicyReport report;
   const auto root = parse_json(text);

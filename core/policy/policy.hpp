@@ -66,6 +66,9 @@ struct Policy {
   double roll_call_timeout_s = 5;
   std::string history;
   std::vector<Rule> rules;
+
+  /// Some rule's algorithm is built on the arrival pattern: without one, no plan is ever announced.
+  bool wants_patterns() const;
 };
 
 struct PolicyProblem {

@@ -143,15 +143,11 @@ static void divergent(void) {
   }
 }
 
-// Errors that are returned, empty communicators' worth of edge cases, inter-communicators.
+// Empty messages, one rank, in place with MPI_DATATYPE_NULL, inter-communicators. (Wrong arguments are no
+// case: Debian's MPICH is built without argument checks and crashes on them.)
 static void edges(void) {
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int in = 1, out = 0;
   for (int i = 0; i < 40; ++i) {
-    CHECK(MPI_Allreduce(&in, &out, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
-    CHECK(MPI_Allreduce(&in, &out, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS);
-    CHECK(MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD) != MPI_SUCCESS);
-    CHECK(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD) != MPI_SUCCESS);
     CHECK(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS && out == size);
     CHECK(MPI_Allreduce(&in, &out, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF) == MPI_SUCCESS && out == 1);
