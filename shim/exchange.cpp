@@ -252,6 +252,7 @@ void retain_log(const CommState& state) {
   Job& j = job();
   if (!j.together || state.foreign || state.size < 2) return;
   const JobLock lock;
+  j.retained_missed += state.log_missed;
   const auto keep = [&](Rank member, std::uint64_t first, const std::vector<profiles::CallRecord>& records) {
     if (records.empty()) return;
     if (j.retained_records + records.size() > kRetainedRecords) {

@@ -222,7 +222,7 @@ profiles::Contribution contribution(Job& j) {
   c.patterns = j.patterns.sites();
   c.logs = j.retained;
   c.plans = j.plans;
-  if (j.retained_missed > 0) warn("%zu calls of freed communicators have no arrival patterns: too many to keep", j.retained_missed);
+  if (j.retained_missed > 0) warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
   for (int i = 0; i < warning_count(); ++i) c.warnings.emplace_back(warning_text(i));
   return c;
 }

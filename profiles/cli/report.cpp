@@ -157,8 +157,9 @@ int report(const Options& o) {
   std::printf("%s\n%d ranks on %zu hosts, %.1f s, %s, mode %s\n\n", job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(),
               job["hosts"].size(), job["wall_time_s"].get<double>(), job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
   std::printf("%-19s %5s %9s %10s %12s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum", "wait, mean", "after last", "comes last", "called from");
-  int joined = 0;
+  int joined = 0, alone = 0;
   for (const Json& s : sites) {
+    if (s["comm_size"].get<int>() == 1 && ++alone) continue;
     if (s["calls"].get<std::uint64_t>() == 0) ++joined;
     const bool seen = s["patterns"].get<std::uint64_t>() > 0;
     const auto time = [&](double ns) { return seen ? human_time(ns) : std::string("-"); };
@@ -169,6 +170,7 @@ int report(const Options& o) {
   }
   std::printf("\nwait: from the first arrival to the last; after last: from the last arrival to the last exit.\n");
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which has the row.\n");
+  if (alone) std::printf("%d sites on communicators of one rank are left out.\n", alone);
   int shown = 0;
   for (const Json& s : sites)
     if (s["calls"].get<std::uint64_t>() > 0 && s["comm_size"].get<int>() > 1 && shown++ < o.top) print_site(s);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An iterative program with one late process: every iteration "computes" (sleeps), then sums a vector over
+// all processes. It knows nothing of latecomer and measures itself the way its author would.
+// Usage: late_process [ITERATIONS [FLOATS [LATE_RANK [DELAY_MS]]]]
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void compute(double ms) {
+  struct timespec t = {(time_t)(ms / 1000), (long)((ms - 1000 * (long)(ms / 1000)) * 1e6)};
+  nanosleep(&t, NULL);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int iterations = argc > 1 ? atoi(argv[1]) : 300;
+  const int floats = argc > 2 ? atoi(argv[2]) : 262144;
+  const int late = argc > 3 ? atoi(argv[3]) : 1;
+  const double delay_ms = argc > 4 ? atof(argv[4]) : 8;
+  float* mine = malloc(sizeof(float) * (size_t)floats);
+  float* sum = malloc(sizeof(float) * (size_t)floats);
+  double in_allreduce = 0;
+  int wrong = 0;
+  for (int i = 0; i < floats; ++i) mine[i] = (float)(rank + i % 5);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    compute(rank == late ? 2 + delay_ms : 2);
+    const double before = MPI_Wtime();
+    MPI_Allreduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    in_allreduce += MPI_Wtime() - before;
+    wrong += sum[floats - 1] != (float)(size * (size - 1) / 2 + size * ((floats - 1) % 5));
+  }
+  const double total = MPI_Wtime() - start;
+  double mean = 0;
+  MPI_Reduce(&in_allreduce, &mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (rank == 0)
+    printf("%d processes, %d iterations, %d floats, rank %d late by %g ms: %.3f s, %.3f ms per allreduce, %d wrong\n", size, iterations, floats,
+           late, delay_ms, total, 1e3 * mean / size / iterations, wrong);
+  MPI_Finalize();
+  return wrong != 0;
+}
