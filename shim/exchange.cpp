@@ -149,6 +149,7 @@ void identify(CommState& state) {
 }
 
 void end_epoch(CommState& state) {
+  const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   if (state.usable() && state.size > 1) {
     if (state.rank == 0) {
       auto& part = state.leadership->members[0].push();
@@ -239,7 +240,7 @@ void hear(CommState& state) {
       Patience patience(job().courteous);
       while (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) patience.wait();
       std::vector<Nanoseconds> pattern(header.count);
-      std::memcpy(pattern.data(), body.data() + sizeof header, pattern.size() * sizeof(Nanoseconds));
+      if (!pattern.empty()) std::memcpy(pattern.data(), body.data() + sizeof header, pattern.size() * sizeof(Nanoseconds));
       next = core::Pattern(std::move(pattern));
     }
   }

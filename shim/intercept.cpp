@@ -137,6 +137,7 @@ void begin_call(Call& call, const Describe& description, void* return_address) n
     if (call.decision.algorithm)
       call.record.algorithm = static_cast<std::uint8_t>(1 + (call.decision.algorithm - core::catalogue().data()));
   }
+  const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   if (state.log.size() == call.n - state.logged_from && state.log.size() < core::Sequence::kRootedEpoch)
     state.log.push_back(call.record);
   else

@@ -75,7 +75,10 @@ bool roll_call(int rank, int size, double timeout_s) {
   const QuietErrors quiet;
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
   char value[MPI_MAX_PORT_NAME];
-  if (!publish("here", rank, own_build_id())) return false;
+  if (!publish("here", rank, own_build_id())) {
+    if (rank == 0) warn("the process manager has no name service: every rank observes by itself, nothing is dispatched");
+    return false;
+  }
 
   const auto is_here = [&](int other) { return lookup("here", other, deadline, value) && std::strcmp(value, own_build_id()) == 0; };
   const int parent = rank & (rank - 1);

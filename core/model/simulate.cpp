@@ -14,10 +14,6 @@
 namespace latecomer::core {
 namespace {
 
-/// Operations generated but not yet started, per rank. Larger than any algorithm's own window
-/// (core/algorithms/pipeline.hpp), so it never delays one; a test compares with no limit.
-constexpr int kLookahead = 256;
-
 struct Event {
   Nanoseconds time;
   std::uint64_t sequence;  // ties in the order of creation: deterministic
@@ -50,8 +46,9 @@ struct Waiting {
 
 class Engine {
  public:
-  Engine(const Algorithm& algorithm, const Instance& instance, const Network& network, const Pattern& arrivals)
-      : instance_(instance), network_(network), arrivals_(arrivals) {
+  Engine(const Algorithm& algorithm, const Instance& instance, const Network& network, const Pattern& arrivals,
+         int lookahead)
+      : instance_(instance), network_(network), arrivals_(arrivals), lookahead_(lookahead) {
     const int ranks = instance.call.ranks;
     ranks_.reserve(static_cast<std::size_t>(ranks));
     for (Rank r = 0; r < ranks; ++r) ranks_.emplace_back(algorithm.build(instance, r));
@@ -66,12 +63,17 @@ class Engine {
 
   Result<Simulation> run() {
     const int ranks = instance_.call.ranks;
-    for (Rank r = 0; r < ranks; ++r) pull(r, arrivals_.first());
-    while (!events_.empty()) {
+    now_ = arrivals_.first();
+    for (Rank r = 0; r < ranks; ++r) pull(r, now_);
+    for (;;) {
+      // What happens at this very moment needs no place in the heap.
+      for (std::size_t i = 0; i < immediate_.size(); ++i) handle(Event(immediate_[i]));
+      immediate_.clear();
+      if (events_.empty()) break;
       const Event e = events_.top();
       events_.pop();
-      if (e.completes) complete(e.rank, e.op, e.time);
-      else start(e.rank, e.op, e.time);
+      now_ = e.time;
+      handle(e);
     }
     Simulation out;
     out.messages = messages_;
@@ -106,13 +108,19 @@ class Engine {
   RankState& at(Rank r) { return ranks_[static_cast<std::size_t>(r)]; }
   Node& node(Rank r, OpId id) { return at(r).nodes[static_cast<std::size_t>(id - at(r).base)]; }
 
+  void handle(const Event& e) {
+    if (e.completes) complete(e.rank, e.op, e.time);
+    else start(e.rank, e.op, e.time);
+  }
+
   void post(Nanoseconds time, Rank r, OpId op, bool completes) {
-    events_.push({time, sequence_++, r, op, completes});
+    if (time <= now_) immediate_.push_back({time, 0, r, op, completes});
+    else events_.push({time, sequence_++, r, op, completes});
   }
 
   void pull(Rank r, Nanoseconds now) {
     RankState& state = at(r);
-    while (!state.exhausted && state.blocked < kLookahead) {
+    while (!state.exhausted && state.blocked < lookahead_) {
       const Operation* op = state.schedule.next();
       if (!op) {
         state.exhausted = true;
@@ -235,21 +243,24 @@ class Engine {
   const Instance& instance_;
   const Network& network_;
   const Pattern& arrivals_;
+  int lookahead_;
   std::vector<RankState> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Event> immediate_;
+  Nanoseconds now_ = 0;
   std::uint64_t sequence_ = 0;
   std::vector<Edge> edges_;
   std::int32_t free_edges_ = -1;
   std::vector<Nanoseconds> send_ports_, recv_ports_;              // [ranks][ports]
-  std::unordered_map<std::uint64_t, Nanoseconds> links_;          // ports=link
+  std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link
   std::int64_t messages_ = 0;
 };
 
 }  // namespace
 
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
-                            const Pattern& arrivals) {
-  return Engine(algorithm, instance, network, arrivals).run();
+                            const Pattern& arrivals, int lookahead) {
+  return Engine(algorithm, instance, network, arrivals, lookahead).run();
 }
 
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals) {

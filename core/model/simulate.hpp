@@ -22,10 +22,14 @@ struct Simulation {
   double mean_elapsed = 0;          ///< mean over ranks of exit - arrival
 };
 
+/// Operations generated but not yet started, per rank. More than any algorithm's own window reaches ahead
+/// (kWindow steps of at most five operations), so it never delays one; a test compares with no limit.
+inline constexpr int kLookahead = 64;
+
 /// Runs `algorithm` on all ranks of `instance` under `network`, with the arrivals of `arrivals` (which may
 /// differ from the pattern the schedule was built for). An error means that the schedule cannot finish.
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
-                            const Pattern& arrivals);
+                            const Pattern& arrivals, int lookahead = kLookahead);
 
 struct LowerBound {
   Nanoseconds after_last = 0;

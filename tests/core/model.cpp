@@ -153,6 +153,18 @@ TEST_CASE("model: deterministic", "[model]") {
   }
 }
 
+TEST_CASE("model: generating lazily changes nothing", "[model]") {
+  for (const Algorithm& a : catalogue())
+    for (const char* network : {"eth1g", "alpha=20us,beta=5ns/B,gamma=1ns/B,copy=1ns/B,overhead=1us", "fdr,ports=link"})
+      for (const bool in_place : {false, true})
+        for (const bool overlap : {false, true}) {
+          const Network net = *parse_network(network);
+          const Pattern pattern = *parse_arrivals("randlate:20ms:4", 24);
+          const Instance instance({Collective::allreduce, 24, 0, 100'000, 8, in_place, true}, pattern, {0, overlap, net});
+          CHECK(simulate(a, instance, net, pattern)->finish == simulate(a, instance, net, pattern, 1 << 30)->finish);
+        }
+}
+
 TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
   const Pattern ascending = *parse_arrivals("ascending:50ms", 4);
   CHECK(std::vector<Nanoseconds>(ascending.arrivals().begin(), ascending.arrivals().end()) ==

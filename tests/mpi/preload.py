@@ -27,8 +27,10 @@ for extra in ({}, {"LD_BIND_NOW": "1"}):
     done = run("/bin/sh", "-c", "echo hello; exit 3", LD_PRELOAD=a.library, **extra)
     check(done.returncode == 3 and done.stdout == "hello\n" and done.stderr == "", f"a shell under the preload {extra}: {done.stderr[:200]}")
 
-# Nothing is allocated in steady state: not at all when observing, only per epoch when plans change.
-for name, policy, limit in (("observe", None, 0), ("ring", "ring", 0)):
+# Nothing is allocated in steady state, epochs included; only a new plan allocates.
+# (A sanitizer brings its own operator new.)
+sanitized = "libasan" in needed or "libtsan" in needed
+for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", "ring", 0)):
     options = ["--output", folder / "steady.json"]
     if policy:
         (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": policy}]}))
