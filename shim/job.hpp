@@ -83,7 +83,7 @@ struct Job {
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
   std::vector<std::string> plans;
   std::vector<std::uint64_t> used_contexts;           ///< bit set
-  std::uint32_t identities = 0;
+  std::atomic<std::uint32_t> identities{0};           ///< given out as a leader; several threads may lead
   std::mutex context_mutex;
 };
 
