@@ -28,7 +28,6 @@ std::string SiteKey::id() const {
 void LocalSite::add(const CallRecord& call) {
   ++calls;
   if (call.exit != 0) elapsed.add(call.exit - call.arrival);
-  ++algorithm_calls[call.algorithm & 63];
   if (call.bytes < 0) return;
   bytes_min = sized == 0 ? call.bytes : std::min(bytes_min, call.bytes);
   bytes_max = sized == 0 ? call.bytes : std::max(bytes_max, call.bytes);
@@ -45,7 +44,6 @@ void LocalSite::merge(const LocalSite& o) {
   bytes_sum += o.bytes_sum;
   sized += o.sized;
   elapsed.merge(o.elapsed);
-  for (int i = 0; i < 64; ++i) algorithm_calls[i] += o.algorithm_calls[i];
 }
 
 void PatternSite::merge(const PatternSite& o) {

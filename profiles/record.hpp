@@ -50,7 +50,6 @@ struct LocalSite {
   double bytes_sum = 0;
   std::uint64_t sized = 0;   ///< calls with a known size
   Histogram elapsed;
-  std::uint64_t algorithm_calls[64] = {};  ///< by CallRecord::algorithm
   void add(const CallRecord& call);
   void merge(const LocalSite& other);
 };

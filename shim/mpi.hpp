@@ -11,10 +11,10 @@
 
 // Every PMPI function that the shim calls, beside those of the table in collectives.def.
 #define LATECOMER_PMPI(ROW) \
-  ROW(PMPI_Attr_get) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) ROW(PMPI_Comm_create) ROW(PMPI_Comm_create_errhandler) \
+  ROW(PMPI_Comm_call_errhandler) ROW(PMPI_Comm_create) ROW(PMPI_Comm_create_errhandler) \
   ROW(PMPI_Comm_create_keyval) ROW(PMPI_Comm_get_attr) ROW(PMPI_Comm_get_errhandler) ROW(PMPI_Comm_get_parent) \
   ROW(PMPI_Comm_group) ROW(PMPI_Comm_rank) ROW(PMPI_Comm_set_attr) ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) \
-  ROW(PMPI_Comm_test_inter) ROW(PMPI_Error_class) ROW(PMPI_Errhandler_free) ROW(PMPI_Get_library_version) \
+  ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) ROW(PMPI_Get_library_version) \
   ROW(PMPI_Get_processor_name) ROW(PMPI_Group_free) ROW(PMPI_Group_translate_ranks) ROW(PMPI_Improbe) ROW(PMPI_Iprobe) ROW(PMPI_Init) \
   ROW(PMPI_Init_thread) ROW(PMPI_Irecv_c) ROW(PMPI_Isend) ROW(PMPI_Isend_c) ROW(PMPI_Lookup_name) ROW(PMPI_Mrecv) \
   ROW(PMPI_Op_commutative) ROW(PMPI_Publish_name) ROW(PMPI_Query_thread) ROW(PMPI_Recv) ROW(PMPI_Reduce_local_c) \

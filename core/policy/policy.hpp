@@ -101,7 +101,7 @@ const Rule* first_match(const Policy& policy, const CallFacts& facts);
 std::string policy_schema();
 
 // The tables behind parser and schema.
-enum class KeyType { boolean, integer, number, text, choice, size, range, size_range, choice_list, object, array, use, network };
+enum class KeyType { boolean, integer, number, text, choice, size, range, size_range, choice_list, object, array, network };
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;

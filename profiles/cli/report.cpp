@@ -10,7 +10,9 @@
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/html.hpp"
 #include "profiles/cli/symbols.hpp"
+#include "profiles/profile.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -18,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string file, sort = "wait", site;
+  std::string file, sort = "wait", site, html;
   int top = 10;
   bool json = false, tsv = false;
 };
@@ -140,6 +142,11 @@ int report(const Options& o) {
     std::erase_if(sites, [&](const Json& s) { return !core::glob_match(o.site, s["id"].get<std::string>()) && !core::glob_match(o.site, place(s["frames"][0])); });
     if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
+  if (!o.html.empty()) {
+    const auto written = profiles::write_file(o.html, html_report(profile, place));
+    if (!written) throw std::runtime_error(written.error());
+    return 0;
+  }
   if (o.json) {
     std::printf("%s\n", profile.dump(1).c_str());
     return 0;
@@ -188,6 +195,7 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--sort", o->sort, "wait, calls, imbalance, elapsed, after_last or bytes")->capture_default_str();
   command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
   command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
+  command->add_option("--html", o->html, "write a self-contained page with plots instead");
   command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
   command->add_flag("--json", o->json, "the profile with resolved names");
   command->callback([o, &action] { action = [o] { return report(*o); }; });

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 parser = argparse.ArgumentParser()
-for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocations", "bin", "mpi"):
+for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocations", "spy", "bin", "mpi"):
     parser.add_argument("--" + name, required=True)
 a = parser.parse_args()
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))

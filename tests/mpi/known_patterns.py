@@ -35,4 +35,19 @@ check({s["id"] for s in profiles["epoch"].values()} == {s["id"] for s in profile
 check(profiles["epoch"]["staircase"]["imbalance_factor"] is None, "no network figures: no imbalance factor")
 factor = profiles["network"]["staircase"]["imbalance_factor"]
 check(factor is not None and factor["p50"] >= 0.8 * 30e6 / 56_400, f"imbalance factor on eth1g: {factor and factor['p50']}")
+
+text = run(a.cli, "report", folder / "epoch.json").stdout
+check(f"staircase (patterns.c:{line_of})" in text and "comes last: 3 (" in text and "latest on average: rank 3" in text, "the report for people")
+rows = [line.split("\t") for line in run(a.cli, "report", "--tsv", "--sort", "imbalance", folder / "epoch.json").stdout.splitlines()]
+check(len(rows) == 3 and rows[1][8].startswith("staircase") and float(rows[1][4]) > float(rows[2][4]), "sorted by imbalance, tab-separated")
+one = json.loads(run(a.cli, "report", "--json", "--site", "one_late*", folder / "epoch.json").stdout)
+check([s["frames"][0]["function"] for s in one["sites"]] == ["one_late"], "one site by its name")
+page = folder / "report.html"
+check(run(a.cli, "report", "--html", page, folder / "epoch.json").returncode == 0, "an HTML page")
+html = page.read_text()
+check("staircase" in html and html.count("<svg") >= 6 and "http" not in html and "<script" not in html, "the page is self-contained and has plots")
+done = run(a.cli, "report", "--site", "nowhere", folder / "epoch.json")
+check(done.returncode == 2 and "no site matches 'nowhere'" in done.stderr, "a site that is not there")
+done = run(a.cli, "report", "--sort", "wiat", folder / "epoch.json")
+check(done.returncode == 2 and "did you mean 'wait'" in done.stderr, "a sort key that is not there")
 finish()

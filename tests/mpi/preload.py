@@ -38,6 +38,15 @@ for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", 
     done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/steady", limit, LD_PRELOAD=a.allocations + ":" + a.support)
     check(done.returncode == 0, f"steady state, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
 
+# What reaches the program's communicators: its own collectives, and one agreement where the design allows it.
+for name, use in (("observe", None), ("native", "native"), ("ring", "ring"), ("prr", "prr")):
+    options = ["--output", folder / "private.json"]
+    if use:
+        (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": use}]}))
+        options += ["--policy", folder / "p.json"]
+    done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/private", "dispatched" if use in ("ring", "prr") else "native", LD_PRELOAD=a.spy + ":" + a.support)
+    check(done.returncode == 0, f"nothing else on the program's communicators, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
+
 # A job of which one rank is not preloaded observes locally: same result, one warning, no hang.
 for missing in (0, 1, 2, 3):
     parts, words = [], []

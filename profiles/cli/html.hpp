@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report as one self-contained HTML page: no scripts, nothing fetched, plots as inline SVG.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace latecomer::cli {
+
+/// `profile`: names resolved, sites in the order to show. `place`: how a frame is written.
+std::string html_report(const nlohmann::ordered_json& profile, std::string (*place)(const nlohmann::ordered_json& frame));
+
+}  // namespace latecomer::cli
