@@ -88,18 +88,18 @@ std::string program_in(const std::vector<std::string>& arguments) {
 
 int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
+  if (o.automatic) throw BadUsage("run: --auto is not available in this version; give a policy");
+  const std::string program = program_in(o.command);
+  if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   const std::string library = find_library();
   std::string launcher;
   for (const std::string& name : o.launcher.empty() ? std::vector<std::string>{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"} : std::vector<std::string>{o.launcher})
     if (launcher.empty()) launcher = find_in_path(name);
   if (launcher.empty()) throw BadUsage("run: no launcher found" + (o.launcher.empty() ? " (mpiexec.mpich, mpiexec.hydra, mpiexec)" : ": " + o.launcher));
-  const std::string program = program_in(o.command);
-  if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   for (const std::string& needed : needed_libraries(find_in_path(program)))
     if (needed.starts_with("libmpi.so.40") || needed.starts_with("libmpi_mpifh") || needed.starts_with("libmpi_usempi"))
       throw BadUsage("run: " + program + " is linked against Open MPI (" + needed + "); latecomer works with MPICH");
-  std::string policy = o.policy;
-  if (o.automatic) throw BadUsage("run: --auto is not available in this version; give a policy");
+  const std::string& policy = o.policy;
   if (!policy.empty() && access(policy.c_str(), R_OK) != 0) throw BadUsage("run: cannot read the policy '" + policy + "'");
 
   // On the ranks only: the launcher and its proxies are not MPI programs. What the user preloads stays.
