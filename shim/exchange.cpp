@@ -164,6 +164,7 @@ void end_epoch(CommState& state) {
   if (state.log_missed > 0) warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
   state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
   state.log.clear();
+  state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // whoever has an epoch behind it is likely to have more
 }
 
 void collect(CommState& state) {
