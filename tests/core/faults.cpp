@@ -33,6 +33,15 @@ void remove_operation(Programs& p, Rank r, std::size_t i) {
   }
 }
 
+/// Puts `extra` right after operation i; whatever waited for i waits for it instead.
+void insert_after(std::vector<Operation>& ops, std::size_t i, Operation extra) {
+  extra.dep_count = 0;
+  ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, extra.after(static_cast<OpId>(i)));
+  for (std::size_t k = i + 2; k < ops.size(); ++k)
+    for (int d = 0; d < ops[k].dep_count; ++d)
+      if (ops[k].deps[d] >= static_cast<OpId>(i)) ++ops[k].deps[d];
+}
+
 void drop_dependency(Operation& op, int d) {
   for (int k = d; k + 1 < op.dep_count; ++k) op.deps[k] = op.deps[k + 1];
   --op.dep_count;
@@ -69,14 +78,7 @@ const Kind kKinds[] = {
        Rank r; std::size_t i;
        if (!pick(p, random, [](const Operation& o) { return o.kind == OpKind::reduce; }, r, i)) return false;
        auto& ops = p[static_cast<std::size_t>(r)].ops;
-       Operation again = ops[i];
-       again.dep_count = 0;
-       again = again.after(static_cast<OpId>(i));
-       // Right after the first one: everything later waits for it.
-       ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, again);
-       for (std::size_t k = i + 2; k < ops.size(); ++k)
-         for (int d = 0; d < ops[k].dep_count; ++d)
-           if (ops[k].deps[d] >= static_cast<OpId>(i)) ++ops[k].deps[d];
+       insert_after(ops, i, Operation(ops[i]));
        return true;
      }},
     {"missing contribution", false,
@@ -93,11 +95,7 @@ const Kind kKinds[] = {
        if (!pick(p, random, [](const Operation& o) { return o.kind == OpKind::reduce && o.src.buffer != Buffer::input; }, r, i)) return false;
        auto& ops = p[static_cast<std::size_t>(r)].ops;
        std::swap(ops[i].dst, ops[i].src);
-       Operation back = copy(ops[i].src, ops[i].dst).after(static_cast<OpId>(i));
-       ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, back);
-       for (std::size_t k = i + 2; k < ops.size(); ++k)
-         for (int d = 0; d < ops[k].dep_count; ++d)
-           if (ops[k].deps[d] >= static_cast<OpId>(i)) ++ops[k].deps[d];
+       insert_after(ops, i, copy(ops[i].src, ops[i].dst));
        return true;
      }},
     {"overlapping writes", false,

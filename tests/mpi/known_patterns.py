@@ -23,8 +23,7 @@ for name, sites in profiles.items():
     stairs, late = sites["staircase"], sites["one_late"]
     check(stairs["calls"] == stairs["patterns"] == late["calls"] == 40, f"{name}: every call has its pattern")
     check(stairs["rank_calls"] == 160, f"{name}: calls of all ranks")
-    # Of 40: a shared machine may hold another process back by more than a step now and then.
-    check(stairs["ranks"][3]["last_count"] >= 32 and late["ranks"][1]["last_count"] >= 32, f"{name}: who comes last")
+    check(stairs["ranks"][3]["last_count"] >= 38 and late["ranks"][1]["last_count"] >= 38, f"{name}: who comes last")
     check(stairs["frames"][0]["file"].endswith("patterns.c") and stairs["frames"][0]["line"] == line_of, f"{name}: file and line {stairs['frames'][0]}")
     means = [r["mean_offset_ns"] for r in stairs["ranks"]]
     # Sleeps are exact from below; a loaded machine only adds. Medians would hide that: compare the order
