@@ -60,104 +60,222 @@ std::string algorithm_name(std::uint8_t index) {
   return index <= all.size() ? std::string(all[index - 1].name) : "unknown";
 }
 
-}  // namespace
-
-std::string write_profile(const JobInfo& job, std::vector<Contribution> parts) {
-  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  const core::Network* network = job.network_known ? &job.network : nullptr;
-  Nanoseconds tie = 0;
-  for (const Contribution& p : parts) tie = std::max(tie, p.clock_uncertainty);
-  SiteBook book;
-  std::map<SiteKey, LocalSite> local;
-  std::map<std::uint64_t, Frame> frames;
-  std::set<std::string> hosts;
-  Json warnings = Json::array(), plans = Json::array(), clock = Json::array();
-  for (const Contribution& p : parts) {
-    for (const auto& [key, site] : p.patterns) book.merge(key, site);
-    for (const auto& [key, site] : p.local) local[key].merge(site);
-    for (const Frame& f : p.frames) frames.try_emplace(f.site, f);
-    hosts.insert(p.host);
-    clock.push_back({{"rank", p.rank}, {"host", p.host}, {"offset_ns", p.clock_offset}, {"uncertainty_ns", p.clock_uncertainty}});
-    for (const std::string& w : p.warnings) warnings.push_back("rank " + std::to_string(p.rank) + ": " + w);
-    for (const std::string& plan : p.plans) plans.push_back(Json::parse(plan, nullptr, false));
-  }
-  if (const std::uint64_t unmatched = match_logs(parts, tie, network, book); unmatched > 0)
-    warnings.push_back(std::to_string(unmatched) + " call records could not be matched with those of the other ranks");
-  if (parts.size() < static_cast<std::size_t>(job.ranks))
-    warnings.push_back("this profile holds " + std::to_string(parts.size()) + " of " + std::to_string(job.ranks) + " ranks");
-  if (!network) warnings.push_back("imbalance_factor is null: no network figures (give \"network\" in a policy)");
-
-  // A site without patterns of its own either was observed by single ranks, or its ranks joined operations
-  // that are credited to another site: those are not counted twice.
-  std::set<std::pair<core::Collective, std::int32_t>> divergent;
+/// A site without patterns of its own either was observed by single ranks, or its ranks joined operations
+/// that are credited to another site: those are not counted twice.
+std::set<std::pair<core::Collective, std::int32_t>> divergent_kinds(const SiteBook& book) {
+  std::set<std::pair<core::Collective, std::int32_t>> out;
   for (const auto& [key, site] : book.sites())
-    if (site.divergent_calls > 0) divergent.insert({key.op, key.comm_size});
+    if (site.divergent_calls > 0) out.insert({key.op, key.comm_size});
+  return out;
+}
 
-  Json sites = Json::array();
-  for (const auto& [key, own] : local) {
-    const auto found = book.sites().find(key);
-    const PatternSite* pattern = found == book.sites().end() ? nullptr : &found->second;
-    Json frame = {{"module", ""}, {"build_id", ""}, {"offset", "0x0"}, {"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
-    if (const auto f = frames.find(key.site); f != frames.end()) {
-      frame["module"] = f->second.module;
-      frame["build_id"] = f->second.build_id;
-      frame["offset"] = hex(f->second.offset);
+/// All there is to write of one site.
+struct Row {
+  SiteKey key;
+  const LocalSite* own;
+  const PatternSite* pattern;  ///< nullptr: none was seen whole
+  std::uint64_t calls;
+};
+
+class ProfileWriter {
+ public:
+  ProfileWriter(std::vector<Contribution> parts, const Sink& sink) : parts_(std::move(parts)), sink_(sink) {}
+
+  void write() {
+    std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    const JobInfo& job = parts_.front().job;
+    network_ = job.network_known ? &job.network : nullptr;
+    per_row_ = ranks_per_row(job.ranks);
+    book_.job_of(job.ranks);
+    collect();
+    std::vector<Row> rows = choose();
+    const Json head = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
+                       {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())}, {"start", job.start},
+                       {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode}};
+    put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + head.dump(1) + ",\n\"clock\": [");
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Contribution& p = parts_[i];
+      put(std::string(i ? "," : "") + "\n" + Json({{"rank", p.rank}, {"host", p.host}, {"offset_ns", p.clock_offset},
+                                                  {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
+                                                  {"looks", p.clock_looks}}).dump());
     }
-    const std::uint64_t size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
-    Json site;
-    site["id"] = key.id();
-    site["frames"] = Json::array({frame});
-    site["op"] = core::name_of(key.op);
-    site["comm_size"] = key.comm_size;
-    site["calls"] = pattern ? pattern->calls : divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
-    site["rank_calls"] = own.calls;
-    site["patterns"] = pattern ? pattern->calls : 0;
-    if (own.sized > 0) site["bytes"] = {{"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
-    else site["bytes"] = nullptr;
-    const PatternSite empty;
-    const PatternSite& p = pattern ? *pattern : empty;
-    site["imbalance_ns"] = p.imbalance.to_json("ns");
-    site["elapsed_ns"] = own.elapsed.to_json("ns");
-    site["after_last_ns"] = p.after_last.to_json("ns");
-    site["imbalance_factor"] = network && p.factor_milli.count() > 0 ? p.factor_milli.to_json("1", 1000) : Json(nullptr);
-    Json ranks = Json::array();
-    for (const auto& [rank, r] : p.ranks)
-      ranks.push_back({{"rank", rank}, {"mean_offset_ns", r.offset.mean()}, {"stddev_ns", r.offset.stddev()},
-                       {"last_count", r.last_count}, {"histogram", r.offset.to_json("ns")}});
-    site["ranks"] = ranks;
+    put("],\n\"sites\": [");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      put(i ? ",\n" : "\n");
+      write_site(rows[i]);
+    }
+    put("],\n\"plans\": " + plans_.dump() + ",\n\"warnings\": " + warnings_.dump(1) + "\n}\n");
+  }
+
+ private:
+  void put(std::string_view text) { sink_(text); }
+
+  void collect() {
+    Nanoseconds tie = 0;
+    std::set<std::string> domains;
+    bool compared = true;
+    std::vector<Rank> unfinished;
+    for (Contribution& p : parts_) {
+      tie = std::max(tie, p.clock_uncertainty);
+      compared = compared && p.clock_uncertainty >= 0;
+      domains.insert(p.clock_domain);
+      for (const auto& [key, site] : p.patterns.sites()) book_.merge(key, site);
+      for (const auto& e : p.local.entries()) local_[e.key].merge(e.site);
+      std::map<std::uint64_t, std::vector<const Frame*>> mine;
+      for (const Frame& f : p.frames) mine[f.site].push_back(&f);
+      for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
+      hosts_.insert(p.host);
+      for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
+      for (const std::string& plan : p.plans) plans_.push_back(Json::parse(plan, nullptr, false));
+      if (!p.finished) unfinished.push_back(p.rank);
+    }
+    if (domains.size() > 1 && !compared)
+      warnings_.push_back("arrivals on different hosts were not compared: their clocks never were");
+    else if (const std::uint64_t unmatched = match_logs(parts_, 2 * tie, network_, book_); unmatched > 0)
+      warnings_.push_back(std::to_string(unmatched) + " call records could not be matched with those of the other ranks");
+    const int ranks = parts_.front().job.ranks;
+    if (parts_.size() < static_cast<std::size_t>(ranks))
+      warnings_.push_back("this profile holds " + std::to_string(parts_.size()) + " of " + std::to_string(ranks) + " ranks");
+    if (!unfinished.empty())
+      warnings_.push_back("recovered: " + std::to_string(unfinished.size()) + " ranks did not come to their end, the first of them " +
+                          std::to_string(unfinished.front()) + "; of them it holds what they had written by then");
+    if (!network_) warnings_.push_back("imbalance_factor is null: no network figures (give \"network\" in a policy)");
+    if (per_row_ > 1) warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " + std::to_string(kMostRows));
+  }
+
+  std::vector<Row> choose() {
+    const auto divergent = divergent_kinds(book_);
+    std::vector<Row> rows;
+    for (const auto& [key, own] : local_) {
+      const auto found = book_.sites().find(key);
+      const PatternSite* pattern = found == book_.sites().end() ? nullptr : &found->second;
+      const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
+      rows.push_back({key, &own, pattern, pattern ? pattern->calls : divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size});
+    }
+    if (rows.size() <= kMostSitesWritten) return rows;
+    // The largest by time spent in them stay; the rest is one site, so that nothing is lost from the sums.
+    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.own->elapsed.mean() * static_cast<double>(a.own->calls) > b.own->elapsed.mean() * static_cast<double>(b.own->calls);
+    });
+    Row rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
+    for (std::size_t i = kMostSitesWritten - 1; i < rows.size(); ++i) {
+      rest_own_.merge(*rows[i].own);
+      rest.calls += rows[i].calls;
+      if (!rows[i].pattern) continue;
+      PatternSite without_ranks = *rows[i].pattern;
+      without_ranks.ranks = {};
+      rest_pattern_.merge(without_ranks);
+      rest.pattern = &rest_pattern_;
+    }
+    warnings_.push_back("the " + std::to_string(rows.size() - kMostSitesWritten + 1) + " smallest of " + std::to_string(rows.size()) + " sites are folded into one");
+    rows.resize(kMostSitesWritten - 1);
+    rows.push_back(rest);
+    return rows;
+  }
+
+  void write_site(const Row& row) {
+    const bool folded = row.key.site == 0 && row.key.comm_size == 0;
+    Json frames = Json::array();
+    if (const auto known = frames_.find(row.key.site); known != frames_.end())
+      for (const Frame* f : known->second) {
+        Json frame = {{"module", f->module}, {"build_id", f->build_id}, {"offset", hex(f->offset)}, {"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
+        if (!f->function.empty()) frame["function"] = f->function;
+        if (!f->file.empty()) frame["file"] = f->file, frame["line"] = f->line;
+        frames.push_back(frame);
+      }
+    if (frames.empty())
+      frames.push_back({{"module", folded ? "(other sites)" : ""}, {"build_id", ""}, {"offset", "0x0"}, {"function", nullptr}, {"file", nullptr}, {"line", nullptr}});
+    const LocalSite& own = *row.own;
+    Json head;
+    head["id"] = row.key.id();
+    head["frames"] = frames;
+    head["op"] = folded ? "several" : std::string(core::name_of(row.key.op));
+    head["comm_size"] = row.key.comm_size;
+    head["calls"] = row.calls;
+    head["rank_calls"] = own.calls;
+    head["patterns"] = row.pattern ? row.pattern->calls : 0;
+    if (own.sized > 0) head["bytes"] = {{"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
+    else head["bytes"] = nullptr;
+    static const PatternSite kNone;
+    const PatternSite& p = row.pattern ? *row.pattern : kNone;
+    std::string text = head.dump();
+    text.pop_back();
+    text += ",\n \"imbalance_ns\":", p.imbalance.write_json(text, "ns");
+    text += ",\n \"elapsed_ns\":", own.elapsed.write_json(text, "ns");
+    text += ",\n \"after_last_ns\":", p.after_last.write_json(text, "ns");
+    text += ",\n \"imbalance_factor\":";
+    if (network_ && p.factor_milli.count() > 0) p.factor_milli.write_json(text, "1", 1000);
+    else text += "null";
+    text += ",\n \"ranks\":[";
+    const int ranks = parts_.front().job.ranks;
+    bool first = true;
+    for (const auto& [number, r] : p.ranks.rows()) {
+      text += first ? "\n  {\"rank\":" : ",\n  {\"rank\":";
+      first = false;
+      text += std::to_string(number * per_row_);
+      if (per_row_ > 1) text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
+      text += ",\"mean_offset_ns\":", write_number(text, r.offset.mean());
+      text += ",\"stddev_ns\":", write_number(text, r.offset.stddev());
+      text += ",\"last_count\":" + std::to_string(r.last_count) + ",\"histogram\":";
+      r.offset.write_json(text, "ns");
+      text += '}';
+      if (text.size() > 1 << 16) put(text), text.clear();
+    }
     Json dispatch = Json::object();
     for (const auto& [algorithm, d] : p.dispatch)
       dispatch[algorithm_name(algorithm)] = {{"calls", d.calls}, {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
                                              {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
                                              {"predicted_ns", nullptr}, {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
-    site["dispatch"] = dispatch;
-    site["divergent_calls"] = p.divergent_calls;
-    sites.push_back(std::move(site));
+    text += "],\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
+    put(text);
   }
-  Json out;
-  out["format"] = "latecomer-profile";
-  out["version"] = 1;
-  out["job"] = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
-                {"hosts", std::vector<std::string>(hosts.begin(), hosts.end())}, {"start", job.start},
-                {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode}};
-  out["clock"] = clock;
-  out["sites"] = sites;
-  out["plans"] = plans;
-  out["warnings"] = warnings;
-  return out.dump(1) + "\n";
+
+  std::vector<Contribution> parts_;
+  const Sink& sink_;
+  const core::Network* network_ = nullptr;
+  int per_row_ = 1;
+  SiteBook book_;
+  std::map<SiteKey, LocalSite> local_;
+  std::map<std::uint64_t, std::vector<const Frame*>> frames_;
+  std::set<std::string> hosts_;
+  Json warnings_ = Json::array(), plans_ = Json::array();
+  LocalSite rest_own_;
+  PatternSite rest_pattern_;
+};
+
+}  // namespace
+
+void write_profile(std::vector<Contribution> parts, const Sink& sink) {
+  if (parts.empty()) return;
+  ProfileWriter(std::move(parts), sink).write();
 }
 
-core::Result<bool> write_file(const std::string& path, const std::string& text) {
+std::string write_profile(std::vector<Contribution> parts) {
+  std::string out;
+  write_profile(std::move(parts), [&](std::string_view text) { out += text; });
+  return out;
+}
+
+core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce) {
   const std::string temporary = path + ".tmp";
   const auto failed = [&](const char* what) {
     return core::Error{"cannot " + std::string(what) + " '" + path + "': " + std::strerror(errno)};
   };
   std::FILE* file = std::fopen(temporary.c_str(), "w");
   if (!file) return failed("create");
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0 || !written) return failed("write");
+  bool written = true;
+  produce([&](std::string_view text) { written = written && std::fwrite(text.data(), 1, text.size(), file) == text.size(); });
+  if (std::fclose(file) != 0 || !written) {
+    const auto error = failed("write");
+    std::remove(temporary.c_str());
+    return error;
+  }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) return failed("replace");
   return true;
+}
+
+core::Result<bool> write_file(const std::string& path, const std::string& text) {
+  return write_file(path, [&](const Sink& sink) { sink(text); });
 }
 
 }  // namespace latecomer::profiles

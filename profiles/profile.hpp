@@ -2,7 +2,9 @@
 // The profile file: merging what the processes contributed and writing INTERFACE's JSON.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -10,19 +12,17 @@
 
 namespace latecomer::profiles {
 
-struct JobInfo {
-  std::string program, command_line, start, mpi_library, mode;
-  int ranks = 0;
-  double wall_time_s = 0;
-  bool network_known = false;
-  core::Network network;
-};
+/// Takes the profile piece by piece: at scale it is larger than anybody should hold twice.
+using Sink = std::function<void(std::string_view)>;
 
-/// JSON text of the profile of `parts` (any subset of the job's processes, in any order). Logs that no
-/// leader has seen are matched here first.
-std::string write_profile(const JobInfo& job, std::vector<Contribution> parts);
+/// Writes the JSON of the profile of `parts` (any subset of a job's processes, in any order; the head is the
+/// lowest rank's). Logs that no leader has seen are matched here first. At most kMostSitesWritten sites, the
+/// smallest of the rest as one, and ranks in at most kMostRows rows, both said in `warnings`.
+void write_profile(std::vector<Contribution> parts, const Sink& sink);
+std::string write_profile(std::vector<Contribution> parts);
 
 /// Writes to a temporary name beside `path`, then renames.
+core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce);
 core::Result<bool> write_file(const std::string& path, const std::string& text);
 
 }  // namespace latecomer::profiles

@@ -25,25 +25,51 @@ std::string SiteKey::id() const {
   return text;
 }
 
-void LocalSite::add(const CallRecord& call) {
-  ++calls;
-  if (call.exit != 0) elapsed.add(call.exit - call.arrival);
-  if (call.bytes < 0) return;
-  bytes_min = sized == 0 ? call.bytes : std::min(bytes_min, call.bytes);
-  bytes_max = sized == 0 ? call.bytes : std::max(bytes_max, call.bytes);
-  bytes_sum += static_cast<double>(call.bytes);
-  ++sized;
-}
-
 void LocalSite::merge(const LocalSite& o) {
   calls += o.calls;
-  if (o.sized > 0) {
-    bytes_min = sized == 0 ? o.bytes_min : std::min(bytes_min, o.bytes_min);
-    bytes_max = sized == 0 ? o.bytes_max : std::max(bytes_max, o.bytes_max);
-  }
+  bytes_min = std::min(bytes_min, o.bytes_min);
+  bytes_max = std::max(bytes_max, o.bytes_max);
   bytes_sum += o.bytes_sum;
   sized += o.sized;
   elapsed.merge(o.elapsed);
+}
+
+LocalSite& LocalBook::operator[](const SiteKey& key) {
+  const auto place = [&](const SiteKey& k) {
+    const std::size_t mask = index_.size() - 1;
+    std::size_t at = (k.site ^ static_cast<std::uint64_t>(k.op) << 7 ^ static_cast<std::uint64_t>(k.comm_size) << 13) & mask;
+    while (index_[at] != 0 && entries_[index_[at] - 1].key != k) at = (at + 1) & mask;
+    return at;
+  };
+  if (index_.empty()) index_.assign(64, 0);
+  std::size_t at = place(key);
+  if (index_[at] != 0) return entries_[index_[at] - 1].site;
+  if (entries_.size() >= kMostSites && key.site != 0) return (*this)[{0, core::Collective::barrier, 0}];
+  entries_.push_back({key, {}});
+  index_[at] = static_cast<std::uint32_t>(entries_.size());
+  if (entries_.size() * 2 > index_.size()) {
+    index_.assign(index_.size() * 2, 0);
+    for (std::size_t i = 0; i < entries_.size(); ++i) index_[place(entries_[i].key)] = static_cast<std::uint32_t>(i + 1);
+  }
+  return entries_.back().site;
+}
+
+RankOffsets& RankRows::at_or_new(std::int32_t row, std::size_t guess) {
+  if (guess < rows_.size() && rows_[guess].first == row) return rows_[guess].second;
+  const auto at = std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  if (at != rows_.end() && at->first == row) return at->second;
+  return rows_.insert(at, {row, {}})->second;
+}
+
+const RankOffsets& RankRows::at(std::int32_t row) const {
+  static const RankOffsets nothing;
+  const auto at = std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  return at != rows_.end() && at->first == row ? at->second : nothing;
+}
+
+PatternSite& SiteBook::at(const SiteKey& key) {
+  if (const auto found = sites_.find(key); found != sites_.end()) return found->second;
+  return sites_[sites_.size() < kMostSites || key.site == 0 ? key : SiteKey{}];
 }
 
 void PatternSite::merge(const PatternSite& o) {
@@ -52,9 +78,11 @@ void PatternSite::merge(const PatternSite& o) {
   imbalance.merge(o.imbalance);
   after_last.merge(o.after_last);
   factor_milli.merge(o.factor_milli);
-  for (const auto& [rank, offsets] : o.ranks) {
-    ranks[rank].offset.merge(offsets.offset);
-    ranks[rank].last_count += offsets.last_count;
+  std::size_t guess = 0;
+  for (const auto& [row, offsets] : o.ranks.rows()) {
+    RankOffsets& mine = ranks.at_or_new(row, guess++);
+    mine.offset.merge(offsets.offset);
+    mine.last_count += offsets.last_count;
   }
   for (const auto& [algorithm, d] : o.dispatch) {
     dispatch[algorithm].calls += d.calls;
@@ -68,7 +96,7 @@ void SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
                                              records[0]->root < static_cast<Rank>(records.size())
                                          ? static_cast<std::size_t>(records[0]->root) : 0];
-  PatternSite& site = sites_[{owner.site, owner.op, static_cast<std::int32_t>(records.size())}];
+  PatternSite& site = at({owner.site, owner.op, static_cast<std::int32_t>(records.size())});
   Nanoseconds first = records[0]->arrival, last = first, end = 0;
   double elapsed = 0;
   std::size_t latest = 0;
@@ -86,7 +114,7 @@ void SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   site.divergent_calls += divergent;
   site.imbalance.add(last - first);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    RankOffsets& r = site.ranks[world[i]];
+    RankOffsets& r = site.ranks.at_or_new(world[i] / per_row_, i);
     r.offset.add(records[i]->arrival - first);
     r.last_count += i == latest && last - first > tie_ns;
   }
@@ -107,16 +135,19 @@ namespace {
 /// Plain values as they lie in memory (all processes run the same build), containers with a count.
 class Writer {
  public:
-  std::string out;
+  explicit Writer(std::string& out) : out_(out) { out_.clear(); }
   template <typename T> void plain(const T& v) {
     static_assert(std::is_trivially_copyable_v<T>);
-    out.append(reinterpret_cast<const char*>(&v), sizeof v);
+    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
   }
-  void text(const std::string& s) { plain<std::uint64_t>(s.size()), out.append(s); }
+  void text(const std::string& s) { plain<std::uint64_t>(s.size()), out_.append(s); }
   template <typename C, typename F> void each(const C& c, F f) {
     plain<std::uint64_t>(c.size());
     for (const auto& x : c) f(x);
   }
+
+ private:
+  std::string& out_;
 };
 
 class Reader {
@@ -147,32 +178,42 @@ class Reader {
 
 }  // namespace
 
-std::string Contribution::serialize() const {
-  Writer w;
-  w.plain(rank), w.text(host), w.plain(clock_offset), w.plain(clock_uncertainty);
-  w.each(frames, [&](const Frame& f) { w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset); });
-  w.each(local, [&](const auto& kv) { w.plain(kv.first), w.plain(kv.second); });
-  w.each(patterns, [&](const auto& kv) {
+void Contribution::serialize(std::string& out, std::span<const LiveLog> live) const {
+  Writer w(out);
+  for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode}) w.text(*text);
+  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network);
+  w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
+  w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks);
+  w.each(frames, [&](const Frame& f) {
+    w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function), w.text(f.file), w.plain(f.line);
+  });
+  w.each(local.entries(), [&](const LocalBook::Entry& e) { w.plain(e.key), w.plain(e.site); });
+  w.each(patterns.sites(), [&](const auto& kv) {
     const PatternSite& p = kv.second;
     w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.imbalance), w.plain(p.after_last), w.plain(p.factor_milli);
-    w.each(p.ranks, [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
+    w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
     w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
   });
   w.each(warnings, [&](const std::string& s) { w.text(s); });
-  w.each(logs, [&](const Log& l) {
+  const auto log = [&](const auto& l) {
     w.plain(l.communicator), w.plain(l.comm_size), w.plain(l.comm_rank), w.plain(l.world_rank), w.plain(l.first);
     w.each(l.records, [&](const CallRecord& r) { w.plain(r); });
-  });
+  };
+  w.each(logs, log);
+  w.each(live, log);
   w.each(plans, [&](const std::string& s) { w.text(s); });
-  return std::move(w.out);
 }
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   Reader r(bytes);
-  r.plain(c.rank), r.text(c.host), r.plain(c.clock_offset), r.plain(c.clock_uncertainty);
+  for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode}) r.text(*text);
+  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network);
+  r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
+  r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks);
+  c.patterns.job_of(c.job.ranks);
   r.each([&] {
     Frame f;
-    r.plain(f.site), r.text(f.module), r.text(f.build_id), r.plain(f.offset);
+    r.plain(f.site), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function), r.text(f.file), r.plain(f.line);
     c.frames.push_back(std::move(f));
   });
   r.each([&] {
@@ -182,11 +223,12 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.each([&] {
     SiteKey key;
     r.plain(key);
-    PatternSite& p = c.patterns[key];
+    PatternSite& p = c.patterns.at(key);
     r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.imbalance), r.plain(p.after_last), r.plain(p.factor_milli);
+    std::size_t guess = 0;
     r.each([&] {
-      Rank rank = 0;
-      r.plain(rank), r.plain(p.ranks[rank]);
+      std::int32_t row = 0;
+      r.plain(row), r.plain(p.ranks.at_or_new(row, guess++));
     });
     r.each([&] {
       std::uint8_t algorithm = 0;
@@ -194,11 +236,13 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
     });
   });
   r.each([&] { r.text(c.warnings.emplace_back()); });
-  r.each([&] {
+  const auto log = [&] {
     Log& l = c.logs.emplace_back();
     r.plain(l.communicator), r.plain(l.comm_size), r.plain(l.comm_rank), r.plain(l.world_rank), r.plain(l.first);
     r.each([&] { r.plain(l.records.emplace_back()); });
-  });
+  };
+  r.each(log);
+  r.each(log);
   r.each([&] { r.text(c.plans.emplace_back()); });
   return r.good;
 }

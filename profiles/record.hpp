@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -46,17 +47,64 @@ struct SiteKey {
 /// What one rank knows by itself.
 struct LocalSite {
   std::uint64_t calls = 0;
-  std::int64_t bytes_min = 0, bytes_max = 0;
+  std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
   std::uint64_t sized = 0;   ///< calls with a known size
   Histogram elapsed;
-  void add(const CallRecord& call);
+  void add(const CallRecord& call) {
+    ++calls;
+    if (call.exit != 0) elapsed.add(call.exit - call.arrival);
+    if (call.bytes < 0) return;
+    bytes_min = std::min(bytes_min, call.bytes);
+    bytes_max = std::max(bytes_max, call.bytes);
+    bytes_sum += static_cast<double>(call.bytes);
+    ++sized;
+  }
   void merge(const LocalSite& other);
 };
 
+/// The local sites of one process, found in a few nanoseconds: open addressing over entries that never move.
+class LocalBook {
+ public:
+  struct Entry {
+    SiteKey key;
+    LocalSite site;
+  };
+  /// The entry of that key, made if it is new. Beyond kMostSites new keys share the entry of site 0.
+  LocalSite& operator[](const SiteKey& key);
+  const std::deque<Entry>& entries() const { return entries_; }
+
+ private:
+  std::deque<Entry> entries_;
+  std::vector<std::uint32_t> index_;  // 1 + position in entries_; 0: free
+};
+
+/// Memory of a process is bounded: so many site keys, then everything new is one. 1.5 KiB each, and for
+/// the leader of a communicator 320 bytes per rank or group of ranks (at most kMostRows of them).
+inline constexpr std::size_t kMostSites = 4096;
+/// The profile holds so many sites, the rest as one, and per site so many rows of ranks (INTERFACE.md).
+inline constexpr std::size_t kMostSitesWritten = 1000;
+inline constexpr int kMostRows = 4096;
+/// Ranks that share a row in a job of so many.
+constexpr int ranks_per_row(int ranks) { return (ranks + kMostRows - 1) / kMostRows; }
+
+/// One row of ranks: one rank, or a group of neighbours in jobs of more than kMostRows ranks.
 struct RankOffsets {
-  Histogram offset;             ///< arrival after the first arrival
-  std::uint64_t last_count = 0; ///< times this rank came last
+  Histogram offset;             ///< arrivals after the first arrival
+  std::uint64_t last_count = 0; ///< times a rank of the row came last
+};
+
+/// Rows by number, ascending. Calls of one communicator touch the same rows in the same order, so a guess
+/// finds each at once.
+class RankRows {
+ public:
+  using Row = std::pair<std::int32_t, RankOffsets>;
+  RankOffsets& at_or_new(std::int32_t row, std::size_t guess);
+  const RankOffsets& at(std::int32_t row) const;
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  std::vector<Row> rows_;
 };
 
 struct DispatchStats {
@@ -69,7 +117,7 @@ struct DispatchStats {
 struct PatternSite {
   std::uint64_t calls = 0, divergent_calls = 0;
   Histogram imbalance, after_last, factor_milli;
-  std::map<Rank, RankOffsets> ranks;             ///< by rank in MPI_COMM_WORLD
+  RankRows ranks;                                ///< by rank in MPI_COMM_WORLD over ranks_per_row
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
   void merge(const PatternSite& other);
 };
@@ -82,42 +130,72 @@ class SiteBook {
   /// site, or to the first rank's. network: nullptr if no figures are known.
   void add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network);
-  void merge(const SiteKey& key, const PatternSite& site) { sites_[key].merge(site); }
+  void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
+  /// Ranks in MPI_COMM_WORLD, which decides how many share a row. Before the first call.
+  void job_of(int ranks) { per_row_ = ranks_per_row(ranks); }
+  PatternSite& at(const SiteKey& key);
 
  private:
   std::map<SiteKey, PatternSite> sites_;
+  int per_row_ = 1;
 };
 
-/// A call site's frame, as the process that saw it could name it.
+/// A frame of a call site, as the process that saw it could name it. A site of several frames has several,
+/// innermost first.
 struct Frame {
   std::uint64_t site = 0;
   std::string module, build_id;
   std::uint64_t offset = 0;  ///< of the return address, in the module's own addresses
+  std::string function, file;  ///< where the process itself knows them (Python)
+  std::int32_t line = 0;
 };
 
-/// Everything one process contributes to a profile. Serialised to travel to rank 0.
-struct Contribution {
-  Rank rank = 0;
-  std::string host;
-  Nanoseconds clock_offset = 0, clock_uncertainty = 0;
-  std::vector<Frame> frames;
-  std::map<SiteKey, LocalSite> local;
-  std::map<SiteKey, PatternSite> patterns;
-  std::vector<std::string> warnings;
+/// What the head of a profile says of its job.
+struct JobInfo {
+  std::string program, command_line, start, mpi_library, mode;
+  std::int32_t ranks = 0;
+  double wall_time_s = 0;
+  bool network_known = false;
+  core::Network network;
+};
 
-  /// Logs that no leader has processed, to be matched with those of the other members.
-  struct Log {
-    std::uint64_t communicator = 0;  ///< identity, equal on all members
-    std::int32_t comm_size = 0, comm_rank = 0;
-    Rank world_rank = 0;             ///< of the member that wrote it
-    std::uint64_t first = 0;         ///< number of the first record
-    std::vector<CallRecord> records;
-  };
+/// Logs that no leader has processed, to be matched with those of the other members.
+struct Log {
+  std::uint64_t communicator = 0;  ///< identity, equal on all members
+  std::int32_t comm_size = 0, comm_rank = 0;
+  Rank world_rank = 0;             ///< of the member that wrote it
+  std::uint64_t first = 0;         ///< number of the first record
+  std::vector<CallRecord> records;
+};
+/// The same, still being written.
+struct LiveLog {
+  std::uint64_t communicator;
+  std::int32_t comm_size, comm_rank;
+  Rank world_rank;
+  std::uint64_t first;
+  std::span<const CallRecord> records;
+};
+
+/// Everything one process contributes to a profile: what travels to rank 0 at the end, and what lies on
+/// disk while the job runs.
+struct Contribution {
+  JobInfo job;
+  std::uint64_t job_key = 0;   ///< the same on all ranks of a job; 0: the ranks never met
+  bool finished = false;       ///< the process came to its end
+  Rank rank = 0;
+  std::string host, clock_domain;
+  Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other domains
+  std::int32_t clock_looks = 0;
+  std::vector<Frame> frames;
+  LocalBook local;
+  SiteBook patterns;
+  std::vector<std::string> warnings;
   std::vector<Log> logs;
   std::vector<std::string> plans;  ///< JSON texts of the plans this process made as a leader
 
-  std::string serialize() const;
+  /// Replaces `out`; allocates only if `out` has to grow.
+  void serialize(std::string& out, std::span<const LiveLog> live = {}) const;
   static bool deserialize(std::string_view bytes, Contribution& out);
 };
 

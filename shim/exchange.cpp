@@ -12,6 +12,7 @@
 #include "core/base/text.hpp"
 #include "shim/executor.hpp"
 #include "shim/log.hpp"
+#include "shim/sites.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -21,6 +22,7 @@ struct Header {
   std::uint64_t first = 0;   // log: number of the first record; plan: the announcing call
   std::uint32_t count = 0;   // log: records; plan: entries of the pattern, 0: flat
   std::int32_t comm_rank = 0, comm_size = 0;
+  Nanoseconds uncertainty = 0;  // of the sender's clock
 };
 
 /// A message on its way. Buffers are used again, so that the exchange allocates nothing once warm.
@@ -48,16 +50,20 @@ Outgoing* take_buffer(bool may_refuse) {
   return &outgoing.back();
 }
 
-bool post(Rank world, int tag, const Header& header, const void* data, std::size_t size, bool may_refuse) {
+bool post(Rank world, int tag, const void* head, std::size_t head_size, const void* data, std::size_t size, bool may_refuse) {
   const std::lock_guard lock(outgoing_mutex);
   Outgoing* o = take_buffer(may_refuse);
   if (!o) return false;
-  o->bytes.resize(sizeof header + size);
-  std::memcpy(o->bytes.data(), &header, sizeof header);
-  if (size) std::memcpy(o->bytes.data() + sizeof header, data, size);
+  o->bytes.resize(head_size + size);
+  std::memcpy(o->bytes.data(), head, head_size);
+  if (size) std::memcpy(o->bytes.data() + head_size, data, size);
   if (PMPI_Isend(o->bytes.data(), static_cast<int>(o->bytes.size()), MPI_BYTE, world, tag, job().comm, &o->request) != MPI_SUCCESS)
     return o->busy = false;
   return true;
+}
+
+bool post(Rank world, int tag, const Header& header, const void* data, std::size_t size, bool may_refuse) {
+  return post(world, tag, &header, sizeof header, data, size, may_refuse);
 }
 
 /// A message of that tag from that rank if one is there; messages of dead communicators are dropped.
@@ -88,7 +94,9 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   Leadership& lead = *state.leadership;
   {
     const JobLock lock;
-    j.patterns.add(records, state.world, j.clock_uncertainty, j.policy.network_given ? &j.policy.network : nullptr);
+    // Of two ranks, each may be off by its own uncertainty.
+    const Nanoseconds tie = j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
+    j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
   }
   const profiles::CallRecord& own = *records[0];
   if (own.kind != core::CallKind::blocking || !core::depends_on_all(own.op, own.bytes) || own.op == core::Collective::barrier) return;
@@ -149,15 +157,17 @@ void identify(CommState& state) {
 }
 
 void end_epoch(CommState& state) {
+  sites_refresh();
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   if (state.usable() && state.size > 1) {
     if (state.rank == 0) {
       auto& part = state.leadership->members[0].push();
       part.first = state.logged_from;
       part.records.assign(state.log.begin(), state.log.end());
+      state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
     } else {
-      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size};
-      if (!post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
+      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, job().clocks.uncertainty_now()};
+      if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
         warn("the leader does not take its logs: some arrival patterns are lost");
     }
   }
@@ -179,6 +189,7 @@ void collect(CommState& state) {
       if (r != 0 && logs.empty() && take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, lead.body)) {
         auto& part = logs.push();
         part.first = header.first;
+        lead.uncertainty[r] = header.uncertainty;
         records_in(header, lead.body, part.records);
       }
       all = all && !logs.empty();
@@ -209,9 +220,9 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   std::vector<Nanoseconds> pattern;
-  if (!lead.average.empty())
+  if (!lead.average.empty() && !state.broken)
     for (Rank r = 0; r < state.size; ++r) pattern.push_back(lead.average.mean(r));
-  const Header header{state.identity, n, static_cast<std::uint32_t>(pattern.size()), 0, state.size};
+  const Header header{state.identity, n, static_cast<std::uint32_t>(pattern.size()), 0, state.size, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, pattern.data(),
          pattern.size() * sizeof(Nanoseconds), false);
@@ -227,7 +238,7 @@ void announce(CommState& state, std::uint64_t n) {
   say(2, "plan announced at call %llu of a communicator of %d: rank %d last", static_cast<unsigned long long>(n), state.size,
       lead.announced.order(state.size).back());
   const JobLock lock;
-  if (j.plans.size() < 256) j.plans.push_back(text + "]}");
+  if (j.mine.plans.size() < 256) j.mine.plans.push_back(text + "]}");
 }
 
 void hear(CommState& state) {
@@ -250,9 +261,19 @@ void hear(CommState& state) {
   if (state.executor) state.executor->forget_plans();
 }
 
+bool post_raw(Rank world, int tag, const void* data, std::size_t size) { return post(world, tag, data, size, nullptr, 0, true); }
+
+void set_log_aside(CommState& state) {
+  retain_log(state);
+  const JobLock lock;
+  state.log_missed = 0;
+  state.logged_from = state.sequence.next_number() - 1;
+  state.log.clear();
+}
+
 void retain_log(const CommState& state) {
   Job& j = job();
-  if (!j.together || state.foreign || state.size < 2) return;
+  if (state.foreign || state.size < 2 || state.world.empty()) return;
   const JobLock lock;
   j.retained_missed += state.log_missed;
   const auto keep = [&](Rank member, std::uint64_t first, const std::vector<profiles::CallRecord>& records) {
@@ -262,7 +283,7 @@ void retain_log(const CommState& state) {
       return;
     }
     j.retained_records += records.size();
-    j.retained.push_back({state.identity, state.size, member, state.world[static_cast<std::size_t>(member)], first, records});
+    j.mine.logs.push_back({state.identity, state.size, member, state.world[static_cast<std::size_t>(member)], first, records});
   };
   keep(state.rank, state.logged_from, state.log);
   if (!state.leadership) return;
@@ -287,7 +308,7 @@ void retain_strays() {
     std::memcpy(&header, body.data(), sizeof header);
     std::vector<profiles::CallRecord> records;
     records_in(header, body, records);
-    j.retained.push_back({header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
+    j.mine.logs.push_back({header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
   }
 }
 

@@ -45,11 +45,12 @@ struct Leadership {
   core::MovingAverage average;
   core::Pattern announced;              ///< on its way to being in force
   // Work space.
+  std::vector<Nanoseconds> uncertainty; ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;     ///< [ranks]
   std::vector<const profiles::CallRecord*> row;  ///< [ranks]
   std::vector<char> body;
   Leadership(int ranks, int window)
-      : members(static_cast<std::size_t>(ranks)), average(ranks, window), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
+      : members(static_cast<std::size_t>(ranks)), average(ranks, window), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
 };
 
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
@@ -67,6 +68,14 @@ void announce(CommState& state, std::uint64_t n);
 
 /// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
 void hear(CommState& state);
+
+/// Sends a few plain bytes without waiting; false if too much is under way already.
+bool post_raw(Rank world, int tag, const void* data, std::size_t size);
+template <typename T>
+bool post_bytes(Rank world, int tag, const T& value) { return post_raw(world, tag, &value, sizeof value); }
+
+/// Without an exchange: keeps the log for the end and starts a new one.
+void set_log_aside(CommState& state);
 
 /// Keeps what no leader has digested for the end of the job; the communicator is going away.
 void retain_log(const CommState& state);

@@ -12,13 +12,13 @@
 
 namespace latecomer::shim {
 
-/// The local side of a call: where its data lie.
+/// The local side of a call: where its data lie. Filled in only for calls that may be dispatched.
 struct Operands {
-  const void* send = nullptr;  ///< MPI_IN_PLACE allowed
-  void* recv = nullptr;
-  MPI_Count count = 0;
-  MPI_Datatype datatype = MPI_DATATYPE_NULL;
-  MPI_Op op = MPI_OP_NULL;
+  const void* send;  ///< MPI_IN_PLACE allowed
+  void* recv;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  MPI_Op op;
 };
 
 struct Executor {

@@ -25,31 +25,62 @@ struct KnownType {
   std::uint8_t group;
 };
 
-const auto& known_types() {
-  static const auto table = [] {
-    std::array<KnownType, 46> t{{
-        {MPI_CHAR, 0}, {MPI_SIGNED_CHAR, kInteger}, {MPI_UNSIGNED_CHAR, kInteger}, {MPI_SHORT, kInteger},
-        {MPI_UNSIGNED_SHORT, kInteger}, {MPI_INT, kInteger}, {MPI_UNSIGNED, kInteger}, {MPI_LONG, kInteger},
-        {MPI_UNSIGNED_LONG, kInteger}, {MPI_LONG_LONG, kInteger}, {MPI_UNSIGNED_LONG_LONG, kInteger},
-        {MPI_INT8_T, kInteger}, {MPI_INT16_T, kInteger}, {MPI_INT32_T, kInteger}, {MPI_INT64_T, kInteger},
-        {MPI_UINT8_T, kInteger}, {MPI_UINT16_T, kInteger}, {MPI_UINT32_T, kInteger}, {MPI_UINT64_T, kInteger},
-        {MPI_INTEGER, kInteger}, {MPI_INTEGER1, kInteger}, {MPI_INTEGER2, kInteger}, {MPI_INTEGER4, kInteger}, {MPI_INTEGER8, kInteger},
-        {MPI_FLOAT, kFloating}, {MPI_DOUBLE, kFloating}, {MPI_LONG_DOUBLE, kFloating}, {MPI_REAL, kFloating},
-        {MPI_DOUBLE_PRECISION, kFloating}, {MPI_REAL4, kFloating}, {MPI_REAL8, kFloating},
-        {MPI_LOGICAL, kLogical}, {MPI_C_BOOL, kLogical}, {MPI_COMPLEX, kComplex}, {MPI_DOUBLE_COMPLEX, kComplex},
-        {MPI_C_FLOAT_COMPLEX, kComplex}, {MPI_C_DOUBLE_COMPLEX, kComplex}, {MPI_BYTE, kByte},
-        {MPI_FLOAT_INT, kPair}, {MPI_DOUBLE_INT, kPair}, {MPI_LONG_INT, kPair}, {MPI_2INT, kPair}, {MPI_SHORT_INT, kPair},
-        {MPI_AINT, kMulti}, {MPI_OFFSET, kMulti}, {MPI_COUNT, kMulti}}};
-    std::sort(t.begin(), t.end(), [](const KnownType& a, const KnownType& b) { return a.type < b.type; });
-    return t;
-  }();
-  return table;
+constexpr KnownType kTypes[] = {
+    {MPI_CHAR, 0}, {MPI_SIGNED_CHAR, kInteger}, {MPI_UNSIGNED_CHAR, kInteger}, {MPI_SHORT, kInteger},
+    {MPI_UNSIGNED_SHORT, kInteger}, {MPI_INT, kInteger}, {MPI_UNSIGNED, kInteger}, {MPI_LONG, kInteger},
+    {MPI_UNSIGNED_LONG, kInteger}, {MPI_LONG_LONG, kInteger}, {MPI_UNSIGNED_LONG_LONG, kInteger},
+    {MPI_INT8_T, kInteger}, {MPI_INT16_T, kInteger}, {MPI_INT32_T, kInteger}, {MPI_INT64_T, kInteger},
+    {MPI_UINT8_T, kInteger}, {MPI_UINT16_T, kInteger}, {MPI_UINT32_T, kInteger}, {MPI_UINT64_T, kInteger},
+    {MPI_INTEGER, kInteger}, {MPI_INTEGER1, kInteger}, {MPI_INTEGER2, kInteger}, {MPI_INTEGER4, kInteger}, {MPI_INTEGER8, kInteger},
+    {MPI_FLOAT, kFloating}, {MPI_DOUBLE, kFloating}, {MPI_LONG_DOUBLE, kFloating}, {MPI_REAL, kFloating},
+    {MPI_DOUBLE_PRECISION, kFloating}, {MPI_REAL4, kFloating}, {MPI_REAL8, kFloating},
+    {MPI_LOGICAL, kLogical}, {MPI_C_BOOL, kLogical}, {MPI_COMPLEX, kComplex}, {MPI_DOUBLE_COMPLEX, kComplex},
+    {MPI_C_FLOAT_COMPLEX, kComplex}, {MPI_C_DOUBLE_COMPLEX, kComplex}, {MPI_BYTE, kByte},
+    {MPI_FLOAT_INT, kPair}, {MPI_DOUBLE_INT, kPair}, {MPI_LONG_INT, kPair}, {MPI_2INT, kPair}, {MPI_SHORT_INT, kPair},
+    {MPI_AINT, kMulti}, {MPI_OFFSET, kMulti}, {MPI_COUNT, kMulti}};
+
+/// The predefined types by hash of the handle: their size never changes, so MPI is asked once.
+class TypeTable {
+ public:
+  struct Entry {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    std::uint8_t group = 0;
+    std::int32_t size = 0;
+  };
+  TypeTable() {
+    for (const KnownType& known : kTypes) {
+      std::size_t at = place(known.type);
+      while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
+      MPI_Count size = 0;
+      if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS) entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
+    }
+  }
+  /// nullptr if the type is not one of them.
+  const Entry* find(MPI_Datatype type) const {
+    for (std::size_t at = place(type);; at = (at + 1) % kSize) {
+      if (entries_[at].type == type) return &entries_[at];
+      if (entries_[at].type == MPI_DATATYPE_NULL) return nullptr;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kSize = 256;
+  static std::size_t place(MPI_Datatype type) { return static_cast<std::uint32_t>(type) * 2654435761u >> 24; }
+  Entry entries_[kSize];
+};
+const TypeTable* types = nullptr;
+
+const TypeTable& predefined() {
+  if (const TypeTable* there = __atomic_load_n(&types, __ATOMIC_ACQUIRE)) [[likely]]
+    return *there;
+  static const TypeTable made;
+  __atomic_store_n(&types, &made, __ATOMIC_RELEASE);
+  return made;
 }
 
 std::uint8_t group_of(MPI_Datatype type) {
-  const auto& table = known_types();
-  const auto at = std::lower_bound(table.begin(), table.end(), type, [](const KnownType& k, MPI_Datatype t) { return k.type < t; });
-  return at != table.end() && at->type == type ? at->group : 0;
+  const auto* known = predefined().find(type);
+  return known ? known->group : 0;
 }
 
 void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
@@ -82,89 +113,151 @@ void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
   s.servable = true;
 }
 
-core::CallKind kind_of(const Call& call) { return call.signature.kind; }
-
 }  // namespace
-
-Nanoseconds common_now() { return now() + job().clock_offset; }
 
 core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   if (count < 0 || type == MPI_DATATYPE_NULL) return -1;
   MPI_Count size = 0;
-  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
+  if (const auto* known = predefined().find(type)) [[likely]]
+    size = known->size;
+  else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+    return -1;
   return static_cast<core::Bytes>(size * count * times);
 }
 
 void Describe::reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   total(count, type, 1);
-  signature.count = count;
-  if (signature.bytes < 0) return;
-  if (signature.op == core::Collective::allreduce) operands = {send, recv, count, type, op};
-  classify(signature, type, op);
+  signature_.count = count;
+  if (!job().decides || signature_.bytes < 0) return;
+  if (signature_.op == core::Collective::allreduce) operands_ = {send, recv, count, type, op};
+  classify(signature_, type, op);
 }
 
-void begin_call(Call& call, const Describe& description, void* return_address) noexcept try {
+namespace {
+
+bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exchange::epoch; }
+
+// What is not done on every call stays out of the way of what is: its registers are not saved for nothing.
+
+[[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
+  const KeepErrno keep;
+  CommState& state = *call.state;
+  if (step.hear) hear(state);
+  call.ended_epoch = step.ends_epoch;
+  if (!step.ends_epoch) return;
+  end_epoch(state);
+  collect(state);
+  if (step.announce) announce(state, step.n);
+  sweep_outgoing();
+}
+
+[[gnu::noinline]] void decide_call(Call& call) {
+  const KeepErrno keep;
+  CommState& state = *call.state;
+  call.decision = core::decide(job().policy, call.signature, state.size);
+  if (!call.decision.algorithm) return;
+  if (!state.identified()) {
+    if (resolve_members(state)) identify(state);
+  }
+  if (!state.usable()) {
+    call.decision = {};
+    return;
+  }
+  if (!state.executor) state.executor = std::make_unique<Executor>();
+  call.record.algorithm = static_cast<std::uint8_t>(1 + (call.decision.algorithm - core::catalogue().data()));
+}
+
+void write_log(Call& call) {
+  CommState& state = *call.state;
+  if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
+    ++state.log_missed;
+    return;
+  }
+  // Field by field: a copy in wide words would wait for the narrow stores that have just filled the record.
+  profiles::CallRecord& r = state.log.emplace_back();
+  r.arrival = call.record.arrival;
+  r.site = call.record.site;
+  r.bytes = call.record.bytes;
+  r.root = call.record.root;
+  r.op = call.record.op;
+  r.kind = call.record.kind;
+  r.algorithm = call.record.algorithm;
+}
+
+void write_exit(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, SiteSlot* slot) {
+  if (state && n >= state->logged_from && n - state->logged_from < state->log.size() && record.kind != core::CallKind::persistent)
+    state->log[n - state->logged_from].exit = record.exit;
+  profiles::LocalSite* local = slot && slot->local && slot->op == record.op && slot->comm_size == comm_size ? slot->local : nullptr;
+  if (!local) [[unlikely]] {
+    local = &job().mine.local[{record.site, record.op, comm_size}];
+    if (slot && slot->key.load(std::memory_order_relaxed) != 0) slot->local = local, slot->op = record.op, slot->comm_size = comm_size;
+  }
+  local->add(record);
+}
+
+[[gnu::noinline, gnu::cold]] void after_call(Call& call, bool agree) {
+  const KeepErrno keep;
+  Job& j = job();
+  CommState& state = *call.state;
+  if (call.ended_epoch || call.record.exit >= j.spool_late) keep_on_disk(call.ended_epoch, call.record.exit);
+  if (agree && resolve_members(state)) identify(state);
+  if (call.ended_epoch && j.clocks.domains > 1) {
+    hear_offset(j.clocks);
+    if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes)) renew_offset(j.clocks);
+  }
+}
+
+}  // namespace
+
+void begin_call(Call& call, void* return_address) noexcept try {
   CommState& state = *call.state;
   Job& j = job();
-  call.signature = description.signature;
-  call.record.site = site_of(return_address);
+  call.slot = &site_of(return_address);
+  call.record.site = call.slot->site.load(std::memory_order_relaxed);
   call.record.bytes = call.signature.bytes;
   call.record.root = call.signature.root;
   call.record.op = call.signature.op;
   call.record.kind = call.signature.kind;
-  call.record.arrival = common_now();
-  if (state.size == 1 || state.foreign || !core::counted(kind_of(call))) return;
+  if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
 
-  const bool talks = j.together && j.policy.exchange == core::Exchange::epoch;
+  const bool talks = talking(j);
   const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
   call.n = step.n;
-  if (step.hear) hear(state);
-  if (step.ends_epoch) {
-    end_epoch(state);
-    collect(state);
-    if (step.announce) announce(state, step.n);
-    sweep_outgoing();
+  if (step.hear || step.ends_epoch) [[unlikely]]
+    at_boundary(call, step);
+  if (j.decides && j.together) decide_call(call);
+  if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
+    set_log_aside(state);
+  if (j.threads) {  // another thread may be completing a non-blocking call of this communicator
+    const std::lock_guard lock(j.mutex);
+    write_log(call);
+  } else {
+    write_log(call);
   }
-  if (j.together) {
-    call.decision = core::decide(j.policy, call.signature, state.size);
-    if (call.decision.algorithm) {
-      if (!state.identified()) {
-        if (resolve_members(state)) identify(state);
-      }
-      if (!state.usable()) call.decision = {};
-      else if (!state.executor) state.executor = std::make_unique<Executor>();
-    }
-    if (call.decision.algorithm)
-      call.record.algorithm = static_cast<std::uint8_t>(1 + (call.decision.algorithm - core::catalogue().data()));
-  }
-  const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
-  if (state.log.size() == call.n - state.logged_from && state.log.size() < core::Sequence::kRootedEpoch)
-    state.log.push_back(call.record);
-  else
-    ++state.log_missed;
 } catch (...) {
   warn("out of memory while preparing a collective");
   PMPI_Comm_call_errhandler(call.state->comm, MPI_ERR_NO_MEM);
 }
 
-void finish_record(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size) {
-  const JobLock lock;
-  if (state && n >= state->logged_from && n - state->logged_from < state->log.size() && record.kind != core::CallKind::persistent)
-    state->log[n - state->logged_from].exit = record.exit;
-  const profiles::SiteKey key{record.site, record.op, comm_size};
-  profiles::LocalSite* local = state && state->last_local && state->last_key == key ? state->last_local : &job().local[key];
-  if (state) state->last_local = local, state->last_key = key;
-  local->add(record);
+void finish_record(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, SiteSlot* slot) {
+  if (job().threads) {
+    const std::lock_guard lock(job().mutex);
+    write_exit(state, n, record, comm_size, slot);
+  } else {
+    write_exit(state, n, record, comm_size, slot);
+  }
 }
 
-void end_call(Call& call) noexcept try {
+void end_call(Call& call, int rc) noexcept try {
   CommState& state = *call.state;
   Job& j = job();
   call.record.exit = common_now();
-  finish_record(&state, call.n, call.record, state.size);
-  if (state.size == 1 || state.foreign) return;
-  const bool talks = j.together && j.policy.exchange == core::Exchange::epoch;
-  if (state.sequence.end(call.signature, state.identified()) && talks && resolve_members(state)) identify(state);
+  finish_record(&state, call.n, call.record, state.size, call.slot);
+  if (rc != MPI_SUCCESS) state.broken = true;
+  bool agree = false;
+  if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
+  if (agree || call.ended_epoch || call.record.exit >= j.spool_late) [[unlikely]]
+    after_call(call, agree);
 } catch (...) {
   warn("out of memory while recording a collective");
 }

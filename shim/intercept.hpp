@@ -4,35 +4,60 @@
 #pragma once
 
 #include <cerrno>
+#include <type_traits>
 
 #include "shim/executor.hpp"
 #include "shim/job.hpp"
 #include "shim/requests.hpp"
+#include "shim/sites.hpp"
 
 namespace latecomer::shim {
 
 /// now() on the job's common clock.
-Nanoseconds common_now();
+inline Nanoseconds common_now() { return job().clocks.common(); }
+
+/// Whether this native blocking call is to wait in its non-blocking form: a function of U(n) and of what the
+/// whole job agreed on.
+bool may_wait_nonblocking(const CommState& state, const core::Signature& signature);
+/// Completes a request, giving the core away meanwhile.
+int wait_courteously(MPI_Request request);
+
+/// One intercepted call from arrival to exit.
+struct Call {
+  CommState* state = nullptr;
+  SiteSlot* slot = nullptr;
+  core::Signature signature;
+  core::Decision decision;
+  Operands operands;
+  profiles::CallRecord record;
+  std::uint64_t n = 0;
+  bool ended_epoch = false;
+};
+
+/// errno as the program left it, across what is not done on every call.
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+
+ private:
+  int saved_;
+};
 
 /// Fills U(n) from the arguments of one call; see collectives.def.
 class Describe {
  public:
-  Describe(const CommState& state, core::Collective op, core::CallKind kind) : state_(state) {
-    signature.op = op;
-    signature.kind = kind;
-  }
-  core::Signature signature;
-  Operands operands;
+  explicit Describe(Call& call) : state_(*call.state), signature_(call.signature), operands_(call.operands) {}
 
   int size() const { return state_.size; }
   bool is(int root) const { return state_.rank == root; }
   Describe& rooted(int root) {
-    signature.root = root;
+    signature_.root = root;
     return *this;
   }
-  void empty() { signature.bytes = 0; }
-  void unsized() { signature.bytes = -1; }
-  void total(MPI_Count count, MPI_Datatype type, int times) { signature.bytes = bytes_of(count, type, times); }
+  void empty() { signature_.bytes = 0; }
+  void unsized() { signature_.bytes = -1; }
+  void total(MPI_Count count, MPI_Datatype type, int times) { signature_.bytes = bytes_of(count, type, times); }
   void either(bool first, MPI_Count count, MPI_Datatype type, MPI_Count other_count, MPI_Datatype other_type) {
     if (first) total(count, type, size());
     else total(other_count, other_type, size());
@@ -41,64 +66,70 @@ class Describe {
   void sum(const Count* counts, MPI_Datatype type) {
     MPI_Count all = 0;
     for (int i = 0; counts && i < size(); ++i) all += counts[i];
-    signature.bytes = bytes_of(all, type, 1);
+    signature_.bytes = bytes_of(all, type, 1);
   }
   void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
 
  private:
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
   const CommState& state_;
-};
-
-/// One intercepted call from arrival to exit.
-struct Call {
-  CommState* state = nullptr;
-  core::Signature signature;
-  core::Decision decision;
-  profiles::CallRecord record;
-  std::uint64_t n = 0;
+  core::Signature& signature_;
+  Operands& operands_;
 };
 
 /// Counts the call, does what the agreement asks for at this point, and decides.
-void begin_call(Call& call, const Describe& description, void* return_address) noexcept;
+void begin_call(Call& call, void* return_address) noexcept;
 /// Records the call; may agree on the communicator's identity.
-void end_call(Call& call) noexcept;
+void end_call(Call& call, int rc) noexcept;
 /// A non-blocking call was started or a persistent one made: remembers the request.
 void defer_call(Call& call, MPI_Request request) noexcept;
 /// Exit time of a call that completed later, or of a blocking one.
-void finish_record(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size);
+/// `slot`: of the call site, or nullptr where it is not at hand.
+void finish_record(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, SiteSlot* slot);
 
 /// Set while latecomer is on the stack: MPI calls made from inside are not observed.
 extern thread_local bool inside;
 
-template <typename Fill, typename Native>
-int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request, Fill fill, Native native) {
-  if (!active.load(std::memory_order_acquire) || inside) return native();
-  const int saved = errno;
+/// `start`: begins the non-blocking form of a blocking call, or nullptr.
+template <typename Fill, typename Native, typename Start = std::nullptr_t>
+int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request, Fill fill, Native native,
+              [[maybe_unused]] Start start = nullptr) {
+  if (!active.load(std::memory_order_acquire) && !start_late()) return native();
+  if (inside) return native();
   CommState* state = state_of(comm);
   if (!state) return native();
   inside = true;
-  Describe description(*state, op, kind);
-  fill(description);
   Call call;
+  call.record.arrival = common_now();
   call.state = state;
-  begin_call(call, description, return_address);
+  call.signature.op = op;
+  call.signature.kind = kind;
+  Describe description(call);
+  fill(description);
+  begin_call(call, return_address);
   inside = false;  // callbacks of user-defined operators may call MPI
-  errno = saved;
   int rc;
   if (call.decision.algorithm) {
     inside = true;
-    rc = state->executor->run(*state, call.decision, call.signature, description.operands);
+    rc = state->executor->run(*state, call.decision, call.signature, call.operands);
     inside = false;
   } else {
-    rc = native();
+    if constexpr (!std::is_null_pointer_v<Start>) {
+      if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
+        MPI_Request pending = MPI_REQUEST_NULL;
+        rc = start(&pending);
+        if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
+      } else {
+        rc = native();
+      }
+    } else {
+      rc = native();
+    }
   }
-  const int after = errno;
   inside = true;
-  if (kind == core::CallKind::blocking) end_call(call);
+  if (kind == core::CallKind::blocking) end_call(call, rc);
   else if (rc == MPI_SUCCESS) defer_call(call, *request);
   inside = false;
-  errno = after;
   return rc;
 }
 

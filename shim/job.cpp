@@ -2,8 +2,8 @@
 // Start and end of a job, and the states of its communicators.
 #include "shim/job.hpp"
 
-#include <dlfcn.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +14,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/base/text.hpp"
 #include "profiles/profile.hpp"
+#include "shim/entry.hpp"
 #include "shim/exchange.hpp"
 #include "shim/executor.hpp"
 #include "shim/log.hpp"
@@ -25,16 +27,7 @@ namespace latecomer::shim {
 
 std::atomic<bool> active{false};
 
-Job& job() {
-  static Job* the_job = new Job;  // never destroyed: callbacks may come after exit handlers
-  return *the_job;
-}
-
-Nanoseconds now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
+Job* const job_instance = new Job;
 
 void Patience::wait() {
   // Spinning for about as long as a small message takes, then giving the core away. After a millisecond of
@@ -53,7 +46,6 @@ void Patience::wait() {
 namespace {
 
 constexpr Nanoseconds kTeardownWait = 30'000'000'000;
-int self_keyval = MPI_KEYVAL_INVALID;
 
 std::string read_text(const std::string& path, bool& good) {
   std::ifstream in(path);
@@ -91,63 +83,64 @@ void share_policy(Job& j) {
   PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
   text.resize(static_cast<std::size_t>(size));
   PMPI_Bcast(text.data(), static_cast<int>(size), MPI_BYTE, 0, j.comm);
-  if (!text.empty()) j.policy = core::parse_policy(text).policy;
-  if (j.policy.network.beta_ns_per_byte == 0 && !j.policy.network_given) j.policy.network = *core::network_preset("fdr");
+  j.policy = core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
+  std::uint64_t key = core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40) | 1;
+  PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, j.comm);
+  j.mine.job_key = key;
 }
 
-/// Hosts of all ranks, whether cores are shared, and this host's clock against rank 0's.
-void survey_hosts(Job& j) {
-  char mine[MPI_MAX_PROCESSOR_NAME] = {};
-  std::strncpy(mine, j.host.c_str(), sizeof mine - 1);
-  std::vector<char> all(static_cast<std::size_t>(j.size) * sizeof mine);
-  PMPI_Allgather(mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
-  const auto host = [&](Rank r) { return std::string(all.data() + static_cast<std::size_t>(r) * sizeof mine); };
-  std::vector<Rank> first_of;  // per rank: the first rank on its host
-  int sharing = 0;
-  for (Rank r = 0; r < j.size; ++r) {
-    Rank first = 0;
-    while (host(first) != host(r)) ++first;
-    first_of.push_back(first);
-    sharing += host(r) == j.host;
-  }
+/// What ranks tell each other of where they run.
+struct Place {
+  std::uint64_t domain = 0, kernel = 0;  // equal: one clock, one set of cores
   cpu_set_t cores;
-  int have = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) > 0 && sharing > 1) have = std::max(CPU_COUNT(&cores), 1);
-  int crowded = sharing > have;
-  PMPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, j.comm);
-  j.courteous = j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && crowded);
+};
 
-  // Clocks: rank 0 and the first rank of every other host exchange 16 ping-pongs; every exchange bounds the
-  // offset from both sides, and the intersection of the bounds is the estimate with its uncertainty.
-  std::vector<long long> clocks(static_cast<std::size_t>(j.size) * 2, 0);
-  for (Rank r = 1; r < j.size; ++r) {
-    if (first_of[static_cast<std::size_t>(r)] != r || first_of[0] == r) continue;
-    if (j.rank == 0) {
-      long long low = INT64_MIN, high = INT64_MAX;
-      for (int i = 0; i < 16; ++i) {
-        const long long sent = now();
-        long long there = 0;
-        PMPI_Send(&there, 1, MPI_LONG_LONG, r, kClockChannel, j.comm);
-        PMPI_Recv(&there, 1, MPI_LONG_LONG, r, kClockChannel, j.comm, MPI_STATUS_IGNORE);
-        low = std::max(low, sent - there);
-        high = std::min(high, static_cast<long long>(now()) - there);
-      }
-      clocks[static_cast<std::size_t>(r) * 2] = low + (high - low) / 2;
-      clocks[static_cast<std::size_t>(r) * 2 + 1] = std::max(0ll, (high - low + 1) / 2);
-    } else if (j.rank == r) {
-      for (int i = 0; i < 16; ++i) {
-        long long here = 0;
-        PMPI_Recv(&here, 1, MPI_LONG_LONG, 0, kClockChannel, j.comm, MPI_STATUS_IGNORE);
-        here = now();
-        PMPI_Send(&here, 1, MPI_LONG_LONG, 0, kClockChannel, j.comm);
-      }
-    }
+std::uint64_t kernel_id() {
+  bool good = false;
+  std::string id = read_text("/proc/sys/kernel/random/boot_id", good);
+  return core::fnv1a(good ? id : job().mine.host);
+}
+
+/// The kernel and its time namespace: processes that share both read one clock.
+std::uint64_t clock_domain() {
+  struct stat info {};
+  const std::uint64_t space = stat("/proc/self/ns/time", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
+  return core::mix64(kernel_id() ^ core::mix64(space));
+}
+
+/// Hosts of all ranks: whether cores are shared, and the clocks.
+void survey_hosts(Job& j) {
+  Place mine;
+  CPU_ZERO(&mine.cores);
+  mine.domain = clock_domain();
+  mine.kernel = kernel_id();
+  if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0)
+    for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c) CPU_SET(c, &mine.cores);
+  std::vector<Place> all(static_cast<std::size_t>(j.size));
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
+  std::map<std::uint64_t, Rank> first;
+  std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
+  int sharing = 0;
+  cpu_set_t cores;  // every rank may be bound to one of many
+  CPU_ZERO(&cores);
+  for (Rank r = 0; r < j.size; ++r) {
+    const Place& there = all[static_cast<std::size_t>(r)];
+    first_of.push_back(first.try_emplace(there.domain, r).first->second);
+    if (there.kernel != mine.kernel) continue;
+    ++sharing;
+    CPU_OR(&cores, &cores, &there.cores);
   }
-  PMPI_Bcast(clocks.data(), 2 * j.size, MPI_LONG_LONG, 0, j.comm);
-  const auto mine_at = static_cast<std::size_t>(first_of[static_cast<std::size_t>(j.rank)]) * 2;
-  j.clock_offset = clocks[mine_at];
-  // Patterns compare clocks of any two hosts: the widest interval counts.
-  for (Rank r = 0; r < j.size; ++r) j.clock_uncertainty = std::max<Nanoseconds>(j.clock_uncertainty, 2 * clocks[static_cast<std::size_t>(r) * 2 + 1]);
+  const bool hook = yield_in_progress(false);
+  int facts[2] = {sharing > CPU_COUNT(&cores), !hook};
+  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, j.comm);
+  j.courteous = j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);
+  if (j.courteous) {
+    // One way for the whole job: a rank in the blocking form and one in the non-blocking form never meet.
+    j.nonblocking_waits = j.policy.courteous_by == core::CourteousBy::nonblocking || (j.policy.courteous_by == core::CourteousBy::automatic && facts[1]);
+    if (!j.nonblocking_waits) yield_in_progress(true);
+  }
+  j.decides = j.policy.mode == core::Mode::apply || j.nonblocking_waits;
+  survey_clocks(j.clocks, j.rank, first_of);
 }
 
 void link_state(CommState* state) {
@@ -162,6 +155,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   auto* state = static_cast<CommState*>(attribute);
   Job& j = job();
   forget_pending(state);
+  if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {
     collect(*state);
     retain_log(*state);
@@ -180,11 +174,13 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
-std::string output_path(const Job& j, bool alone) {
+/// The profile's path as asked for: names filled in, absolute (programs change their directory).
+std::string output_path(const Job& j) {
   std::string id;
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
     if (const char* value = std::getenv(name); value && *value && id.empty()) id = value;
-  if (id.empty()) id = std::to_string(getpid());
+  // Without a batch system: the launcher's process, which the ranks of a host have in common.
+  if (id.empty()) id = std::to_string(getppid());
   std::string out;
   const std::string& form = j.environment.output;
   for (std::size_t i = 0; i < form.size(); ++i) {
@@ -195,12 +191,14 @@ std::string output_path(const Job& j, bool alone) {
     switch (form[++i]) {
       case 'j': out += id; break;
       case 'p': out += std::to_string(getpid()); break;
-      case 'h': out += j.host; break;
+      case 'h': out += j.mine.host; break;
       case '%': out += '%'; break;
       default: (out += '%') += form[i];
     }
   }
-  return alone ? out + ".rank" + std::to_string(j.rank) : out;
+  char folder[4096];
+  if (!out.starts_with('/') && getcwd(folder, sizeof folder)) out = std::string(folder) + "/" + out;
+  return out;
 }
 
 std::string command_line() {
@@ -211,122 +209,216 @@ std::string command_line() {
   return text;
 }
 
-profiles::Contribution contribution(Job& j) {
-  profiles::Contribution c;
-  c.rank = j.rank;
-  c.host = j.host;
-  c.clock_offset = j.clock_offset;
-  c.clock_uncertainty = j.clock_uncertainty;
-  c.frames = site_frames();
-  c.local = j.local;
-  c.patterns = j.patterns.sites();
-  c.logs = j.retained;
-  c.plans = j.plans;
-  if (j.retained_missed > 0) warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
-  for (int i = 0; i < warning_count(); ++i) c.warnings.emplace_back(warning_text(i));
-  return c;
-}
-
-void write_parts(Job& j, std::vector<profiles::Contribution> parts, bool alone) {
-  profiles::JobInfo info;
+/// The head of the profile, as far as it is known at start.
+void describe_job(Job& j) {
+  profiles::JobInfo& info = j.mine.job;
   info.command_line = command_line();
   info.program = info.command_line.substr(0, info.command_line.find(' '));
-  info.start = j.start_time;
+  const std::time_t wall = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&wall));
+  info.start = text;
   info.ranks = j.size;
-  info.wall_time_s = static_cast<double>(now() - j.started) * 1e-9;
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  static char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   PMPI_Get_library_version(version, &length);
   info.mpi_library = std::string(version).substr(0, std::string(version).find('\n'));
   std::replace(info.mpi_library.begin(), info.mpi_library.end(), '\t', ' ');
-  info.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
-  info.network_known = j.policy.network_given;
-  info.network = j.policy.network;
-  const std::string path = output_path(j, alone);
-  const auto result = profiles::write_file(path, profiles::write_profile(info, std::move(parts)));
+  j.mine.rank = j.rank;
+  char domain[24];
+  std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
+  j.mine.clock_domain = domain;
+  // Before the clocks have been compared, nothing is known of those elsewhere.
+  j.mine.clock_uncertainty = -1;
+}
+
+/// Brings this process's contribution up to date. The caller holds the lock.
+void refresh(Job& j, bool finished) {
+  profiles::Contribution& c = j.mine;
+  c.job.wall_time_s = static_cast<double>(now() - j.started) * 1e-9;
+  c.job.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
+  c.job.network_known = j.policy.network_given;
+  c.job.network = j.policy.network;
+  c.finished = finished;
+  if (j.together) {
+    c.clock_offset = j.clocks.offset;
+    c.clock_uncertainty = j.clocks.uncertainty_now();
+    c.clock_looks = j.clocks.looks;
+  }
+  if (site_count() != c.frames.size()) c.frames = site_frames();
+  while (static_cast<int>(c.warnings.size()) < warning_count()) c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
+}
+
+/// Writes a snapshot, live logs included. The caller holds the lock.
+void write_spool(Job& j, bool finished) {
+  static std::vector<profiles::LiveLog> live;
+  refresh(j, finished);
+  live.clear();
+  for (const CommState* s = j.states; s; s = s->next)
+    if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
+      live.push_back({s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
+  const Nanoseconds begin = now();
+  const auto result = j.spool.write(j.mine, live);
+  const Nanoseconds end = now();
+  j.spool_next = end + 100 * (end - begin);
+  if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
+}
+
+void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
+  const auto result = profiles::write_file(j.output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
   if (!result) warn("%s", result.error().c_str());
-  else say(1, "profile written to %s", path.c_str());
+  else say(1, "profile written to %s", j.output.c_str());
+}
+
+/// Waits courteously for `done`; false if the deadline passes first.
+template <typename Done>
+bool wait_until(Nanoseconds deadline, Done done) {
+  Patience patience(true);
+  while (!done()) {
+    if (now() > deadline) return false;
+    patience.wait();
+  }
+  return true;
+}
+
+bool meet(Job& j, Nanoseconds deadline, void (*meanwhile)(Job&)) {
+  MPI_Request all_here = MPI_REQUEST_NULL;
+  PMPI_Ibarrier(j.comm, &all_here);
+  return wait_until(deadline, [&] {
+    int done = 0;
+    PMPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
+    meanwhile(j);
+    return done != 0;
+  });
 }
 
 /// Everybody's share to rank 0, which writes the profile. False if not all came in time.
 bool gather_profile(Job& j) {
-  Patience patience(true);
-  MPI_Request all_here = MPI_REQUEST_NULL;
-  PMPI_Ibarrier(j.comm, &all_here);
   Nanoseconds deadline = now() + kTeardownWait;
-  for (int done = 0; !done;) {
-    PMPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
-    for (CommState* s = j.states; s; s = s->next) collect(*s);
+  const auto collect_all = [](Job& job_) {
+    for (CommState* s = job_.states; s; s = s->next) collect(*s);
     sweep_outgoing();
-    if (now() > deadline) return false;
-    if (!done) patience.wait();
-  }
-  for (CommState* s = j.states; s; s = s->next) collect(*s), retain_log(*s);
+  };
+  if (!meet(j, deadline, collect_all)) return false;
+  for (CommState* s = j.states; s; s = s->next) collect(*s), retain_log(*s), s->log.clear();
   // A second barrier: nobody sends a profile before everybody has stopped looking for logs of any tag.
   retain_strays();
   drain_outgoing(deadline);
-  PMPI_Ibarrier(j.comm, &all_here);
-  for (int done = 0; !done;) {
-    PMPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
-    retain_strays();
-    if (now() > deadline) return false;
-    if (!done) patience.wait();
-  }
-  profiles::Contribution mine = contribution(j);
+  if (!meet(j, deadline, [](Job&) { retain_strays(); })) return false;
+  if (j.retained_missed > 0) warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
+  refresh(j, true);
+  bool whole = true;
   if (j.rank != 0) {
-    const std::string bytes = mine.serialize();
+    std::string bytes;
+    j.mine.serialize(bytes);
     MPI_Request sent = MPI_REQUEST_NULL;
     PMPI_Isend_c(bytes.data(), static_cast<MPI_Count>(bytes.size()), MPI_BYTE, 0, kFinalChannel, j.comm, &sent);
-    for (int done = 0; !done;) {
+    whole = wait_until(deadline, [&] {
+      int done = 0;
       PMPI_Test(&sent, &done, MPI_STATUS_IGNORE);
-      if (now() > deadline) return false;
-      if (!done) patience.wait();
+      return done != 0;
+    });
+  } else {
+    std::vector<profiles::Contribution> parts;
+    parts.push_back(std::move(j.mine));
+    int missing = j.size - 1;
+    while (missing > 0 && whole) {
+      MPI_Message message;
+      MPI_Status status;
+      whole = wait_until(deadline, [&] {
+        int there = 0;
+        PMPI_Improbe(MPI_ANY_SOURCE, kFinalChannel, j.comm, &there, &message, &status);
+        return there != 0;
+      });
+      if (!whole) break;
+      int size = 0;
+      PMPI_Get_count(&status, MPI_BYTE, &size);
+      std::string bytes(static_cast<std::size_t>(std::max(size, 0)), '\0');
+      PMPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+      profiles::Contribution part;
+      if (profiles::Contribution::deserialize(bytes, part)) parts.push_back(std::move(part));
+      --missing;
+      deadline = now() + kTeardownWait;
     }
-    return true;
+    if (missing > 0) warn("%d ranks did not send their part of the profile", missing);
+    write_whole(j, std::move(parts));
   }
-  std::vector<profiles::Contribution> parts{std::move(mine)};
-  std::vector<char> come(static_cast<std::size_t>(j.size), 0);
-  int missing = j.size - 1;
-  while (missing > 0 && now() < deadline) {
-    MPI_Message message;
-    MPI_Status status;
-    int there = 0;
-    PMPI_Improbe(MPI_ANY_SOURCE, kFinalChannel, j.comm, &there, &message, &status);
-    if (!there) {
-      patience.wait();
-      continue;
-    }
-    patience.reset();
-    int size = 0;
-    PMPI_Get_count(&status, MPI_BYTE, &size);
-    std::string bytes(static_cast<std::size_t>(std::max(size, 0)), '\0');
-    PMPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-    profiles::Contribution part;
-    if (profiles::Contribution::deserialize(bytes, part)) parts.push_back(std::move(part));
-    --missing;
-    deadline = now() + kTeardownWait;
-  }
-  if (missing > 0) warn("%d ranks did not send their part of the profile", missing);
-  write_parts(j, std::move(parts), false);
-  return true;
+  // Until the profile is there, the snapshots stay. Rank 0 may take a while for a large one.
+  return meet(j, now() + kTeardownWait, [](Job&) {}) && whole;
 }
 
 int on_end(MPI_Comm, int, void*, void*) {
   if (!active.exchange(false)) return MPI_SUCCESS;
   Job& j = job();
   try {
-    const bool merged = j.together && gather_profile(j);
-    if (!merged) write_parts(j, {contribution(j)}, true);
+    if (j.together && gather_profile(j)) {
+      j.spool.remove();
+    } else if (!(j.together && j.rank == 0)) {
+      const JobLock lock;
+      write_spool(j, true);
+      if (j.together) warn("the ranks did not meet at the end: latecomer recover %s", j.spool.directory().c_str());
+    }
   } catch (...) {
     warn("out of memory while writing the profile");
   }
   return MPI_SUCCESS;
 }
 
+/// A process that ends without MPI_Finalize, or that used sessions only.
+__attribute__((destructor)) void on_exit() {
+  if (!active.exchange(false)) return;
+  Job& j = job();
+  if (j.pid != getpid()) return;  // a forked child
+  try {
+    write_spool(j, true);
+  } catch (...) {
+  }
+}
+
+/// What every kind of start has in common; false if this process is not to be observed.
+bool begin_observing(Job& j, int rank, int size) {
+  j.rank = rank;
+  j.size = size;
+  j.pid = getpid();
+  j.environment = read_environment(rank == 0);
+  if (j.environment.disable) return false;
+  set_speaker(rank, size, j.environment.verbose);
+  j.started = now();
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  j.mine.host = host;
+  if (rank == 0 && j.environment.check) warn("LATECOMER_CHECK is not available in this version");
+  sites_start();
+  j.used_contexts.assign(kContexts / 64, 0);
+  j.used_contexts[0] = 1;  // MPI_COMM_WORLD's
+  j.mine.patterns.job_of(size);
+  j.output = output_path(j);
+  describe_job(j);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_communicator_end, &j.keyval, nullptr);
+  j.spool.begin(j.output + ".parts", rank);
+  return true;
+}
+
+/// Observing without the others: what is known is each rank's own, and a command brings it together.
+void stay_alone(Job& j, const char* why) {
+  if (j.rank == 0) warn("%s: every rank observes by itself, nothing is dispatched; at the end: latecomer recover %s", why, j.spool.directory().c_str());
+}
+
+void set_end(Job&) {
+  static int keyval = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &keyval, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+}
+
+std::mutex start_mutex;
+bool began = false, ended_at_start = false;
+
 }  // namespace
 
 CommState* state_of(MPI_Comm comm) {
   Job& j = job();
+  if (comm == MPI_COMM_WORLD && j.world_state) [[likely]]
+    return j.world_state;
   if (comm == MPI_COMM_NULL || comm == j.comm) return nullptr;
   void* attribute = nullptr;
   int found = 0;
@@ -351,34 +443,19 @@ CommState* state_of(MPI_Comm comm) {
 
 void start_job() {
   Job& j = job();
-  if (active.load() || self_keyval != MPI_KEYVAL_INVALID) return;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
-  PMPI_Comm_size(MPI_COMM_WORLD, &j.size);
-  j.environment = read_environment(j.rank == 0);
-  if (j.environment.disable) return;
-  set_speaker(j.rank, j.size, j.environment.verbose);
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0, level = MPI_THREAD_SINGLE;
-  PMPI_Get_library_version(version, &length);
-  if (std::strncmp(version, "MPICH Version:\t4.", 17) != 0) {
-    if (j.rank == 0) warn("this MPI is not MPICH 4: doing nothing");
+  const std::lock_guard lock(start_mutex);
+  if (ended_at_start || j.comm != MPI_COMM_NULL) return;
+  int rank = 0, size = 1, level = MPI_THREAD_SINGLE;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!began && !begin_observing(j, rank, size)) {
+    ended_at_start = true;
     return;
   }
   PMPI_Query_thread(&level);
-  j.threads = level == MPI_THREAD_MULTIPLE;
-  j.started = now();
-  const std::time_t wall = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&wall));
-  j.start_time = text;
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
-  j.host = host;
-  if (j.rank == 0 && j.environment.check) warn("LATECOMER_CHECK is not available in this version");
-  sites_start();
-  j.used_contexts.assign(kContexts / 64, 0);
-  j.used_contexts[0] = 1;  // MPI_COMM_WORLD's
-  PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
+  if (!began) j.threads = level == MPI_THREAD_MULTIPLE;
+  began = true;
+  if (j.world_group == MPI_GROUP_NULL) PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
 
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
@@ -389,64 +466,160 @@ void start_job() {
     const auto report = core::parse_policy(read_text(j.environment.policy, good));
     if (good && report.ok()) timeout_s = report.policy.roll_call_timeout_s;
   }
-  j.together = parent == MPI_COMM_NULL && roll_call(j.rank, j.size, timeout_s);
-  if (j.together) {
+  if (parent != MPI_COMM_NULL) {
+    // Their MPI_COMM_WORLD is not their parents', whose profile has this name.
+    j.spool.begin(j.output + ".spawned-" + std::to_string(getppid()) + ".parts", rank);
+    stay_alone(j, "spawned processes");
+  } else if (roll_call(rank, size, timeout_s)) {
     if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.comm) != MPI_SUCCESS) return;
     PMPI_Comm_set_errhandler(j.comm, MPI_ERRORS_RETURN);
     share_policy(j);
-    if (j.policy.mode == core::Mode::off) return;
+    if (j.policy.mode == core::Mode::off) {
+      ended_at_start = true;
+      yield_in_progress(false);
+      return;
+    }
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_patterns();
+    sites_depth(j.policy.sites_depth, j.policy.sites_python);
+    if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);
-  } else if (parent != MPI_COMM_NULL) {
-    if (j.rank == 0) warn("spawned processes are observed one by one");
+    j.together = true;
   }
-  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_communicator_end, &j.keyval, nullptr);
-  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &self_keyval, nullptr);
-  PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, nullptr);
-  if (CommState* world = state_of(MPI_COMM_WORLD); world && j.together && j.size > 1) {
+  set_end(j);
+  CommState* world = state_of(MPI_COMM_WORLD);
+  if (world && j.together && size > 1) {
     world->context = kWorldContext;
     world->identity = 1;
     if (world->rank == 0) world->leadership = std::make_unique<Leadership>(world->size, j.policy.predictor_window);
   }
-  if (j.rank == 0)
-    say(1, "%s, %d ranks, %s%s, %zu rules, waiting %s, output %s", j.policy.mode == core::Mode::apply ? "apply" : "observe", j.size,
+  j.world_state = world;
+  if (rank == 0)
+    say(1, "%s, %d ranks, %s%s, %zu rules, waiting %s%s, %d clock%s, output %s", j.policy.mode == core::Mode::apply ? "apply" : "observe", size,
         j.together ? "together" : "each rank alone", j.policy.exchange == core::Exchange::finalize ? ", exchange at the end" : "",
-        j.policy.rules.size(), j.courteous ? "courteous" : "spinning", output_path(j, !j.together).c_str());
+        j.policy.rules.size(), j.courteous ? "courteous" : "spinning", j.nonblocking_waits ? " in non-blocking forms" : "", j.clocks.domains,
+        j.clocks.domains == 1 ? "" : "s", j.output.c_str());
   active.store(true, std::memory_order_release);
 }
 
+bool start_late() {
+  const std::lock_guard lock(start_mutex);
+  int initialized = 0, finalized = 0;
+  if (active.load()) return true;
+  if (began || ended_at_start) return false;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (!initialized || finalized) return false;
+  Job& j = job();
+  int rank = 0, size = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!begin_observing(j, rank, size)) return ended_at_start = true, false;
+  began = true;
+  j.threads = true;  // nobody told us
+  PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
+  stay_alone(j, "MPI was started out of latecomer's sight");
+  set_end(j);
+  active.store(true, std::memory_order_release);
+  return true;
+}
+
+void keep_on_disk(bool due, Nanoseconds at) {
+  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;
+  Job& j = job();
+  const bool first = j.spool_late == 0;
+  if (at < j.spool_next || !j.spool.begun()) {
+    j.spool_late = std::max(at, j.spool_next) + kAtLeastEvery;
+    return;
+  }
+  const JobLock lock;
+  if (due || !first) write_spool(j, false);
+  j.spool_late = now() + kAtLeastEvery;
+}
+
+namespace {
+
+/// A session that was begun without MPI_Init. There is no MPI_COMM_WORLD, but its process set knows us.
+void start_session(MPI_Session session) {
+  Job& j = job();
+  const std::lock_guard lock(start_mutex);
+  if (began || ended_at_start) return;
+  int rank = 0, size = 1;
+  if (PMPI_Group_from_session_pset(session, "mpi://WORLD", &j.world_group) != MPI_SUCCESS) return;
+  PMPI_Group_rank(j.world_group, &rank);
+  PMPI_Group_size(j.world_group, &size);
+  if (!begin_observing(j, rank, size)) {
+    ended_at_start = true;
+    return;
+  }
+  began = true;
+  j.threads = true;
+  j.sessions = true;
+  stay_alone(j, "MPI sessions");
+  active.store(true, std::memory_order_release);
+}
+
+void before_abort() noexcept {
+  if (!active.load()) return;
+  try {
+    const JobLock lock;
+    write_spool(job(), false);
+  } catch (...) {
+  }
+}
+
+/// More ranks than this machine has cores: MPI_Init itself would crawl. What holds for the job is decided in it.
+void yield_during_init() {
+  const char* size = std::getenv("PMI_SIZE");
+  if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
+}
+
+}  // namespace
+
+// The Fortran 2008 binding goes past the C level here; ierror is optional.
+LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
+  yield_during_init();
+  const int rc = next::MPI_Init(argc, argv);
+  if (rc == MPI_SUCCESS) start_job();
+  return rc;
+}
+LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
+  yield_during_init();
+  const int rc = next::MPI_Init_thread(argc, argv, required, provided);
+  if (rc == MPI_SUCCESS) start_job();
+  return rc;
+}
+LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
+  int rc = MPI_SUCCESS;
+  yield_during_init();
+  next::mpi_init_f08_(&rc);
+  if (rc == MPI_SUCCESS) start_job();
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  yield_during_init();
+  next::mpi_init_thread_f08_(required, provided, &rc);
+  if (rc == MPI_SUCCESS) start_job();
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)) {
+  const int rc = next::MPI_Session_init(info, errhandler, session);
+  if (rc == MPI_SUCCESS) start_session(*session);
+  return rc;
+}
+LATECOMER_ENTRY(void, mpi_session_init_f08_, (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  next::mpi_session_init_f08_(info, errhandler, session, &rc);
+  if (rc == MPI_SUCCESS) start_session(*session);
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Abort, (MPI_Comm comm, int code)) {
+  before_abort();
+  return next::MPI_Abort(comm, code);
+}
+LATECOMER_ENTRY(void, mpi_abort_f08_, (const MPI_Comm* comm, const int* code, int* ierror)) {
+  before_abort();
+  next::mpi_abort_f08_(comm, code, ierror);
+}
+
 }  // namespace latecomer::shim
-
-using namespace latecomer::shim;
-
-extern "C" {
-
-LATECOMER_EXPORT int MPI_Init(int* argc, char*** argv) {
-  const int rc = PMPI_Init(argc, argv);
-  if (rc == MPI_SUCCESS) start_job();
-  return rc;
-}
-
-LATECOMER_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const int rc = PMPI_Init_thread(argc, argv, required, provided);
-  if (rc == MPI_SUCCESS) start_job();
-  return rc;
-}
-
-// MPICH's mpi_f08 binding calls PMPI_Init directly.
-LATECOMER_EXPORT void mpi_init_f08_(int* ierror) {
-  int rc = MPI_SUCCESS;
-  if (auto* next = reinterpret_cast<void (*)(int*)>(dlsym(RTLD_NEXT, "mpi_init_f08_"))) next(&rc);
-  else rc = PMPI_Init(nullptr, nullptr);
-  if (rc == MPI_SUCCESS) start_job();
-  if (ierror) *ierror = rc;
-}
-LATECOMER_EXPORT void mpi_init_thread_f08_(const int* required, int* provided, int* ierror) {
-  int rc = MPI_SUCCESS;
-  if (auto* next = reinterpret_cast<void (*)(const int*, int*, int*)>(dlsym(RTLD_NEXT, "mpi_init_thread_f08_"))) next(required, provided, &rc);
-  else rc = PMPI_Init_thread(nullptr, nullptr, *required, provided);
-  if (rc == MPI_SUCCESS) start_job();
-  if (ierror) *ierror = rc;
-}
-
-}  // extern "C"

@@ -15,19 +15,18 @@
 #include "core/agreement/agreement.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/record.hpp"
+#include "profiles/spool.hpp"
+#include "shim/clock.hpp"
 #include "shim/environment.hpp"
 #include "shim/mpi.hpp"
 
 namespace latecomer::shim {
 
-using core::Nanoseconds;
-using core::Rank;
-
 /// Tags on the private communicator: a context per communicator of the program, and in it a channel per
 /// message of a schedule. 4000..4095 are ours.
 inline constexpr int kTagsPerContext = 4096;
 inline constexpr int kContexts = 2048;  // as many as MPICH has communicators
-enum ReservedChannel { kLogChannel = 4001, kPlanChannel = 4002, kSelfChannel = 4003, kFinalChannel = 4004, kClockChannel = 4005 };
+enum ReservedChannel { kLogChannel = 4001, kPlanChannel = 4002, kSelfChannel = 4003, kFinalChannel = 4004, kClockChannel = 4005, kPongChannel = 4006, kUpdateChannel = 4007 };
 constexpr int tag_of(int context, int channel) { return context * kTagsPerContext + channel; }
 inline constexpr int kWorldContext = 0;
 
@@ -38,6 +37,7 @@ struct Leadership; // shim/exchange.hpp
 struct CommState {
   MPI_Comm comm = MPI_COMM_NULL;
   int size = 0, rank = 0;
+  bool broken = false;              ///< an operation returned an error here: no more logs to or for others
   bool foreign = false;             ///< inter-communicator or processes of another world: observed only
   std::int32_t context = -1;        ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;       ///< agreed, or the hash of members and order of creation
@@ -50,9 +50,6 @@ struct CommState {
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once identified
   core::Pattern plan;               ///< in force; flat before any
   std::uint32_t plan_serial = 0;
-  // The last call site seen here and its counters: most calls repeat it.
-  profiles::SiteKey last_key;
-  profiles::LocalSite* last_local = nullptr;
   CommState *next = nullptr, *previous = nullptr;
 
   bool identified() const { return context >= 0; }
@@ -61,27 +58,32 @@ struct CommState {
 
 struct Job {
   bool together = false;        ///< the roll call confirmed every rank; `comm` exists
-  bool threads = false;         ///< MPI_THREAD_MULTIPLE
+  bool threads = false;         ///< MPI_THREAD_MULTIPLE, or not known
+  bool sessions = false;        ///< a session was begun before MPI_Init
   int rank = 0, size = 1;
   MPI_Comm comm = MPI_COMM_NULL;  ///< private, over MPI_COMM_WORLD, same ranks
   MPI_Group world_group = MPI_GROUP_NULL;
   int keyval = MPI_KEYVAL_INVALID;
+  int pid = 0;                  ///< of the process that started MPI: a forked child is not it
   Environment environment;
   core::Policy policy;
+  std::string output;           ///< absolute path of the profile
   bool announces = false;         ///< mode apply, and some rule's algorithm wants a pattern
-  Nanoseconds clock_offset = 0, clock_uncertainty = 0;
+  Clocks clocks;
   Nanoseconds started = 0;
-  std::string start_time, host;
   bool courteous = false;       ///< more ranks than cores somewhere in the job
+  bool nonblocking_waits = false;  ///< native blocking collectives wait courteously in their non-blocking form
 
   std::mutex mutex;             ///< everything below, where `threads`
   CommState* states = nullptr;
-  std::map<profiles::SiteKey, profiles::LocalSite> local;
-  profiles::SiteBook patterns;  ///< of communicators that this process leads
-  std::vector<profiles::Contribution::Log> retained;  ///< logs of freed communicators
+  CommState* world_state = nullptr;
+  profiles::Contribution mine;  ///< what goes into the profile: local sites, patterns led here, retained logs
   std::size_t retained_records = 0, retained_missed = 0;
+  profiles::Spool spool;
+  Nanoseconds spool_next = 0;     ///< not before: what the last write cost times a hundred has to pass
+  Nanoseconds spool_late = 0;     ///< from then on without waiting for an epoch
+  bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
-  std::vector<std::string> plans;
   std::vector<std::uint64_t> used_contexts;           ///< bit set
   std::atomic<std::uint32_t> identities{0};           ///< given out as a leader; several threads may lead
   std::mutex context_mutex;
@@ -89,7 +91,8 @@ struct Job {
 
 /// True between the end of MPI_Init and our teardown, in programs that are to be observed.
 extern std::atomic<bool> active;
-Job& job();
+extern Job* const job_instance;  // never destroyed: callbacks may come after exit handlers
+inline Job& job() { return *job_instance; }
 
 /// Locks job().mutex if several threads may be inside MPI.
 class JobLock {
@@ -102,11 +105,16 @@ class JobLock {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// This host's monotonic clock, nanoseconds.
-Nanoseconds now();
-
-/// After a successful MPI_Init or MPI_Init_thread.
+/// After a successful MPI_Init or MPI_Init_thread: meets the other ranks.
 void start_job();
+
+/// An intercepted call came before any start that we saw (another tool keeps MPI_Init to itself): observes
+/// locally from here on. False if there is nothing to observe.
+bool start_late();
+
+/// Writes what was observed so far to disk, if enough time has passed since the last write.
+/// `due`: an epoch ended; else only after five seconds.
+void keep_on_disk(bool due, Nanoseconds at);
 
 /// The state of a communicator, created at its first collective; nullptr if there is none to have.
 CommState* state_of(MPI_Comm comm);
@@ -114,6 +122,9 @@ CommState* state_of(MPI_Comm comm);
 /// Confirms, beside MPI's communication, that every rank of MPI_COMM_WORLD runs this library build.
 /// All ranks get the same answer. Local calls only (MPI_Publish_name, MPI_Lookup_name).
 bool roll_call(int rank, int size, double timeout_s);
+
+/// Until now, waiting natively has spun. Turns the progress hook on or off; false if this MPI has none.
+bool yield_in_progress(bool on);
 
 /// Waits a little: spins, then yields, then sleeps. Reset before each wait.
 class Patience {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "shim/entry.hpp"
 #include "shim/intercept.hpp"
 
 namespace latecomer::shim {
@@ -33,7 +34,7 @@ void finish(MPI_Request request, Nanoseconds exit) {
   PendingCall* call = find(request);
   if (!call || (call->persistent && !call->started)) return;
   call->record.exit = exit;
-  finish_record(call->state, call->n, call->record, call->comm_size);
+  finish_record(call->state, call->n, call->record, call->comm_size, nullptr);
   if (call->persistent) call->started = false;
   else drop(*call);
 }
@@ -54,10 +55,15 @@ class Watch {
     const Nanoseconds exit = common_now();
     for (int k = 0; k < found_; ++k) finish(was_[k], exit);
   }
-  void done(int index) const {
+  void done(int index) const {  // MPI_UNDEFINED matches none
     for (int k = 0; k < found_; ++k)
       if (at_[k] == index) finish(was_[k], common_now());
   }
+  /// `base`: 0 in C, 1 in Fortran.
+  void some_done(int count, const int* indices, int base) const {
+    for (int i = 0; count != MPI_UNDEFINED && i < count && found_ > 0; ++i) done(indices[i] - base);
+  }
+  static void everything(const Watch& watch) { watch.all_done(); }
 
  private:
   static constexpr int kMost = 256;  // observed requests completed by one call; more lose their exit time
@@ -66,24 +72,44 @@ class Watch {
   MPI_Request was_[kMost];
 };
 
-void start_persistent(MPI_Request request) {
+/// A completing call: watches the requests, completes, and lets `account` say which are done.
+template <typename Complete, typename Account>
+int completing(int count, MPI_Request* requests, Complete complete, Account account) {
+  const Watch watch(count, requests);
+  const int rc = complete();
+  if (rc == MPI_SUCCESS) account(watch);
+  return rc;
+}
+
+void start_persistent(int count, const MPI_Request* requests) {
+  if (!watching()) return;
   const std::lock_guard lock(table_mutex);
-  PendingCall* call = find(request);
-  if (!call || !call->persistent) return;
-  call->record.arrival = common_now();
-  call->record.exit = 0;
-  call->started = true;
+  for (int i = 0; i < count; ++i) {
+    PendingCall* call = find(requests[i]);
+    if (!call || !call->persistent) continue;
+    call->record.arrival = common_now();
+    call->record.exit = 0;
+    call->started = true;
+  }
+}
+
+void forget_request(MPI_Request request) {
+  if (!watching()) return;
+  const std::lock_guard lock(table_mutex);
+  if (PendingCall* call = find(request)) drop(*call);
 }
 
 }  // namespace
 
 void note_pending(const PendingCall& call) {
   const std::lock_guard lock(table_mutex);
+  // The same handle again: its former operation was completed where we do not see it.
+  if (PendingCall* stale = find(call.request)) drop(*stale);
   int slot = 0;
   while (slot < kTable && table[slot].request != MPI_REQUEST_NULL) ++slot;
   if (slot == kTable) {
     profiles::CallRecord record = call.record;  // counted, exit unknown
-    if (!call.persistent) finish_record(call.state, call.n, record, call.comm_size);
+    if (!call.persistent) finish_record(call.state, call.n, record, call.comm_size, nullptr);
     return;
   }
   table[slot] = call;
@@ -98,74 +124,100 @@ void forget_pending(const CommState* state) {
     if (table[i].state == state) table[i].state = nullptr;
 }
 
+
+// Every completion call twice: the C level and MPICH's mpi_f08 binding, which goes past it (its statuses and
+// request handles lie in memory as C's do; ierror is optional).
+LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request* request, MPI_Status* status)) {
+  return completing(1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything);
+}
+LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request* request, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything);
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
+  return completing(count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything);
+}
+LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(*count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything);
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
+  return completing(count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); }, [&](const Watch& w) { w.done(*index); });
+}
+LATECOMER_ENTRY(void, mpi_waitany_f08_, (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(*count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; }, [&](const Watch& w) { w.done(*index - 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
+  return completing(count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
+                    [&](const Watch& w) { w.some_done(*done, indices, 0); });
+}
+LATECOMER_ENTRY(void, mpi_waitsome_f08_, (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(*count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
+             [&](const Watch& w) { w.some_done(*done, indices, 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Test, (MPI_Request* request, int* flag, MPI_Status* status)) {
+  return completing(1, request, [&] { return next::MPI_Test(request, flag, status); }, [&](const Watch& w) { if (*flag) w.all_done(); });
+}
+LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request* request, int* flag, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; }, [&](const Watch& w) { if (*flag) w.all_done(); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses)) {
+  return completing(count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); }, [&](const Watch& w) { if (*flag) w.all_done(); });
+}
+LATECOMER_ENTRY(void, mpi_testall_f08_, (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(*count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; }, [&](const Watch& w) { if (*flag) w.all_done(); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status)) {
+  return completing(count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); }, [&](const Watch& w) { if (*flag) w.done(*index); });
+}
+LATECOMER_ENTRY(void, mpi_testany_f08_, (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(*count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; }, [&](const Watch& w) { if (*flag) w.done(*index - 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
+  return completing(count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
+                    [&](const Watch& w) { w.some_done(*done, indices, 0); });
+}
+LATECOMER_ENTRY(void, mpi_testsome_f08_, (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(*count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
+             [&](const Watch& w) { w.some_done(*done, indices, 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Start, (MPI_Request* request)) {
+  start_persistent(1, request);
+  return next::MPI_Start(request);
+}
+LATECOMER_ENTRY(void, mpi_start_f08_, (MPI_Request* request, int* ierror)) {
+  start_persistent(1, request);
+  next::mpi_start_f08_(request, ierror);
+}
+LATECOMER_ENTRY(int, MPI_Startall, (int count, MPI_Request* requests)) {
+  start_persistent(count, requests);
+  return next::MPI_Startall(count, requests);
+}
+LATECOMER_ENTRY(void, mpi_startall_f08_, (const int* count, MPI_Request* requests, int* ierror)) {
+  start_persistent(*count, requests);
+  next::mpi_startall_f08_(count, requests, ierror);
+}
+LATECOMER_ENTRY(int, MPI_Request_free, (MPI_Request* request)) {
+  forget_request(*request);
+  return next::MPI_Request_free(request);
+}
+LATECOMER_ENTRY(void, mpi_request_free_f08_, (MPI_Request* request, int* ierror)) {
+  forget_request(*request);
+  next::mpi_request_free_f08_(request, ierror);
+}
+
 }  // namespace latecomer::shim
-
-using namespace latecomer::shim;
-
-extern "C" {
-
-LATECOMER_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const Watch watch(1, request);
-  const int rc = PMPI_Wait(request, status);
-  watch.all_done();
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  const Watch watch(count, requests);
-  const int rc = PMPI_Waitall(count, requests, statuses);
-  watch.all_done();
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  const Watch watch(count, requests);
-  const int rc = PMPI_Waitany(count, requests, index, status);
-  if (rc == MPI_SUCCESS && *index != MPI_UNDEFINED) watch.done(*index);
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  const Watch watch(count, requests);
-  const int rc = PMPI_Waitsome(count, requests, done, indices, statuses);
-  for (int i = 0; rc == MPI_SUCCESS && *done != MPI_UNDEFINED && i < *done; ++i) watch.done(indices[i]);
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const Watch watch(1, request);
-  const int rc = PMPI_Test(request, flag, status);
-  if (rc == MPI_SUCCESS && *flag) watch.all_done();
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  const Watch watch(count, requests);
-  const int rc = PMPI_Testall(count, requests, flag, statuses);
-  if (rc == MPI_SUCCESS && *flag) watch.all_done();
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  const Watch watch(count, requests);
-  const int rc = PMPI_Testany(count, requests, index, flag, status);
-  if (rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED) watch.done(*index);
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  const Watch watch(count, requests);
-  const int rc = PMPI_Testsome(count, requests, done, indices, statuses);
-  for (int i = 0; rc == MPI_SUCCESS && *done != MPI_UNDEFINED && i < *done; ++i) watch.done(indices[i]);
-  return rc;
-}
-LATECOMER_EXPORT int MPI_Start(MPI_Request* request) {
-  if (watching()) start_persistent(*request);
-  return PMPI_Start(request);
-}
-LATECOMER_EXPORT int MPI_Startall(int count, MPI_Request* requests) {
-  for (int i = 0; i < count && watching(); ++i) start_persistent(requests[i]);
-  return PMPI_Startall(count, requests);
-}
-LATECOMER_EXPORT int MPI_Request_free(MPI_Request* request) {
-  if (watching()) {
-    const std::lock_guard lock(table_mutex);
-    if (PendingCall* call = find(*request)) drop(*call);
-  }
-  return PMPI_Request_free(request);
-}
-
-}  // extern "C"

@@ -76,7 +76,8 @@ bool roll_call(int rank, int size, double timeout_s) {
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
   char value[MPI_MAX_PORT_NAME];
   if (!publish("here", rank, own_build_id())) {
-    if (rank == 0) warn("the process manager has no name service: every rank observes by itself, nothing is dispatched");
+    if (rank == 0) warn("the process manager has no name service: every rank observes by itself, nothing is dispatched; at the end: latecomer recover %s",
+                        job().spool.directory().c_str());
     return false;
   }
 
@@ -86,7 +87,8 @@ bool roll_call(int rank, int size, double timeout_s) {
   const bool parent_here = yes;
   // One warning per missing rank: its parent's, or rank 1's if rank 0 itself is missing.
   const auto missing = [](int who) {
-    warn("rank %d is not preloaded with this build of latecomer: every rank observes by itself, nothing is dispatched", who);
+    warn("rank %d is not preloaded with this build of latecomer: every rank observes by itself, nothing is dispatched; at the end: latecomer recover %s", who,
+         job().spool.directory().c_str());
   };
   if (!yes && rank == 1) missing(0);
   for (int bit = 1; rank + bit < size && (rank & bit) == 0; bit <<= 1) {

@@ -35,6 +35,11 @@ constexpr bool is_rooted(Collective c) {
          c == Collective::reduce || c == Collective::scatter || c == Collective::scatterv;
 }
 
+constexpr bool is_reduction(Collective c) {
+  return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan || c == Collective::exscan ||
+         c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
+}
+
 /// No rank can return from the blocking form with that payload before every rank has called it.
 /// (bytes < 0: no size that all ranks know.)
 constexpr bool depends_on_all(Collective c, Bytes bytes) {

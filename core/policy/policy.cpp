@@ -28,7 +28,10 @@ constexpr KeyRow kPolicyKeys[] = {
     {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
     {"sites", KeyType::object, "", 0, 0, "how call sites are told apart"},
     {"sites.depth", KeyType::integer, "", 1, 16, "frames that make a call site"},
-    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "how our own waits treat the core"},
+    {"sites.python", KeyType::boolean, "", 0, 0, "the innermost frame is Python's own file and line, where Python is running"},
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "how waits treat the core; auto: courteous with more ranks than cores"},
+    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "how native waits are made courteous: MPI's progress yields, or non-blocking forms"},
+    {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "how long ranks wait at start for each other's sign, seconds"},
     {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
@@ -209,10 +212,11 @@ class Parser {
       policy_.background_enabled = v.boolean;
       if (v.boolean) note(v.line, "background.enabled", "this version has no background engine: foreground only");
     } else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
-    else if (path == "sites.depth") {
-      policy_.sites_depth = static_cast<int>(v.integer);
-      if (v.integer > 1) note(v.line, "sites.depth", "this version tells sites apart by one frame");
-    } else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
+    else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
+    else if (path == "sites.python") policy_.sites_python = v.boolean;
+    else if (path == "courteous_by") policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
+    else if (path == "spool") policy_.spool = v.boolean;
+    else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
     else if (path == "history") {
       policy_.history = v.text;
       note(v.line, "history", "this version learns from the running job only");

@@ -17,6 +17,8 @@ enum class Mode { off, observe, apply };
 enum class Reproducible { any, run, native };
 enum class Objective { run_time, mean_elapsed, after_last };
 enum class Waiting { automatic, spin, courteous };
+/// How native waits are made courteous.
+enum class CourteousBy { automatic, progress, nonblocking };
 enum class Exchange { epoch, finalize };
 
 /// Inclusive.
@@ -63,6 +65,9 @@ struct Policy {
   bool background_enabled = false;
   std::int64_t background_max_buffer_mib = 64;
   int sites_depth = 1;
+  bool sites_python = false;
+  CourteousBy courteous_by = CourteousBy::automatic;
+  bool spool = true;
   double roll_call_timeout_s = 5;
   std::string history;
   std::vector<Rule> rules;

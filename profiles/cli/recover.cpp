@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer recover`: a profile from what the ranks of a job left on disk.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/profile.hpp"
+#include "profiles/spool.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> places;
+  std::string output;
+};
+
+/// PROFILE.parts for PROFILE, so that either may be given.
+std::string parts_of(const std::string& place) {
+  if (fs::is_directory(place)) return place;
+  if (fs::is_directory(place + ".parts")) return place + ".parts";
+  throw BadUsage("recover: '" + place + "' is no directory of snapshots (a running or ended job leaves PROFILE.parts)");
+}
+
+int recover(const Options& o) {
+  std::vector<profiles::Contribution> parts;
+  std::string output = o.output;
+  for (const std::string& place : o.places) {
+    std::string directory = parts_of(place);
+    while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
+    auto read = profiles::read_spool(directory);
+    if (!read) throw BadUsage("recover: " + read.error());
+    for (const std::string& problem : read->problems) std::cerr << "latecomer: " << problem << "\n";
+    for (auto& part : read->parts) parts.push_back(std::move(part));
+    if (output.empty()) output = directory.ends_with(".parts") ? directory.substr(0, directory.size() - 6) : directory + ".json";
+  }
+  const std::size_t found = parts.size();
+  const int ranks = parts.front().job.ranks;
+  const auto written = profiles::write_file(output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  if (!written) throw BadUsage("recover: " + written.error());
+  std::cout << output << ": " << found << " of " << ranks << " ranks\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_recover(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("recover", "A profile from what the ranks of a killed job left on disk");
+  auto o = std::make_shared<Options>();
+  command->add_option("PARTS", o->places, "the directory PROFILE.parts, or PROFILE; of several hosts, one after the other")->required();
+  command->add_option("-o,--output", o->output, "the profile to write; without it, PARTS without .parts");
+  command->callback([o, &action] { action = [o] { return recover(*o); }; });
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Snapshots on disk.
+#include "profiles/spool.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "core/base/text.hpp"
+
+namespace latecomer::profiles {
+namespace {
+
+constexpr char kMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '1'};
+/// Readers of another layout must refuse.
+constexpr std::uint64_t kLayout = sizeof(CallRecord) + (sizeof(LocalSite) << 10) + (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
+
+struct Header {
+  char magic[8];
+  std::uint64_t layout, serial, size, checksum;
+};
+
+std::uint64_t checksum(const std::string& body) {
+  std::uint64_t h = body.size();
+  std::size_t i = 0;
+  for (; i + 8 <= body.size(); i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, body.data() + i, 8);
+    h = core::mix64(h ^ word);
+  }
+  std::uint64_t rest = 0;
+  std::memcpy(&rest, body.data() + i, body.size() - i);
+  return core::mix64(h ^ rest);
+}
+
+bool write_all(int fd, const void* data, std::size_t size, off_t at) {
+  const char* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = pwrite(fd, from, size, at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    from += n, at += n, size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// The newer of a rank's two snapshots that is whole.
+bool read_one(const std::filesystem::path& path, std::uint64_t& serial, Contribution& out, std::string& problem) {
+  std::ifstream in(path, std::ios::binary);
+  Header header;
+  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return problem = "cut off", false;
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return problem = "not a snapshot of latecomer", false;
+  if (header.layout != kLayout) return problem = "written by another version of latecomer", false;
+  std::error_code error;
+  const auto there = std::filesystem::file_size(path, error);
+  if (error || there < sizeof header || header.size > there - sizeof header) return problem = "cut off", false;
+  std::string body(header.size, '\0');
+  if (!in.read(body.data(), static_cast<std::streamsize>(body.size()))) return problem = "cut off", false;
+  if (checksum(body) != header.checksum) return problem = "interrupted while it was written", false;
+  if (!Contribution::deserialize(body, out)) return problem = "damaged", false;
+  serial = header.serial;
+  return true;
+}
+
+}  // namespace
+
+void Spool::begin(std::string directory, Rank rank) { directory_ = std::move(directory), rank_ = rank; }
+
+std::string Spool::path(int which) const { return directory_ + "/rank" + std::to_string(rank_) + (which ? ".b" : ".a"); }
+
+core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLog> live) {
+  if (failed_ || directory_.empty()) return false;
+  const auto failed = [&] {
+    failed_ = true;
+    return core::Error{"cannot create '" + directory_ + "': " + std::strerror(errno) + "; a killed job would lose its profile"};
+  };
+  const auto which = static_cast<int>(serial_ % 2);
+  if (files_[which] < 0) {
+    if (mkdir(directory_.c_str(), 0777) != 0 && errno != EEXIST) return failed();
+    files_[which] = open(path(which).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (files_[which] < 0) return failed();
+    // What an earlier job left under this name is not of this job.
+    if (serial_ == 0) unlink(path(1).c_str());
+  }
+  mine.serialize(body_, live);
+  Header header{{}, kLayout, ++serial_, body_.size(), checksum(body_)};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) || !write_all(files_[which], &header, sizeof header, 0)) return failed();
+  return true;
+}
+
+void Spool::remove() {
+  for (int which = 0; which < 2; ++which) {
+    if (files_[which] < 0) continue;
+    close(files_[which]);
+    files_[which] = -1;
+    unlink(path(which).c_str());
+  }
+  if (serial_ > 0) rmdir(directory_.c_str());  // fails until the last rank
+  directory_.clear();
+}
+
+core::Result<Recovered> read_spool(const std::string& directory) {
+  std::error_code error;
+  Recovered out;
+  struct Newest {
+    std::uint64_t serial = 0;
+    Contribution part;
+  };
+  std::map<std::pair<std::uint64_t, Rank>, Newest> ranks;  // by job and rank
+  for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = file.path().filename().string();
+    if (!name.starts_with("rank") || !(name.ends_with(".a") || name.ends_with(".b"))) continue;
+    Newest read;
+    std::string problem;
+    if (!read_one(file.path(), read.serial, read.part, problem)) {
+      out.problems.push_back(file.path().string() + ": " + problem);
+      continue;
+    }
+    Newest& best = ranks[{read.part.job_key, read.part.rank}];
+    if (read.serial > best.serial) best = std::move(read);
+  }
+  if (error) return core::Error{"cannot read '" + directory + "': " + error.message()};
+  std::uint64_t chosen = 0;
+  std::string latest;
+  for (const auto& [key, newest] : ranks)
+    if (newest.part.job.start > latest) latest = newest.part.job.start, chosen = key.first;
+  std::size_t others = 0;
+  for (auto& [key, newest] : ranks)
+    if (key.first == chosen) out.parts.push_back(std::move(newest.part));
+    else ++others;
+  if (others > 0) out.problems.push_back(std::to_string(others) + " snapshots are of earlier jobs and were left out");
+  if (out.parts.empty()) {
+    std::string why = out.problems.empty() ? "" : " (" + out.problems.front() + ")";
+    return core::Error{"no snapshot of latecomer in '" + directory + "'" + why};
+  }
+  return out;
+}
+
+}  // namespace latecomer::profiles

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exported entry points. Each exported symbol is a stub of one jump through a pointer: to our handler when
+// the process runs an MPI we know, straight to the next definition otherwise, with every argument as it
+// came. So a program of another MPI, whose handles are not our handles, or a disabled run pays one jump and
+// nothing else, and what is decided at the first call holds for MPI that is loaded late, too.
+#pragma once
+
+#include "shim/mpi.hpp"
+
+namespace latecomer::shim {
+
+/// One exported symbol. Collected by the linker in the section latecomer_entries.
+struct Entry {
+  const char* name;
+  void* handler;   ///< ours
+  void** next;     ///< the definition after ours: the next preloaded tool's or the MPI library's
+  void** target;   ///< where the stub jumps
+};
+
+/// Finds MPI and points every stub where it belongs. The first intercepted call of a process does this by
+/// itself, whichever it is. Thread-safe.
+void resolve_entries();
+
+/// A function of the library that has MPI, or of anything loaded; nullptr if there is none.
+void* find_function(const char* name);
+
+/// Aims one stub at its handler or past it; `symbol` as exported.
+void aim_entry(const char* symbol, bool at_handler);
+
+}  // namespace latecomer::shim
+
+#define LATECOMER_HIDDEN __attribute__((visibility("hidden"), used))
+
+#if defined(__x86_64__)
+#define LATECOMER_STUB_CODE(symbol)                                                                                  \
+  ".globl " #symbol "\n.type " #symbol ",@function\n.p2align 4\n" #symbol ":\n.cfi_startproc\n"                      \
+  "jmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n.size " #symbol ",.-" #symbol "\n"                         \
+  ".type latecomer_first_" #symbol ",@function\nlatecomer_first_" #symbol ":\n.cfi_startproc\n"                      \
+  ".cfi_adjust_cfa_offset 0\ncall latecomer_resolve_first\njmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n"  \
+  ".size latecomer_first_" #symbol ",.-latecomer_first_" #symbol "\n"
+#else
+#error "entry stubs are written for x86-64; another processor needs the two jumps of this macro and latecomer_resolve_first in entry.cpp"
+#endif
+
+/// Begins the definition of the handler of one exported symbol; inside, next::symbol calls on.
+#define LATECOMER_ENTRY(type, symbol, parameters)                                                                    \
+  namespace next { type(*symbol) parameters = nullptr; }                                                             \
+  namespace entry { type symbol parameters; }                                                                        \
+  asm(".pushsection .text\n" LATECOMER_STUB_CODE(symbol) ".popsection\n");                                           \
+  extern "C" {                                                                                                       \
+  extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                                        \
+  LATECOMER_HIDDEN void* latecomer_target_##symbol = &latecomer_first_##symbol;                                      \
+  }                                                                                                                  \
+  __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {                \
+      #symbol, reinterpret_cast<void*>(&entry::symbol), reinterpret_cast<void**>(&next::symbol), &latecomer_target_##symbol}; \
+  type entry::symbol parameters

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an observed call costs beside a bare pass-through wrapper, both around an allreduce that does nothing
+// (null_collectives.c), measured in turns in one run. Run by tests/bench/overhead, which sets it up.
+// Usage: overhead TITLE
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <random>
+#include <utility>
+#include <vector>
+
+extern "C" __attribute__((weak)) int bare_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+
+namespace {
+
+double in = 1, out;
+
+/// A thousand places in the program, each with its own return addresses.
+template <int N>
+[[gnu::noinline]] int observed() {
+  const int rc = MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  asm volatile("" : : "r"(N));  // no tail call, no merging
+  return rc;
+}
+template <int N>
+[[gnu::noinline]] int bare() {
+  const int rc = bare_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  asm volatile("" : : "r"(N));
+  return rc;
+}
+constexpr int kSites = 1000;
+using Site = int (*)();
+template <int... N>
+std::pair<std::array<Site, kSites>, std::array<Site, kSites>> make(std::integer_sequence<int, N...>) {
+  return {{observed<N>...}, {bare<N>...}};
+}
+
+double seconds() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Nanoseconds per call through the sites of `order`, one after the other.
+[[gnu::noinline]] double batch(const std::vector<Site>& order) {
+  const double begin = seconds();
+  for (const Site site : order) site();
+  return (seconds() - begin) / static_cast<double>(order.size()) * 1e9;
+}
+
+/// The number of collectives so far: what epochs are counted in.
+long n = 0;
+void barrier() {
+  MPI_Barrier(MPI_COMM_WORLD);
+  ++n;
+}
+
+/// The ranks measure in turns: cores that share a processor would slow each other down.
+void wait_turn(int from) {
+  for (int there = 0; !there;) {
+    const timespec nap{0, 20'000};
+    MPI_Iprobe(from, 0, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    if (!there) nanosleep(&nap, nullptr);
+  }
+  MPI_Recv(nullptr, 0, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+void give_turn(int to) { MPI_Send(nullptr, 0, MPI_INT, to, 0, MPI_COMM_WORLD); }
+
+double clock_pair() {
+  double ns[2000], sink = 0;
+  for (double& v : ns) {
+    const double begin = seconds();
+    for (int i = 0; i < 10; ++i) sink += seconds();
+    v = (seconds() - begin) * 1e9 / 5;
+  }
+  asm volatile("" : : "r"(&sink));
+  std::sort(std::begin(ns), std::end(ns));
+  return ns[1000];
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (!bare_allreduce) MPI_Abort(MPI_COMM_WORLD, 3);
+  const auto [with, without] = make(std::make_integer_sequence<int, kSites>());
+  std::mt19937 random(7);
+  if (rank == 0) std::printf("%-10s for scale: two readings of clock_gettime take %.1f ns here\n", argc > 1 ? argv[1] : "", clock_pair());
+  for (const int sites : {1, kSites}) {
+    // Epochs end every 128 calls. Of those, 48 warm up (the rank has just slept), 64 between two ends are the
+    // median's; the 128th and what it does (log to the leader, its digest, the snapshot) are in the mean.
+    constexpr int kWarm = 48, kCalls = 64, kEpoch = 128, kBatches = 1500;
+    std::vector<double> ours, plain;
+    double all_ours = 0, all_plain = 0;
+    while (n % kEpoch != 4) barrier();
+    for (int b = 0; b < kBatches; ++b) {
+      std::vector<Site> warm, order_with, order_without, rest;
+      for (int i = 0; i < kEpoch - 1; ++i) {
+        const auto pick = static_cast<std::size_t>(random() % static_cast<unsigned>(sites));
+        (i < kWarm ? warm : i < kWarm + kCalls ? order_with : rest).push_back(with[pick]);
+        if (i >= kWarm && i < kWarm + kCalls) order_without.push_back(without[pick]);
+      }
+      if (rank == 1 || b > 0) wait_turn(1 - rank);
+      const double warm_ns = batch(warm);
+      const double before = b % 2 ? batch(order_without) : 0;
+      const double with_ns = batch(order_with);
+      const double rest_ns = batch(rest);
+      n += kEpoch - 1;
+      const double without_ns = b % 2 ? before : batch(order_without);
+      give_turn(1 - rank);
+      if (rank == 0 && b == kBatches - 1) wait_turn(1);
+      ++n;
+      MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // the 128th
+      if (b < kBatches / 4) continue;
+      ours.push_back(with_ns), plain.push_back(without_ns);
+      all_ours += (warm_ns * kWarm + with_ns * kCalls + rest_ns * (kEpoch - 1 - kCalls - kWarm)) / (kEpoch - 1) / (kBatches - kBatches / 4);
+      all_plain += without_ns / (kBatches - kBatches / 4);
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+      if (rank == turn)
+        std::printf("%-10s %-7s %4d site%s  wrapper %5.1f ns  observed %6.1f ns  added %6.1f ns   mean with epochs: added %6.1f ns\n", argc > 1 ? argv[1] : "",
+                    rank == 0 ? "leader" : "member", sites, sites == 1 ? " " : "s", median(plain), median(ours), median(ours) - median(plain), all_ours - all_plain),
+            std::fflush(stdout);
+      barrier();
+    }
+  }
+  MPI_Finalize();
+  return 0;
+}
