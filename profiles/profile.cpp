@@ -150,7 +150,9 @@ class ProfileWriter {
       const auto found = book_.sites().find(key);
       const PatternSite* pattern = found == book_.sites().end() ? nullptr : &found->second;
       const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
-      rows.push_back({key, &own, pattern, pattern ? pattern->calls : divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size});
+      // Where every rank comes from one place, its own count knows of calls whose pattern was not seen whole.
+      const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
+      rows.push_back({key, &own, pattern, std::max(pattern ? pattern->calls : 0, counted)});
     }
     if (rows.size() <= kMostSitesWritten) return rows;
     // The largest by time spent in them stay; the rest is one site, so that nothing is lost from the sums.

@@ -56,6 +56,7 @@ bool write_all(int fd, const void* data, std::size_t size, off_t at) {
 bool read_one(const std::filesystem::path& path, std::uint64_t& serial, Contribution& out, std::string& problem) {
   std::ifstream in(path, std::ios::binary);
   Header header;
+  if (in.peek() == std::ifstream::traits_type::eof()) return false;  // not yet written
   if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return problem = "cut off", false;
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return problem = "not a snapshot of latecomer", false;
   if (header.layout != kLayout) return problem = "written by another version of latecomer", false;
@@ -82,14 +83,14 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
     failed_ = true;
     return core::Error{"cannot create '" + directory_ + "': " + std::strerror(errno) + "; a killed job would lose its profile"};
   };
-  const auto which = static_cast<int>(serial_ % 2);
-  if (files_[which] < 0) {
+  if (serial_ == 0) {
     if (mkdir(directory_.c_str(), 0777) != 0 && errno != EEXIST) return failed();
-    files_[which] = open(path(which).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (files_[which] < 0) return failed();
-    // What an earlier job left under this name is not of this job.
-    if (serial_ == 0) unlink(path(1).c_str());
+    // What an earlier job left under these names is not of this job.
+    for (int i = 0; i < 2; ++i)
+      if ((files_[i] = open(path(i).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) < 0) return failed();
+    body_.reserve(1 << 18);
   }
+  const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
   Header header{{}, kLayout, ++serial_, body_.size(), checksum(body_)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
@@ -122,7 +123,7 @@ core::Result<Recovered> read_spool(const std::string& directory) {
     Newest read;
     std::string problem;
     if (!read_one(file.path(), read.serial, read.part, problem)) {
-      out.problems.push_back(file.path().string() + ": " + problem);
+      if (!problem.empty()) out.problems.push_back(file.path().string() + ": " + problem);
       continue;
     }
     Newest& best = ranks[{read.part.job_key, read.part.rank}];

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nothing is lost when a job does not come to its end: killed whole or in part, aborted, crashed, without
+MPI_Finalize; and latecomer never makes such an end hang or change."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from common import a, check, finish, folder, run
+
+
+def recovered(name):
+    done = run(a.cli, "recover", folder / f"{name}.json")
+    check(done.returncode == 0, f"{name}: recover: {done.stdout} {done.stderr}")
+    if done.returncode:
+        return None
+    check(run(a.cli, "report", folder / f"{name}.json").returncode == 0, f"{name}: the report reads it")
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+# By then 401 or more calls were made: the epochs that ended at 128 and 256 at least are on disk.
+for name in ("abort", "crash", "killed", "all_killed", "no_finalize"):
+    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", name)
+    done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
+    check(done.returncode == native.returncode, f"{name}: exit status {done.returncode}, natively {native.returncode}")
+    profile = recovered(name)
+    if not profile:
+        continue
+    site = max(profile["sites"], key=lambda s: s["calls"])
+    check(site["op"] == "allreduce" and site["calls"] >= 256, f"{name}: {site['calls']} calls, {site['patterns']} patterns, of {len(profile['clock'])} ranks")
+    check(site["patterns"] >= 256 and max(site["ranks"], key=lambda r: r["last_count"])["rank"] == 1, f"{name}: who came last")
+    check(any("did not come to their end" in w for w in profile["warnings"]) or name == "no_finalize", f"{name}: it says that the job was cut short: {profile['warnings']}")
+
+# The whole job is killed from outside, launcher and all, at a time of nobody's choosing.
+for round in range(3):
+    name = f"outside{round}"
+    job = subprocess.Popen([a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", "4", a.bin + "/traps", "run_on"], env=dict(os.environ, LD_PRELOAD=a.support),
+                           stdout=subprocess.PIPE, text=True, start_new_session=True)
+    job.stdout.readline()
+    time.sleep(0.1 * round)
+    os.killpg(job.pid, signal.SIGKILL)
+    subprocess.run(["pkill", "-KILL", "-f", f"{a.bin}/traps run_on"], check=False)
+    job.wait()
+    profile = recovered(name)
+    check(profile is not None and max(s["patterns"] for s in profile["sites"]) >= 256, f"{name}: patterns up to the last epoch")
+
+# A job that ends well leaves nothing but its profile.
+done = run(a.cli, "run", "--output", folder / "well.json", "--", "-n", 4, a.bin + "/patterns", 200, 100, LD_PRELOAD=a.support)
+check(done.returncode == 0 and (folder / "well.json").exists() and not (folder / "well.json.parts").exists(), f"a good end leaves no parts: {done.stderr}")
+
+# Damaged or foreign files are named, the rest is used.
+parts = folder / "damaged.parts"
+parts.mkdir()
+source = folder / "all_killed.json.parts"
+for file in source.iterdir():
+    (parts / file.name).write_bytes(file.read_bytes())
+
+newer = parts / "rank1.a"
+newer.write_bytes(newer.read_bytes()[:-100])
+(parts / "rank2.b").write_bytes(b"something else")
+done = run(a.cli, "recover", parts, "-o", folder / "damaged.json")
+check(done.returncode == 0 and "rank1.a" in done.stderr and "rank2.b: " in done.stderr and "4 of 4 ranks" in done.stdout, f"damaged: {done.stdout} {done.stderr}")
+done = run(a.cli, "recover", folder / "nowhere")
+check(done.returncode == 2 and "no directory of snapshots" in done.stderr, f"nothing there: {done.stderr}")
+(folder / "empty.parts").mkdir()
+done = run(a.cli, "recover", folder / "empty.parts")
+check(done.returncode == 2 and "no snapshot of latecomer" in done.stderr, f"nothing in it: {done.stderr}")
+policy = folder / "nospool.json"
+policy.write_text(json.dumps({"version": 1, "spool": False}))
+run(a.cli, "run", "--policy", policy, "--output", folder / "off.json", "--", "-n", 4, a.bin + "/traps", "killed", LD_PRELOAD=a.support)
+check(not (folder / "off.json.parts").exists(), '"spool": false leaves nothing')
+finish()

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Programs that broke other tools (MPI sessions, inter-communicators, spawned processes, null arguments,
+// errors on one rank, children, ends without MPI_Finalize). Each prints "right" on rank 0 and ends as it
+// does natively. Usage: traps CASE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank, size, bad = 0;
+#define CHECK(condition) ((condition) ? 0 : (bad++, printf("rank %d: line %d: %s\n", rank, __LINE__, #condition)))
+
+static int sum_over(MPI_Comm comm, int value) {
+  int out = 0;
+  MPI_Allreduce(&value, &out, 1, MPI_INT, MPI_SUM, comm);
+  return out;
+}
+static void begin(void) {
+  MPI_Init(NULL, NULL);  // as Fortran does
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+static void pause_ms(long ms) {
+  const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&t, NULL);
+}
+
+// No MPI_Init at all, two sessions; or one, and the world model beside it. (MPICH 4.0.2 crashes by itself when
+// a session begins after the last one has ended.)
+static void sessions(int also_world) {
+  MPI_Session session[2];
+  for (int round = 0; round < 2; ++round) {
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session[round]);
+    if (also_world && round == 1) begin();
+    MPI_Group_from_session_pset(session[round], "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, round ? "second" : "first", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < 40; ++i) {
+      if (rank == 1) pause_ms(1);
+      CHECK(sum_over(comm, rank + i) == size * (size - 1) / 2 + i * size);
+    }
+    if (also_world && round == 1)
+      for (int i = 0; i < 40; ++i) CHECK(sum_over(MPI_COMM_WORLD, i) == i * size);
+    MPI_Group_free(&group);
+    MPI_Comm_free(&comm);
+  }
+  if (also_world) MPI_Finalize();
+  for (int round = 0; round < 2; ++round) MPI_Session_finalize(&session[round]);
+}
+
+static void in_place_null(void) {
+  int all[64] = {0}, one = rank, counts[64], displs[64];
+  for (int i = 0; i < size; ++i) counts[i] = 1, displs[i] = i;
+  for (int i = 0; i < 40; ++i) {
+    memset(all, 0, sizeof all);
+    all[rank] = rank + 1;
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < size; ++r) CHECK(all[r] == r + 1);
+    all[rank] = rank + 2;
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts, displs, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < size; ++r) CHECK(all[r] == r + 2);
+    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int r = 0; r < size; ++r) CHECK(all[r] == rank + 2);
+    const int root = i % size;
+    if (rank == root) {
+      all[rank] = rank;
+      MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INT, root, MPI_COMM_WORLD);
+      for (int r = 0; r < size; ++r) CHECK(all[r] == r);
+      MPI_Scatter(all, 1, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD);
+    } else {
+      MPI_Gather(&one, 1, MPI_INT, NULL, 0, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD);
+      MPI_Scatter(NULL, 0, MPI_DATATYPE_NULL, &one, 1, MPI_INT, root, MPI_COMM_WORLD);
+      CHECK(one == rank);
+    }
+  }
+}
+
+// A delete callback on MPI_COMM_SELF, set before anything else, calls MPI while MPI_Finalize runs.
+static int late_callback(MPI_Comm comm, int keyval, void* attribute, void* extra) {
+  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return MPI_SUCCESS;
+}
+static void after_finalize(void) {
+  int keyval;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, late_callback, &keyval, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, NULL);
+  for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+}
+
+// Thousands of communicators, each for a few calls; handles of communicators and requests come back.
+static void churn(void) {
+  for (int i = 0; i < 3000; ++i) {
+    MPI_Comm comm;
+    MPI_Request request;
+    int in = rank, out = 0;
+    if (i % 3 == 0) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    else MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (i % 2) CHECK(sum_over(comm, 1) == size);
+    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm, &request);
+    if (i % 5 == 0) {  // the communicator goes first
+      MPI_Comm_free(&comm);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (i % 5 == 1) {
+      int done = 0;
+      while (!done) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      MPI_Comm_free(&comm);
+    } else {
+      MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+      MPI_Comm_free(&comm);
+    }
+    CHECK(out == size * (size - 1) / 2);
+  }
+}
+
+static void intercommunicators(void) {
+  MPI_Comm half, inter, merged;
+  const int low = rank < size / 2;
+  MPI_Comm_split(MPI_COMM_WORLD, low, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 7, &inter);
+  int mine, others;
+  MPI_Comm_size(half, &mine);
+  MPI_Comm_remote_size(inter, &others);
+  for (int i = 0; i < 60; ++i) {
+    int data = low ? -1 : i, sum = 0;
+    MPI_Request request;
+    int half_rank;
+    MPI_Comm_rank(half, &half_rank);
+    MPI_Bcast(&data, 1, MPI_INT, low ? 0 : half_rank == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
+    CHECK(data == i);
+    const int one = 1;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);
+    CHECK(sum == others);
+    MPI_Barrier(inter);
+    MPI_Ibarrier(inter, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum_over(half, 1) == mine);
+  }
+  MPI_Intercomm_merge(inter, !low, &merged);
+  for (int i = 0; i < 40; ++i) CHECK(sum_over(merged, 1) == size);
+  MPI_Comm_free(&merged);
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&half);
+}
+
+static void spawning(const char* self) {
+  MPI_Comm parent, inter, merged;
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) {
+    char* arguments[] = {"spawn", NULL};
+    MPI_Comm_spawn(self, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+  } else {
+    inter = parent;
+  }
+  MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &merged);
+  int together;
+  MPI_Comm_size(merged, &together);
+  for (int i = 0; i < 40; ++i) CHECK(sum_over(merged, 1) == together);
+  for (int i = 0; i < 40; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+  int total = sum_over(merged, bad);
+  bad = total;
+  MPI_Comm_free(&merged);
+  MPI_Comm_disconnect(&inter);
+  if (parent != MPI_COMM_NULL) {
+    MPI_Finalize();
+    exit(0);
+  }
+}
+
+// One rank's own mistake: it gets an error, the others do not; everybody goes on.
+static void one_error(void) {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < 200; ++i) CHECK(sum_over(dup, 1) == size);
+  char message[100] = {0};
+  const int rc = MPI_Bcast(message, rank == size - 1 ? 3 : 100, MPI_CHAR, 0, dup);
+  CHECK((rc != MPI_SUCCESS) == (rank == size - 1));
+  for (int i = 0; i < 300; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+  for (int i = 0; i < 300; ++i) CHECK(sum_over(dup, 1) == size);
+  MPI_Comm_free(&dup);
+}
+
+// Children: a shell bound early, a fork that ends by exit(), a fork that goes on to another program.
+static void children(void) {
+  for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+  setenv("LD_BIND_NOW", "1", 1);
+  FILE* shell = popen("echo from the shell", "r");
+  char text[64] = "";
+  if (!shell || !fgets(text, sizeof text, shell)) CHECK(!"no shell");
+  CHECK(strcmp(text, "from the shell\n") == 0);
+  CHECK(shell && pclose(shell) == 0);
+  for (int kind = 0; kind < 2; ++kind) {
+    int status = -1;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      if (kind == 0) exit(5);
+      execl("/bin/sh", "sh", "-c", "exit 6", (char*)NULL);
+      _exit(1);
+    }
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 5 + kind);
+  }
+  for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+}
+
+// Calls for a while, a file says when epochs have passed, then an end that is not MPI_Finalize.
+static void end_badly(const char* how) {
+  for (int i = 0;; ++i) {
+    if (rank == 1) pause_ms(1);
+    sum_over(MPI_COMM_WORLD, i);
+    if (i < 400) continue;
+    if (strcmp(how, "run_on") == 0) {
+      if (i == 400 && rank == 0) printf("going\n"), fflush(stdout);
+      if (i < 20000) continue;
+    }
+    if (strcmp(how, "abort") == 0 && rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);
+    if (strcmp(how, "crash") == 0 && rank == 1) raise(SIGSEGV);
+    if (strcmp(how, "killed") == 0 && rank == 1) raise(SIGKILL);
+    if (strcmp(how, "all_killed") == 0) raise(SIGKILL);
+    if (strcmp(how, "no_finalize") == 0) exit(0);
+    if (strcmp(how, "run_on") == 0) break;
+  }
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  if (strncmp(what, "sessions", 8) == 0) {
+    sessions(strcmp(what, "sessions_and_world") == 0);
+  } else {
+    begin();
+    if (strcmp(what, "in_place_null") == 0) in_place_null();
+    else if (strcmp(what, "after_finalize") == 0) after_finalize();
+    else if (strcmp(what, "churn") == 0) churn();
+    else if (strcmp(what, "inter") == 0) intercommunicators();
+    else if (strcmp(what, "spawn") == 0) spawning(argv[0]);
+    else if (strcmp(what, "one_error") == 0) one_error();
+    else if (strcmp(what, "children") == 0) children();
+    else end_badly(what);
+    if (strcmp(what, "one_error") != 0) bad = sum_over(MPI_COMM_WORLD, bad);
+    MPI_Finalize();
+  }
+  if (rank == 0 && bad == 0) printf("right\n");
+  return bad != 0;
+}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every trap that other tools fell into: the program ends as it does natively, and what can be seen is seen."""
+import json
+import pathlib
+import re
+import shutil
+
+from common import a, check, finish, folder, run
+
+ring = folder / "ring.json"
+ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
+
+
+def under(name, *command, ranks=4, policy=None, preload=a.support, **extra):
+    """Runs under the preload; the result and the profile, recovered if the ranks were alone."""
+    out = folder / f"{name}.json"
+    options = ["--output", out] + (["--policy", policy] if policy else [])
+    done = run(a.cli, "run", *options, "--", "-n", ranks, *command, LD_PRELOAD=preload, **extra)
+    if not out.exists() and (folder / f"{name}.json.parts").exists():
+        recovered = run(a.cli, "recover", out)
+        check(recovered.returncode == 0, f"{name}: recover: {recovered.stderr}")
+    resolved = run(a.cli, "report", "--json", out)
+    return done, json.loads(resolved.stdout) if resolved.returncode == 0 else None
+
+
+def calls(profile, op="allreduce"):
+    return sum(s["calls"] for s in profile["sites"] if s["op"] == op and s["comm_size"] > 1)
+
+
+def warned(done):
+    return [line for line in done.stderr.splitlines() if "latecomer" in line and "warning" in line]
+
+
+# case, allreduces to be seen at least, what it may be warned of
+for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", 1500, None), ("inter", 100, None), ("one_error", 800, None),
+                             ("children", 40, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
+    ranks = 2 if case == "spawn" else 4
+    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", ranks, a.bin + "/traps", case)
+    if case == "spawn" and native.returncode != 0:
+        print("this MPICH cannot spawn processes (Debian's ch4:ucx cannot)")
+        continue
+    check(native.returncode == 0 and "right" in native.stdout, f"{case}: natively: {native.returncode} {native.stdout[-300:]} {native.stderr[-300:]}")
+    for policy in (None, ring):
+        name = f"{case}.{'ring' if policy else 'observe'}"
+        done, profile = under(name, a.bin + "/traps", case, ranks=ranks, policy=policy)
+        check(done.returncode == native.returncode and "right" in done.stdout, f"{name}: {done.returncode} {done.stdout[-300:]} {done.stderr[-500:]}")
+        check(profile is not None and calls(profile) >= least, f"{name}: {profile and calls(profile)} allreduces")
+        check(all(warning and warning in line for line in warned(done)) and len(warned(done)) <= 1, f"{name}: warnings {warned(done)}")
+check(not list(folder.glob("*.parts/*.tmp")), "nothing half-written is left")
+sessions = json.loads((folder / "sessions.observe.json").read_text())
+check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") == 80, "recovered sessions have their arrival patterns")
+check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
+check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.observe.json.spawned-*.parts")), "spawned processes left their own")
+
+# MPI that a plugin brings: dlopen with RTLD_LOCAL, bound early and late.
+plugin = next(pathlib.Path(a.build).rglob("libplugin.so"))
+for extra in ({}, {"LD_BIND_NOW": "1"}):
+    done, profile = under(f"plugin{len(extra)}", a.bin + "/plugin_host", plugin, preload="", **extra)  # yield_progress itself cannot do this
+    check(done.returncode == 0 and "right" in done.stdout, f"plugin {extra}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
+    check(profile is not None and calls(profile) == 60 and not warned(done), f"plugin {extra}: seen whole")
+
+# Another tool behind latecomer sees what the program does; one before it may keep MPI_Init to itself.
+tool = next(pathlib.Path(a.build).rglob("libother_tool.so"))
+done, profile = under("stacked", a.bin + "/patterns", 40, 100, preload=f"{tool}:{a.support}")
+seen = re.search(r"other tool: (\d+) allreduces, (\d+) broadcasts", done.stdout)
+check(done.returncode == 0 and seen and profile and calls(profile) == int(seen[1]), f"stacked behind: {seen and seen[0]}, we saw {profile and calls(profile)}")
+alone = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.support}", "-n", 4, a.bin + "/patterns", 40, 100)
+check(seen and seen[0] in alone.stdout, "it sees as much as without us")
+out = folder / "before.json"
+done = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.library}:{a.support}", "-n", 4, a.bin + "/patterns", 40, 100, LATECOMER_OUTPUT=out)
+check(done.returncode == 0 and alone.stdout == done.stdout, f"stacked before: same output: {done.stderr[-300:]}")
+check(len(warned(done)) <= 1, f"one line at most: {warned(done)}")
+
+# A program of another MPI: inert, one clear line, whatever its handles look like.
+other = pathlib.Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/xdlu")
+launcher = shutil.which("mpiexec.openmpi")
+if other.exists() and launcher:
+    words = [launcher, "--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader", "-n", 2]
+    here = {"cwd": other.parent, "OMPI_MCA_mpi_yield_when_idle": "1"}
+    native = run(*words, other, **here)
+    done = run(*words, "-x", f"LD_PRELOAD={a.library}", other, **here)
+    check(done.returncode == native.returncode == 0 and done.stdout.count("PASSED") == native.stdout.count("PASSED") > 0,
+          f"Open MPI: {done.returncode}, {done.stdout.count('PASSED')} of {native.stdout.count('PASSED')} checks")
+    check(len(warned(done)) == 1 and "this program runs on Open MPI" in warned(done)[0], f"Open MPI: one line: {warned(done)}")
+    refused = run(a.cli, "run", "--", "-n", 2, other)
+    check(refused.returncode == 2 and "Open MPI" in refused.stderr, "latecomer run refuses it before it starts")
+
+# Python: by default its binding's one line, with sites.python each Python line.
+embed = pathlib.Path(a.bin + "/embed")
+if embed.exists():
+    script = pathlib.Path(a.root) / "tests/mpi/embed_script.py"
+    lines = [i for i, text in enumerate(script.read_text().splitlines(), 1) if "return tinympi.allreduce" in text]
+    done, profile = under("embed", embed, script)
+    check(done.returncode == 0 and len([s for s in profile["sites"] if s["op"] == "allreduce"]) == 1, f"Python, one place in C: {done.stderr[-300:]}")
+    for depth in (1, 2):
+        policy = folder / "python.json"
+        policy.write_text(json.dumps({"version": 1, "sites": {"python": True, "depth": depth}}))
+        done, profile = under(f"python{depth}", embed, script, policy=policy)
+        sites = {s["frames"][0]["function"]: s for s in profile["sites"] if s["op"] == "allreduce"}
+        check(done.returncode == 0 and set(sites) == {"solve", "check"}, f"Python's functions: {set(sites)} {done.stderr[-300:]}")
+        check([sites[f]["frames"][0]["line"] for f in ("solve", "check")] == lines and sites["check"]["frames"][0]["file"] == str(script), "and lines")
+        check(sites["check"]["ranks"][1]["last_count"] >= 36, "and who waits for whom")
+        check(all(len(s["frames"]) == depth for s in sites.values()), f"{depth} frames")
+else:
+    print("no Python to embed here")
+
+# Sites of several frames: the same in two runs, told apart by their callers.
+deep = folder / "deep.json"
+deep.write_text(json.dumps({"version": 1, "sites": {"depth": 4}}))
+ids = []
+for name in ("deep1", "deep2"):
+    done, profile = under(name, a.bin + "/patterns", 40, 100, policy=deep)
+    sites = [s for s in profile["sites"] if s["op"] == "allreduce"]
+    ids.append(sorted(s["id"] for s in sites))
+    functions = sorted([f["function"] for f in s["frames"]][:2] for s in sites)
+    check(functions == [["one_late", "main"], ["staircase", "main"]] and all(s["calls"] == 40 for s in sites), f"depth 4: {functions}")
+check(ids[0] == ids[1], "depth 4: the same ids in two runs")
+finish()
