@@ -2,6 +2,7 @@
 // The fast clock and the offsets between clock domains.
 #include "shim/clock.hpp"
 
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -110,7 +111,8 @@ enum : int { kPing = kClockChannel, kPong = kPongChannel, kUpdate = kUpdateChann
 
 constexpr int kPings = 16;
 constexpr Nanoseconds kRenewEvery = 1'000'000'000;
-constexpr Nanoseconds kWindow = 100'000;
+// Long enough for 16 round trips of a fast network. With more ranks than cores the others need a core first.
+constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
 
 template <typename T>
 void send_now(Rank to, int tag, const T& value) { PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job().comm); }
@@ -204,7 +206,11 @@ void renew_offset(Clocks& c) {
   int answers = 0;
   bool asked = false;
   const std::uint64_t first_serial = c.serial_ + 1;
-  while (now() - begin < kWindow && (answers < kPings || !c.children.empty())) {
+  const bool courteous = job().courteous;
+  const Nanoseconds window = courteous ? kCourteousWindow : kWindow;
+  auto unasked = static_cast<int>(c.children.size()) * kPings;
+  while (now() - begin < window && ((c.parent >= 0 && answers < kPings) || unasked > 0)) {
+    if (courteous) sched_yield();
     if (c.parent >= 0 && answers < kPings) {
       if (!asked) {
         sent = now();
@@ -221,15 +227,21 @@ void renew_offset(Clocks& c) {
     }
     for (const Rank child : c.children) {
       Ping ping;
-      if (receive_if(child, kPing, ping)) post_bytes(child, kPong, Pong{ping.serial, c.common(), c.uncertainty_now()});
+      if (!receive_if(child, kPing, ping)) continue;
+      post_bytes(child, kPong, Pong{ping.serial, c.common(), c.uncertainty_now()});
+      --unasked;
     }
   }
   if (c.parent < 0) {
     c.take(0, 0, 0);
     return;
   }
-  // Never trade a narrow interval for a wide one: the old offset with its drift may be the better.
-  if (answers == 0 || (high - low) / 2 + parents > c.uncertainty_now()) return;
+  if (answers == 0) return;
+  // Not a narrow interval for a wide one that agrees with it. Where they do not, the clocks have drifted by
+  // more than was thought, and the new one is right.
+  const Nanoseconds width = (high - low) / 2 + parents, old = c.uncertainty_now();
+  const bool agree = low - parents <= c.offset + old && high + parents >= c.offset - old;
+  if (agree && width > old) return;
   c.take(low, high, parents);
   const Update update{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
   for (const Rank member : c.members) post_bytes(member, kUpdate, update);

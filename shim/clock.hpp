@@ -77,7 +77,7 @@ struct Clocks {
 void survey_clocks(Clocks& clocks, Rank rank, const std::vector<Rank>& first_of);
 
 /// Right after an operation that every rank has just left: renews the offset if a second has passed. Waits
-/// for nobody longer than 100 us, and what is not answered in that time is forgotten.
+/// for nobody longer than 100 us (2 ms with more ranks than cores), and what is not answered in that time is forgotten.
 void renew_offset(Clocks& clocks);
 
 /// Takes over a newer offset from the rank that looks for this domain, if it has sent one.

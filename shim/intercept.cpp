@@ -199,12 +199,12 @@ void write_exit(CommState* state, std::uint64_t n, const profiles::CallRecord& r
   const KeepErrno keep;
   Job& j = job();
   CommState& state = *call.state;
-  if (call.ended_epoch || call.record.exit >= j.spool_late) keep_on_disk(call.ended_epoch, call.record.exit);
-  if (agree && resolve_members(state)) identify(state);
   if (call.ended_epoch && j.clocks.domains > 1) {
     hear_offset(j.clocks);
     if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes)) renew_offset(j.clocks);
   }
+  if (call.ended_epoch || call.record.exit >= j.spool_late) keep_on_disk(call.ended_epoch, call.record.exit);
+  if (agree && resolve_members(state)) identify(state);
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ std::vector<const core::Algorithm*> algorithms_named(core::Collective op, const 
                  core::suggestion(name, names));
 }
 
+bool site_matches(const std::string& id, const std::string& place, const std::string& glob) { return core::glob_match(glob, id) || core::glob_match(glob, place); }
+
 std::string human_time(double ns) {
   char text[32];
   const double size = ns < 0 ? -ns : ns;

@@ -16,6 +16,9 @@ core::Collective collective_named(const std::string& name);
 /// The algorithm of that name, or all of the collective's for "all"; BadUsage with the nearest one.
 std::vector<const core::Algorithm*> algorithms_named(core::Collective op, const std::string& name);
 
+/// Whether `--site GLOB` means a site of that id and place.
+bool site_matches(const std::string& id, const std::string& place, const std::string& glob);
+
 /// 1234567 ns as "1.235 ms".
 std::string human_time(double ns);
 /// 65536 as "64 KiB".

@@ -6,11 +6,10 @@
 #include <cstdio>
 
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/profile_file.hpp"
 
 namespace latecomer::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string escaped(const std::string& text) {
   std::string out;
@@ -58,8 +57,8 @@ std::string ranks_svg(const Json& ranks) {
   std::snprintf(text, sizeof text, "<svg viewBox='0 0 420 %zu' width='420' height='%zu' role='img'>", rows.size() * 16, rows.size() * 16);
   out += text;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::snprintf(text, sizeof text, "<text x='0' y='%zu'>rank %d</text><rect x='70' y='%zu' width='%.1f' height='12'><title>last %llu times</title></rect><text x='%.1f' y='%zu'>%s</text>",
-                  i * 16 + 12, (*rows[i])["rank"].get<int>(), i * 16 + 2, 240 * offset(rows[i]) / most,
+    std::snprintf(text, sizeof text, "<text x='0' y='%zu'>rank %s</text><rect x='70' y='%zu' width='%.1f' height='12'><title>last %llu times</title></rect><text x='%.1f' y='%zu'>%s</text>",
+                  i * 16 + 12, row_name(*rows[i]).c_str(), i * 16 + 2, 240 * offset(rows[i]) / most,
                   static_cast<unsigned long long>((*rows[i])["last_count"].get<std::uint64_t>()), 75 + 240 * offset(rows[i]) / most, i * 16 + 12,
                   human_time(offset(rows[i])).c_str());
     out += text;
@@ -69,7 +68,7 @@ std::string ranks_svg(const Json& ranks) {
 
 }  // namespace
 
-std::string html_report(const Json& profile, std::string (*place)(const Json& frame)) {
+std::string html_report(const Json& profile) {
   const Json& job = profile["job"];
   std::string out =
       "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>latecomer</title><style>"

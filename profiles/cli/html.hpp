@@ -7,7 +7,7 @@
 
 namespace latecomer::cli {
 
-/// `profile`: names resolved, sites in the order to show. `place`: how a frame is written.
-std::string html_report(const nlohmann::ordered_json& profile, std::string (*place)(const nlohmann::ordered_json& frame));
+/// `profile`: names resolved, sites in the order to show.
+std::string html_report(const nlohmann::ordered_json& profile);
 
 }  // namespace latecomer::cli

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,17 +10,16 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/html.hpp"
-#include "profiles/cli/symbols.hpp"
+#include "profiles/cli/profile_file.hpp"
 #include "profiles/profile.hpp"
 
 namespace latecomer::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Options {
   std::string file, sort = "wait", site, html;
   int top = 10;
+  double patience_s = 2;
   bool json = false, tsv = false;
 };
 
@@ -40,33 +38,6 @@ constexpr SortKey kSortKeys[] = {
     {"bytes", [](const Json& s) { return s["bytes"].is_null() ? 0.0 : s["bytes"]["mean"].get<double>(); }},
 };
 
-std::string base_name(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
-/// "function (file:line)", or the module and offset where there is no name.
-std::string place(const Json& frame) {
-  std::string out = frame["function"].is_null() ? base_name(frame["module"].get<std::string>()) + "+" + frame["offset"].get<std::string>()
-                                                : frame["function"].get<std::string>();
-  if (!frame["file"].is_null()) out += " (" + base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
-  else if (!frame["function"].is_null()) out += " (" + base_name(frame["module"].get<std::string>()) + ")";
-  return out;
-}
-
-void resolve_names(Json& profile) {
-  Symbols symbols;
-  for (Json& site : profile["sites"])
-    for (Json& frame : site["frames"]) {
-      if (!frame["function"].is_null()) continue;
-      const std::string offset = frame["offset"].get<std::string>();
-      const auto name = symbols.resolve(frame["module"].get<std::string>(), frame["build_id"].get<std::string>(),
-                                        std::strtoull(offset.c_str(), nullptr, 16));
-      if (!name.function.empty()) frame["function"] = name.function;
-      if (!name.file.empty()) frame["file"] = name.file, frame["line"] = name.line;
-    }
-}
-
 void bars(const char* title, const Json& histogram) {
   const auto counts = histogram["counts"].get<std::vector<double>>();
   const auto edges = histogram["edges"].get<std::vector<double>>();
@@ -82,17 +53,17 @@ void bars(const char* title, const Json& histogram) {
 
 /// The ranks that come last most often.
 std::string last_ranks(const Json& site, std::size_t most) {
-  std::vector<std::pair<double, int>> ranks;
-  double calls = 0;
+  std::vector<std::pair<double, std::string>> rows;
+  double calls = site.value("last_total", 0.0);
   for (const Json& r : site["ranks"]) {
-    ranks.emplace_back(r["last_count"].get<double>(), r["rank"].get<int>());
-    calls += r["last_count"].get<double>();
+    rows.emplace_back(r["last_count"].get<double>(), row_name(r));
+    if (!site.contains("last_total")) calls += rows.back().first;
   }
-  std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out;
-  for (std::size_t i = 0; i < std::min(most, ranks.size()) && ranks[i].first > 0; ++i) {
-    char text[48];
-    std::snprintf(text, sizeof text, "%s%d (%.0f%%)", i ? ", " : "", ranks[i].second, 100 * ranks[i].first / calls);
+  for (std::size_t i = 0; i < std::min(most, rows.size()) && rows[i].first > 0; ++i) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%s%s (%.0f%%)", i ? ", " : "", rows[i].second.c_str(), 100 * rows[i].first / calls);
     out += text;
   }
   return out.empty() ? "-" : out;
@@ -112,22 +83,23 @@ void print_site(const Json& site) {
   std::stable_sort(ranks.begin(), ranks.end(), [](const Json* a, const Json* b) { return (*a)["mean_offset_ns"].get<double>() > (*b)["mean_offset_ns"].get<double>(); });
   std::printf("    latest on average:");
   for (std::size_t i = 0; i < std::min<std::size_t>(4, ranks.size()); ++i)
-    std::printf("%s rank %d +%s (sd %s)", i ? "," : "", (*ranks[i])["rank"].get<int>(), human_time((*ranks[i])["mean_offset_ns"]).c_str(),
+    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", row_name(*ranks[i]).c_str(), human_time((*ranks[i])["mean_offset_ns"]).c_str(),
                 human_time((*ranks[i])["stddev_ns"]).c_str());
   std::printf("\n");
   for (const auto& [name, d] : site["dispatch"].items())
     std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
                 human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
+  if (site["frames"].size() > 1) {
+    std::printf("    called by");
+    for (std::size_t i = 1; i < site["frames"].size(); ++i) std::printf("%s %s", i > 1 ? "," : "", place(site["frames"][i]).c_str());
+    std::printf("\n");
+  }
   if (const auto n = site["divergent_calls"].get<std::uint64_t>(); n > 0)
     std::printf("    %llu of the calls were reached from different call sites on different ranks\n", static_cast<unsigned long long>(n));
 }
 
 int report(const Options& o) {
-  std::ifstream in(o.file);
-  if (!in) throw BadUsage("cannot read '" + o.file + "'");
-  Json profile = Json::parse(in, nullptr, false);
-  if (profile.is_discarded() || profile.value("format", "") != "latecomer-profile")
-    throw BadUsage("'" + o.file + "' is not a latecomer profile");
+  Json profile = load_profile(o.file, o.json);
   const SortKey* key = nullptr;
   std::vector<std::string_view> names;
   for (const SortKey& k : kSortKeys) {
@@ -135,15 +107,15 @@ int report(const Options& o) {
     if (k.name == o.sort) key = &k;
   }
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
-  resolve_names(profile);
+  resolve_names(profile, o.patience_s);
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(), [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
-    std::erase_if(sites, [&](const Json& s) { return !core::glob_match(o.site, s["id"].get<std::string>()) && !core::glob_match(o.site, place(s["frames"][0])); });
+    std::erase_if(sites, [&](const Json& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
     if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
   if (!o.html.empty()) {
-    const auto written = profiles::write_file(o.html, html_report(profile, place));
+    const auto written = profiles::write_file(o.html, html_report(profile));
     if (!written) throw std::runtime_error(written.error());
     return 0;
   }
@@ -196,6 +168,7 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
   command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
   command->add_option("--html", o->html, "write a self-contained page with plots instead");
+  command->add_option("--patience", o->patience_s, "seconds after which progress is shown while names are resolved")->capture_default_str()->check(CLI::NonNegativeNumber);
   command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
   command->add_flag("--json", o->json, "the profile with resolved names");
   command->callback([o, &action] { action = [o] { return report(*o); }; });

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one MPI program natively and under the preload with a list of policies, and compares.
 
-A policy's name: none (observe), finalize (observe, exchange at the end), off, or an algorithm of allreduce.
+A policy's name: none (observe), finalize (observe, exchange at the end), nonblocking (native waits in the
+non-blocking forms), off, or an algorithm of allreduce.
 Exit status, and with --same-output also standard output, must be native's; the profile must be whole and
 conform to its schema; with --dispatches the algorithm must really have run."""
 import argparse
@@ -60,6 +61,8 @@ for name in a.policies.split(","):
     policy = {"version": 1}
     if name == "finalize":
         policy["exchange"] = "finalize"
+    elif name == "nonblocking":  # courteous native waits in the non-blocking forms
+        policy.update(mode="apply", waiting="courteous", courteous_by="nonblocking")
     elif name == "off":
         policy["mode"] = "off"
     elif name != "none":
@@ -89,7 +92,7 @@ for name in a.policies.split(","):
             for algorithm, d in site["dispatch"].items():
                 ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
     print("  allreduce:", ran, "warnings:", [w for w in profile["warnings"] if "imbalance_factor" not in w])
-    if a.dispatches and name not in ("none", "finalize") and not ran.get(name):
+    if a.dispatches and name not in ("none", "finalize", "nonblocking") and not ran.get(name):
         failures.append(f"{name}: never ran: {ran}")
 for f in failures:
     print("FAILED", f)

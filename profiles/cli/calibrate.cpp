@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer calibrate`: measures the network and prints the policy's `network` object.
+#include <memory>
+#include <thread>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/launch.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+struct Options {
+  int ranks = 2;
+  std::string launcher;
+  std::vector<std::string> more;
+  bool json = false;
+};
+
+int calibrate(const Options& o) {
+  const std::string helper = find_beside({"latecomer-calibrate", LATECOMER_HELPERS_FROM_BIN "/latecomer-calibrate"});
+  if (helper.empty()) throw BadUsage("calibrate: latecomer-calibrate is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
+  std::vector<std::string> words = o.more;
+  words.insert(words.end(), {"-n", std::to_string(o.ranks), helper});
+  // On one machine with fewer cores than ranks a waiting rank has to give its core away.
+  if (static_cast<unsigned>(o.ranks) > std::thread::hardware_concurrency()) words.push_back("yield");
+  return start(plan_launch("calibrate", words, o.launcher));
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("calibrate", "Measure the network and print the policy's `network` object");
+  auto o = std::make_shared<Options>();
+  command->add_option("-n,--ranks", o->ranks, "ranks to start; rank 0 measures with up to eight others")->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  command->add_option("--launcher", o->launcher, "launcher to use instead of MPICH's mpiexec; srun is known");
+  command->add_option("OPTIONS", o->more, "the launcher's further options, after --")->expected(-1);
+  command->add_flag("--json", o->json, "for uniformity: the answer is JSON anyway");
+  command->positionals_at_end();
+  command->callback([o, &action] { action = [o] { return calibrate(*o); }; });
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reading a profile for people: of any size, with names resolved. At 10,000 ranks and 1,000 sites the file has
+// a gigabyte, nearly all of it rows of ranks, of which a report shows a few.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace latecomer::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// The profile, or BadUsage. `all_rows` false: of each site's rows of ranks only those stay that come last
+/// most often or are latest on average (kRowsKept of each), in the order of ranks, without histograms where
+/// rows were dropped; `rows` says how many there were and `last_total` what their last_count add up to.
+Json load_profile(const std::string& path, bool all_rows);
+inline constexpr std::size_t kRowsKept = 64;
+
+/// Fills in function, file and line of every frame. Says on stderr how far it is if that takes longer than
+/// `patience_s` seconds, and again every so many.
+void resolve_names(Json& profile, double patience_s);
+
+/// "function (file:line)", or the module and offset where there is no name.
+std::string place(const Json& frame);
+
+/// "7", or "12-14" for a row that ranks share.
+std::string row_name(const Json& row);
+
+}  // namespace latecomer::cli
