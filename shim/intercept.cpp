@@ -70,12 +70,15 @@ class TypeTable {
 };
 const TypeTable* types = nullptr;
 
-const TypeTable& predefined() {
-  if (const TypeTable* there = __atomic_load_n(&types, __ATOMIC_ACQUIRE)) [[likely]]
-    return *there;
+[[gnu::noinline, gnu::cold]] const TypeTable& make_types() {
   static const TypeTable made;
   __atomic_store_n(&types, &made, __ATOMIC_RELEASE);
   return made;
+}
+
+inline const TypeTable& predefined() {
+  const TypeTable* there = __atomic_load_n(&types, __ATOMIC_ACQUIRE);
+  return there ? *there : make_types();
 }
 
 std::uint8_t group_of(MPI_Datatype type) {
@@ -164,38 +167,44 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
     return;
   }
   if (!state.executor) state.executor = std::make_unique<Executor>();
-  call.record.algorithm = static_cast<std::uint8_t>(1 + (call.decision.algorithm - core::catalogue().data()));
+  call.algorithm = static_cast<std::uint8_t>(1 + (call.decision.algorithm - core::catalogue().data()));
 }
 
-void write_log(Call& call) {
+profiles::CallRecord record_of(const Call& call) {
+  return {.arrival = call.arrival, .site = call.slot->site.load(std::memory_order_relaxed), .bytes = call.signature.bytes,
+          .root = call.signature.root, .op = call.signature.op, .kind = call.signature.kind, .algorithm = call.algorithm};
+}
+
+void write_log(const Call& call) {
   CommState& state = *call.state;
   if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
     ++state.log_missed;
     return;
   }
-  // Field by field: a copy in wide words would wait for the narrow stores that have just filled the record.
-  profiles::CallRecord& r = state.log.emplace_back();
-  r.arrival = call.record.arrival;
-  r.site = call.record.site;
-  r.bytes = call.record.bytes;
-  r.root = call.record.root;
-  r.op = call.record.op;
-  r.kind = call.record.kind;
-  r.algorithm = call.record.algorithm;
+  state.log.push_back(record_of(call));
 }
 
-void write_exit(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, SiteSlot* slot) {
-  if (state && n >= state->logged_from && n - state->logged_from < state->log.size() && record.kind != core::CallKind::persistent)
-    state->log[n - state->logged_from].exit = record.exit;
-  profiles::LocalSite* local = slot && slot->local && slot->op == record.op && slot->comm_size == comm_size ? slot->local : nullptr;
-  if (!local) [[unlikely]] {
-    local = &job().mine.local[{record.site, record.op, comm_size}];
-    if (slot && slot->key.load(std::memory_order_relaxed) != 0) slot->local = local, slot->op = record.op, slot->comm_size = comm_size;
-  }
-  local->add(record);
+void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
+  if (n >= state.logged_from && n - state.logged_from < state.log.size()) state.log[n - state.logged_from].exit = exit;
 }
 
-[[gnu::noinline, gnu::cold]] void after_call(Call& call, bool agree) {
+[[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
+  profiles::LocalSite* local = &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size}];
+  if (call.slot->key.load(std::memory_order_relaxed) != 0) call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
+  return local;
+}
+
+[[gnu::always_inline]] inline void finish_now(Call& call, Nanoseconds exit) {
+  CommState& state = *call.state;
+  SiteSlot& slot = *call.slot;
+  write_exit(state, call.n, exit);
+  profiles::LocalSite* local = slot.local;
+  if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
+    local = find_local(call);
+  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.signature.bytes);
+}
+
+[[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
   const KeepErrno keep;
   Job& j = job();
   CommState& state = *call.state;
@@ -203,21 +212,16 @@ void write_exit(CommState* state, std::uint64_t n, const profiles::CallRecord& r
     hear_offset(j.clocks);
     if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes)) renew_offset(j.clocks);
   }
-  if (call.ended_epoch || call.record.exit >= j.spool_late) keep_on_disk(call.ended_epoch, call.record.exit);
+  if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
   if (agree && resolve_members(state)) identify(state);
 }
 
 }  // namespace
 
-void begin_call(Call& call, void* return_address) noexcept try {
+void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   CommState& state = *call.state;
   Job& j = job();
-  call.slot = &site_of(return_address);
-  call.record.site = call.slot->site.load(std::memory_order_relaxed);
-  call.record.bytes = call.signature.bytes;
-  call.record.root = call.signature.root;
-  call.record.op = call.signature.op;
-  call.record.kind = call.signature.kind;
+  call.slot = &site_of(return_address, frame);
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
 
   const bool talks = talking(j);
@@ -239,35 +243,39 @@ void begin_call(Call& call, void* return_address) noexcept try {
   PMPI_Comm_call_errhandler(call.state->comm, MPI_ERR_NO_MEM);
 }
 
-void finish_record(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, SiteSlot* slot) {
-  if (job().threads) {
-    const std::lock_guard lock(job().mutex);
-    write_exit(state, n, record, comm_size, slot);
-  } else {
-    write_exit(state, n, record, comm_size, slot);
-  }
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size) {
+  const JobLock lock;
+  if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
+  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}], record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0), record.bytes);
 }
 
 void end_call(Call& call, int rc) noexcept try {
+  if (!call.slot) return;  // there was no memory for the site
   CommState& state = *call.state;
   Job& j = job();
-  call.record.exit = common_now();
-  finish_record(&state, call.n, call.record, state.size, call.slot);
+  const Nanoseconds exit = common_now();
+  if (j.threads) {
+    const std::lock_guard lock(j.mutex);
+    finish_now(call, exit);
+  } else {
+    finish_now(call, exit);
+  }
   if (rc != MPI_SUCCESS) state.broken = true;
   bool agree = false;
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
-  if (agree || call.ended_epoch || call.record.exit >= j.spool_late) [[unlikely]]
-    after_call(call, agree);
+  if (agree || call.ended_epoch || exit >= j.spool_late) [[unlikely]]
+    after_call(call, agree, exit);
 } catch (...) {
   warn("out of memory while recording a collective");
 }
 
 void defer_call(Call& call, MPI_Request request) noexcept try {
+  if (!call.slot) return;
   PendingCall pending;
   pending.request = request;
   pending.state = call.state;
   pending.n = call.n;
-  pending.record = call.record;
+  pending.record = record_of(call);
   pending.comm_size = call.state->size;
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);

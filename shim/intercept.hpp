@@ -22,16 +22,21 @@ bool may_wait_nonblocking(const CommState& state, const core::Signature& signatu
 /// Completes a request, giving the core away meanwhile.
 int wait_courteously(MPI_Request request);
 
-/// One intercepted call from arrival to exit.
+/// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
 struct Call {
-  CommState* state = nullptr;
+  explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at) : state(&of), arrival(at) {
+    signature.op = op;
+    signature.kind = kind;
+  }
+  CommState* state;
   SiteSlot* slot = nullptr;
+  Nanoseconds arrival;
   core::Signature signature;
   core::Decision decision;
-  Operands operands;
-  profiles::CallRecord record;
   std::uint64_t n = 0;
+  std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
+  Operands operands;
 };
 
 /// errno as the program left it, across what is not done on every call.
@@ -78,14 +83,14 @@ class Describe {
 };
 
 /// Counts the call, does what the agreement asks for at this point, and decides.
-void begin_call(Call& call, void* return_address) noexcept;
+/// `frame`: the handler's frame address.
+void begin_call(Call& call, void* return_address, void* frame) noexcept;
 /// Records the call; may agree on the communicator's identity.
 void end_call(Call& call, int rc) noexcept;
 /// A non-blocking call was started or a persistent one made: remembers the request.
 void defer_call(Call& call, MPI_Request request) noexcept;
-/// Exit time of a call that completed later, or of a blocking one.
-/// `slot`: of the call site, or nullptr where it is not at hand.
-void finish_record(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, SiteSlot* slot);
+/// Exit time of a call that completed later.
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size);
 
 /// Set while latecomer is on the stack: MPI calls made from inside are not observed.
 extern thread_local bool inside;
@@ -99,14 +104,10 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   CommState* state = state_of(comm);
   if (!state) return native();
   inside = true;
-  Call call;
-  call.record.arrival = common_now();
-  call.state = state;
-  call.signature.op = op;
-  call.signature.kind = kind;
+  Call call(*state, op, kind, common_now());
   Describe description(call);
   fill(description);
-  begin_call(call, return_address);
+  begin_call(call, return_address, __builtin_frame_address(0));
   inside = false;  // callbacks of user-defined operators may call MPI
   int rc;
   if (call.decision.algorithm) {

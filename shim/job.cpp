@@ -19,6 +19,7 @@
 #include "shim/entry.hpp"
 #include "shim/exchange.hpp"
 #include "shim/executor.hpp"
+#include "shim/intercept.hpp"
 #include "shim/log.hpp"
 #include "shim/requests.hpp"
 #include "shim/sites.hpp"
@@ -235,6 +236,7 @@ void describe_job(Job& j) {
 /// Brings this process's contribution up to date. The caller holds the lock.
 void refresh(Job& j, bool finished) {
   profiles::Contribution& c = j.mine;
+  j.queue.drain();
   c.job.wall_time_s = static_cast<double>(now() - j.started) * 1e-9;
   c.job.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
   c.job.network_known = j.policy.network_given;
@@ -250,7 +252,7 @@ void refresh(Job& j, bool finished) {
 }
 
 /// Writes a snapshot, live logs included. The caller holds the lock.
-void write_spool(Job& j, bool finished) {
+bool write_spool(Job& j, bool finished) {
   static std::vector<profiles::LiveLog> live;
   refresh(j, finished);
   live.clear();
@@ -262,6 +264,7 @@ void write_spool(Job& j, bool finished) {
   const Nanoseconds end = now();
   j.spool_next = end + 100 * (end - begin);
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
+  return static_cast<bool>(result);
 }
 
 void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
@@ -415,10 +418,8 @@ bool began = false, ended_at_start = false;
 
 }  // namespace
 
-CommState* state_of(MPI_Comm comm) {
+CommState* state_of_any(MPI_Comm comm) {
   Job& j = job();
-  if (comm == MPI_COMM_WORLD && j.world_state) [[likely]]
-    return j.world_state;
   if (comm == MPI_COMM_NULL || comm == j.comm) return nullptr;
   void* attribute = nullptr;
   int found = 0;
@@ -574,6 +575,19 @@ void yield_during_init() {
 }
 
 }  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }
+
+__attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
+  if (!active.load() || !job().spool.begun()) return 1;
+  const KeepErrno keep;
+  const JobLock lock;
+  return write_spool(job(), false) ? 0 : 1;
+} catch (...) {
+  return 1;
+}
+}
 
 // The Fortran 2008 binding goes past the C level here; ierror is optional.
 LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {

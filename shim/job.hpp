@@ -77,6 +77,7 @@ struct Job {
   std::mutex mutex;             ///< everything below, where `threads`
   CommState* states = nullptr;
   CommState* world_state = nullptr;
+  profiles::LocalQueue queue;   ///< calls not yet in mine.local
   profiles::Contribution mine;  ///< what goes into the profile: local sites, patterns led here, retained logs
   std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
@@ -117,7 +118,10 @@ bool start_late();
 void keep_on_disk(bool due, Nanoseconds at);
 
 /// The state of a communicator, created at its first collective; nullptr if there is none to have.
-CommState* state_of(MPI_Comm comm);
+CommState* state_of_any(MPI_Comm comm);
+inline CommState* state_of(MPI_Comm comm) {
+  return comm == MPI_COMM_WORLD && job().world_state ? job().world_state : state_of_any(comm);
+}
 
 /// Confirms, beside MPI's communication, that every rank of MPI_COMM_WORLD runs this library build.
 /// All ranks get the same answer. Local calls only (MPI_Publish_name, MPI_Lookup_name).

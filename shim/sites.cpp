@@ -6,6 +6,8 @@
 #include <elf.h>
 #include <libunwind.h>
 #include <link.h>
+#include <pthread.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,9 @@
 #include "shim/entry.hpp"
 
 namespace latecomer::shim {
+
+constinit SiteSlot site_slots[std::size_t{1} << kSiteBits];
+
 namespace {
 
 struct Mapping {
@@ -27,17 +32,13 @@ constexpr int kMappings = 64;
 Mapping skipped[kMappings];
 int skipped_count = 0;
 
-/// Open addressing by return address or by hash of several (top bit set: no address has it); entries are
-/// only ever added, so readers need no lock. 640 KiB, touched as used.
-constexpr std::size_t kSlots = 1 << 14;
+constexpr std::size_t kSlots = std::size_t{1} << kSiteBits;
 constexpr std::uint64_t kSeveral = std::uint64_t{1} << 63;
 using Slot = SiteSlot;
 constexpr int kMostFrames = 16, kStack = 48;
 int depth = 1;
 bool python = false;
-bool beyond_one_frame = false;
 unsigned long long unloaded = 0;
-Slot slots[kSlots];
 std::mutex mutex;
 std::vector<profiles::Frame>* frames = nullptr;  // never destroyed: callbacks may come after exit handlers
 std::size_t used = 0;
@@ -116,14 +117,11 @@ int find_module(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-std::size_t slot_of(std::uint64_t key) { return (key >> 1) * 0x9e3779b97f4a7c15ull >> 50; }
-static_assert(kSlots == std::size_t{1} << (64 - 50));
-
 Slot* known(std::uint64_t key) {
-  for (std::size_t slot = slot_of(key);; slot = (slot + 1) % kSlots) {
-    const std::uint64_t there = slots[slot].key.load(std::memory_order_acquire);
+  for (std::size_t slot = site_place(key);; slot = (slot + 1) % kSlots) {
+    const std::uint64_t there = site_slots[slot].key.load(std::memory_order_acquire);
     if (there == key) [[likely]]
-      return &slots[slot];
+      return &site_slots[slot];
     if (there == 0) return nullptr;
   }
 }
@@ -136,15 +134,15 @@ Slot& remember(std::uint64_t key, std::uint64_t site) {
     overflow.site.store(site, std::memory_order_relaxed);
     return overflow;
   }
-  std::size_t slot = slot_of(key);
-  while (slots[slot].key.load(std::memory_order_relaxed) != 0) {
-    if (slots[slot].key.load(std::memory_order_relaxed) == key) return slots[slot];
+  std::size_t slot = site_place(key);
+  while (site_slots[slot].key.load(std::memory_order_relaxed) != 0) {
+    if (site_slots[slot].key.load(std::memory_order_relaxed) == key) return site_slots[slot];
     slot = (slot + 1) % kSlots;
   }
   ++used;
-  slots[slot].site.store(site, std::memory_order_relaxed);
-  slots[slot].key.store(key, std::memory_order_release);
-  return slots[slot];
+  site_slots[slot].site.store(site, std::memory_order_relaxed);
+  site_slots[slot].key.store(key, std::memory_order_release);
+  return site_slots[slot];
 }
 
 /// A new site of these frames, innermost first. Several addresses may be one site: the table of addresses is
@@ -171,10 +169,160 @@ profiles::Frame frame_at(std::uintptr_t address) {
   return search.frame;
 }
 
-/// The frames of the site: the first `depth` outside MPI, from `from` on outwards.
-Slot& unwound(std::uintptr_t from) {
+// Unwinding costs libunwind 20 ns per frame from its cache and a system call or two without. What it finds is the
+// same for a return address every time: the caller's frame ends a fixed distance from rsp or from rbp, and
+// rbp was saved a fixed distance from there or not at all. So the rule is asked of libunwind once per return
+// address, and followed from then on.
+
+/// Where the frame that a return address belongs to ends. Packed into one word beside its key.
+struct Rule {
+  enum Base : std::uint8_t { from_rsp, from_rbp, outermost, irregular };
+  Base base = irregular;
+  bool mpi = false;          ///< the frame is MPI's own
+  std::int32_t length = 0;   ///< bytes from the base to the end of the frame, which the return address precedes
+  std::int32_t saved = 0;    ///< rbp was saved so many bytes before the end; 0: not saved
+
+  static constexpr std::int32_t kMost = (1 << 28) - 1;
+  bool fits() const { return length > -kMost && length < kMost && saved >= 0 && saved < kMost; }
+  std::uint64_t packed() const {
+    return static_cast<std::uint64_t>(base) | std::uint64_t{mpi} << 2 | std::uint64_t{1} << 3 |
+           static_cast<std::uint64_t>(length + kMost) << 4 | static_cast<std::uint64_t>(saved) << 34;
+  }
+  static Rule unpack(std::uint64_t w) {
+    return {static_cast<Base>(w & 3), (w & 4) != 0, static_cast<std::int32_t>(w >> 4 & ((1u << 30) - 1)) - kMost, static_cast<std::int32_t>(w >> 34)};
+  }
+};
+constexpr int kRuleBits = 13;
+constexpr std::size_t kRules = std::size_t{1} << kRuleBits;
+struct RuleSlot {
+  std::atomic<std::uint64_t> address{0}, rule{0};
+};
+constinit RuleSlot rules[kRules];
+std::size_t rules_used = 0;
+
+/// The packed rule of a return address; 0 if it is not known.
+std::uint64_t rule_of(std::uintptr_t address) {
+  for (std::size_t i = (address >> 1) * 0x9e3779b97f4a7c15ull >> (64 - kRuleBits);; i = (i + 1) % kRules) {
+    const std::uint64_t there = rules[i].address.load(std::memory_order_acquire);
+    if (there == address) [[likely]]
+      return rules[i].rule.load(std::memory_order_relaxed);
+    if (there == 0) return 0;
+  }
+}
+
+/// The caller holds the mutex. When the table is full nothing more is learnt.
+void keep_rule(std::uintptr_t address, const Rule& rule) {
+  if (rules_used > kRules * 3 / 4) return;
+  std::size_t i = (address >> 1) * 0x9e3779b97f4a7c15ull >> (64 - kRuleBits);
+  while (rules[i].address.load(std::memory_order_relaxed) != 0) {
+    if (rules[i].address.load(std::memory_order_relaxed) == address) break;
+    i = (i + 1) % kRules;
+  }
+  if (rules[i].address.load(std::memory_order_relaxed) == 0) ++rules_used;
+  rules[i].rule.store(rule.packed(), std::memory_order_relaxed);
+  rules[i].address.store(address, std::memory_order_release);
+}
+
+/// The end of this thread's stack: rules are followed inside it only, whatever they say.
+std::uintptr_t stack_end() {
+  thread_local std::uintptr_t end = 0;
+  if (end == 0) [[unlikely]] {
+    end = 1;
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      void* low = nullptr;
+      std::size_t size = 0;
+      if (pthread_attr_getstack(&attributes, &low, &size) == 0) end = reinterpret_cast<std::uintptr_t>(low) + size;
+      pthread_attr_destroy(&attributes);
+    }
+  }
+  return end;
+}
+
+/// The first `depth` frames outside MPI by rules alone; -1 where one is missing.
+int frames_by_rules(std::uintptr_t from, std::uintptr_t frame, std::uintptr_t* chosen) {
+  const std::uintptr_t limit = stack_end();
+  std::uintptr_t address = from, rsp = frame + 16, rbp = *reinterpret_cast<const std::uintptr_t*>(frame);
+  for (int count = 0, steps = 0; steps < kStack; ++steps) {
+    const std::uint64_t packed = rule_of(address);
+    if (packed == 0) return -1;
+    const Rule rule = Rule::unpack(packed);
+    if (rule.base == Rule::irregular) return -1;
+    if (!rule.mpi) {
+      chosen[count++] = address;
+      if (count == depth) return count;
+    }
+    if (rule.base == Rule::outermost) return count;
+    const std::uintptr_t end = (rule.base == Rule::from_rsp ? rsp : rbp) + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(rule.length));
+    if (end <= rsp || end > limit || end % 8 != 0 || static_cast<std::uintptr_t>(rule.saved) > end - rsp) return -1;
+    address = *reinterpret_cast<const std::uintptr_t*>(end - 8);
+    if (rule.saved != 0) rbp = *reinterpret_cast<const std::uintptr_t*>(end - static_cast<std::uintptr_t>(rule.saved));
+    rsp = end;
+  }
+  return -1;
+}
+
+/// One step of libunwind from made-up registers. Returns what unw_step does; `end`: of the frame.
+int step_from(const unw_context_t& registers, std::uintptr_t* end, std::uintptr_t* saved_rbp) {
+  unw_context_t copy = registers;
+  unw_cursor_t cursor;
+  if (unw_init_local(&cursor, &copy) != 0) return -1;
+  const int rc = unw_step(&cursor);
+  unw_word_t sp = 0;
+  unw_get_reg(&cursor, UNW_REG_SP, &sp);
+  *end = sp;
+  unw_save_loc_t location;
+  *saved_rbp = unw_get_save_loc(&cursor, UNW_X86_64_RBP, &location) == 0 && location.type == UNW_SLT_MEMORY ? location.u.addr : 0;
+  return rc;
+}
+
+/// Finds the rule of the frame that the cursor is at, by moving rsp and rbp and looking which one the end of
+/// the frame moves with.
+Rule find_rule(unw_cursor_t& cursor) {
+  Rule out;
+  unw_context_t registers{};
+  greg_t* values = registers.uc_mcontext.gregs;
+  const std::pair<int, int> kept[] = {{UNW_X86_64_RIP, REG_RIP}, {UNW_X86_64_RSP, REG_RSP}, {UNW_X86_64_RBP, REG_RBP}, {UNW_X86_64_RBX, REG_RBX},
+                                      {UNW_X86_64_R12, REG_R12}, {UNW_X86_64_R13, REG_R13}, {UNW_X86_64_R14, REG_R14}, {UNW_X86_64_R15, REG_R15}};
+  for (const auto& [reg, place] : kept) {
+    unw_word_t value = 0;
+    if (unw_get_reg(&cursor, reg, &value) != 0) return out;
+    values[place] = static_cast<greg_t>(value);
+  }
+  out.mpi = in_mpi(static_cast<std::uintptr_t>(values[REG_RIP]));
+  const auto rsp = static_cast<std::uintptr_t>(values[REG_RSP]), rbp = static_cast<std::uintptr_t>(values[REG_RBP]);
+  std::uintptr_t end = 0, saved = 0, moved = 0, ignored = 0;
+  if (unw_cursor_t ahead = cursor; unw_step(&ahead) <= 0) {
+    out.base = Rule::outermost;
+    return out;
+  }
+  if (step_from(registers, &end, &saved) <= 0 || end <= rsp) return out;
+  constexpr std::uintptr_t kDown = 16;  // downwards: memory that is certainly there
+  unw_context_t other = registers;
+  other.uc_mcontext.gregs[REG_RSP] -= kDown;
+  const bool with_rsp = step_from(other, &moved, &ignored) >= 0 && moved == end - kDown;
+  const bool not_with_rsp = moved == end;
+  if (with_rsp) {
+    other = registers;
+    other.uc_mcontext.gregs[REG_RBP] -= kDown;
+    if (step_from(other, &moved, &ignored) < 0 || moved != end) return out;
+    out.base = Rule::from_rsp, out.length = static_cast<std::int32_t>(end - rsp);
+  } else {
+    // Only a frame pointer that points into this frame is worth following.
+    if (!not_with_rsp || rbp < rsp || rbp >= end) return out;
+    other = registers;
+    other.uc_mcontext.gregs[REG_RBP] -= kDown;
+    if (step_from(other, &moved, &ignored) < 0 || moved != end - kDown) return out;
+    out.base = Rule::from_rbp, out.length = static_cast<std::int32_t>(end - rbp);
+  }
+  if (end - rsp >= static_cast<std::uintptr_t>(Rule::kMost)) return {Rule::irregular, out.mpi, 0, 0};
+  if (saved >= rsp && saved < end) out.saved = static_cast<std::int32_t>(end - saved);
+  return out;
+}
+
+/// The frames by libunwind's own cache: what rules must agree with.
+int frames_by_trace(std::uintptr_t from, std::uintptr_t* chosen) {
   void* stack[kStack];
-  std::uintptr_t chosen[kMostFrames];
   int count = 0;
   for (int want = depth + 6;; want = kStack) {
     const int have = unw_backtrace(stack, want);
@@ -183,11 +331,34 @@ Slot& unwound(std::uintptr_t from) {
     while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
     for (; i < have && count < depth; ++i)
       if (!in_mpi(reinterpret_cast<std::uintptr_t>(stack[i]))) chosen[count++] = reinterpret_cast<std::uintptr_t>(stack[i]);
-    if (count == depth || have < want || want == kStack) break;
+    if (count == depth || have < want || want == kStack) return count;
   }
-  if (count == 0) chosen[count++] = from;
+}
+
+/// Learns the rules of the frames from `from` on outwards that are not known yet. False if there was nothing to learn.
+bool learn_rules(std::uintptr_t from) {
+  const std::lock_guard lock(mutex);
+  if (rules_used > kRules * 3 / 4) return false;
+  unw_context_t context;
+  unw_cursor_t cursor;
+  if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return false;
+  bool begun = false, learnt = false;
+  for (int steps = 0, count = 0; steps < kStack && count < depth; ++steps) {
+    unw_word_t ip = 0;
+    if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0) break;
+    begun = begun || ip == from;
+    if (begun) {
+      if (rule_of(ip) == 0) keep_rule(ip, find_rule(cursor)), learnt = true;
+      if (!in_mpi(ip)) ++count;
+    }
+    if (unw_step(&cursor) <= 0) break;
+  }
+  return learnt;
+}
+
+Slot& site_of_frames(const std::uintptr_t* chosen, int count) {
   std::uint64_t key = chosen[0];
-  if (count > 1) {
+  if (depth > 1) {
     for (int i = 1; i < count; ++i) key = core::mix64(key ^ core::mix64(chosen[i]));
     key |= kSeveral;
   }
@@ -195,6 +366,23 @@ Slot& unwound(std::uintptr_t from) {
   std::vector<profiles::Frame> found;
   for (int i = 0; i < count; ++i) found.push_back(frame_at(chosen[i]));
   return insert(key, std::move(found));
+}
+
+Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
+  std::uintptr_t chosen[kMostFrames], checked[kMostFrames];
+  int count = frames_by_rules(from, frame, chosen);
+  if (count < 0) [[unlikely]] {
+    count = frames_by_trace(from, chosen);
+    if (learn_rules(from)) {
+      const int again = frames_by_rules(from, frame, checked);
+      if (again >= 0 && (again != count || !std::equal(chosen, chosen + count, checked))) {
+        const std::lock_guard lock(mutex);
+        keep_rule(from, Rule{});
+      }
+    }
+  }
+  if (count == 0) chosen[count++] = from;
+  return site_of_frames(chosen, count);
 }
 
 /// CPython's own interface, found where an interpreter lives in this process. The lock of the interpreter is
@@ -280,7 +468,7 @@ void sites_start() {
   dl_iterate_phdr(note_unloaded, &unloaded);
 }
 
-void sites_depth(int frames_wanted, bool python_wanted) { depth = std::min(frames_wanted, kMostFrames), python = python_wanted, beyond_one_frame = depth > 1 || python; }
+void sites_depth(int frames_wanted, bool python_wanted) { depth = std::min(frames_wanted, kMostFrames), python = python_wanted; }
 
 void sites_refresh() {
   unsigned long long now_unloaded = 0;
@@ -288,31 +476,26 @@ void sites_refresh() {
   if (now_unloaded == unloaded) return;
   const std::lock_guard lock(mutex);
   unloaded = now_unloaded;
-  for (Slot& slot : slots) slot.key.store(0, std::memory_order_relaxed), slot.local = nullptr;
+  for (Slot& slot : site_slots) slot.key.store(0, std::memory_order_relaxed), slot.local = nullptr;
   used = 0;
+  for (RuleSlot& rule : rules) rule.address.store(0, std::memory_order_relaxed);
+  rules_used = 0;
 }
 
-namespace {
-[[gnu::noinline]] Slot& rarer_site(std::uintptr_t address) {
+SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {
   if (python)
     if (Slot* slot = python_site()) return *slot;
-  if (depth > 1) return unwound(address);
-  Slot* slot = known(address);
+  if (depth > 1) return unwound(address, frame);
+  // Where Python may lead to the same address, the address alone is not found at once (site_of).
+  const std::uint64_t key = python ? address | kSeveral : address;
+  Slot* slot = known(key);
   if (!slot) {
     // The first call from here. MPI's Fortran and C++ bindings are not sites, their callers are.
-    if (!in_mpi(address)) return insert(address, {frame_at(address)});
+    if (!in_mpi(address)) return insert(key, {frame_at(address)});
     const std::lock_guard lock(mutex);
-    slot = &remember(address, 0);
+    slot = &remember(key, 0);
   }
-  return slot->site.load(std::memory_order_relaxed) != 0 ? *slot : unwound(address);
-}
-}  // namespace
-
-SiteSlot& site_of(void* return_address) {
-  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
-  if (!beyond_one_frame) [[likely]]
-    if (Slot* slot = known(address); slot && slot->site.load(std::memory_order_relaxed) != 0) return *slot;
-  return rarer_site(address);
+  return slot->site.load(std::memory_order_relaxed) != 0 ? *slot : unwound(address, frame);
 }
 
 const char* own_build_id() {

@@ -19,7 +19,7 @@ void sites_start();
 void sites_depth(int depth, bool python);
 
 /// A call site as the table of sites knows it, with the counters that calls from it used last.
-struct SiteSlot {
+struct alignas(32) SiteSlot {
   std::atomic<std::uint64_t> key{0};
   std::atomic<std::uint64_t> site{0};  ///< 0: the address lies in an MPI library, its caller is the site
   profiles::LocalSite* local = nullptr;  ///< of (op, comm_size); under the job's lock
@@ -27,8 +27,23 @@ struct SiteSlot {
   core::Collective op = core::Collective::barrier;
 };
 
-/// The call site, given the wrapper's return address. Allocates only when a site is new. Thread-safe.
-SiteSlot& site_of(void* return_address);
+/// Open addressing by return address or by hash of several (top bit set: no address has it); entries are only
+/// ever added, so readers need no lock. 512 KiB, touched as used.
+inline constexpr int kSiteBits = 14;
+extern SiteSlot site_slots[std::size_t{1} << kSiteBits];
+constexpr std::size_t site_place(std::uint64_t key) { return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - kSiteBits); }
+
+/// The call site, given the handler's return address and frame address (that of its saved rbp, whose neighbour
+/// is the return address). Allocates only when a site, or the way to it, is new. Thread-safe.
+SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame);
+inline SiteSlot& site_of(void* return_address, void* frame) {
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  SiteSlot& first = site_slots[site_place(address)];
+  // Found at once, and known by its one frame (others have another key or no site).
+  if (first.key.load(std::memory_order_acquire) == address && first.site.load(std::memory_order_relaxed) != 0) [[likely]]
+    return first;
+  return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));
+}
 
 /// The build-id of this library: what the roll call compares.
 const char* own_build_id();

@@ -96,7 +96,7 @@ std::string cell(const Json& c) {
 }
 
 int diff(const Options& o) {
-  Json a = load_profile(o.before, false), b = load_profile(o.after, false);
+  Json a = load_profile(o.before, o.patience_s), b = load_profile(o.after, o.patience_s);
   for (Json* profile : {&a, &b}) resolve_names(*profile, o.patience_s);
   Json sites = Json::array();
   for (const Pair& p : match(a, b)) {

@@ -2,10 +2,16 @@
 // Reading a profile.
 #include "profiles/cli/profile_file.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
 #include <iostream>
 #include <set>
 
@@ -15,68 +21,269 @@
 namespace latecomer::cli {
 namespace {
 
+/// Says when it is time for another line of progress: every `patience_s` seconds.
+class Progress {
+ public:
+  explicit Progress(double patience_s) : step_(patience_s), next_(Clock::now() + std::chrono::duration_cast<Clock::duration>(step_)) {}
+  bool due() {
+    const auto here = Clock::now();
+    if (here < next_) return false;
+    next_ = here + std::chrono::duration_cast<Clock::duration>(step_);
+    return true;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::chrono::duration<double> step_;
+  Clock::time_point next_;
+};
+
 std::string base_name(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-void keep_few_rows(Json& site) {
-  site["rows"] = site["ranks"].size();
-  site["last_total"] = 0.0;
-  auto& rows = site["ranks"].get_ref<Json::array_t&>();  // from here on no new keys: they would move it
-  double total = 0;
-  std::vector<std::pair<double, std::size_t>> last, latest;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    total += rows[i]["last_count"].get<double>();
-    last.emplace_back(-rows[i]["last_count"].get<double>(), i);
-    latest.emplace_back(-rows[i]["mean_offset_ns"].get<double>(), i);
+/// What a table needs of a row of ranks.
+struct RankRow {
+  double rank = 0, ranks = 1, mean = 0, stddev = 0, last = 0;
+};
+
+Json few_rows(const std::vector<RankRow>& rows) {
+  std::vector<std::size_t> last(rows.size()), latest(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) last[i] = latest[i] = i;
+  std::vector<std::size_t> chosen = last;
+  if (rows.size() > 2 * kRowsKept) {
+    std::partial_sort(last.begin(), last.begin() + kRowsKept, last.end(), [&](auto x, auto y) { return std::pair(-rows[x].last, x) < std::pair(-rows[y].last, y); });
+    std::partial_sort(latest.begin(), latest.begin() + kRowsKept, latest.end(), [&](auto x, auto y) { return std::pair(-rows[x].mean, x) < std::pair(-rows[y].mean, y); });
+    std::set<std::size_t> both(last.begin(), last.begin() + kRowsKept);
+    both.insert(latest.begin(), latest.begin() + kRowsKept);
+    chosen.assign(both.begin(), both.end());
   }
-  site["last_total"] = total;
-  if (rows.size() <= 2 * kRowsKept) return;
-  std::set<std::size_t> chosen;
-  for (auto* order : {&last, &latest}) {
-    std::partial_sort(order->begin(), order->begin() + kRowsKept, order->end());
-    for (std::size_t i = 0; i < kRowsKept; ++i) chosen.insert((*order)[i].second);
+  Json out = Json::array();
+  for (const std::size_t i : chosen)
+    out.push_back({{"rank", static_cast<long>(rows[i].rank)}, {"ranks", static_cast<long>(rows[i].ranks)}, {"mean_offset_ns", rows[i].mean},
+                   {"stddev_ns", rows[i].stddev}, {"last_count", static_cast<long>(rows[i].last)}});
+  return out;
+}
+
+/// Builds the profile as it is read, but of a site's rows of ranks, which are nearly all of a large profile, only
+/// those that a table shows: `ranks`, with `rows` and `last_total` of all of them beside.
+class Reader : public nlohmann::json_sax<Json> {
+ public:
+  Reader(double patience_s, std::size_t bytes, const char* text) : clock_(patience_s), bytes_(bytes), text_(text) {}
+  Json profile;
+
+  bool null() override { return value(nullptr); }
+  bool boolean(bool v) override { return value(v); }
+  bool number_integer(number_integer_t v) override { return number(static_cast<double>(v)) || value(v); }
+  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v)) || value(v); }
+  bool number_float(number_float_t v, const string_t&) override { return number(v) || value(v); }
+  bool string(string_t& v) override { return value(std::move(v)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool key(string_t& name) override {
+    if (in_rows_ == 0) key_ = std::move(name);
+    else if (in_rows_ == 2) field_ = field_of(name);
+    return true;
   }
-  Json::array_t kept;
-  for (const std::size_t i : chosen) {
-    rows[i].erase("histogram");
-    kept.push_back(std::move(rows[i]));
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  double* field_of(const std::string& name) {
+    return name == "rank" ? &row_.rank : name == "ranks" ? &row_.ranks : name == "mean_offset_ns" ? &row_.mean : name == "stddev_ns" ? &row_.stddev
+         : name == "last_count" ? &row_.last : nullptr;
   }
-  rows = std::move(kept);
+  bool number(double v) {
+    if (in_rows_ == 2 && field_) *field_ = v;
+    return in_rows_ > 0;
+  }
+  template <typename Value>
+  bool value(Value&& v) {
+    if (in_rows_ == 0) put(std::forward<Value>(v));
+    return true;
+  }
+  Json& put(Json&& v) {
+    if (stack_.empty()) return profile = std::move(v);
+    Json& in = *stack_.back();
+    if (!in.is_array()) return in[key_] = std::move(v);
+    in.push_back(std::move(v));
+    return in.back();
+  }
+  bool open(Json&& v) {
+    if (in_rows_ > 0) {
+      if (++in_rows_ == 2) row_ = {}, field_ = nullptr;
+      return true;
+    }
+    // profile, sites, one site, ranks
+    if (stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
+      in_rows_ = 1;
+      rows_.clear();
+      return true;
+    }
+    stack_.push_back(&put(std::move(v)));
+    return true;
+  }
+  bool close() {
+    if (in_rows_ == 0) {
+      stack_.pop_back();
+      return true;
+    }
+    if (--in_rows_ == 1) rows_.push_back(row_);
+    if (in_rows_ > 0) return true;
+    double total = 0;
+    for (const RankRow& row : rows_) total += row.last;
+    Json& site = *stack_.back();
+    site["ranks"] = few_rows(rows_);
+    site["rows"] = rows_.size();
+    site["last_total"] = total;
+    if (clock_.due()) std::cerr << "latecomer: reading " << text_ << ": " << ++sites_ << " sites of " << bytes_ / 1'000'000 << " MB\n";
+    else ++sites_;
+    return true;
+  }
+
+  Progress clock_;
+  std::size_t bytes_, sites_ = 0;
+  const char* text_;
+  std::vector<Json*> stack_;  // elements of arrays and objects under construction: only the last of each grows
+  std::string key_;
+  int in_rows_ = 0;           // depth below a site's `ranks`, itself 1
+  double* field_ = nullptr;
+  RankRow row_;
+  std::vector<RankRow> rows_;
+};
+
+}  // namespace
+
+/// A file in memory as long as this lives.
+class Mapped {
+ public:
+  explicit Mapped(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    if (fd < 0 || fstat(fd, &about) != 0) {
+      if (fd >= 0) close(fd);
+      return;
+    }
+    size_ = static_cast<std::size_t>(about.st_size);
+    at_ = S_ISREG(about.st_mode) && size_ > 0 ? mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    good_ = at_ != MAP_FAILED || (S_ISREG(about.st_mode) && size_ == 0);
+    close(fd);
+  }
+  ~Mapped() {
+    if (at_ != MAP_FAILED) munmap(at_, size_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  bool good() const { return good_; }
+  const char* begin() const { return at_ == MAP_FAILED ? "" : static_cast<const char*>(at_); }
+  const char* end() const { return begin() + (at_ == MAP_FAILED ? 0 : size_); }
+
+ private:
+  bool good_ = false;
+  void* at_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
+
+namespace {
+
+[[noreturn]] void cannot_read(const std::string& path) {
+  throw BadUsage("cannot read '" + path + "'" + (access((path + ".parts").c_str(), F_OK) == 0 ? " (its job was cut short: latecomer recover " + path + ")" : ""));
+}
+
+void check_profile(const std::string& path, const Json& profile, bool good) {
+  if (!good || !profile.is_object() || profile.value("format", "") != "latecomer-profile") throw BadUsage("'" + path + "' is not a latecomer profile");
+  if (profile.value("version", 0) != 1) throw BadUsage("'" + path + "' has version " + profile["version"].dump() + ", this latecomer reads 1");
+}
+
+constexpr std::string_view kMark = "latecomer: rows of ranks ";
+
+/// The end of the JSON array or object that begins at `at`.
+const char* end_of_value(const char* at, const char* end) {
+  int depth = 0;
+  for (bool in_string = false; at < end; ++at) {
+    if (in_string) {
+      if (*at == '\\') ++at;
+      else if (*at == '"') in_string = false;
+    } else if (*at == '"') {
+      in_string = true;
+    } else if (*at == '[' || *at == '{') {
+      ++depth;
+    } else if ((*at == ']' || *at == '}') && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return end;
 }
 
 }  // namespace
 
-Json load_profile(const std::string& path, bool all_rows) {
-  std::ifstream in(path);
-  if (!in) throw BadUsage("cannot read '" + path + "'" + (std::ifstream(path + ".parts").good() ? " (its job was cut short: latecomer recover " + path + ")" : ""));
-  const Json::parser_callback_t prune = [](int depth, Json::parse_event_t event, Json& value) {
-    // A site is an object in an array in the profile; other objects at that depth have no rows.
-    if (event == Json::parse_event_t::object_end && depth == 2 && value.contains("ranks") && value["ranks"].is_array()) keep_few_rows(value);
-    return true;
-  };
-  Json profile = Json::parse(in, all_rows ? Json::parser_callback_t(nullptr) : prune, false);
-  if (profile.is_discarded() || !profile.is_object() || profile.value("format", "") != "latecomer-profile")
-    throw BadUsage("'" + path + "' is not a latecomer profile");
-  if (profile.value("version", 0) != 1) throw BadUsage("'" + path + "' has version " + profile["version"].dump() + ", this latecomer reads 1");
-  return profile;
+Json load_profile(const std::string& path, double patience_s) {
+  const Mapped file(path);
+  if (!file.good()) cannot_read(path);
+  Reader reader(patience_s, static_cast<std::size_t>(file.end() - file.begin()), path.c_str());
+  const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
+  check_profile(path, reader.profile, good);
+  return std::move(reader.profile);
+}
+
+WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
+  if (!file_->good()) cannot_read(path);
+  // Only arrays of objects are cut out, so a job's number of ranks stays what it is.
+  std::string rest;
+  const char *at = file_->begin(), *from = at, *end = file_->end();
+  constexpr std::string_view kKey = "\"ranks\":";
+  while (at < end) {
+    const auto* quote = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
+    if (!quote) break;
+    at = quote;
+    if (std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(kKey)) {
+      at += kKey.size();
+      while (at < end && (*at == ' ' || *at == '\n')) ++at;
+      if (at < end && *at == '[') {
+        rest.append(from, at).append("\"").append(kMark).append(std::to_string(rows_.size())).append("\"");
+        from = end_of_value(at, end);
+        rows_.emplace_back(at, static_cast<std::size_t>(from - at));
+        at = from;
+      }
+      continue;
+    }
+    for (++at; at < end && *at != '"'; ++at)  // over the string
+      if (*at == '\\') ++at;
+    ++at;
+  }
+  rest.append(from, end);
+  profile = Json::parse(rest, nullptr, false);
+  check_profile(path, profile, !profile.is_discarded());
+}
+
+WholeProfile::~WholeProfile() = default;
+
+void WholeProfile::print() const {
+  const std::string text = profile.dump(1);
+  const std::string mark = "\"" + std::string(kMark);
+  std::size_t from = 0;
+  for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {
+    std::fwrite(text.data() + from, 1, at - from, stdout);
+    const auto number = std::strtoull(text.c_str() + at + mark.size(), nullptr, 10);
+    if (number < rows_.size()) std::fwrite(rows_[number].data(), 1, rows_[number].size(), stdout);
+    from = text.find('"', at + mark.size()) + 1;
+  }
+  std::fwrite(text.data() + from, 1, text.size() - from, stdout);
+  std::fputc('\n', stdout);
 }
 
 void resolve_names(Json& profile, double patience_s) {
-  using Clock = std::chrono::steady_clock;
   Symbols symbols;
-  const auto step = std::chrono::duration<double>(patience_s);
-  auto next = Clock::now() + step;
+  Progress clock(patience_s);
   std::size_t done = 0;
   for (Json& site : profile["sites"]) {
     for (Json& frame : site["frames"]) {
       if (!frame["function"].is_null()) continue;
       const std::string offset = frame["offset"].get<std::string>(), module = frame["module"].get<std::string>();
-      if (Clock::now() >= next) {
-        std::cerr << "latecomer: resolving names: " << done << " of " << profile["sites"].size() << " sites, now in " << base_name(module) << "\n";
-        next = Clock::now() + step;
-      }
+      if (clock.due()) std::cerr << "latecomer: resolving names: " << done << " of " << profile["sites"].size() << " sites, now in " << base_name(module) << "\n";
       const auto name = symbols.resolve(module, frame["build_id"].get<std::string>(), std::strtoull(offset.c_str(), nullptr, 16));
       if (!name.function.empty()) frame["function"] = name.function;
       if (!name.file.empty()) frame["file"] = name.file, frame["line"] = name.line;

@@ -3,18 +3,33 @@
 // a gigabyte, nearly all of it rows of ranks, of which a report shows a few.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace latecomer::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// The profile, or BadUsage. `all_rows` false: of each site's rows of ranks only those stay that come last
-/// most often or are latest on average (kRowsKept of each), in the order of ranks, without histograms where
-/// rows were dropped; `rows` says how many there were and `last_total` what their last_count add up to.
-Json load_profile(const std::string& path, bool all_rows);
+/// The profile, or BadUsage. Of each site's rows of ranks only those stay that come last most often or are
+/// latest on average (kRowsKept of each), in the order of ranks and without histograms; `rows` says how many
+/// there were and `last_total` what their last_count add up to. Progress on stderr as in resolve_names.
+Json load_profile(const std::string& path, double patience_s);
 inline constexpr std::size_t kRowsKept = 64;
+
+/// A profile whose rows of ranks stay text, in the file: to be changed elsewhere and written out again.
+class WholeProfile {
+ public:
+  explicit WholeProfile(const std::string& path);
+  ~WholeProfile();
+  Json profile;                 ///< each site's `ranks` is a mark
+  void print() const;           ///< to stdout, with the rows where the marks are
+ private:
+  std::unique_ptr<class Mapped> file_;
+  std::vector<std::string_view> rows_;
+};
 
 /// Fills in function, file and line of every frame. Says on stderr how far it is if that takes longer than
 /// `patience_s` seconds, and again every so many.

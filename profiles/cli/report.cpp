@@ -99,7 +99,6 @@ void print_site(const Json& site) {
 }
 
 int report(const Options& o) {
-  Json profile = load_profile(o.file, o.json);
   const SortKey* key = nullptr;
   std::vector<std::string_view> names;
   for (const SortKey& k : kSortKeys) {
@@ -107,6 +106,10 @@ int report(const Options& o) {
     if (k.name == o.sort) key = &k;
   }
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
+  std::unique_ptr<WholeProfile> whole;
+  if (o.json) whole = std::make_unique<WholeProfile>(o.file);
+  Json read = whole ? Json() : load_profile(o.file, o.patience_s);
+  Json& profile = whole ? whole->profile : read;
   resolve_names(profile, o.patience_s);
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(), [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
@@ -120,7 +123,7 @@ int report(const Options& o) {
     return 0;
   }
   if (o.json) {
-    std::printf("%s\n", profile.dump(1).c_str());
+    whole->print();
     return 0;
   }
   if (o.tsv) {
@@ -168,7 +171,7 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
   command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
   command->add_option("--html", o->html, "write a self-contained page with plots instead");
-  command->add_option("--patience", o->patience_s, "seconds after which progress is shown while names are resolved")->capture_default_str()->check(CLI::NonNegativeNumber);
+  command->add_option("--patience", o->patience_s, "seconds after which progress is shown")->capture_default_str()->check(CLI::NonNegativeNumber);
   command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
   command->add_flag("--json", o->json, "the profile with resolved names");
   command->callback([o, &action] { action = [o] { return report(*o); }; });

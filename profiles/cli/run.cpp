@@ -29,6 +29,9 @@ struct Options {
 std::string find_library() {
   const std::string found = find_beside({"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
   if (found.empty()) throw BadUsage("run: liblatecomer.so is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
+  // The dynamic linker reads LD_PRELOAD as a list.
+  if (found.find_first_of(" :") != std::string::npos)
+    throw BadUsage("run: LD_PRELOAD cannot name '" + found + "': a space or a colon ends a name there; install it elsewhere, or run it through a link");
   return found;
 }
 

@@ -95,7 +95,7 @@ TEST_CASE("contribution: survives the journey; a torn one is refused", "[record]
   Contribution c;
   c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
   c.frames.push_back({11, "/bin/a", "abcd", 0x123, "", "", 0});
-  c.local[{11, core::Collective::allreduce, 4}].add(record(1, 2, 11));
+  c.local[{11, core::Collective::allreduce, 4}].add(1, 8);
   c.logs.push_back({99, 2, 1, 3, 16, {record(1, 2, 11), record(3, 4, 11)}});
   SiteBook book;
   const CallRecord r = record(1, 5, 11);
@@ -123,7 +123,7 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
     Log log{5, 2, rank, rank, static_cast<std::uint64_t>(rank), {}};
     for (int i = rank; i < 10; ++i) {
       log.records.push_back(record(1000 * i + 100 * rank, 1000 * i + 500, 7));
-      parts[static_cast<std::size_t>(rank)].local[{7, core::Collective::allreduce, 2}].add(log.records.back());
+      parts[static_cast<std::size_t>(rank)].local[{7, core::Collective::allreduce, 2}].add(log.records.back().exit - log.records.back().arrival, log.records.back().bytes);
     }
     parts[static_cast<std::size_t>(rank)].logs.push_back(log);
   }

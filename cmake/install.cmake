@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` puts in place, relocatable: the command finds the library beside itself.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS latecomer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(LATECOMER_BUILD_SHIM)
+  install(TARGETS latecomer_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS latecomer_calibrate RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/latecomer)
+  install(FILES shim/include/latecomer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+  set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/latecomer)
+  configure_package_config_file(cmake/latecomer-config.cmake.in ${CMAKE_BINARY_DIR}/generated/latecomer-config.cmake
+    INSTALL_DESTINATION ${_package} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/latecomer-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/latecomer-config.cmake ${CMAKE_BINARY_DIR}/generated/latecomer-config-version.cmake DESTINATION ${_package})
+
+  # pkg-config knows where its own file lies: paths relative to it survive a prefix that is moved.
+  file(RELATIVE_PATH _up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  configure_file(cmake/latecomer.pc.in ${CMAKE_BINARY_DIR}/generated/latecomer.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/latecomer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+install(FILES docs/schema/policy.schema.json docs/schema/profile.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/latecomer)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+
+# Man pages are made from what the command says of itself.
+find_program(HELP2MAN help2man)
+if(HELP2MAN AND NOT LATECOMER_SANITIZE)
+  set(_pages)
+  foreach(_name "" run report diff check calibrate algorithms simulate verify recover)
+    string(JOIN - _page latecomer ${_name})
+    set(_file ${CMAKE_BINARY_DIR}/man/${_page}.1)
+    add_custom_command(OUTPUT ${_file}
+      COMMAND ${CMAKE_COMMAND} -DHELP2MAN=${HELP2MAN} -DPROGRAM=$<TARGET_FILE:latecomer_cli> -DCOMMAND=${_name} -DPAGE=${_page} -DOUTPUT=${_file}
+              -DVERSION=${PROJECT_VERSION} -DINCLUDE=${CMAKE_SOURCE_DIR}/docs/man/common.h2m -P ${CMAKE_SOURCE_DIR}/cmake/man.cmake
+      DEPENDS latecomer_cli cmake/man.cmake docs/man/common.h2m VERBATIM)
+    list(APPEND _pages ${_file})
+  endforeach()
+  add_custom_target(man ALL DEPENDS ${_pages})
+  install(FILES ${_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+elseif(NOT HELP2MAN)
+  message(STATUS "help2man is not installed: no man pages")
+endif()

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One man page from the help of one command: cmake -DHELP2MAN= -DPROGRAM= -DCOMMAND= -DPAGE= -DOUTPUT= -DVERSION= -DINCLUDE= -P man.cmake
+execute_process(COMMAND ${PROGRAM} ${COMMAND} --help OUTPUT_VARIABLE _help COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCH "^[^\n]*" _what "${_help}")
+string(REGEX REPLACE "^latecomer: " "" _what "${_what}")
+execute_process(COMMAND ${HELP2MAN} --no-info --include=${INCLUDE} "--help-option=${COMMAND} --help" "--version-string=latecomer ${VERSION}" "--name=${_what}" ${PROGRAM}
+  OUTPUT_VARIABLE _page_text COMMAND_ERROR_IS_FATAL ANY)
+string(TOUPPER ${PAGE} _title)
+string(REPLACE ".TH LATECOMER " ".TH ${_title} " _page_text "${_page_text}")
+string(REPLACE "SH NAME\nlatecomer \\-" "SH NAME\n${PAGE} \\-" _page_text "${_page_text}")
+file(WRITE ${OUTPUT} "${_page_text}")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`cmake --install` into a prefix that is then moved elsewhere: the command finds its library, programs find the
+header by CMake and by pkg-config, the pages can be read."""
+import os
+import pathlib
+import shutil
+
+from common import a, check, finish, folder, run
+
+first, prefix = folder / "first", folder / "elsewhere"
+done = run("cmake", "--install", a.build, "--prefix", first)
+check(done.returncode == 0, f"cmake --install: {done.stderr[-300:]}")
+first.rename(prefix)
+command = prefix / "bin/latecomer"
+libraries = next(prefix.rglob("liblatecomer.so")).parent
+
+done = run(command, "run", "--output", folder / "out.json", "--", "-n", 2, a.bin + "/patterns", 60, 10, LD_PRELOAD=a.support)
+check(done.returncode == 0 and (folder / "out.json").exists(), f"run finds the library: {done.stderr}")
+check(run(command, "report", folder / "out.json").returncode == 0, "report")
+done = run(command, "calibrate", "-n", 2)
+check(done.returncode == 0 and "alpha_us" in done.stdout, f"calibrate finds its helper: {done.stderr}")
+
+shutil.copytree(prefix, folder / "a b", symlinks=True)
+done = run(folder / "a b/bin/latecomer", "run", "--", "-n", 1, "true")
+check(done.returncode == 2 and "LD_PRELOAD cannot name" in done.stderr, f"a path that LD_PRELOAD cannot hold is refused: {done.stderr}")
+
+client = folder / "client"
+client.mkdir()
+(client / "client.c").write_text("""#include <latecomer.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  double in = 1, out;
+  int before = latecomer_flush(), rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 20; ++i) MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  int during = latecomer_flush();
+  if (rank == 0 && argc > 1) MPI_Abort(MPI_COMM_WORLD, 9);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  if (rank == 0) printf("[%s] %d %d %d\\n", latecomer_version(), before, during, latecomer_flush());
+  return 0;
+}
+""")
+(client / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.20)
+project(client C)
+find_package(latecomer 0.1 REQUIRED)
+message(STATUS "preload ${LATECOMER_LIBRARY}, command ${LATECOMER_COMMAND}")
+add_executable(client client.c)
+target_link_libraries(client latecomer::latecomer)
+""")
+done = run("cmake", "-S", client, "-B", client / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=mpicc.mpich")
+check(done.returncode == 0 and f"preload {libraries}/liblatecomer.so, command {command}" in done.stdout, f"find_package: {done.stdout[-400:]} {done.stderr[-400:]}")
+done = run("cmake", "--build", client / "build")
+check(done.returncode == 0, f"builds: {done.stdout[-400:]}")
+program = client / "build/client"
+done = run(a.mpiexec, "-n", 2, program)
+check(done.stdout == "[] 1 1 1\n", f"without the preload: {done.stdout!r} {done.stderr!r}")
+done = run(command, "run", "--output", folder / "client.json", "--", "-n", 2, program)
+check(done.stdout == "[0.1.0] 1 0 1\n", f"with it: {done.stdout!r} {done.stderr!r}")
+done = run(command, "run", "--output", folder / "aborted.json", "--", "-n", 2, program, "abort")
+check(run(command, "recover", folder / "aborted.json").returncode == 0, "what was flushed can be recovered")
+
+paths = dict(PKG_CONFIG_PATH=str(libraries / "pkgconfig"))
+flags = run("pkg-config", "--cflags", "latecomer", **paths).stdout.strip()
+done = run("sh", "-c", f"mpicc.mpich {flags} client.c -o by_pkg_config", cwd=client)
+check(done.returncode == 0, f"pkg-config --cflags: {flags}: {done.stderr}")
+preload = pathlib.Path(run("pkg-config", "--variable=preload", "latecomer", **paths).stdout.strip())
+check(preload.exists(), f"pkg-config --variable=preload: {preload}")
+done = run(a.mpiexec, "-genv", "LD_PRELOAD", preload, "-genv", "LATECOMER_OUTPUT", folder / "pc.json", "-n", 2, client / "by_pkg_config")
+check(done.stdout == "[0.1.0] 1 0 1\n", f"preloaded by hand: {done.stdout!r} {done.stderr!r}")
+
+pages = sorted(p.name for p in (prefix / "share/man/man1").glob("*")) if (prefix / "share/man/man1").exists() else []
+listed = [line.split()[0] for line in run(command, "--help").stdout.split("Subcommands:")[1].splitlines() if line.startswith("  ") and line[2] != " "]
+check(pages == sorted(["latecomer.1", *(f"latecomer-{name}.1" for name in listed)]), f"a page for every command: {pages}")
+for page in pages:
+    done = run("man", "-l", prefix / "share/man/man1" / page, MANPAGER="cat", MANWIDTH="100")
+    title = page[:-2].upper() + "(1)"
+    check(done.returncode == 0 and title in done.stdout and "SEE ALSO" in done.stdout and "NAME" in done.stdout, f"{page}: {done.stderr} {done.stdout[:200]}")
+check((prefix / "share/latecomer/policy.schema.json").exists(), "schemas")
+finish()

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes the profile of a large job that never was, through the same code as a real one: the last rank is late by
+// 1 ms plus 10 us per site, the others arrive within 0.1 ms. Frames are this program's own functions, in turn.
+// Usage: generate_profile RANKS SITES CALLS FILE
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/text.hpp"
+#include "profiles/profile.hpp"
+
+using namespace latecomer;
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  const int ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), calls = std::atoi(argv[3]);
+  profiles::Contribution part;
+  part.job = {"./generated", "./generated", "2026-01-01T00:00:00Z", "none", "observe", ranks, 1.0, true, {}};
+  part.job.network.beta_ns_per_byte = 1;
+  part.host = "generated", part.finished = true;
+  part.patterns.job_of(ranks);
+  std::vector<profiles::CallRecord> records(static_cast<std::size_t>(ranks));
+  std::vector<const profiles::CallRecord*> all;
+  std::vector<core::Rank> world;
+  for (int r = 0; r < ranks; ++r) all.push_back(&records[static_cast<std::size_t>(r)]), world.push_back(r);
+  core::SplitMix64 random(1);
+  for (int s = 0; s < sites; ++s) {
+    const auto id = static_cast<std::uint64_t>(s + 1);
+    profiles::LocalSite& own = part.local[{id, core::Collective::allreduce, ranks}];
+    for (int c = 0; c < calls; ++c) {
+      for (int r = 0; r < ranks; ++r) {
+        profiles::CallRecord& record = records[static_cast<std::size_t>(r)];
+        record.arrival = r == ranks - 1 ? 1'000'000 + 10'000 * s : static_cast<core::Nanoseconds>(random.uniform() * 100'000);
+        record.exit = 1'500'000 + 10'000 * s;
+        record.site = id, record.bytes = 1024, record.op = core::Collective::allreduce;
+        own.add(record.exit - record.arrival, record.bytes);
+      }
+      part.patterns.add(all, world, 0, &part.job.network);
+    }
+    profiles::Frame frame;
+    frame.site = id;
+    frame.module = "/nonexistent/generated", frame.build_id = "00", frame.offset = static_cast<std::uint64_t>(s) * 16;
+    part.frames.push_back(frame);
+  }
+  std::vector<profiles::Contribution> parts;
+  parts.push_back(std::move(part));
+  const auto done = profiles::write_file(argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  if (!done) std::fprintf(stderr, "%s\n", done.error().c_str());
+  return done ? 0 : 1;
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reports at the scale of 10,000 ranks and 1,000 sites, and the aggregation that bounds a profile: ranks in rows
+of several, the smallest sites in one, both said in `warnings`."""
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+
+command, generate = sys.argv[1:3]
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    failures = []
+
+    def check(condition, what):
+        print("ok    " if condition else "FAILED", what)
+        if not condition:
+            failures.append(what)
+
+    def run(*words, limit_gib=None):
+        limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_gib << 30,) * 2)) if limit_gib else None
+        return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, preexec_fn=limit)
+
+    run(generate, 4, 1200, 2, folder / "sites.json")
+    profile = json.loads((folder / "sites.json").read_text())
+    folded = profile["sites"][-1]
+    check(len(profile["sites"]) == 1000 and folded["op"] == "several", f"1,000 sites, the last of them folded: {folded['op']}")
+    check(folded["calls"] == 2 * 201 and folded["rank_calls"] == 4 * folded["calls"] and sum(s["calls"] for s in profile["sites"]) == 2400, "no call is lost")
+    check(sum(folded["imbalance_ns"]["counts"]) == folded["calls"] and folded["ranks"] == [], "the folded site's histograms hold all its calls")
+    check(any("201 smallest of 1200 sites" in w for w in profile["warnings"]), f"it says so: {profile['warnings']}")
+    shortest = min(s["elapsed_ns"]["mean"] for s in profile["sites"][:-1])
+    check(folded["elapsed_ns"]["mean"] <= shortest, "the folded sites are those with the least time")
+
+    run(generate, 5000, 3, 4, folder / "ranks.json")
+    profile = json.loads((folder / "ranks.json").read_text())
+    rows = profile["sites"][0]["ranks"]
+    check(len(rows) == 2500 and all(r["ranks"] == 2 for r in rows) and [r["rank"] for r in rows] == list(range(0, 5000, 2)), "5,000 ranks in rows of two")
+    check(rows[-1]["last_count"] == 4 and sum(r["last_count"] for r in rows) == 4 and sum(rows[0]["histogram"]["counts"]) == 8, "a row adds up its ranks")
+    check(any("grouped by 2" in w for w in profile["warnings"]), f"it says so: {profile['warnings']}")
+    done = run(command, "report", "--json", folder / "ranks.json")
+    again = json.loads(done.stdout)
+    for site in (*again["sites"], *profile["sites"]):
+        site["frames"] = None
+    key = lambda s: s["id"]
+    check(sorted(again["sites"], key=key) == sorted(profile["sites"], key=key) and again["clock"] == profile["clock"] and again["job"] == profile["job"], "--json passes every row on")
+    check("4998-4999 (100%)" in run(command, "report", folder / "ranks.json").stdout, "the report names the row that comes last")
+
+    done = run(generate, 10000, 1000, 1, folder / "large.json")
+    check(done.returncode == 0, f"10,000 ranks and 1,000 sites: {(folder / 'large.json').stat().st_size >> 20} MiB")
+    done = run(command, "report", folder / "large.json", limit_gib=3)
+    check(done.returncode == 0 and done.stdout.count("\nallreduce ") == 1000 and "9999 (100%)" in done.stdout, f"its report, in 3 GiB with the file mapped: {done.stderr[-200:]}")
+    check("reading" in done.stderr, f"progress after two seconds: {done.stderr[:80]!r}")
+    done = run(command, "report", "--tsv", "--patience", 0, folder / "sites.json")
+    check("resolving names: 998 of 1000 sites, now in generated" in done.stderr and done.stdout.count("\n") == 1001, "progress while names are resolved")
+    check(run(command, "report", "--tsv", folder / "sites.json").stderr == "", "and none where it is quick")
+    print(f"{len(failures)} failures")
+    sys.exit(bool(failures))
