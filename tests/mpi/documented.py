@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every command of README, CONTRIBUTING and docs ("$ " in a code block) does what it is said to, in a folder that
+has what the text speaks of. A comment "# exits N" after a command is its exit status, else 0."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from common import a, check, finish, folder
+
+root, build = pathlib.Path(a.root), pathlib.Path(a.build)
+scalapack = next(pathlib.Path("/usr/lib").glob("*/scalapack/mpich-tests"))
+(folder / "examples").symlink_to(root / "examples")
+(folder / "late_process").symlink_to(build / "bin/late_process")
+(folder / "program").symlink_to(build / "bin/late_process")
+for data in pathlib.Path("/usr/share/scalapack").glob("*.dat"):
+    shutil.copy(data, folder)
+(folder / "policy.json").write_text('{"version": 1,\n "mode": "aply",\n "rules": [\n  {"match": {"op": "allreduce"}, "use": "rng"}]}\n')
+environment = dict(os.environ, PATH=f"{build / 'bin'}:{scalapack}:{root / 'tests/support'}:{os.environ['PATH']}", PRELOAD=a.library, BUILD=str(build))
+
+commands = []
+for document in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
+    text = document.read_text()
+    for block in re.findall(r"```.*?\n(.*?)```", text, re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("$ "):
+                commands.append((document, line[2:]))
+check(len(commands) >= 10, f"{len(commands)} commands")
+for document, line in commands:
+    expected = int(found.group(1)) if (found := re.search(r"# exits (\d+)", line)) else 0
+    done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=300)
+    status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    check(status == expected, f"{document.relative_to(root)}: {line}" + ("" if status == expected else f": {status} {done.stderr[-300:]}"))
+
+# What the text names exists: options of the command, and files.
+for document in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
+        check((document.parent / link).exists(), f"{document.relative_to(root)} links to {link}")
+help_of = {}
+for document, line in commands:
+    for part in re.split(r"[|;&]", line):
+        words = part.split(" -- ")[0].split("#")[0].split()
+        if words[:1] != ["latecomer"] or len(words) < 2 or words[1].startswith("-"):
+            continue
+        text = help_of.setdefault(words[1], subprocess.run([a.cli, words[1], "--help"], capture_output=True, text=True).stdout)
+        for option in (w.split("=")[0] for w in words[2:] if w.startswith("--")):
+            check(option in text, f"{document.relative_to(root)}: {words[1]} has {option}")
+finish()
