@@ -41,21 +41,32 @@ bool Sequence::end(const Signature& signature, bool identified) {
   return !identified && n_ >= kFirstBoundary;
 }
 
-Decision decide(const Policy& policy, const Signature& s, int comm_size) {
+Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
   Decision out;
   if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || s.bytes <= 0 || !s.servable) return out;
-  const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
-  if (!rule || rule->use.kind != Use::Kind::algorithm) return out;
-  const Algorithm* algorithm = find_algorithm(s.op, rule->use.algorithm);
-  if (!algorithm) return out;
-  if (s.op_class == OpClass::user_noncommutative && !algorithm->keeps_rank_order) return out;
+  if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
+  const Algorithm& algorithm = catalogue()[static_cast<std::size_t>(entry.algorithm)];
+  if (algorithm.op != s.op) return out;
+  if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return out;
+  // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
   if (!s.exact && (policy.reproducible == Reproducible::native ||
-                   (policy.reproducible == Reproducible::run && !algorithm->pattern_independent)))
+                   (policy.reproducible == Reproducible::run && !algorithm.pattern_independent)))
     return out;
-  out.algorithm = algorithm;
-  out.segments = rule->use.segments;
-  out.overlap = rule->use.overlap;
-  return out;
+  return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern};
+}
+
+Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
+  if (entry) return decide_as(policy, s, comm_size, *entry);
+  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || s.bytes <= 0 || !s.servable) return {};
+  const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
+  if (!rule || rule->use.kind != Use::Kind::algorithm) return {};
+  const Algorithm* algorithm = find_algorithm(s.op, rule->use.algorithm);
+  if (!algorithm) return {};
+  PlanEntry alone;
+  alone.algorithm = static_cast<std::int32_t>(algorithm - catalogue().data());
+  alone.segments = rule->use.segments;
+  alone.overlap = rule->use.overlap;
+  return decide_as(policy, s, comm_size, alone);
 }
 
 }  // namespace latecomer::core

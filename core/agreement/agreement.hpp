@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "core/agreement/plan.hpp"
 #include "core/algorithms/algorithm.hpp"
 #include "core/policy/policy.hpp"
 
@@ -71,9 +72,14 @@ struct Decision {
   const Algorithm* algorithm = nullptr;  ///< nullptr: native
   int segments = 0;
   bool overlap = true;
+  int pattern = -1;  ///< index in the plan's patterns; -1: flat
 };
 
-/// Decides from the policy and U(n) alone. Deterministic in its arguments.
-Decision decide(const Policy& policy, const Signature& signature, int comm_size);
+/// Decides from the policy, U(n) and the plan's entry for n (nullptr: the plan says nothing of it; then the policy's
+/// rules over universal keys decide). Deterministic in its arguments.
+Decision decide(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry* entry = nullptr);
+
+/// What the entry asks for, if the call and the policy's `reproducible` allow it.
+Decision decide_as(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry& entry);
 
 }  // namespace latecomer::core

@@ -96,6 +96,10 @@ std::span<const Algorithm> catalogue();
 /// The algorithm of that name for that collective, or nullptr.
 const Algorithm* find_algorithm(Collective op, std::string_view name);
 
+/// The algorithm whose schedule MPICH 4 would run for that call between nodes: what the model takes for native. Empty: none
+/// of ours is.
+std::string_view native_stand_in(const Call& call);
+
 /// Names of all algorithms of a collective.
 std::vector<std::string_view> algorithm_names(Collective op);
 

@@ -34,4 +34,11 @@ std::vector<std::string_view> algorithm_names(Collective op) {
   return names;
 }
 
+std::string_view native_stand_in(const Call& call) {
+  // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks cannot be scattered).
+  constexpr Bytes kShort = 2048;
+  if (call.op != Collective::allreduce) return "";
+  return !call.commutative || call.bytes() <= kShort || call.count < call.ranks ? "recursive_doubling" : "rabenseifner";
+}
+
 }  // namespace latecomer::core

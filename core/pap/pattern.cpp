@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrival patterns: order, specification syntax, moving average.
+// Arrival patterns: order, specification syntax.
 #include "core/pap/pattern.hpp"
 
 #include <algorithm>
@@ -102,21 +102,5 @@ Result<Pattern> parse_arrivals(std::string_view spec, int ranks) {
   }
   return Pattern(std::move(a));
 }
-
-MovingAverage::MovingAverage(int ranks, int window)
-    : ranks_(ranks), window_(window), rows_(static_cast<std::size_t>(ranks) * window), sums_(ranks) {}
-
-void MovingAverage::add(std::span<const Nanoseconds> offsets) {
-  Nanoseconds* row = rows_.data() + static_cast<std::size_t>(next_) * ranks_;
-  for (int r = 0; r < ranks_; ++r) {
-    if (filled_ == window_) sums_[r] -= row[r];
-    row[r] = offsets[r];
-    sums_[r] += offsets[r];
-  }
-  next_ = (next_ + 1) % window_;
-  filled_ = std::min(filled_ + 1, window_);
-}
-
-Nanoseconds MovingAverage::mean(Rank r) const { return filled_ == 0 ? 0 : sums_[r] / filled_; }
 
 }  // namespace latecomer::core

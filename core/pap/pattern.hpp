@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Process arrival patterns (PAP): arrival times per rank, the sorted order, the specification syntax,
-// and the simple moving average that forecasts them.
+// Process arrival patterns (PAP): arrival times per rank, the sorted order, the specification syntax.
 #pragma once
 
 #include <span>
@@ -33,22 +32,5 @@ class Pattern {
 /// `balanced`, `onelate:RANK:50ms`, `randlate:50ms:SEED`, `ascending:50ms`, `descending:50ms`,
 /// `file:PATH` (seconds, one per line). The pattern has exactly `ranks` entries.
 Result<Pattern> parse_arrivals(std::string_view spec, int ranks);
-
-/// Simple moving average over the last `window` patterns (002, section 3.2 uses the same estimator).
-/// add() allocates nothing once every row of the window exists.
-class MovingAverage {
- public:
-  MovingAverage(int ranks, int window);
-  /// offsets: nanoseconds after the first arrival, shape [ranks].
-  void add(std::span<const Nanoseconds> offsets);
-  bool empty() const { return filled_ == 0; }
-  /// Mean offset of rank r over the window, rounded down.
-  Nanoseconds mean(Rank r) const;
-
- private:
-  int ranks_, window_, next_ = 0, filled_ = 0;
-  std::vector<Nanoseconds> rows_;  // [window][ranks]
-  std::vector<Nanoseconds> sums_;  // [ranks]
-};
 
 }  // namespace latecomer::core

@@ -21,8 +21,8 @@ constexpr KeyRow kPolicyKeys[] = {
     {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "what the choice of an algorithm minimises"},
     {"network", KeyType::network, "", 0, 0, "a preset's name, \"measure\", or an object of figures"},
     {"predictor", KeyType::object, "", 0, 0, "how arrivals are forecast"},
-    {"predictor.kind", KeyType::choice, "sma", 0, 0, "sma: simple moving average"},
-    {"predictor.window", KeyType::integer, "", 1, 1024, "calls averaged over"},
+    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "simple or exponentially weighted moving average, median, last value; best: by recent error"},
+    {"predictor.window", KeyType::integer, "", 1, 1024, "calls looked back on"},
     {"background", KeyType::object, "", 0, 0, "the background engine"},
     {"background.enabled", KeyType::boolean, "", 0, 0, "allow one thread per process"},
     {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
@@ -206,8 +206,9 @@ class Parser {
     else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
     else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
     else if (path == "network") network(v);
-    else if (path == "predictor.kind") policy_.predictor = v.text;
-    else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
+    else if (path == "predictor.kind") {
+      if (const int i = index_of("best sma ewma median last", v.text); i > 0) policy_.predictor = static_cast<PredictorKind>(i - 1);
+    } else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
     else if (path == "background.enabled") {
       policy_.background_enabled = v.boolean;
       if (v.boolean) note(v.line, "background.enabled", "this version has no background engine: foreground only");
@@ -219,7 +220,6 @@ class Parser {
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
     else if (path == "history") {
       policy_.history = v.text;
-      note(v.line, "history", "this version learns from the running job only");
     } else if (path == "rules") {
       for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
     }
@@ -229,7 +229,7 @@ class Parser {
     if (v.type == JsonValue::Type::string) {
       if (v.text == "measure") {
         policy_.network_measure = true;
-        return note(v.line, "network", "this version does not measure: the preset fdr stands in");
+        return;
       }
       const auto preset = network_preset(v.text);
       if (!preset) return problem(v, "network", preset.error() + " or \"measure\"");
@@ -341,7 +341,7 @@ class Parser {
     if (name == "native") return;
     if (name == "auto") {
       u.kind = Use::Kind::automatic;
-      return note(v.line, path, "this version does not choose by itself yet: auto is native");
+      return;
     }
     u.kind = Use::Kind::algorithm;
     u.algorithm = name;
@@ -416,10 +416,12 @@ std::span<const KeyRow> match_keys() { return kMatchKeys; }
 std::span<const KeyRow> network_keys() { return kNetworkKeys; }
 std::span<const KeyRow> use_keys() { return kUseKeys; }
 
-bool Policy::wants_patterns() const {
-  for (const Rule& rule : rules)
+bool Policy::wants_plans() const {
+  for (const Rule& rule : rules) {
+    if (rule.use.kind == Use::Kind::automatic || !rule.match.universal()) return true;
     for (const Collective op : rule.match.ops)
       if (const Algorithm* a = find_algorithm(op, rule.use.algorithm); a && !a->pattern_independent) return true;
+  }
   return false;
 }
 
@@ -438,13 +440,13 @@ PolicyReport parse_policy(std::string_view text) {
   return report;
 }
 
-const Rule* first_match(const Policy& policy, const CallFacts& facts) {
+const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt) {
   const auto listed = [](const auto& list, auto value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
   for (const Rule& rule : policy.rules) {
     const Match& m = rule.match;
-    if (!m.universal()) continue;
+    if (!m.universal() && (!learnt || !learnt(m))) continue;
     if (!listed(m.ops, facts.op) || !listed(m.op_classes, facts.op_class)) continue;
     if (!m.bytes.contains(static_cast<double>(facts.bytes)) || !m.comm_size.contains(facts.comm_size)) continue;
     if (!m.root.all() && (facts.root < 0 || !m.root.contains(facts.root))) continue;

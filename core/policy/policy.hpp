@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/algorithms/algorithm.hpp"
+#include "core/pap/predictor.hpp"
 
 namespace latecomer::core {
 
@@ -60,7 +63,7 @@ struct Policy {
   Network network;             ///< the preset fdr unless given
   bool network_given = false;  ///< false: the imbalance factor is unknown
   bool network_measure = false;
-  std::string predictor = "sma";
+  std::optional<PredictorKind> predictor;  ///< none: the one with the least recent error
   int predictor_window = 8;
   bool background_enabled = false;
   std::int64_t background_max_buffer_mib = 64;
@@ -72,8 +75,9 @@ struct Policy {
   std::string history;
   std::vector<Rule> rules;
 
-  /// Some rule's algorithm is built on the arrival pattern: without one, no plan is ever announced.
-  bool wants_patterns() const;
+  /// Some rule can only come into force through a plan, or its algorithm is built on the arrival pattern; else no
+  /// plan is ever announced.
+  bool wants_plans() const;
 };
 
 struct PolicyProblem {
@@ -99,8 +103,9 @@ struct CallFacts {
   OpClass op_class;
 };
 
-/// The first rule in force over universal keys that matches, or nullptr.
-const Rule* first_match(const Policy& policy, const CallFacts& facts);
+/// The first rule that matches, or nullptr. Rules with keys that are learnt (`site`, `imbalance_factor`) are skipped
+/// unless `learnt` is given and says that they match.
+const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt = nullptr);
 
 /// The JSON Schema (draft 2020-12) of the policy file, indented.
 std::string policy_schema();

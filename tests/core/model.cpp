@@ -178,11 +178,3 @@ TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
   CHECK(parse_arrivals("onlate:1:1ms", 4).error().find("onelate") != std::string::npos);
   CHECK(Pattern({5, 1, 5, 0}).order(4) == std::vector<Rank>{3, 1, 0, 2});
 }
-
-TEST_CASE("moving average", "[pap]") {
-  MovingAverage average(2, 3);
-  CHECK(average.empty());
-  for (const Nanoseconds v : {10, 20, 30, 40}) average.add(std::vector<Nanoseconds>{0, v});
-  CHECK(average.mean(1) == 30);
-  CHECK(average.mean(0) == 0);
-}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Learning and choosing.
+#include "core/agreement/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/text.hpp"
+#include "core/model/simulate.hpp"
+
+namespace latecomer::core {
+namespace {
+
+// A modelled gain below this is not worth another rounding and a rebuilt schedule.
+constexpr double kWorthTrying = 0.95;
+// Medians of a few dozen calls on a busy machine differ by this much without cause.
+constexpr double kWins = 0.97, kNotWorse = 1.03;
+// What one announcement may model: 20,000 messages take some 50 ms, once per change of a pattern.
+constexpr long kModelBudget = 20'000;
+
+std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
+
+int index_of(const Algorithm* algorithm) { return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1; }
+
+/// Another pattern in kind: somebody moved by a quarter of what separates the first from the last.
+bool moved(std::span<const Nanoseconds> before, std::span<const Nanoseconds> now) {
+  if (before.size() != now.size()) return true;
+  Nanoseconds spread = 0, most = 0;
+  for (std::size_t r = 0; r < now.size(); ++r) spread = std::max(spread, before[r]), most = std::max(most, std::abs(before[r] - now[r]));
+  return 4 * most > spread;
+}
+
+std::string time_text(double ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, ns >= 1e6 ? "%.2f ms" : "%.1f us", ns >= 1e6 ? ns / 1e6 : ns / 1e3);
+  return text;
+}
+
+}  // namespace
+
+void Learner::Samples::add(Nanoseconds after, double mean_elapsed) {
+  after_last[static_cast<std::size_t>(count % kKept)] = static_cast<float>(after);
+  elapsed[static_cast<std::size_t>(count % kKept)] = static_cast<float>(mean_elapsed);
+  ++count;
+}
+
+double Learner::Samples::median(std::array<float, kKept> values) const {
+  const int n = std::min(count, kKept);
+  if (n == 0) return -1;
+  std::nth_element(values.begin(), values.begin() + n / 2, values.begin() + n);
+  return values[static_cast<std::size_t>(n / 2)];
+}
+
+Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory)
+    : policy_(policy), ranks_(ranks), site_matches_(std::move(site_matches)) {
+  const std::size_t each = sizeof(Slot) + static_cast<std::size_t>(ranks) * (static_cast<std::size_t>(policy.predictor_window) + 8) * sizeof(Nanoseconds);
+  most_slots_ = std::clamp<std::size_t>(memory / each, 4, kHistory / 2);
+}
+
+Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site) {
+  auto& slot = by_key_[key_of(hash, site)];
+  if (!slot) {
+    if (by_key_.size() > most_slots_) {
+      by_key_.erase(key_of(hash, site));
+      return nullptr;
+    }
+    slot = std::make_unique<Slot>(ranks_, policy_.predictor_window);
+    slot->signature = signature;
+    slot->site = site;
+  }
+  return slot.get();
+}
+
+void Learner::see(const CallSeen& call) {
+  const std::uint64_t hash = call.signature.hash(), key = key_of(hash, call.site);
+  if (call.n != next_) {
+    history_.clear();
+    if (call.n < next_) return;
+  }
+  next_ = call.n + 1;
+  if (history_.size() == 2 * kHistory) history_.erase(history_.begin(), history_.begin() + kHistory);
+  history_.push_back(key);
+
+  Slot* slot = nullptr;
+  if (!slots_.empty()) {
+    Slot& expected = *slots_[(call.n - first_) % slots_.size()];
+    if (expected.site == call.site && expected.signature.hash() == hash) slot = &expected;
+    else slots_.clear();  // the period is over; the next announcement looks again
+  }
+  if (!slot) slot = slot_of(call.signature, hash, call.site);
+  if (!slot) return;
+  ++slot->calls;
+  if (call.signature.kind != CallKind::blocking) return;
+  slot->predictor.add(call.offsets);
+  if (call.after_last < 0) return;
+  if (call.algorithm < 0) slot->native.add(call.after_last, call.mean_elapsed);
+  else if (call.algorithm == slot->algorithm && call.n >= slot->counts_from) slot->current.add(call.after_last, call.mean_elapsed);
+}
+
+/// The longest stretch of calls up to now that has a period, and that twice: prefix function of the reversed history.
+void Learner::find_period() {
+  constexpr std::size_t kShortest = 24;
+  if (!slots_.empty()) return;
+  const std::size_t m = std::min(history_.size(), kHistory);
+  std::vector<std::size_t> fail(m, 0);
+  const auto at = [&](std::size_t i) { return history_[history_.size() - 1 - i]; };
+  std::size_t period = 0, length = 0;
+  for (std::size_t i = 1; i < m; ++i) {
+    std::size_t k = fail[i - 1];
+    while (k > 0 && at(i) != at(k)) k = fail[k - 1];
+    if (at(i) == at(k)) ++k;
+    fail[i] = k;
+    const std::size_t p = i + 1 - k;
+    if (2 * p <= i + 1 && i + 1 >= kShortest) period = p, length = i + 1;
+  }
+  if (period == 0 || period > most_slots_) return;
+  first_ = next_ - length;
+  for (std::size_t s = 0; s < period; ++s) {
+    const auto known = by_key_.find(at(length - 1 - s));
+    if (known == by_key_.end()) {
+      slots_.clear();
+      return;
+    }
+    slots_.push_back(std::make_unique<Slot>(*known->second));
+  }
+}
+
+void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason) {
+  slot.reason = std::move(reason);
+  std::vector<Nanoseconds> pattern;
+  if (algorithm >= 0 && with_pattern && !catalogue()[static_cast<std::size_t>(algorithm)].pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
+  const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
+  if (algorithm == slot.algorithm && segments == slot.segments && same_pattern) return;
+  if (!same_pattern || algorithm < 0) slot.announced = std::move(pattern);
+  slot.algorithm = algorithm;
+  slot.segments = segments;
+  slot.current.clear();
+  slot.counts_from = UINT64_MAX;
+  slot.changed = true;
+}
+
+bool Learner::wins(const Slot& slot) const {
+  const double after = slot.current.median_after() / slot.native.median_after(), elapsed = slot.current.median_elapsed() / slot.native.median_elapsed();
+  return policy_.objective == Objective::mean_elapsed ? elapsed < kWins && after < kNotWorse : after < kWins && elapsed < kNotWorse;
+}
+
+/// Models what may serve the slot under its forecast. False if the budget of this announcement is spent.
+bool Learner::model(Slot& slot) {
+  Call call;
+  call.op = slot.signature.op;
+  call.ranks = ranks_;
+  call.root = std::max(slot.signature.root, 0);
+  call.count = slot.signature.count;
+  call.element_bytes = std::max<Bytes>(1, slot.signature.bytes / std::max<Elements>(1, slot.signature.count));
+  call.commutative = slot.signature.op_class != OpClass::user_noncommutative;
+  const Pattern pattern(slot.forecast.offsets);
+  Parameters parameters;
+  parameters.network = policy_.network;
+  const auto time = [&](const Algorithm& algorithm, int segments) {
+    parameters.segments = segments;
+    const auto out = simulate(algorithm, Instance(call, algorithm.pattern_independent ? Pattern() : pattern, parameters), policy_.network, pattern);
+    return !out ? -1.0 : policy_.objective == Objective::mean_elapsed ? out->mean_elapsed : static_cast<double>(out->after_last);
+  };
+  // How many messages a candidate has: 2 (P - 1) per segment, of which there are P where it does not choose.
+  const auto messages = [&](int segments) { return 2L * (ranks_ - 1) * (segments ? segments : ranks_); };
+  struct Trial {
+    const Algorithm* algorithm;
+    int segments;
+  };
+  std::vector<Trial> trials;
+  long wanted = 0;
+  for (const Algorithm& a : catalogue()) {
+    if (a.op != call.op) continue;
+    // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
+    for (const int segments : {0, 4 * ranks_, 16 * ranks_}) {
+      if (segments && (!a.segmented || a.pattern_independent || messages(segments) > kModelBudget / 3 || call.count < segments)) continue;
+      trials.push_back({&a, segments});
+      wanted += messages(segments);
+    }
+  }
+  if (wanted > budget_ && budget_ < kModelBudget) return false;
+  budget_ -= wanted;
+  slot.candidates.clear();
+  slot.modelled_for = slot.forecast.offsets;
+  slot.native_modelled = -1;
+  if (wanted > 4 * kModelBudget) return true;  // no candidates: too many ranks to model inside a job
+  for (const Trial& t : trials) {
+    const double modelled = time(*t.algorithm, t.segments);
+    if (modelled < 0) continue;
+    if (t.algorithm->name == native_stand_in(call)) slot.native_modelled = modelled;
+    if (decide_as(policy_, slot.signature, ranks_, {0, index_of(t.algorithm)}).algorithm) slot.candidates.push_back({index_of(t.algorithm), t.segments, modelled});
+  }
+  std::stable_sort(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& x, const Candidate& y) { return x.modelled < y.modelled; });
+  return true;
+}
+
+/// `auto`: native until there is a forecast to build on and native has been measured; then what the model likes best,
+/// on trial; what does not win is not tried again until the pattern changes.
+void Learner::choose(Slot& slot) {
+  const Forecast& f = slot.forecast;
+  slot.modelled = -1;
+  if (f.uncertain()) {
+    slot.candidates.clear();
+    slot.modelled_for.clear();
+    return settle(slot, -1, 0, false, f.offsets.empty() ? "auto: nothing was seen yet"
+                                                     : "auto: native, arrivals are balanced or not to be foreseen (spread " + time_text(static_cast<double>(f.spread)) +
+                                                           ", forecast off by " + time_text(static_cast<double>(f.error)) + ")");
+  }
+  if (slot.modelled_for.empty() || moved(slot.modelled_for, f.offsets)) {
+    if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, "auto: as before, the model's time at this boundary is spent");
+  }
+  if (!slot.native.enough()) return settle(slot, -1, 0, false, "auto: native is being measured");
+  if (slot.algorithm >= 0 && !slot.announced.empty() && slot.current.enough() && !wins(slot))
+    for (Candidate& c : slot.candidates)
+      if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true;
+  const std::string native_time = time_text(slot.native.median_after());
+  for (const Candidate& c : slot.candidates) {
+    if (c.lost) continue;
+    std::string name(catalogue()[static_cast<std::size_t>(c.algorithm)].name);
+    if (c.segments) name += " with " + std::to_string(c.segments) + " segments";
+    if (slot.native_modelled >= 0 && c.modelled > kWorthTrying * slot.native_modelled) break;
+    slot.modelled = c.modelled;
+    const bool tried = c.algorithm == slot.algorithm && c.segments == slot.segments && slot.current.enough();
+    return settle(slot, c.algorithm, c.segments, true,
+                  "auto: " + name + (tried ? " wins: after the last arrival " + time_text(slot.current.median_after()) + ", native " + native_time
+                                           : " is tried: modelled " + time_text(c.modelled) + ", native modelled " + time_text(slot.native_modelled) + ", measured " + native_time));
+  }
+  bool lost = false;
+  for (const Candidate& c : slot.candidates) lost = lost || c.lost;
+  settle(slot, -1, 0, false, lost ? "auto: native, what was tried did not win; not again until the pattern changes"
+                               : slot.candidates.empty() ? "auto: native, nothing may serve this call" : "auto: native, the model sees no gain worth trying");
+}
+
+void Learner::decide(Slot& slot) {
+  slot.forecast = slot.predictor.forecast(policy_.predictor);
+  const Signature& s = slot.signature;
+  if (s.kind != CallKind::blocking || s.bytes <= 0 || !s.servable) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
+  double factor = -1;
+  if (policy_.network_given && s.bytes > 0) {
+    const double message = static_cast<double>(policy_.network.port_ns(s.bytes)) + policy_.network.flight_ns(s.bytes);
+    if (message > 0) factor = static_cast<double>(slot.forecast.spread) / message;
+  }
+  const Rule* rule = first_match(policy_, {s.op, s.bytes, ranks_, s.root, s.op_class}, [&](const Match& m) {
+    return (m.site.empty() || site_matches_(slot.site, m.site)) && (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
+  });
+  slot.rule_line = rule ? rule->line : 0;
+  slot.overlap = !rule || rule->use.overlap;
+  slot.modelled = -1;
+  if (!s.exact && policy_.reproducible != Reproducible::any) {
+    // When a plan comes into force, and what it says, is not the same in every run.
+    const Decision alone = latecomer::core::decide(policy_, s, ranks_);
+    return settle(slot, index_of(alone.algorithm), alone.segments, false, "what is learnt may not change a rounding (`reproducible`)");
+  }
+  if (!rule) return settle(slot, -1, 0, false, "no rule matches");
+  const std::string by = "the rule at line " + std::to_string(rule->line);
+  if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, by + " says native");
+  if (rule->use.kind == Use::Kind::automatic) return choose(slot);
+  const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
+  if (wanted < 0 || !decide_as(policy_, s, ranks_, {0, wanted}).algorithm) return settle(slot, -1, 0, false, by + " asks for " + rule->use.algorithm + ", which `reproducible` or the operator forbids");
+  settle(slot, wanted, rule->use.segments, true, by + (slot.forecast.uncertain() ? ", without a pattern: arrivals are balanced or not to be foreseen" : ""));
+}
+
+PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
+  PlanEntry e;
+  e.signature = slot.signature.hash();
+  e.algorithm = slot.algorithm;
+  if (slot.algorithm < 0) return e;
+  e.segments = slot.segments;
+  e.overlap = slot.overlap;
+  if (slot.announced.empty()) return e;
+  const auto known = std::find(plan.patterns.begin(), plan.patterns.end(), slot.announced);
+  e.pattern = static_cast<std::int32_t>(known - plan.patterns.begin());
+  if (known == plan.patterns.end()) plan.patterns.push_back(slot.announced);
+  return e;
+}
+
+std::vector<Learner::Slot*> Learner::decided() {
+  std::vector<Slot*> out;
+  if (!slots_.empty())
+    for (auto& slot : slots_) out.push_back(slot.get());
+  else
+    for (auto& [key, slot] : by_key_) out.push_back(slot.get());
+  return out;
+}
+
+Learner::Announcement Learner::announce(bool dropped) {
+  Announcement out;
+  find_period();
+  budget_ = kModelBudget;
+  const auto slots = decided();
+  for (Slot* slot : slots) decide(*slot);
+  Plan& plan = out.plan;
+  if (!slots_.empty()) {
+    plan.period = slots_.size();
+    plan.first = first_;
+    for (const Slot* slot : slots) plan.entries.push_back(entry_for(*slot, plan));
+  } else {
+    // Without a period the site of a coming call is not known: sites that share a signature have to agree.
+    std::map<std::uint64_t, std::pair<const Slot*, bool>> by_signature;
+    for (const Slot* slot : slots) {
+      auto& [chosen, agree] = by_signature.try_emplace(slot->signature.hash(), slot, true).first->second;
+      const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments && chosen->overlap == slot->overlap &&
+                        chosen->announced.empty() == slot->announced.empty() && (chosen->announced.empty() || !moved(chosen->announced, slot->announced));
+      agree = agree && same;
+      if (slot->calls > chosen->calls) chosen = slot;
+    }
+    for (const auto& [hash, found] : by_signature)
+      if (found.second) plan.entries.push_back(entry_for(*found.first, plan));
+  }
+  // A plan that says nothing beyond what every rank decides by itself is none.
+  const auto trivial = [&](const PlanEntry& e, const Signature& s) {
+    const Decision alone = latecomer::core::decide(policy_, s, ranks_);
+    return e.pattern < 0 && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
+  };
+  bool any = false;
+  for (const PlanEntry& e : plan.entries)
+    for (const Slot* slot : slots)
+      if (slot->signature.hash() == e.signature) {
+        any = any || !trivial(e, slot->signature);
+        break;
+      }
+  if (!any) plan = {};
+  out.kind = plan.empty() ? Announcement::Kind::none : plan == announced_ && !dropped ? Announcement::Kind::keep : Announcement::Kind::plan;
+  if (out.kind == Announcement::Kind::plan) announced_ = plan;
+  else if (out.kind == Announcement::Kind::none) announced_ = {};
+  return out;
+}
+
+void Learner::in_force(std::uint64_t n) {
+  for (Slot* slot : decided()) {
+    if (!slot->changed) continue;
+    slot->changed = false;
+    slot->counts_from = n;
+  }
+}
+
+std::vector<SlotReport> Learner::reports() const {
+  std::vector<SlotReport> out;
+  const auto report = [&](const Slot& s) {
+    SlotReport r;
+    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm, r.rule_line = s.rule_line, r.forecast = s.forecast;
+    r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
+    const bool elapsed = policy_.objective == Objective::mean_elapsed;
+    if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
+    if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
+    r.reason = s.reason;
+    out.push_back(std::move(r));
+  };
+  if (!slots_.empty())
+    for (const auto& slot : slots_) report(*slot);
+  else
+    for (const auto& [key, slot] : by_key_) report(*slot);
+  return out;
+}
+
+}  // namespace latecomer::core

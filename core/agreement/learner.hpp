@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the leader of a communicator learns and decides (DESIGN 4): the period of the sequence of calls, a forecast of
+// the arrival pattern per slot, and for each slot an algorithm, by the policy's rules or, where they say `auto`, by
+// the model first and by measurement after. Nothing here is known to other ranks: what it decides becomes bytes
+// of a plan. No MPI, no clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/agreement/agreement.hpp"
+#include "core/agreement/plan.hpp"
+#include "core/pap/predictor.hpp"
+#include "core/policy/policy.hpp"
+
+namespace latecomer::core {
+
+/// One call of which the leader has every rank's record.
+struct CallSeen {
+  std::uint64_t n = 0;
+  Signature signature;
+  std::uint64_t site = 0;                ///< the root's, or the leader's; what site rules are about
+  std::span<const Nanoseconds> offsets;  ///< [ranks], after the first arrival
+  Nanoseconds after_last = -1;           ///< last arrival to last exit; -1: not seen
+  double mean_elapsed = 0;               ///< over ranks, nanoseconds
+  int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
+};
+
+/// What is decided for one slot and why, for people.
+struct SlotReport {
+  Signature signature;
+  std::uint64_t site = 0, calls = 0;
+  int algorithm = -1;
+  int rule_line = 0;                ///< 0: no rule matched
+  Forecast forecast;
+  double predicted_ns = -1, native_predicted_ns = -1;  ///< by the model, in terms of the objective; -1: not asked
+  double measured_ns = -1, native_measured_ns = -1;    ///< medians; -1: too few calls
+  std::string reason;
+};
+
+class Learner {
+ public:
+  using SiteMatch = std::function<bool(std::uint64_t site, const std::string& glob)>;
+  /// policy must outlive the learner. `memory`: bytes that slots may take.
+  Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory = 16 << 20);
+
+  /// Calls in ascending order of n. Gaps (lost logs) are allowed.
+  void see(const CallSeen& call);
+
+  struct Announcement {
+    enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
+    Plan plan;
+  };
+  /// What to announce. `dropped`: the plan in force has been dropped.
+  Announcement announce(bool dropped);
+  /// The last announcement decides from call n on.
+  void in_force(std::uint64_t n);
+  /// A plan from an earlier run is in force from the first call on.
+  void seed(const Plan& plan) { announced_ = plan; }
+
+  /// 0: none is known.
+  std::uint64_t period() const { return slots_.size(); }
+  std::vector<SlotReport> reports() const;
+
+  static constexpr std::size_t kHistory = 1024;  ///< calls in which a period is looked for; at most half of it
+  static constexpr int kEnough = 8;              ///< measured calls before a verdict
+
+ private:
+  /// Medians of the last calls under one algorithm.
+  struct Samples {
+    static constexpr int kKept = 32;
+    std::array<float, kKept> after_last, elapsed;
+    int count = 0;
+    void add(Nanoseconds after, double mean_elapsed);
+    void clear() { count = 0; }
+    bool enough() const { return count >= kEnough; }
+    double median_after() const { return median(after_last); }
+    double median_elapsed() const { return median(elapsed); }
+
+   private:
+    double median(std::array<float, kKept> values) const;
+  };
+  struct Candidate {
+    int algorithm, segments;
+    double modelled;   ///< in terms of the objective
+    bool lost = false; ///< was tried and did not win
+  };
+  struct Slot {
+    Slot(int ranks, int window) : predictor(ranks, window) {}
+    Signature signature;
+    std::uint64_t site = 0, calls = 0;
+    Predictor predictor;
+    Samples native, current;
+    int algorithm = -1, segments = 0;
+    bool overlap = true;
+    std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
+    bool changed = false;                    ///< since the last announcement came into force
+    int rule_line = 0;
+    Forecast forecast;
+    std::vector<Nanoseconds> announced;      ///< pattern that the plan holds; empty: flat
+    std::vector<Nanoseconds> modelled_for;   ///< pattern that the candidates were modelled under
+    std::vector<Candidate> candidates;
+    double native_modelled = -1, modelled = -1;
+    std::string reason;
+  };
+
+  Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
+  void find_period();
+  void decide(Slot& slot);
+  void choose(Slot& slot);
+  bool model(Slot& slot);
+  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason);
+  bool wins(const Slot& slot) const;
+  PlanEntry entry_for(const Slot& slot, Plan& plan) const;
+  std::vector<Slot*> decided();
+
+  const Policy& policy_;
+  int ranks_;
+  SiteMatch site_matches_;
+  std::size_t most_slots_;
+  std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;   ///< by signature and site, while no period is known
+  std::vector<std::unique_ptr<Slot>> slots_;                ///< of the period
+  std::uint64_t first_ = 0;                                 ///< call n is in slot (n - first_) mod period
+  std::vector<std::uint64_t> history_;                      ///< key of the latest calls, oldest first
+  std::uint64_t next_ = 0;                                  ///< number that continues the history
+  Plan announced_;
+  long budget_ = 0;                                         ///< messages that may still be modelled
+};
+
+}  // namespace latecomer::core

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans as bytes, and the lookup.
+#include "core/agreement/plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/text.hpp"
+
+namespace latecomer::core {
+namespace {
+
+struct Head {
+  std::uint64_t period, first, entries, patterns;
+};
+
+}  // namespace
+
+std::vector<char> Plan::serialize() const {
+  const Head head{period, first, entries.size(), patterns.size()};
+  const std::size_t ranks = patterns.empty() ? 0 : patterns[0].size();
+  std::vector<char> out(sizeof head + entries.size() * sizeof(PlanEntry) + patterns.size() * ranks * sizeof(Nanoseconds));
+  char* at = out.data();
+  const auto put = [&](const void* data, std::size_t size) {
+    if (size) std::memcpy(at, data, size);
+    at += size;
+  };
+  put(&head, sizeof head);
+  put(entries.data(), entries.size() * sizeof(PlanEntry));
+  for (const auto& pattern : patterns) put(pattern.data(), ranks * sizeof(Nanoseconds));
+  return out;
+}
+
+bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
+  Head head;
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  constexpr std::uint64_t kMost = 1 << 20;
+  const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Nanoseconds);
+  if (head.entries > kMost || head.patterns > head.entries || (head.period != 0 && head.period != head.entries) ||
+      bytes.size() != sizeof head + head.entries * sizeof(PlanEntry) + head.patterns * row)
+    return false;
+  const char* at = bytes.data() + sizeof head;
+  out.period = head.period;
+  out.first = head.first;
+  out.entries.resize(head.entries);
+  if (head.entries) std::memcpy(static_cast<void*>(out.entries.data()), at, head.entries * sizeof(PlanEntry));
+  at += head.entries * sizeof(PlanEntry);
+  out.patterns.assign(head.patterns, std::vector<Nanoseconds>(static_cast<std::size_t>(ranks)));
+  for (auto& pattern : out.patterns) std::memcpy(pattern.data(), at, row), at += row;
+  for (const PlanEntry& e : out.entries)
+    if (e.pattern >= static_cast<std::int32_t>(head.patterns)) return false;
+  return true;
+}
+
+std::uint64_t Plan::hash() const {
+  const auto bytes = serialize();
+  return empty() ? 0 : fnv1a({bytes.data(), bytes.size()});
+}
+
+void PlanInForce::install(Plan plan) {
+  plan_ = std::move(plan);
+  hash_ = plan_.hash();
+  dropped_ = false;
+}
+
+const PlanEntry* PlanInForce::at(std::uint64_t n, std::uint64_t signature) {
+  if (dropped_ || plan_.entries.empty()) return nullptr;
+  if (plan_.period != 0) {
+    if (n < plan_.first) return nullptr;
+    const PlanEntry& entry = plan_.entries[(n - plan_.first) % plan_.period];
+    if (entry.signature == signature) return &entry;
+    dropped_ = true;
+    return nullptr;
+  }
+  const auto found = std::lower_bound(plan_.entries.begin(), plan_.entries.end(), signature, [](const PlanEntry& e, std::uint64_t s) { return e.signature < s; });
+  return found != plan_.entries.end() && found->signature == signature ? &*found : nullptr;
+}
+
+}  // namespace latecomer::core

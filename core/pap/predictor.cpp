@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The four predictors.
+#include "core/pap/predictor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace latecomer::core {
+namespace {
+constexpr int kMostWindow = 1024;  // as the policy allows
+}
+
+Rank Forecast::last() const {
+  return offsets.empty() ? -1 : static_cast<Rank>(std::max_element(offsets.begin(), offsets.end()) - offsets.begin());
+}
+
+Predictor::Predictor(int ranks, int window)
+    : ranks_(ranks), window_(std::min(window, kMostWindow)), sums_(static_cast<std::size_t>(ranks)), ewma_(static_cast<std::size_t>(ranks)),
+      errors_(static_cast<std::size_t>(ranks) * kPredictors) {}
+
+double Predictor::value(PredictorKind kind, int rank) const {
+  const auto r = static_cast<std::size_t>(rank), ranks = static_cast<std::size_t>(ranks_);
+  switch (kind) {
+    case PredictorKind::sma: return static_cast<double>(sums_[r]) / filled_;
+    case PredictorKind::ewma: return ewma_[r];
+    case PredictorKind::last: return static_cast<double>(rows_[static_cast<std::size_t>((next_ + window_ - 1) % window_) * ranks + r]);
+    case PredictorKind::median: {
+      std::array<Nanoseconds, kMostWindow> column;
+      for (int i = 0; i < filled_; ++i) column[static_cast<std::size_t>(i)] = rows_[static_cast<std::size_t>(i) * ranks + r];
+      const auto middle = column.begin() + filled_ / 2;
+      std::nth_element(column.begin(), middle, column.begin() + filled_);
+      return static_cast<double>(*middle);
+    }
+  }
+  return 0;
+}
+
+void Predictor::add(std::span<const Nanoseconds> offsets) {
+  const auto ranks = static_cast<std::size_t>(ranks_);
+  if (seen_ > 0) {
+    // The first judgement counts in full, later ones by their share of four windows: noise must not look like a pattern
+    // because it was lucky for one.
+    const double weight = 1.0 / std::min(seen_, 4 * window_);
+    for (int k = 0; k < kPredictors; ++k)
+      for (std::size_t r = 0; r < ranks; ++r) {
+        double& error = errors_[static_cast<std::size_t>(k) * ranks + r];
+        error += weight * (std::abs(value(static_cast<PredictorKind>(k), static_cast<int>(r)) - static_cast<double>(offsets[r])) - error);
+      }
+  }
+  if (rows_.size() < ranks * static_cast<std::size_t>(window_) && filled_ < window_) rows_.resize(ranks * static_cast<std::size_t>(filled_ + 1));
+  Nanoseconds* row = rows_.data() + static_cast<std::size_t>(next_) * ranks;
+  constexpr double kNew = 0.25;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (filled_ == window_) sums_[r] -= row[r];
+    row[r] = offsets[r];
+    sums_[r] += offsets[r];
+    ewma_[r] = seen_ == 0 ? static_cast<double>(offsets[r]) : ewma_[r] + kNew * (static_cast<double>(offsets[r]) - ewma_[r]);
+  }
+  next_ = (next_ + 1) % window_;
+  filled_ = std::min(filled_ + 1, window_);
+  ++seen_;
+}
+
+void Predictor::seed(std::span<const Nanoseconds> offsets) {
+  for (int i = 0; i < window_; ++i) add(offsets);
+}
+
+Forecast Predictor::forecast(std::optional<PredictorKind> wanted) const {
+  Forecast out;
+  if (filled_ == 0) return out;
+  const auto ranks = static_cast<std::size_t>(ranks_);
+  double least = -1, worst = 0;
+  for (int k = 0; k < kPredictors; ++k) {
+    if (wanted && *wanted != static_cast<PredictorKind>(k)) continue;
+    double sum = 0;
+    for (std::size_t r = 0; r < ranks; ++r) sum += errors_[static_cast<std::size_t>(k) * ranks + r];
+    if (least >= 0 && sum >= least) continue;
+    least = sum;
+    out.kind = static_cast<PredictorKind>(k);
+  }
+  for (int r = 0; r < ranks_; ++r) {
+    out.offsets.push_back(static_cast<Nanoseconds>(std::llround(value(out.kind, r))));
+    worst = std::max(worst, errors_[static_cast<std::size_t>(out.kind) * ranks + static_cast<std::size_t>(r)]);
+  }
+  const Nanoseconds first = *std::min_element(out.offsets.begin(), out.offsets.end());
+  for (Nanoseconds& v : out.offsets) v -= first;
+  out.spread = *std::max_element(out.offsets.begin(), out.offsets.end());
+  out.error = static_cast<Nanoseconds>(worst);
+  return out;
+}
+
+}  // namespace latecomer::core

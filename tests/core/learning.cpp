@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans and learning without MPI: forecasts, periods, choices; and the property that everything rests on, on
+// simulated jobs of random programs: no two ranks ever decide differently for the same call of a communicator.
+#include <catch2/catch.hpp>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/agreement/learner.hpp"
+#include "core/base/text.hpp"
+
+using namespace latecomer::core;
+
+namespace {
+
+Policy policy_of(const std::string& rules, const std::string& more = "") {
+  const auto report = parse_policy("{\"version\": 1, \"mode\": \"apply\", \"network\": \"eth1g\"" + more + ", \"rules\": [" + rules + "]}");
+  for (const auto& p : report.problems) FAIL(p.path + ": " + p.message);
+  return report.policy;
+}
+const char* const kAuto = "{\"match\": {}, \"use\": \"auto\"}";
+const char* const kPrr = "{\"match\": {\"op\": \"allreduce\"}, \"use\": \"prr\"}";
+
+Signature allreduce(Bytes bytes) {
+  Signature s;
+  s.op = Collective::allreduce, s.bytes = bytes, s.count = bytes / 8, s.op_class = OpClass::sum, s.servable = true;
+  return s;
+}
+
+bool site_matches(std::uint64_t site, const std::string& glob) { return glob_match(glob, "site" + std::to_string(site)); }
+
+/// A leader and what happens between it and the program, in lockstep.
+class Loop {
+ public:
+  Loop(const Policy& policy, int ranks) : ranks_(ranks), learner(policy, ranks, site_matches), policy_(policy) {}
+  /// One call whose after-last time is `native` natively and `native * factor` under an algorithm.
+  Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets, Nanoseconds native = 1'000'000, double factor = 0.8) {
+    const auto b = sequence.begin(s, true, true);
+    if (b.hear) {
+      force.install(waiting);
+      learner.in_force(b.n);
+    }
+    if (b.ends_epoch) {
+      const auto a = learner.announce(force.dropped());
+      kinds.push_back(a.kind);
+      if (a.kind == Learner::Announcement::Kind::plan) waiting = a.plan;
+      if (a.kind == Learner::Announcement::Kind::none) waiting = {};
+    }
+    const Decision d = decide(policy_, s, ranks_, force.at(b.n, s.hash()));
+    sequence.end(s, true);
+    const auto after = static_cast<Nanoseconds>(d.algorithm ? static_cast<double>(native) * factor : static_cast<double>(native));
+    double elapsed = static_cast<double>(after);
+    Nanoseconds last = 0;
+    for (const Nanoseconds o : offsets) last = std::max(last, o);
+    for (const Nanoseconds o : offsets) elapsed += static_cast<double>(last - o) / ranks_;
+    learner.see({b.n, s, site, offsets, after, elapsed, d.algorithm ? static_cast<int>(d.algorithm - catalogue().data()) : -1});
+    return d;
+  }
+  int ranks_;
+  Learner learner;
+  Sequence sequence;
+  PlanInForce force;
+  Plan waiting;
+  std::vector<Learner::Announcement::Kind> kinds;
+
+ private:
+  const Policy& policy_;
+};
+
+std::vector<Nanoseconds> late(int ranks, Rank who, Nanoseconds by, SplitMix64& random, Nanoseconds noise = 20'000) {
+  std::vector<Nanoseconds> out;
+  for (int r = 0; r < ranks; ++r) out.push_back(static_cast<Nanoseconds>(random.uniform() * static_cast<double>(noise)) + (r == who ? by : 0));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("predictor: each kind is right where it should be, and the best is chosen by error", "[learning]") {
+  SplitMix64 random(5);
+  Predictor steady(4, 8), outliers(4, 8), trend(4, 8);
+  for (int i = 0; i < 40; ++i) {
+    steady.add(late(4, 2, 1'000'000, random));
+    outliers.add(late(4, i % 5 == 0 ? 0 : 3, i % 5 == 0 ? 30'000'000 : 1'000'000, random));
+    trend.add(std::vector<Nanoseconds>{0, 0, 0, 100'000LL * i});
+  }
+  CHECK(steady.forecast().last() == 2);
+  CHECK_FALSE(steady.forecast().uncertain());
+  CHECK(std::abs(steady.forecast().spread - 1'000'000) < 30'000);
+  CHECK(outliers.forecast().kind == PredictorKind::median);
+  CHECK(outliers.forecast().last() == 3);
+  CHECK(trend.forecast().kind == PredictorKind::last);
+  CHECK(trend.forecast().spread == 3'900'000);
+  CHECK(trend.forecast(PredictorKind::sma).spread == 3'550'000);
+  Predictor noise(4, 8), balanced(4, 8), nothing(4, 8), seeded(4, 8);
+  for (int i = 0; i < 100; ++i) {
+    noise.add(late(4, static_cast<Rank>(random.below(4)), 1'000'000, random));
+    balanced.add(late(4, 0, 0, random));
+  }
+  CHECK(noise.forecast().uncertain());
+  CHECK(balanced.forecast().uncertain());
+  CHECK(nothing.forecast().uncertain());
+  seeded.seed(std::vector<Nanoseconds>{0, 7'000'000, 0, 0});
+  CHECK(seeded.forecast().last() == 1);
+}
+
+TEST_CASE("plan: bytes are the plan; torn or foreign ones are refused", "[learning]") {
+  Plan plan;
+  plan.period = 2, plan.first = 48;
+  plan.entries = {{allreduce(64).hash(), 2, 4, 0, 1}, {allreduce(8).hash(), -1, 0, -1, 1}};
+  plan.patterns = {{0, 5, 10}};
+  const auto bytes = plan.serialize();
+  Plan back;
+  REQUIRE(Plan::deserialize(bytes, 3, back));
+  CHECK(back == plan);
+  CHECK(back.hash() == plan.hash());
+  CHECK_FALSE(Plan::deserialize(bytes, 4, back));
+  for (std::size_t cut = 0; cut < bytes.size(); ++cut) CHECK_FALSE(Plan::deserialize({bytes.data(), cut}, 3, back));
+}
+
+TEST_CASE("plan: slots by number; another call than expected drops it for good", "[learning]") {
+  Plan plan;
+  plan.period = 2, plan.first = 10;
+  plan.entries = {{allreduce(64).hash(), 2, 0, -1, 1}, {allreduce(8).hash(), 3, 0, -1, 1}};
+  PlanInForce force;
+  force.install(plan);
+  CHECK(force.at(9, allreduce(64).hash()) == nullptr);
+  CHECK(force.at(10, allreduce(64).hash())->algorithm == 2);
+  CHECK(force.at(11, allreduce(8).hash())->algorithm == 3);
+  CHECK(force.at(112, allreduce(64).hash())->algorithm == 2);
+  CHECK(force.at(113, allreduce(64).hash()) == nullptr);
+  CHECK(force.dropped());
+  CHECK(force.at(114, allreduce(64).hash()) == nullptr);
+  plan.period = 0;
+  std::sort(plan.entries.begin(), plan.entries.end(), [](const auto& a, const auto& b) { return a.signature < b.signature; });
+  force.install(plan);
+  CHECK(force.at(3, allreduce(8).hash())->algorithm == 3);
+  CHECK(force.at(4, allreduce(16).hash()) == nullptr);
+  CHECK_FALSE(force.dropped());
+}
+
+TEST_CASE("learner: two sites of one signature have their own patterns", "[learning]") {
+  const Policy policy = policy_of(kPrr);
+  Loop loop(policy, 4);
+  SplitMix64 random(1);
+  for (int i = 0; i < 400; ++i) {
+    loop.call(allreduce(1 << 20), 1, late(4, 1, 20'000'000, random));
+    loop.call(allreduce(1 << 20), 2, late(4, 3, 20'000'000, random));
+  }
+  CHECK(loop.learner.period() == 2);
+  REQUIRE(loop.force.plan().patterns.size() == 2);
+  const Decision first = loop.call(allreduce(1 << 20), 1, late(4, 1, 20'000'000, random)), second = loop.call(allreduce(1 << 20), 2, late(4, 3, 20'000'000, random));
+  REQUIRE(first.algorithm);
+  CHECK(first.algorithm->name == "prr");
+  CHECK(loop.force.plan().patterns[static_cast<std::size_t>(first.pattern)][1] > 10'000'000);
+  CHECK(loop.force.plan().patterns[static_cast<std::size_t>(second.pattern)][3] > 10'000'000);
+  const auto steady = std::count(loop.kinds.end() - 3, loop.kinds.end(), Learner::Announcement::Kind::keep);
+  CHECK(steady == 3);
+}
+
+TEST_CASE("learner: site and imbalance rules come into force through plans, in the order of the rules", "[learning]") {
+  const Policy policy = policy_of("{\"match\": {\"op\": \"allreduce\", \"site\": \"site2\"}, \"use\": \"slt\"}, {\"match\": {\"op\": \"allreduce\", \"imbalance_factor\": {\"min\": 2}}, \"use\": \"prr\"}, "
+                                  "{\"match\": {\"op\": \"allreduce\"}, \"use\": \"ring\"}");
+  Loop loop(policy, 4);
+  SplitMix64 random(1);
+  const auto name = [](const Decision& d) { return d.algorithm ? std::string(d.algorithm->name) : "native"; };
+  CHECK(name(loop.call(allreduce(80'000), 1, late(4, 1, 0, random))) == "ring");  // until then the next that matches
+  for (int i = 0; i < 200; ++i) {
+    loop.call(allreduce(80'000), 1, late(4, 1, 0, random));
+    loop.call(allreduce(80'000), 2, late(4, 1, 0, random));
+    loop.call(allreduce(80'000), 3, late(4, 1, 50'000'000, random));
+  }
+  CHECK(loop.learner.period() == 3);
+  CHECK(name(loop.call(allreduce(80'000), 1, late(4, 1, 0, random))) == "ring");
+  CHECK(name(loop.call(allreduce(80'000), 2, late(4, 1, 0, random))) == "slt");
+  CHECK(name(loop.call(allreduce(80'000), 3, late(4, 1, 50'000'000, random))) == "prr");
+}
+
+TEST_CASE("auto: tries what the model likes, keeps what wins, drops what does not until the pattern changes", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  SplitMix64 random(2);
+  const Signature s = allreduce(1 << 20);
+  Loop wins(policy, 4);
+  int dispatched = 0;
+  for (int i = 0; i < 2000; ++i) dispatched += wins.call(s, 1, late(4, 1, 40'000'000, random)).algorithm != nullptr;
+  CHECK(dispatched > 1900);
+  CHECK(wins.learner.reports().at(0).reason.find("wins") != std::string::npos);
+  CHECK(wins.learner.reports().at(0).measured_ns == Approx(800'000));
+  CHECK(wins.learner.reports().at(0).native_measured_ns == Approx(1'000'000));
+
+  Loop loses(policy, 4);
+  dispatched = 0;
+  int late_dispatched = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const bool by = loses.call(s, 1, late(4, 1, 40'000'000, random), 1'000'000, 1.1).algorithm != nullptr;
+    dispatched += by, late_dispatched += by && i >= 2000;
+  }
+  CHECK(dispatched > 0);
+  CHECK(late_dispatched == 0);
+  CHECK(loses.learner.reports().at(0).reason.find("did not win") != std::string::npos);
+  for (int i = 0; i < 400; ++i) dispatched += loses.call(s, 1, late(4, 2, 40'000'000, random), 1'000'000, 0.5).algorithm != nullptr;
+  CHECK(loses.call(s, 1, late(4, 2, 40'000'000, random)).algorithm);
+}
+
+TEST_CASE("auto: follows the late rank within two epochs, stays native for noise and balance", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  SplitMix64 random(3);
+  const Signature s = allreduce(1 << 20);
+  Loop follows(policy, 4);
+  for (int phase = 0; phase < 6; ++phase)
+    for (int i = 0; i < 500; ++i) {
+      const Rank who = static_cast<Rank>(phase % 4);
+      const Decision d = follows.call(s, 1, late(4, who, 40'000'000, random));
+      if (i < 2 * 128) continue;
+      REQUIRE(d.algorithm);
+      REQUIRE(d.pattern >= 0);
+      REQUIRE(follows.force.plan().patterns[static_cast<std::size_t>(d.pattern)][static_cast<std::size_t>(who)] > 20'000'000);
+    }
+  Loop noise(policy, 4), balanced(policy, 4);
+  int dispatched = 0, by_luck = 0;
+  for (int i = 0; i < 3000; ++i) {
+    by_luck += noise.call(s, 1, late(4, static_cast<Rank>(random.below(4)), 40'000'000, random)).algorithm != nullptr;
+    dispatched += balanced.call(s, 1, late(4, 0, 0, random)).algorithm != nullptr;
+  }
+  CHECK(dispatched == 0);
+  CHECK(by_luck <= 128);  // one epoch in 24: chance looks like a pattern at times
+  CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) == static_cast<long>(balanced.kinds.size()));
+}
+
+TEST_CASE("auto: obeys `reproducible`", "[learning]") {
+  SplitMix64 random(4);
+  for (const auto& [level, exact, dispatched] : {std::tuple("run", false, false), {"native", false, false}, {"run", true, true}, {"native", true, true}}) {
+    const Policy policy = policy_of(kAuto, std::string(", \"reproducible\": \"") + level + "\"");
+    Loop loop(policy, 8);
+    Signature s = allreduce(1 << 22);
+    s.exact = exact;
+    bool any = false;
+    for (int i = 0; i < 600; ++i) {
+      const Decision d = loop.call(s, 1, late(8, 1, 400'000'000, random));
+      any = any || d.algorithm;
+    }
+    CHECK(any == dispatched);
+  }
+}
+
+// --- The property ---
+
+namespace {
+
+/// What the program does: the same collectives on every rank, from places of each rank's own, at speeds of its own.
+struct ProgramCall {
+  Signature signature;
+  std::vector<std::uint64_t> sites;  ///< [ranks]
+  Rank late = -1;
+};
+
+class ProgramMaker {
+ public:
+  ProgramMaker(SplitMix64& random, int ranks) : random_(random), ranks_(ranks) {
+    for (int i = 0; i < 6; ++i) {
+      Signature s = allreduce(8LL << random.below(18));
+      const auto kind = random.below(10);
+      if (kind == 0) s.op = Collective::barrier, s.bytes = 0, s.count = 0, s.servable = false, s.op_class = OpClass::none;
+      else if (kind < 3) s.op = Collective::bcast, s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))), s.servable = false;
+      if (random.below(6) == 0) s.kind = CallKind::nonblocking;
+      palette_.push_back(s);
+    }
+    divergent_ = random.below(3) == 0;
+    rooted_only_ = random.below(8) == 0;
+  }
+  std::vector<ProgramCall> make(std::size_t calls) {
+    std::vector<ProgramCall> out;
+    while (out.size() < calls) loop(out, calls, 0);
+    return out;
+  }
+
+ private:
+  void loop(std::vector<ProgramCall>& out, std::size_t calls, int depth) {
+    // A body of calls and inner loops, repeated; inner trip counts may vary.
+    struct Step {
+      int call;  ///< -1: an inner loop
+      std::uint64_t site;
+      Rank late;
+    };
+    std::vector<Step> body;
+    for (std::uint64_t i = 0, n = 1 + random_.below(4); i < n; ++i)
+      body.push_back({static_cast<int>(random_.below(palette_.size())), random_.below(5), random_.below(2) ? static_cast<Rank>(random_.below(static_cast<std::uint64_t>(ranks_))) : -1});
+    const std::uint64_t trips = 1 + random_.below(depth == 0 ? 400 : 6);
+    const bool varying = random_.below(4) == 0;
+    const std::uint64_t inner_seed = random_.next();
+    const bool inner = depth < 2 && random_.below(3) == 0;
+    for (std::uint64_t t = 0; t < trips && out.size() < calls; ++t) {
+      for (const Step& step : body) {
+        ProgramCall c{palette_[static_cast<std::size_t>(step.call)], {}, step.late};
+        if (rooted_only_) c.signature = palette_[0], c.signature.op = Collective::bcast, c.signature.root = 0, c.signature.kind = CallKind::blocking, c.signature.servable = false;
+        for (int r = 0; r < ranks_; ++r) c.sites.push_back(divergent_ ? random_.below(5) : step.site);
+        out.push_back(c);
+      }
+      if (inner) {
+        SplitMix64 keep = random_;
+        if (!varying) random_ = SplitMix64(inner_seed);
+        loop(out, calls, depth + 1);
+        if (!varying) random_ = keep;
+      }
+    }
+  }
+  SplitMix64& random_;
+  int ranks_;
+  std::vector<Signature> palette_;
+  bool divergent_ = false, rooted_only_ = false;
+};
+
+/// A communicator of simulated ranks. Ranks advance in random order as far as MPI lets them; messages of the
+/// exchange are delivered at any time later.
+class SimulatedJob {
+ public:
+  SimulatedJob(const Policy& policy, const std::vector<ProgramCall>& program, int ranks, SplitMix64& random, bool broken_by_local_site)
+      : policy_(policy), program_(program), random_(random), learner_(policy, ranks, site_matches), broken_(broken_by_local_site), ranks_(static_cast<std::size_t>(ranks)) {
+    logs_.resize(static_cast<std::size_t>(ranks));
+  }
+
+  /// The first call on which two ranks decided differently, if any. `stuck`: nobody could go on.
+  std::optional<std::size_t> run(bool& stuck) {
+    const std::size_t ranks = ranks_.size();
+    std::size_t idle = 0;
+    for (;;) {
+      bool all_done = true;
+      for (const auto& r : ranks_) all_done = all_done && r.at == program_.size();
+      if (all_done) return conflict_;
+      deliver();
+      // A few steps of one rank, so that some run far ahead.
+      const auto me = static_cast<std::size_t>(random_.below(ranks));
+      bool moved = false;
+      for (auto steps = 1 + random_.below(40); steps > 0 && step(me); --steps) moved = true;
+      idle = moved ? 0 : idle + 1;
+      if (conflict_) return conflict_;
+      if (idle > 4000) return stuck = true, std::nullopt;
+    }
+  }
+  std::uint64_t dispatched = 0, plans = 0, drops = 0;
+
+ private:
+  struct RankState {
+    std::size_t at = 0;          ///< next call
+    bool inside = false;         ///< in call `at`, waiting for others
+    bool prepared = false;       ///< begin() is done, hear is not
+    Sequence::Before before;
+    Sequence sequence;
+    PlanInForce force;
+    std::deque<std::pair<Learner::Announcement::Kind, Plan>> mail, under_way;
+    std::uint64_t logged_from = 0;
+    bool silent = false;         ///< an operation returned an error here: no more logs
+  };
+
+  bool step(std::size_t me) {
+    RankState& r = ranks_[me];
+    if (r.at == program_.size()) return false;
+    const ProgramCall& call = program_[r.at];
+    if (!r.inside) {
+      if (!r.prepared) {
+        r.before = r.sequence.begin(call.signature, true, true);
+        r.prepared = true;
+      }
+      if (r.before.hear) {
+        if (me != 0 && r.mail.empty()) {
+          REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
+          return false;
+        }
+        hear(me);
+        r.before.hear = false;
+      }
+      if (r.before.ends_epoch) {
+        if (!r.silent) logs_[me].emplace_back(r.logged_from, r.before.n);
+        r.logged_from = r.before.n;
+        if (me == 0) announce();
+      }
+      decide_for(me, call);
+      r.inside = true;
+      if (random_.below(200'000) == 0) r.silent = true;
+    }
+    // Whether MPI lets it leave.
+    if (call.signature.kind == CallKind::blocking) {
+      if (depends_on_all(call.signature.op, call.signature.bytes)) {
+        for (const RankState& o : ranks_)
+          if (o.at < r.at || (o.at == r.at && !o.inside)) return false;
+      } else if (is_rooted(call.signature.op) && static_cast<std::size_t>(call.signature.root) != me) {
+        const RankState& root = ranks_[static_cast<std::size_t>(call.signature.root)];
+        if (root.at < r.at || (root.at == r.at && !root.inside)) return false;
+      }
+    }
+    r.sequence.end(call.signature, true);
+    r.inside = r.prepared = false;
+    ++r.at;
+    return true;
+  }
+
+  void hear(std::size_t me) {
+    RankState& r = ranks_[me];
+    ++heard_[me];
+    if (me == 0) {
+      if (own_.first != Learner::Announcement::Kind::keep) r.force.install(own_.second);
+      learner_.in_force(r.before.n);
+      return;
+    }
+    if (r.mail.front().first != Learner::Announcement::Kind::keep) r.force.install(r.mail.front().second);
+    r.mail.pop_front();
+  }
+
+  void announce() {
+    collect();
+    auto a = learner_.announce(ranks_[0].force.dropped());
+    plans += a.kind == Learner::Announcement::Kind::plan;
+    ++announced_;
+    own_ = {a.kind, a.plan};
+    for (std::size_t o = 1; o < ranks_.size(); ++o) {
+      Plan received;
+      const auto bytes = a.plan.serialize();
+      REQUIRE(Plan::deserialize(bytes, static_cast<int>(ranks_.size()), received));
+      ranks_[o].under_way.emplace_back(a.kind, received);
+    }
+  }
+
+  void deliver() {
+    for (RankState& r : ranks_)
+      if (!r.under_way.empty() && random_.below(6) == 0) r.mail.push_back(r.under_way.front()), r.under_way.pop_front();
+  }
+
+  /// The leader learns from stretches that every rank has logged, and of which it got the messages: some come late.
+  void collect() {
+    for (;;) {
+      for (const auto& queue : logs_)
+        if (queue.empty() || random_.below(8) == 0) return;
+      const auto [from, to] = logs_[0].front();
+      for (auto& queue : logs_) queue.pop_front();
+      for (std::uint64_t n = from; n < to; ++n) {
+        const ProgramCall& c = program_[n];
+        std::vector<Nanoseconds> offsets(ranks_.size(), 0);
+        if (c.late >= 0) offsets[static_cast<std::size_t>(c.late)] = 30'000'000;
+        const auto credited = static_cast<std::size_t>(std::max(c.signature.root, 0));
+        learner_.see({n, c.signature, c.sites[credited], offsets, 1'000'000, 2'000'000, algorithms_.at(n)});
+      }
+    }
+  }
+
+  void decide_for(std::size_t me, const ProgramCall& call) {
+    RankState& r = ranks_[me];
+    const bool was = r.force.dropped();
+    const PlanEntry* entry = r.force.at(r.before.n, call.signature.hash());
+    drops += me == 0 && !was && r.force.dropped();
+    Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
+    if (broken_ && d.algorithm && call.sites[me] == 3) d = {};  // what a tool that dispatches on its own call site would do
+    const int algorithm = d.algorithm ? static_cast<int>(d.algorithm - catalogue().data()) : -1;
+    if (me == 0) algorithms_[r.before.n] = algorithm;
+    dispatched += algorithm >= 0;
+    const auto answer = std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped());
+    const auto [known, first] = decisions_.try_emplace(r.before.n, answer);
+    if (!first && known->second != answer) conflict_ = r.before.n;
+  }
+
+  const Policy& policy_;
+  const std::vector<ProgramCall>& program_;
+  SplitMix64& random_;
+  Learner learner_;
+  bool broken_;
+  std::vector<RankState> ranks_;
+  std::vector<std::deque<std::pair<std::uint64_t, std::uint64_t>>> logs_;
+  std::pair<Learner::Announcement::Kind, Plan> own_;
+  std::map<std::size_t, std::uint64_t> heard_;
+  std::uint64_t announced_ = 0;
+  std::map<std::uint64_t, int> algorithms_;
+  std::map<std::uint64_t, std::tuple<int, int, bool, int, std::uint64_t, bool>> decisions_;
+  std::optional<std::size_t> conflict_;
+};
+
+}  // namespace
+
+TEST_CASE("plans: no two ranks ever decide differently, in a million simulated calls", "[learning]") {
+  SplitMix64 random(2024);
+  const Policy policies[] = {policy_of(kAuto), policy_of(kPrr), policy_of("{\"match\": {\"op\": \"allreduce\", \"site\": \"site3\"}, \"use\": \"slt\"}, {\"match\": {\"op\": \"allreduce\"}, \"use\": \"auto\"}"),
+                             policy_of("{\"match\": {\"op\": \"allreduce\", \"imbalance_factor\": {\"min\": 3}}, \"use\": \"prr\"}")};
+  std::uint64_t calls = 0, dispatched = 0, plans = 0, drops = 0;
+  while (calls < 1'000'000) {
+    const int ranks = 2 + static_cast<int>(random.below(4));
+    ProgramMaker maker(random, ranks);
+    const auto program = maker.make(3000);
+    SimulatedJob job(policies[random.below(4)], program, ranks, random, false);
+    bool stuck = false;
+    const auto conflict = job.run(stuck);
+    REQUIRE_FALSE(stuck);
+    REQUIRE_FALSE(conflict);
+    calls += program.size() * static_cast<std::size_t>(ranks);
+    dispatched += job.dispatched, plans += job.plans, drops += job.drops;
+  }
+  // The property says nothing if nothing happens.
+  CHECK(dispatched > 100'000);
+  CHECK(plans > 200);
+  CHECK(drops > 50);
+}
+
+TEST_CASE("plans: a variant that dispatches on the local call site is caught", "[learning]") {
+  SplitMix64 random(7);
+  const Policy policy = policy_of(kPrr);
+  int caught = 0;
+  for (int round = 0; round < 40; ++round) {
+    ProgramMaker maker(random, 4);
+    const auto program = maker.make(1000);
+    SimulatedJob job(policy, program, 4, random, true);
+    bool stuck = false;
+    caught += job.run(stuck).has_value();
+  }
+  CHECK(caught >= 5);
+}
