@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS latecomer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(LATECOMER_BUILD_SHIM)
-  install(TARGETS latecomer_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS latecomer_shim latecomer_symbols LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(TARGETS latecomer_calibrate RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/latecomer)
   install(FILES shim/include/latecomer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
@@ -27,7 +27,7 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTE
 find_program(HELP2MAN help2man)
 if(HELP2MAN AND NOT LATECOMER_SANITIZE)
   set(_pages)
-  foreach(_name "" run report diff check calibrate algorithms simulate verify recover)
+  foreach(_name "" run report advise diff check calibrate algorithms simulate verify recover)
     string(JOIN - _page latecomer ${_name})
     set(_file ${CMAKE_BINARY_DIR}/man/${_page}.1)
     add_custom_command(OUTPUT ${_file}

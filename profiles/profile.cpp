@@ -91,7 +91,8 @@ class ProfileWriter {
     std::vector<Row> rows = choose();
     const Json head = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
                        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())}, {"start", job.start},
-                       {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode}};
+                       {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode},
+                       {"network", network_ ? network_json(*network_) : Json(nullptr)}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + head.dump(1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Contribution& p = parts_[i];
@@ -126,6 +127,13 @@ class ProfileWriter {
       for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
       hosts_.insert(p.host);
       for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
+      for (const std::string& text : p.decisions) {
+        Json decision = Json::parse(text, nullptr, false);
+        if (!decision.is_object()) continue;
+        const std::string site = decision["site"];
+        decision.erase("site"), decision.erase("op");
+        decisions_[site].push_back(std::move(decision));
+      }
       for (const std::string& plan : p.plans) plans_.push_back(Json::parse(plan, nullptr, false));
       if (!p.finished) unfinished.push_back(p.rank);
     }
@@ -224,11 +232,21 @@ class ProfileWriter {
       if (text.size() > 1 << 16) put(text), text.clear();
     }
     Json dispatch = Json::object();
-    for (const auto& [algorithm, d] : p.dispatch)
-      dispatch[algorithm_name(algorithm)] = {{"calls", d.calls}, {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
-                                             {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
-                                             {"predicted_ns", nullptr}, {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
-    text += "],\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
+    const auto decided = decisions_.find(row.key.id());
+    for (const auto& [algorithm, d] : p.dispatch) {
+      const std::string name = algorithm_name(algorithm);
+      Json& out = dispatch[name] = {{"calls", d.calls}, {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
+                                    {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
+                                    {"predicted_ns", nullptr}, {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
+      // Of several decisions at one site (sizes, places in the period) the one with most calls stands here.
+      std::uint64_t most = 0;
+      if (decided != decisions_.end())
+        for (const Json& one : decided->second)
+          if (one["algorithm"] == name && one["calls"].get<std::uint64_t>() >= most)
+            most = one["calls"], out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"], out["reason"] = one["reason"];
+    }
+    text += "],\n \"decisions\":" + (decided == decisions_.end() ? Json::array() : decided->second).dump();
+    text += ",\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
     put(text);
   }
 
@@ -241,11 +259,18 @@ class ProfileWriter {
   std::map<std::uint64_t, std::vector<const Frame*>> frames_;
   std::set<std::string> hosts_;
   Json warnings_ = Json::array(), plans_ = Json::array();
+  std::map<std::string, Json> decisions_;  // by site id
   LocalSite rest_own_;
   PatternSite rest_pattern_;
 };
 
 }  // namespace
+
+nlohmann::ordered_json network_json(const core::Network& n) {
+  return {{"alpha_us", n.alpha_ns / 1e3}, {"beta_ns_per_byte", n.beta_ns_per_byte}, {"gamma_ns_per_byte", n.gamma_ns_per_byte}, {"copy_ns_per_byte", n.copy_ns_per_byte},
+          {"latency_us", n.latency_ns / 1e3}, {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
+          {"overhead_us", n.overhead_ns / 1e3}, {"eager", n.eager_bytes}, {"ports", n.ports == 0 ? Json("link") : Json(n.ports)}};
+}
 
 void write_profile(std::vector<Contribution> parts, const Sink& sink) {
   if (parts.empty()) return;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ using Sink = std::function<void(std::string_view)>;
 /// smallest of the rest as one, and ranks in at most kMostRows rows, both said in `warnings`.
 void write_profile(std::vector<Contribution> parts, const Sink& sink);
 std::string write_profile(std::vector<Contribution> parts);
+
+/// As the policy's `network`.
+nlohmann::ordered_json network_json(const core::Network& network);
 
 /// Writes to a temporary name beside `path`, then renames.
 core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce);

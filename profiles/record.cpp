@@ -202,6 +202,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.each(logs, log);
   w.each(live, log);
   w.each(plans, [&](const std::string& s) { w.text(s); });
+  w.each(decisions, [&](const std::string& s) { w.text(s); });
 }
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
@@ -244,6 +245,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.each(log);
   r.each(log);
   r.each([&] { r.text(c.plans.emplace_back()); });
+  r.each([&] { r.text(c.decisions.emplace_back()); });
   return r.good;
 }
 

@@ -220,6 +220,7 @@ struct Contribution {
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   std::vector<std::string> plans;  ///< JSON texts of the plans this process made as a leader
+  std::vector<std::string> decisions;  ///< JSON texts of what it decided last, per slot (decisions.hpp)
 
   /// Replaces `out`; allocates only if `out` has to grow.
   void serialize(std::string& out, std::span<const LiveLog> live = {}) const;

@@ -12,6 +12,7 @@
 #include "core/base/text.hpp"
 #include "shim/executor.hpp"
 #include "shim/log.hpp"
+#include "shim/names.hpp"
 #include "shim/sites.hpp"
 
 namespace latecomer::shim {
@@ -20,7 +21,7 @@ namespace {
 struct Header {
   std::uint64_t identity = 0;
   std::uint64_t first = 0;   // log: number of the first record; plan: the announcing call
-  std::uint32_t count = 0;   // log: records; plan: entries of the pattern, 0: flat
+  std::uint32_t count = 0;   // log: records; plan: Learner::Announcement::Kind
   std::int32_t comm_rank = 0, comm_size = 0;
   Nanoseconds uncertainty = 0;  // of the sender's clock
 };
@@ -31,7 +32,7 @@ struct Outgoing {
   MPI_Request request = MPI_REQUEST_NULL;
   bool busy = false;
 };
-std::list<Outgoing> outgoing;
+std::list<Outgoing>& outgoing = *new std::list<Outgoing>;  // never destroyed: callbacks may come after exit handlers
 std::mutex outgoing_mutex;
 // Records of freed communicators kept for the end: 2.6 MB. Beyond, calls are counted without patterns.
 constexpr std::size_t kRetainedRecords = 1 << 16;
@@ -88,8 +89,8 @@ void records_in(const Header& header, const std::vector<char>& body, std::vector
   if (!records.empty()) std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
 }
 
-/// Accounts for one call of which every record is there.
-void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records) {
+/// Accounts for one call of which every record is there. `signature`: nullptr if the leader does not have it.
+void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records, std::uint64_t n, const core::Signature* signature) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   {
@@ -98,12 +99,24 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
     const Nanoseconds tie = j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
     j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
   }
-  const profiles::CallRecord& own = *records[0];
-  if (own.kind != core::CallKind::blocking || !core::depends_on_all(own.op, own.bytes) || own.op == core::Collective::barrier) return;
-  Nanoseconds first = records[0]->arrival;
-  for (const auto* r : records) first = std::min(first, r->arrival);
+  if (!lead.learner || !signature) return;
+  core::CallSeen call;
+  call.n = n;
+  call.signature = *signature;
+  call.site = records[static_cast<std::size_t>(std::max(signature->root, 0))]->site;
+  call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
+  Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
+  bool complete = true;
+  double elapsed = 0;
+  for (const auto* r : records) {
+    first = std::min(first, r->arrival), last = std::max(last, r->arrival);
+    exit = std::max(exit, r->exit), complete = complete && r->exit != 0;
+    elapsed += static_cast<double>(r->exit - r->arrival);
+  }
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
-  lead.average.add(lead.offsets);
+  call.offsets = lead.offsets;
+  if (complete) call.after_last = std::max<Nanoseconds>(exit - last, 0), call.mean_elapsed = elapsed / static_cast<double>(records.size());
+  lead.learner->see(call);
 }
 
 }  // namespace
@@ -153,7 +166,75 @@ void identify(CommState& state) {
   }
   state.identity = core::mix64(words[kWords]);
   if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
-  if (state.rank == 0) state.leadership = std::make_unique<Leadership>(state.size, j.policy.predictor_window);
+  if (state.rank == 0) lead(state);
+}
+
+void lead(CommState& state) {
+  Job& j = job();
+  state.leadership = std::make_unique<Leadership>(state.size);
+  if (!j.announces) return;
+  const int size = state.size;
+  state.leadership->learner = std::make_unique<core::Learner>(j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
+    return site_is({site, op, size}, glob);
+  });
+  if (state.context != kWorldContext) return;
+  state.leadership->learner->remember(
+      [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
+        const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
+        return found == job().history.offsets.end() ? nullptr : &found->second;
+      },
+      state.plan.plan());
+}
+
+std::vector<std::string> decisions(const CommState& state) {
+  std::vector<std::string> out;
+  if (!state.leadership || !state.leadership->learner) return out;
+  for (const auto& report : state.leadership->learner->reports())
+    if (report.signature.kind == core::CallKind::blocking) out.push_back(profiles::decision_json(report, state.size));
+  return out;
+}
+
+bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site) {
+  struct Said {
+    std::uint64_t n, signature, plan, site;
+  };
+  const Said mine{n, signature.hash(), state.plan.hash(), site};
+  const int tag = tag_of(state.context, kCheckChannel);
+  const auto wait = [&](MPI_Request& request) {
+    Patience patience(true);
+    for (int done = 0; PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) patience.wait();
+  };
+  int good = 1;
+  MPI_Request request;
+  if (state.rank != 0) {
+    PMPI_Isend(&mine, sizeof mine, MPI_BYTE, state.world[0], tag, job().comm, &request);
+    wait(request);
+    PMPI_Irecv_c(&good, 1, MPI_INT, state.world[0], tag, job().comm, &request);
+    wait(request);
+    return good != 0;
+  }
+  std::vector<Said> all(static_cast<std::size_t>(state.size), mine);
+  for (Rank r = 1; r < state.size; ++r) {
+    PMPI_Irecv_c(&all[static_cast<std::size_t>(r)], sizeof mine, MPI_BYTE, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
+    wait(request);
+  }
+  const auto id = [&](const Said& s) { return profiles::SiteKey{s.site, signature.op, state.size}.id(); };
+  for (Rank r = 1; r < state.size; ++r) {
+    const Said& s = all[static_cast<std::size_t>(r)];
+    const bool same = s.n == mine.n && s.signature == mine.signature && s.plan == mine.plan;
+    if (!same)
+      warn("check: rank %d is at call %llu of a communicator of %d with another %s than rank 0 at call %llu (sites %s and %s): native from here on", r, static_cast<unsigned long long>(s.n),
+           state.size, s.plan != mine.plan ? "plan" : "operation", static_cast<unsigned long long>(mine.n), id(s).c_str(), id(mine).c_str());
+    else if (s.site != mine.site)
+      warn("check: ranks reach one %s on %d ranks from sites %s and %s: allowed, but forecasts are of the first", std::string(core::name_of(signature.op)).c_str(), state.size,
+           id(mine).c_str(), id(s).c_str());
+    good = good && same;
+  }
+  for (Rank r = 1; r < state.size; ++r) {
+    PMPI_Isend(&good, 1, MPI_INT, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
+    wait(request);
+  }
+  return good != 0;
 }
 
 void end_epoch(CommState& state) {
@@ -164,6 +245,8 @@ void end_epoch(CommState& state) {
       auto& part = state.leadership->members[0].push();
       part.first = state.logged_from;
       part.records.assign(state.log.begin(), state.log.end());
+      part.signatures.swap(state.leadership->signatures);
+      state.leadership->signatures.clear();
       state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
     } else {
       const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, job().clocks.uncertainty_now()};
@@ -209,7 +292,9 @@ void collect(CommState& state) {
         lead.row[r] = &lead.members[r].front().records[i];
         same = same && lead.row[r]->op == lead.row[0]->op;
       }
-      if (same) digest(state, lead.row);
+      const auto& own = lead.members[0].front();
+      const std::size_t before = own.records.size() - std::min(own.signatures.size(), own.records.size());
+      if (same) digest(state, lead.row, newest + i, i >= before ? &own.signatures[i - before] : nullptr);
     }
     for (MemberLogs& logs : lead.members) logs.pop();
   }
@@ -219,45 +304,45 @@ void announce(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
   Job& j = job();
   Leadership& lead = *state.leadership;
-  std::vector<Nanoseconds> pattern;
-  if (!lead.average.empty() && !state.broken)
-    for (Rank r = 0; r < state.size; ++r) pattern.push_back(lead.average.mean(r));
-  const Header header{state.identity, n, static_cast<std::uint32_t>(pattern.size()), 0, state.size, 0};
+  lead.announced = {};
+  if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped());
+  using Kind = core::Learner::Announcement::Kind;
+  const bool plan = lead.announced.kind == Kind::plan;
+  const auto bytes = plan ? lead.announced.plan.serialize() : std::vector<char>{};
+  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, 0};
   for (Rank r = 1; r < state.size; ++r)
-    post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, pattern.data(),
-         pattern.size() * sizeof(Nanoseconds), false);
-  lead.announced = core::Pattern(pattern);
-  if (pattern.empty()) return;
-  std::string text = "{\"communicator\":\"";
-  char number[40];
-  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(state.identity));
-  text += number;
-  text += "\",\"comm_size\":" + std::to_string(state.size) + ",\"announced_at\":" + std::to_string(n) + ",\"last_rank\":" +
-          std::to_string(lead.announced.order(state.size).back()) + ",\"predictor\":\"sma\",\"predicted_offsets_ns\":[";
-  for (std::size_t i = 0; i < pattern.size(); ++i) text += (i ? "," : "") + std::to_string(pattern[i]);
-  say(2, "plan announced at call %llu of a communicator of %d: rank %d last", static_cast<unsigned long long>(n), state.size,
-      lead.announced.order(state.size).back());
+    post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
+  if (!plan) return;
+  int dispatched = 0;
+  for (const core::PlanEntry& e : lead.announced.plan.entries) dispatched += e.algorithm >= 0;
+  say(2, "plan announced at call %llu of a communicator of %d: %zu %s, %d of them not native, %zu patterns", static_cast<unsigned long long>(n), state.size,
+      lead.announced.plan.entries.size(), lead.announced.plan.period ? "slots" : "entries", dispatched, lead.announced.plan.patterns.size());
   const JobLock lock;
-  if (j.mine.plans.size() < 256) j.mine.plans.push_back(text + "]}");
+  constexpr std::size_t kPlansKept = 256;
+  if (j.mine.plans.size() == kPlansKept) j.mine.plans.pop_back();  // the last one is worth more than another early one
+  j.mine.plans.push_back(profiles::plan_json(state.identity, state.size, n, lead.announced.plan, lead.learner->reports()));
 }
 
-void hear(CommState& state) {
-  core::Pattern next;
-  if (state.usable()) {
-    if (state.rank == 0) {
-      next = state.leadership->announced;
-    } else {
-      Header header;
-      std::vector<char> body;
-      Patience patience(job().courteous);
-      while (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) patience.wait();
-      std::vector<Nanoseconds> pattern(header.count);
-      if (!pattern.empty()) std::memcpy(pattern.data(), body.data() + sizeof header, pattern.size() * sizeof(Nanoseconds));
-      next = core::Pattern(std::move(pattern));
-    }
+void hear(CommState& state, std::uint64_t n) {
+  using Kind = core::Learner::Announcement::Kind;
+  if (!state.usable()) return;
+  Kind kind = Kind::none;
+  core::Plan next;
+  if (state.rank == 0) {
+    kind = state.leadership->announced.kind;
+    if (kind == Kind::plan) next = state.leadership->announced.plan;
+    state.leadership->learner->in_force(n);
+  } else {
+    Header header;
+    std::vector<char> body;
+    Patience patience(job().courteous);
+    while (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) patience.wait();
+    kind = static_cast<Kind>(header.count);
+    // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
+    if (kind == Kind::plan) core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, next);
   }
-  state.plan = std::move(next);
-  ++state.plan_serial;
+  if (kind == Kind::keep || (kind == Kind::none && state.plan.plan().empty())) return;
+  state.plan.install(std::move(next));
   if (state.executor) state.executor->forget_plans();
 }
 

@@ -16,6 +16,7 @@ class MemberLogs {
   struct Part {
     std::uint64_t first = 0;
     std::vector<profiles::CallRecord> records;
+    std::vector<core::Signature> signatures;  ///< the leader's own, of the last of its records
   };
   bool empty() const { return count_ == 0; }
   Part& front() { return parts_[head_]; }
@@ -42,20 +43,31 @@ class MemberLogs {
 /// What the leader of a communicator (its rank 0) keeps.
 struct Leadership {
   std::vector<MemberLogs> members;      ///< [ranks]
-  core::MovingAverage average;
-  core::Pattern announced;              ///< on its way to being in force
+  std::unique_ptr<core::Learner> learner;  ///< where plans may be announced
+  std::vector<core::Signature> signatures;  ///< of the calls in the leader's log, but those before it led
+  core::Learner::Announcement announced;  ///< on its way to being in force
   // Work space.
   std::vector<Nanoseconds> uncertainty; ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;     ///< [ranks]
   std::vector<const profiles::CallRecord*> row;  ///< [ranks]
   std::vector<char> body;
-  Leadership(int ranks, int window)
-      : members(static_cast<std::size_t>(ranks)), average(ranks, window), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
+  explicit Leadership(int ranks)
+      : members(static_cast<std::size_t>(ranks)), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
 };
 
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
 /// ranks at the same operation number.
 void identify(CommState& state);
+
+/// Makes this rank the leader of an identified communicator.
+void lead(CommState& state);
+
+/// What the leader decided and why, for the profile.
+std::vector<std::string> decisions(const CommState& state);
+
+/// LATECOMER_CHECK: all ranks tell the leader what they are about to run. False: they differ, and the leader has said
+/// how. Waits for all of them.
+bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site);
 
 /// Sends the log to the leader (the leader takes it in) and starts a new one.
 void end_epoch(CommState& state);
@@ -67,7 +79,7 @@ void collect(CommState& state);
 void announce(CommState& state, std::uint64_t n);
 
 /// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
-void hear(CommState& state);
+void hear(CommState& state, std::uint64_t n);
 
 /// Sends a few plain bytes without waiting; false if too much is under way already.
 bool post_raw(Rank world, int tag, const void* data, std::size_t size);

@@ -10,7 +10,7 @@
 namespace latecomer::shim {
 namespace {
 
-constexpr std::size_t kKeptSchedules = 16;  // per communicator: sizes that alternate inside one iteration
+constexpr std::size_t kKeptSchedules = 64;  // per communicator: slots of a period, sizes that alternate inside one iteration
 
 }  // namespace
 
@@ -76,7 +76,7 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
-  const core::Instance instance(call, key.algorithm->pattern_independent ? core::Pattern() : state.plan, parameters);
+  const core::Instance instance(call, key.pattern < 0 ? core::Pattern() : core::Pattern(state.plan.plan().patterns[static_cast<std::size_t>(key.pattern)]), parameters);
   auto program = std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, state.rank));
   if (kept_.size() < kKeptSchedules) {
     kept_.emplace_back(key, std::move(program));
@@ -88,13 +88,13 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
 }
 
 void Executor::forget_plans() {
-  std::erase_if(kept_, [](const auto& entry) { return !entry.first.algorithm->pattern_independent; });
+  std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0; });
 }
 
 int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands) {
   Layout layout;
   int rc = layout.fill(operands.datatype);
-  Key key{decision.algorithm, operands.count, layout.size, decision.segments, decision.overlap, operands.send == MPI_IN_PLACE,
+  Key key{decision.algorithm, operands.count, layout.size, decision.segments, decision.pattern, decision.overlap, operands.send == MPI_IN_PLACE,
           signature.op_class != core::OpClass::user_noncommutative};
   // The papers' step is a message of bytes, whatever the element: keep the key's size positive.
   if (key.element_bytes <= 0) key.element_bytes = 1;

@@ -34,7 +34,7 @@ struct Executor {
     const core::Algorithm* algorithm = nullptr;
     core::Elements count = 0;
     core::Bytes element_bytes = 0;
-    int segments = 0;
+    int segments = 0, pattern = -1;
     bool overlap = true, in_place = false, commutative = true;
     bool operator==(const Key&) const = default;
   };

@@ -145,7 +145,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
 [[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
   CommState& state = *call.state;
-  if (step.hear) hear(state);
+  if (step.hear) hear(state, step.n);
   call.ended_epoch = step.ends_epoch;
   if (!step.ends_epoch) return;
   end_epoch(state);
@@ -157,12 +157,17 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
 [[gnu::noinline]] void decide_call(Call& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
-  call.decision = core::decide(job().policy, call.signature, state.size);
+  call.decision = core::decide(job().policy, call.signature, state.size, state.plan.plan().empty() ? nullptr : state.plan.at(call.n, call.signature.hash()));
   if (!call.decision.algorithm) return;
   if (!state.identified()) {
     if (resolve_members(state)) identify(state);
   }
-  if (!state.usable()) {
+  if (!state.usable() || state.refused) {
+    call.decision = {};
+    return;
+  }
+  if (job().checks && !check_call(state, call.signature, call.n, call.slot->site.load(std::memory_order_relaxed))) {
+    state.refused = true;  // on all ranks: the leader told them
     call.decision = {};
     return;
   }
@@ -182,6 +187,7 @@ void write_log(const Call& call) {
     return;
   }
   state.log.push_back(record_of(call));
+  if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
 }
 
 void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {

@@ -21,6 +21,7 @@
 #include "shim/executor.hpp"
 #include "shim/intercept.hpp"
 #include "shim/log.hpp"
+#include "shim/measure.hpp"
 #include "shim/requests.hpp"
 #include "shim/sites.hpp"
 
@@ -60,8 +61,10 @@ std::string read_text(const std::string& path, bool& good) {
 std::string load_policy(const Environment& environment) {
   if (environment.policy.empty()) return "";
   bool good = false;
-  const std::string text = read_text(environment.policy, good);
-  if (!good) {
+  // `latecomer run --auto` gives the text itself.
+  const bool inline_text = environment.policy.starts_with("{");
+  const std::string text = inline_text ? environment.policy : read_text(environment.policy, good);
+  if (!good && !inline_text) {
     warn("%s: cannot be read; observing only", environment.policy.c_str());
     return "";
   }
@@ -88,6 +91,44 @@ void share_policy(Job& j) {
   std::uint64_t key = core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40) | 1;
   PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, j.comm);
   j.mine.job_key = key;
+  int checks = j.environment.check;
+  PMPI_Bcast(&checks, 1, MPI_INT, 0, j.comm);
+  j.checks = checks != 0;
+}
+
+/// An earlier run's plan to every rank; its arrival patterns stay with rank 0, which leads MPI_COMM_WORLD.
+void share_history(Job& j) {
+  std::vector<char> bytes;
+  if (j.rank == 0) {
+    auto read = profiles::read_history(j.policy.history, j.size);
+    if (read) j.history = std::move(*read);
+    else warn("%s", read.error().c_str());
+    bytes = j.history.plan.serialize();
+  }
+  long long size = static_cast<long long>(bytes.size());
+  PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
+  bytes.resize(static_cast<std::size_t>(size));
+  PMPI_Bcast(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, j.comm);
+  if (j.rank != 0) core::Plan::deserialize(bytes, j.size, j.history.plan);
+}
+
+struct MeasureWithPmpi {
+  static void isend(const void* data, int bytes, int to, int tag, MPI_Comm comm, MPI_Request* request) { PMPI_Isend(data, bytes, MPI_BYTE, to, tag, comm, request); }
+  static void irecv(void* data, int bytes, int from, int tag, MPI_Comm comm, MPI_Request* request) { PMPI_Irecv_c(data, bytes, MPI_BYTE, from, tag, comm, request); }
+  static void test(MPI_Request* request, int* done) { PMPI_Test(request, done, MPI_STATUS_IGNORE); }
+  static void ibarrier(MPI_Comm comm, MPI_Request* request) { PMPI_Ibarrier(comm, request); }
+  static void reduce_local(const float* in, float* inout, int n) { PMPI_Reduce_local_c(in, inout, n, MPI_FLOAT, MPI_SUM); }
+};
+
+/// "network": "measure": rank 0's figures on every rank.
+void measure_network(Job& j) {
+  constexpr int kHurry = 4;  // two partners, a quarter of the rounds
+  core::Network n = Measurement<MeasureWithPmpi>(j.comm, j.rank, j.size, j.courteous, kHurry).run();
+  PMPI_Bcast(&n, sizeof n, MPI_BYTE, 0, j.comm);
+  j.policy.network = n;
+  j.policy.network_given = true;
+  if (j.rank == 0)
+    say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3, n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
 }
 
 /// What ranks tell each other of where they run.
@@ -160,6 +201,12 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   if (active.load()) {
     collect(*state);
     retain_log(*state);
+    {
+      const JobLock lock;
+      constexpr std::size_t kDecisionsKept = 256;
+      for (auto& text : decisions(*state))
+        if (job().past_decisions.size() < kDecisionsKept) job().past_decisions.push_back(std::move(text));
+    }
     if (state->context > 0 && state->context < kContexts) {
       const std::lock_guard lock(j.context_mutex);
       j.used_contexts[static_cast<std::size_t>(state->context) / 64] &= ~(std::uint64_t{1} << (state->context % 64));
@@ -247,13 +294,16 @@ void refresh(Job& j, bool finished) {
     c.clock_uncertainty = j.clocks.uncertainty_now();
     c.clock_looks = j.clocks.looks;
   }
+  c.decisions = j.past_decisions;
+  for (const CommState* s = j.states; s; s = s->next)
+    for (auto& text : decisions(*s)) c.decisions.push_back(std::move(text));
   if (site_count() != c.frames.size()) c.frames = site_frames();
   while (static_cast<int>(c.warnings.size()) < warning_count()) c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
 }
 
 /// Writes a snapshot, live logs included. The caller holds the lock.
 bool write_spool(Job& j, bool finished) {
-  static std::vector<profiles::LiveLog> live;
+  std::vector<profiles::LiveLog>& live = j.live;
   refresh(j, finished);
   live.clear();
   for (const CommState* s = j.states; s; s = s->next)
@@ -480,10 +530,12 @@ void start_job() {
       yield_in_progress(false);
       return;
     }
-    j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_patterns();
+    j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
     sites_depth(j.policy.sites_depth, j.policy.sites_python);
     if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);
+    if (j.policy.network_measure && size > 1) measure_network(j);
+    if (!j.policy.history.empty() && j.announces) share_history(j);
     j.together = true;
   }
   set_end(j);
@@ -491,7 +543,8 @@ void start_job() {
   if (world && j.together && size > 1) {
     world->context = kWorldContext;
     world->identity = 1;
-    if (world->rank == 0) world->leadership = std::make_unique<Leadership>(world->size, j.policy.predictor_window);
+    world->plan.install(j.history.plan);
+    if (world->rank == 0) lead(*world);
   }
   j.world_state = world;
   if (rank == 0)

@@ -14,6 +14,7 @@
 
 #include "core/agreement/agreement.hpp"
 #include "core/policy/policy.hpp"
+#include "profiles/decisions.hpp"
 #include "profiles/record.hpp"
 #include "profiles/spool.hpp"
 #include "shim/clock.hpp"
@@ -26,7 +27,7 @@ namespace latecomer::shim {
 /// message of a schedule. 4000..4095 are ours.
 inline constexpr int kTagsPerContext = 4096;
 inline constexpr int kContexts = 2048;  // as many as MPICH has communicators
-enum ReservedChannel { kLogChannel = 4001, kPlanChannel = 4002, kSelfChannel = 4003, kFinalChannel = 4004, kClockChannel = 4005, kPongChannel = 4006, kUpdateChannel = 4007 };
+enum ReservedChannel { kLogChannel = 4001, kPlanChannel = 4002, kSelfChannel = 4003, kFinalChannel = 4004, kClockChannel = 4005, kPongChannel = 4006, kUpdateChannel = 4007, kCheckChannel = 4008 };
 constexpr int tag_of(int context, int channel) { return context * kTagsPerContext + channel; }
 inline constexpr int kWorldContext = 0;
 
@@ -38,6 +39,7 @@ struct CommState {
   MPI_Comm comm = MPI_COMM_NULL;
   int size = 0, rank = 0;
   bool broken = false;              ///< an operation returned an error here: no more logs to or for others
+  bool refused = false;             ///< LATECOMER_CHECK found ranks at odds: nothing is dispatched any more
   bool foreign = false;             ///< inter-communicator or processes of another world: observed only
   std::int32_t context = -1;        ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;       ///< agreed, or the hash of members and order of creation
@@ -48,8 +50,7 @@ struct CommState {
   std::vector<Rank> world;          ///< comm rank -> world rank
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once identified
-  core::Pattern plan;               ///< in force; flat before any
-  std::uint32_t plan_serial = 0;
+  core::PlanInForce plan;
   CommState *next = nullptr, *previous = nullptr;
 
   bool identified() const { return context >= 0; }
@@ -68,7 +69,9 @@ struct Job {
   Environment environment;
   core::Policy policy;
   std::string output;           ///< absolute path of the profile
-  bool announces = false;         ///< mode apply, and some rule's algorithm wants a pattern
+  bool announces = false;         ///< mode apply, and some rule wants plans
+  bool checks = false;            ///< LATECOMER_CHECK on rank 0
+  profiles::History history;      ///< on rank 0
   Clocks clocks;
   Nanoseconds started = 0;
   bool courteous = false;       ///< more ranks than cores somewhere in the job
@@ -79,8 +82,10 @@ struct Job {
   CommState* world_state = nullptr;
   profiles::LocalQueue queue;   ///< calls not yet in mine.local
   profiles::Contribution mine;  ///< what goes into the profile: local sites, patterns led here, retained logs
+  std::vector<std::string> past_decisions;  ///< of communicators that are gone
   std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
+  std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
   Nanoseconds spool_next = 0;     ///< not before: what the last write cost times a hundred has to pass
   Nanoseconds spool_late = 0;     ///< from then on without waiting for an epoch
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced

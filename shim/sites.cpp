@@ -499,11 +499,11 @@ SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {
 }
 
 const char* own_build_id() {
-  static const std::string id = [] {
+  static const std::string& id = *new std::string([] {
     Search search{reinterpret_cast<std::uintptr_t>(&own_build_id), {}};
     dl_iterate_phdr(find_module, &search);
     return search.frame.build_id.empty() ? std::string("no-build-id") : search.frame.build_id;
-  }();
+  }());
   return id.c_str();
 }
 

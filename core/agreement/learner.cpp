@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/base/text.hpp"
-#include "core/model/simulate.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -22,12 +21,13 @@ std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash
 
 int index_of(const Algorithm* algorithm) { return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1; }
 
-/// Another pattern in kind: somebody moved by a quarter of what separates the first from the last.
+/// Another pattern in kind: somebody moved by half of what separates the first from the last. Less is noise, and would
+/// begin every trial anew.
 bool moved(std::span<const Nanoseconds> before, std::span<const Nanoseconds> now) {
   if (before.size() != now.size()) return true;
   Nanoseconds spread = 0, most = 0;
   for (std::size_t r = 0; r < now.size(); ++r) spread = std::max(spread, before[r]), most = std::max(most, std::abs(before[r] - now[r]));
-  return 4 * most > spread;
+  return 2 * most > spread;
 }
 
 std::string time_text(double ns) {
@@ -67,6 +67,7 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
     slot = std::make_unique<Slot>(ranks_, policy_.predictor_window);
     slot->signature = signature;
     slot->site = site;
+    if (const auto* before = history_of_ ? history_of_(site, signature.op) : nullptr) slot->predictor.seed(*before);
   }
   return slot.get();
 }
@@ -85,7 +86,7 @@ void Learner::see(const CallSeen& call) {
   if (!slots_.empty()) {
     Slot& expected = *slots_[(call.n - first_) % slots_.size()];
     if (expected.site == call.site && expected.signature.hash() == hash) slot = &expected;
-    else slots_.clear();  // the period is over; the next announcement looks again
+    else end_period();  // the next announcement looks again
   }
   if (!slot) slot = slot_of(call.signature, hash, call.site);
   if (!slot) return;
@@ -95,6 +96,15 @@ void Learner::see(const CallSeen& call) {
   if (call.after_last < 0) return;
   if (call.algorithm < 0) slot->native.add(call.after_last, call.mean_elapsed);
   else if (call.algorithm == slot->algorithm && call.n >= slot->counts_from) slot->current.add(call.after_last, call.mean_elapsed);
+}
+
+/// What the slots learnt stays with their sites.
+void Learner::end_period() {
+  for (auto& slot : slots_) {
+    const std::uint64_t key = key_of(slot->signature.hash(), slot->site);
+    by_key_[key] = std::move(slot);
+  }
+  slots_.clear();
 }
 
 /// The longest stretch of calls up to now that has a period, and that twice: prefix function of the reversed history.
@@ -153,44 +163,17 @@ bool Learner::model(Slot& slot) {
   call.count = slot.signature.count;
   call.element_bytes = std::max<Bytes>(1, slot.signature.bytes / std::max<Elements>(1, slot.signature.count));
   call.commutative = slot.signature.op_class != OpClass::user_noncommutative;
-  const Pattern pattern(slot.forecast.offsets);
-  Parameters parameters;
-  parameters.network = policy_.network;
-  const auto time = [&](const Algorithm& algorithm, int segments) {
-    parameters.segments = segments;
-    const auto out = simulate(algorithm, Instance(call, algorithm.pattern_independent ? Pattern() : pattern, parameters), policy_.network, pattern);
-    return !out ? -1.0 : policy_.objective == Objective::mean_elapsed ? out->mean_elapsed : static_cast<double>(out->after_last);
-  };
-  // How many messages a candidate has: 2 (P - 1) per segment, of which there are P where it does not choose.
-  const auto messages = [&](int segments) { return 2L * (ranks_ - 1) * (segments ? segments : ranks_); };
-  struct Trial {
-    const Algorithm* algorithm;
-    int segments;
-  };
-  std::vector<Trial> trials;
-  long wanted = 0;
-  for (const Algorithm& a : catalogue()) {
-    if (a.op != call.op) continue;
-    // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-    for (const int segments : {0, 4 * ranks_, 16 * ranks_}) {
-      if (segments && (!a.segmented || a.pattern_independent || messages(segments) > kModelBudget / 3 || call.count < segments)) continue;
-      trials.push_back({&a, segments});
-      wanted += messages(segments);
-    }
-  }
+  const long wanted = candidate_messages(call);
   if (wanted > budget_ && budget_ < kModelBudget) return false;
   budget_ -= wanted;
   slot.candidates.clear();
   slot.modelled_for = slot.forecast.offsets;
   slot.native_modelled = -1;
   if (wanted > 4 * kModelBudget) return true;  // no candidates: too many ranks to model inside a job
-  for (const Trial& t : trials) {
-    const double modelled = time(*t.algorithm, t.segments);
-    if (modelled < 0) continue;
-    if (t.algorithm->name == native_stand_in(call)) slot.native_modelled = modelled;
-    if (decide_as(policy_, slot.signature, ranks_, {0, index_of(t.algorithm)}).algorithm) slot.candidates.push_back({index_of(t.algorithm), t.segments, modelled});
-  }
-  std::stable_sort(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& x, const Candidate& y) { return x.modelled < y.modelled; });
+  Candidates all = model_candidates(call, Pattern(slot.forecast.offsets), policy_.network, policy_.objective);
+  slot.native_modelled = all.native_ns;
+  slot.candidates = std::move(all.list);
+  std::erase_if(slot.candidates, [&](const Candidate& c) { return !decide_as(policy_, slot.signature, ranks_, {0, c.algorithm}).algorithm; });
   return true;
 }
 
@@ -218,12 +201,12 @@ void Learner::choose(Slot& slot) {
     if (c.lost) continue;
     std::string name(catalogue()[static_cast<std::size_t>(c.algorithm)].name);
     if (c.segments) name += " with " + std::to_string(c.segments) + " segments";
-    if (slot.native_modelled >= 0 && c.modelled > kWorthTrying * slot.native_modelled) break;
-    slot.modelled = c.modelled;
+    if (slot.native_modelled >= 0 && c.modelled_ns > kWorthTrying * slot.native_modelled) break;
+    slot.modelled = c.modelled_ns;
     const bool tried = c.algorithm == slot.algorithm && c.segments == slot.segments && slot.current.enough();
     return settle(slot, c.algorithm, c.segments, true,
                   "auto: " + name + (tried ? " wins: after the last arrival " + time_text(slot.current.median_after()) + ", native " + native_time
-                                           : " is tried: modelled " + time_text(c.modelled) + ", native modelled " + time_text(slot.native_modelled) + ", measured " + native_time));
+                                           : " is tried: modelled " + time_text(c.modelled_ns) + ", native modelled " + time_text(slot.native_modelled) + ", measured " + native_time));
   }
   bool lost = false;
   for (const Candidate& c : slot.candidates) lost = lost || c.lost;
@@ -241,7 +224,7 @@ void Learner::decide(Slot& slot) {
     if (message > 0) factor = static_cast<double>(slot.forecast.spread) / message;
   }
   const Rule* rule = first_match(policy_, {s.op, s.bytes, ranks_, s.root, s.op_class}, [&](const Match& m) {
-    return (m.site.empty() || site_matches_(slot.site, m.site)) && (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
+    return (m.site.empty() || site_matches_(slot.site, s.op, m.site)) && (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
   });
   slot.rule_line = rule ? rule->line : 0;
   slot.overlap = !rule || rule->use.overlap;
@@ -257,6 +240,10 @@ void Learner::decide(Slot& slot) {
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
   if (wanted < 0 || !decide_as(policy_, s, ranks_, {0, wanted}).algorithm) return settle(slot, -1, 0, false, by + " asks for " + rule->use.algorithm + ", which `reproducible` or the operator forbids");
+  // What the model expects of it, so that it can be held against what is measured.
+  if (policy_.network_given && !slot.forecast.uncertain() && (slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot);
+  for (const Candidate& c : slot.candidates)
+    if (c.algorithm == wanted && c.segments == rule->use.segments) slot.modelled = c.modelled_ns;
   settle(slot, wanted, rule->use.segments, true, by + (slot.forecast.uncertain() ? ", without a pattern: arrivals are balanced or not to be foreseen" : ""));
 }
 

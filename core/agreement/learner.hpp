@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
+#include "core/agreement/candidates.hpp"
 #include "core/agreement/plan.hpp"
 #include "core/pap/predictor.hpp"
 #include "core/policy/policy.hpp"
@@ -48,7 +49,9 @@ struct SlotReport {
 
 class Learner {
  public:
-  using SiteMatch = std::function<bool(std::uint64_t site, const std::string& glob)>;
+  using SiteMatch = std::function<bool(std::uint64_t site, Collective op, const std::string& glob)>;
+  /// Mean offsets [ranks] of an earlier run, or nullptr.
+  using SiteHistory = std::function<const std::vector<Nanoseconds>*(std::uint64_t site, Collective op)>;
   /// policy must outlive the learner. `memory`: bytes that slots may take.
   Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory = 16 << 20);
 
@@ -63,8 +66,8 @@ class Learner {
   Announcement announce(bool dropped);
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
-  /// A plan from an earlier run is in force from the first call on.
-  void seed(const Plan& plan) { announced_ = plan; }
+  /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
+  void remember(SiteHistory history, const Plan& plan) { history_of_ = std::move(history), announced_ = plan; }
 
   /// 0: none is known.
   std::uint64_t period() const { return slots_.size(); }
@@ -88,11 +91,6 @@ class Learner {
    private:
     double median(std::array<float, kKept> values) const;
   };
-  struct Candidate {
-    int algorithm, segments;
-    double modelled;   ///< in terms of the objective
-    bool lost = false; ///< was tried and did not win
-  };
   struct Slot {
     Slot(int ranks, int window) : predictor(ranks, window) {}
     Signature signature;
@@ -114,6 +112,7 @@ class Learner {
 
   Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
   void find_period();
+  void end_period();
   void decide(Slot& slot);
   void choose(Slot& slot);
   bool model(Slot& slot);
@@ -125,6 +124,7 @@ class Learner {
   const Policy& policy_;
   int ranks_;
   SiteMatch site_matches_;
+  SiteHistory history_of_;
   std::size_t most_slots_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;   ///< by signature and site, while no period is known
   std::vector<std::unique_ptr<Slot>> slots_;                ///< of the period

@@ -304,10 +304,11 @@ class Parser {
   }
 
   void rule(const JsonValue& v, const std::string& path) {
-    static constexpr std::string_view kRuleKeys[] = {"match", "use"};
+    static constexpr std::string_view kRuleKeys[] = {"match", "use", "comment"};
     if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
     for (const auto& [key, value] : v.members)
-      if (key != "match" && key != "use") problem(value, path + "." + key, "unknown key" + suggestion(key, kRuleKeys));
+      if (key == "comment" && value.type == JsonValue::Type::string) continue;
+      else if (key != "match" && key != "use") problem(value, path + "." + key, "unknown key" + suggestion(key, kRuleKeys));
     Rule out;
     out.line = v.line;
     const std::size_t before = report_.problems.size();

@@ -56,7 +56,8 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
       use["required"] = {"algorithm"};
       const Json rule{{"type", "object"},
                       {"properties", {{"match", object_of(match_keys(), "")},
-                                      {"use", {{"anyOf", Json::array({Json{{"type", "string"}}, use})}}}}},
+                                      {"use", {{"anyOf", Json::array({Json{{"type", "string"}}, use})}}},
+                                      {"comment", {{"type", "string"}}}}},
                       {"required", {"match", "use"}},
                       {"additionalProperties", false}};
       return {{"type", "array"}, {"items", rule}};

@@ -105,6 +105,13 @@ int diff(const Options& o) {
     Json row = {{"id", s["id"]}, {"place", place(s["frames"][0])}, {"op", s["op"]}, {"comm_size", s["comm_size"]}};
     row["calls"] = {{"before", p.before ? (*p.before)["calls"] : Json(nullptr)}, {"after", p.after ? (*p.after)["calls"] : Json(nullptr)}};
     for (const char* name : {"elapsed_ns", "after_last_ns", "imbalance_ns"}) row[name] = compared(p, name);
+    row["predicted_ns"] = {{"before", nullptr}, {"after", nullptr}};
+    std::uint64_t most = 0;
+    for (const Json& d : p.after ? p.after->value("decisions", Json::array()) : Json::array())
+      if (!d["predicted_ns"].is_null() && d["calls"].get<std::uint64_t>() > most) {
+        most = d["calls"];
+        row["predicted_ns"] = {{"before", d["native_predicted_ns"]}, {"after", d["predicted_ns"]}};
+      }
     row["algorithms"] = {{"before", p.before ? Json(algorithms(*p.before)) : Json(nullptr)}, {"after", p.after ? Json(algorithms(*p.after)) : Json(nullptr)}};
     row["change_ns"] = p.change();
     sites.push_back(row);
@@ -124,6 +131,8 @@ int diff(const Options& o) {
     std::string where = row["place"].get<std::string>();
     if (row["algorithms"]["before"] != row["algorithms"]["after"] && !row["algorithms"]["before"].is_null() && !row["algorithms"]["after"].is_null())
       where += "  [" + row["algorithms"]["before"].get<std::string>() + " > " + row["algorithms"]["after"].get<std::string>() + "]";
+    if (const Json& said = row["predicted_ns"]; !said["after"].is_null() && !said["before"].is_null())
+      where += "  (after last, modelled: " + human_time(said["before"]) + " > " + human_time(said["after"]) + ")";
     std::printf("%-12s %5d %13s  %-34s %-34s %-34s %s\n", row["op"].get<std::string>().c_str(), row["comm_size"].get<int>(), (count("before") + " > " + count("after")).c_str(),
                 cell(row["elapsed_ns"]).c_str(), cell(row["after_last_ns"]).c_str(), cell(row["imbalance_ns"]).c_str(), where.c_str());
   }

@@ -89,6 +89,17 @@ void print_site(const Json& site) {
   for (const auto& [name, d] : site["dispatch"].items())
     std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
                 human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
+  const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
+  for (const Json& d : site.value("decisions", Json::array())) {
+    std::printf("    %s B x %llu: %s, because %s\n", d["bytes"].dump().c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()), d["algorithm"].get<std::string>().c_str(),
+                d["reason"].get<std::string>().c_str());
+    if (!d["last_rank"].is_null())
+      std::printf("      forecast (%s): rank %d last, %s after the first, off by %s\n", d["predictor"].get<std::string>().c_str(), d["last_rank"].get<int>(), human_time(d["spread_ns"]).c_str(),
+                  human_time(d["error_ns"]).c_str());
+    if (!d["predicted_ns"].is_null() || !d["native_measured_ns"].is_null())
+      std::printf("      modelled %s, native %s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(), time_or(d["native_predicted_ns"]).c_str(), time_or(d["measured_ns"]).c_str(),
+                  time_or(d["native_measured_ns"]).c_str());
+  }
   if (site["frames"].size() > 1) {
     std::printf("    called by");
     for (std::size_t i = 1; i < site["frames"].size(); ++i) std::printf("%s %s", i > 1 ? "," : "", place(site["frames"][i]).c_str());

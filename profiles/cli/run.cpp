@@ -60,7 +60,7 @@ std::set<std::string> needed_libraries(const std::string& path) {
 
 int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
-  if (o.automatic) throw BadUsage("run: --auto is not available in this version; give a policy");
+  if (o.automatic && !o.policy.empty()) throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
   Launch launch = plan_launch("run", o.command, o.launcher);
   const std::string& program = launch.program;
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
@@ -71,6 +71,7 @@ int run(const Options& o) {
   const std::string& policy = o.policy;
   if (!policy.empty() && access(policy.c_str(), R_OK) != 0) throw BadUsage("run: cannot read the policy '" + policy + "'");
 
+  if (o.automatic) setenv("LATECOMER_POLICY", "{\"version\": 1, \"mode\": \"apply\", \"network\": \"measure\", \"rules\": [{\"match\": {}, \"use\": \"auto\"}]}", 1);
   if (!policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(policy).c_str(), 1);
   if (!o.output.empty()) setenv("LATECOMER_OUTPUT", fs::absolute(o.output).c_str(), 1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
@@ -87,7 +88,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--output", o->output, "profile file (%j job, %p process, %h host)");
   command->add_option("--launcher", o->launcher, "launcher to use instead of MPICH's mpiexec; srun is known. COMMAND may begin with one, too");
   command->add_option("--verbose", o->verbose, "0 to 3")->check(CLI::Range(0, 3));
-  command->add_flag("--auto", o->automatic, "apply, and choose by itself");
+  command->add_flag("--auto", o->automatic, "apply, and choose by itself: the network is measured at start, every call is `auto`");
   command->add_option("COMMAND", o->command, "the launcher's arguments, after --")->expected(-1);
   command->positionals_at_end();
   command->callback([o, &action] { action = [o] { return run(*o); }; });

@@ -29,7 +29,7 @@ Signature allreduce(Bytes bytes) {
   return s;
 }
 
-bool site_matches(std::uint64_t site, const std::string& glob) { return glob_match(glob, "site" + std::to_string(site)); }
+bool site_matches(std::uint64_t site, Collective, const std::string& glob) { return glob_match(glob, "site" + std::to_string(site)); }
 
 /// A leader and what happens between it and the program, in lockstep.
 class Loop {

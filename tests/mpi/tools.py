@@ -44,7 +44,7 @@ done = run(a.cli, "diff", "--json", folder / "before.json", folder / "after.json
 answer = json.loads(done.stdout)
 check(set(answer) == {"wall_time_s", "sites"} and len(answer["sites"]) == 2, "shape of diff")
 row = answer["sites"][0]
-check(set(row) == {"id", "place", "op", "comm_size", "calls", "elapsed_ns", "after_last_ns", "imbalance_ns", "algorithms", "change_ns"}, f"shape of a row: {set(row)}")
+check(set(row) == {"id", "place", "op", "comm_size", "calls", "elapsed_ns", "after_last_ns", "imbalance_ns", "predicted_ns", "algorithms", "change_ns"}, f"shape of a row: {set(row)}")
 by_id = {s["id"]: s for s in after["sites"]}
 check(all(r["calls"] == {"before": 60, "after": 60} and r["elapsed_ns"]["after"] == by_id[r["id"]]["elapsed_ns"]["mean"] for r in answer["sites"]), "figures are the profiles'")
 changes = [abs(r["change_ns"]) for r in answer["sites"]]

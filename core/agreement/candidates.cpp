@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Modelling candidates.
+#include "core/agreement/candidates.hpp"
+
+#include <algorithm>
+
+namespace latecomer::core {
+namespace {
+
+struct Trial {
+  const Algorithm* algorithm;
+  int segments;
+};
+
+// 2 (P - 1) messages per segment, of which there are P where the algorithm chooses.
+long messages_of(const Call& call, int segments) { return 2L * (call.ranks - 1) * (segments ? segments : call.ranks); }
+
+std::vector<Trial> trials_for(const Call& call) {
+  std::vector<Trial> out;
+  constexpr long kMostPerTrial = 7'000;
+  for (const Algorithm& a : catalogue()) {
+    if (a.op != call.op) continue;
+    // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
+    for (const int segments : {0, 4 * call.ranks, 16 * call.ranks})
+      if (!segments || (a.segmented && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments)) out.push_back({&a, segments});
+  }
+  return out;
+}
+
+}  // namespace
+
+long candidate_messages(const Call& call) {
+  long out = 0;
+  for (const Trial& t : trials_for(call)) out += messages_of(call, t.segments);
+  return out;
+}
+
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective) {
+  Candidates out;
+  Parameters parameters;
+  parameters.network = network;
+  for (const Trial& t : trials_for(call)) {
+    parameters.segments = t.segments;
+    const auto run = simulate(*t.algorithm, Instance(call, t.algorithm->pattern_independent ? Pattern() : pattern, parameters), network, pattern);
+    if (!run) continue;
+    const double ns = objective == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last);
+    if (t.algorithm->name == native_stand_in(call)) out.native_ns = ns;
+    out.list.push_back({static_cast<int>(t.algorithm - catalogue().data()), t.segments, ns});
+  }
+  std::stable_sort(out.list.begin(), out.list.end(), [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; });
+  return out;
+}
+
+}  // namespace latecomer::core

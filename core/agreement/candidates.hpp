@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What may serve a call under a forecast, by the model: the question behind `auto` and `latecomer advise`.
+#pragma once
+
+#include <vector>
+
+#include "core/model/simulate.hpp"
+#include "core/policy/policy.hpp"
+
+namespace latecomer::core {
+
+struct Candidate {
+  int algorithm = -1;     ///< index in the catalogue
+  int segments = 0;       ///< 0: the algorithm's own choice
+  double modelled_ns = 0; ///< in terms of the objective
+  bool lost = false;      ///< was tried and did not win
+};
+
+struct Candidates {
+  double native_ns = -1;               ///< of the algorithm that stands for native; -1: none does
+  std::vector<Candidate> list;         ///< best first
+};
+
+/// Messages that modelling a call's candidates takes.
+long candidate_messages(const Call& call);
+
+/// Models every algorithm of the collective under the pattern, pattern-aware segmented ones with more segments, too.
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective);
+
+}  // namespace latecomer::core

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// liblatecomer_symbols.so: names of call sites inside a running job, for policies whose rules name functions or lines.
+// Loaded only then, so that the preload does not bring elfutils into every process.
+#include <algorithm>
+#include <cstring>
+
+#include "profiles/cli/symbols.hpp"
+
+/// Fills function and file (each `size` bytes, terminated) and line. 0, or 1 without a name.
+extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(const char* module, const char* build_id, unsigned long long offset, char* function, char* file,
+                                                                                unsigned long size, int* line) {
+  try {
+    static latecomer::cli::Symbols symbols;
+    const auto name = symbols.resolve(module, build_id, offset);
+    const auto copy = [&](const std::string& text, char* to) {
+      const std::size_t n = std::min<std::size_t>(text.size(), size - 1);
+      std::memcpy(to, text.data(), n);
+      to[n] = '\0';
+    };
+    copy(name.function, function);
+    copy(name.file, file);
+    *line = name.line;
+    return name.function.empty() && name.file.empty() ? 1 : 0;
+  } catch (...) {
+    return 1;
+  }
+}

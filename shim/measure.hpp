@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Measures the figures of the network model between rank 0 of a communicator and up to eight others, and takes medians.
+// Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init; Mpi says whose MPI functions.
+//
+// Hockney's model with the rest of core/model/network.hpp, each figure from the experiment that shows it
+// alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes, the
+// eager threshold from whether a send completes while nobody receives, alpha and overhead from a train of
+// small messages, gamma and copy from local loops.
+#pragma once
+
+#include <mpi.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/model/network.hpp"
+
+namespace latecomer::shim {
+
+template <typename Mpi>
+class Measurement {
+ public:
+  /// yielding: waits give the core away. rounds: 1 is thorough (0.3 s per partner on a 1 Gbit/s network), larger is quicker.
+  Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry) : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kLarge), other_(kLarge) {}
+
+  /// Collective; at least two ranks. The figures are valid on rank 0.
+  core::Network run() {
+    std::vector<Figures> all;
+    // Partners spread over the job; the others sleep, so that they do not take the cores.
+    const int partners = std::min(8 / hurry_, size_ - 1);
+    for (int i = 0; i < partners; ++i) {
+      const int with = 1 + static_cast<int>(static_cast<long>(i) * (size_ - 1) / partners);
+      if (rank_ == 0 || rank_ == with) {
+        peer_ = rank_ == 0 ? with : 0;
+        const Figures f = pair();
+        if (rank_ == 0) all.push_back(f);
+      }
+      MPI_Request request;
+      Mpi::ibarrier(comm_, &request);
+      for (int done = 0; !done;) {
+        const timespec nap{0, 200'000};
+        Mpi::test(&request, &done);
+        if (!done) nanosleep(&nap, nullptr);
+      }
+    }
+    core::Network out;
+    if (rank_ != 0) return out;
+    const auto of = [&](double Figures::*field) {
+      std::vector<double> v;
+      for (const Figures& f : all) v.push_back(f.*field);
+      return median(v);
+    };
+    out.alpha_ns = of(&Figures::alpha), out.beta_ns_per_byte = of(&Figures::beta), out.overhead_ns = of(&Figures::overhead);
+    out.latency_ns = of(&Figures::latency), out.rendezvous_latency_ns = of(&Figures::rendezvous);
+    out.eager_bytes = static_cast<core::Bytes>(of(&Figures::eager_bytes));
+    local(out);
+    return out;
+  }
+
+ private:
+  static constexpr int kLarge = 1 << 22, kHalf = 1 << 21, kMostEager = 1 << 20;
+  struct Figures {
+    double latency = 0, rendezvous = 0, beta = 0, alpha = 0, overhead = 0, eager_bytes = 0;
+  };
+
+  static double now_ns() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+  }
+  static double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  }
+  void finish(MPI_Request& request) {
+    for (int done = 0; !done;) {
+      Mpi::test(&request, &done);
+      if (!done && yielding_) sched_yield();
+    }
+  }
+  void send(int bytes, int tag) {
+    MPI_Request request;
+    Mpi::isend(buffer_.data(), bytes, peer_, kTag + tag, comm_, &request);
+    finish(request);
+  }
+  void receive(int bytes, int tag) {
+    MPI_Request request;
+    Mpi::irecv(other_.data(), bytes, peer_, kTag + tag, comm_, &request);
+    finish(request);
+  }
+
+  /// Half a round trip of messages of that size; both ranks of the pair call it.
+  double one_way(int bytes, int rounds) {
+    std::vector<double> ns;
+    for (int i = -2; i < std::max(3, rounds / hurry_); ++i) {
+      const double begin = now_ns();
+      if (rank_ == 0) send(bytes, 1), receive(bytes, 2);
+      else receive(bytes, 1), send(bytes, 2);
+      if (i >= 0) ns.push_back((now_ns() - begin) / 2);
+    }
+    return median(ns);
+  }
+
+  /// Whether a send of that size completes while the other side does nothing: it sleeps, then receives. Both
+  /// ranks of the pair return the same.
+  bool eager(int bytes) {
+    int completed = 0;
+    if (rank_ == 0) {
+      MPI_Request request;
+      Mpi::isend(buffer_.data(), bytes, peer_, kTag + 3, comm_, &request);
+      const double until = now_ns() + 3e6;
+      while (!completed && now_ns() < until) Mpi::test(&request, &completed);
+      if (!completed) finish(request);
+    } else {
+      const timespec nap{0, 10'000'000};
+      nanosleep(&nap, nullptr);
+      receive(bytes, 3);
+    }
+    std::memcpy(buffer_.data(), &completed, sizeof completed);
+    if (rank_ == 0) send(sizeof completed, 4);
+    else receive(sizeof completed, 4), std::memcpy(&completed, other_.data(), sizeof completed);
+    return completed != 0;
+  }
+
+  /// Time per message of a train of small ones, as long as it keeps the sender's processor, and as long as it
+  /// takes to arrive.
+  void train(double& processor, double& port) {
+    constexpr int kMessages = 200;
+    std::vector<double> cpu, gap;
+    std::vector<MPI_Request> requests(kMessages);
+    for (int round = 0; round < 9 / hurry_; ++round) {
+      if (rank_ == 0) {
+        receive(0, 5);
+        const double begin = now_ns();
+        for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kTag + 6, comm_, &r);
+        cpu.push_back((now_ns() - begin) / kMessages);
+        for (auto& r : requests) finish(r);
+        receive(0, 7);
+        gap.push_back((now_ns() - begin) / kMessages);
+      } else {
+        for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kTag + 6, comm_, &r);
+        send(0, 5);
+        for (auto& r : requests) finish(r);
+        send(0, 7);
+      }
+    }
+    if (rank_ != 0) return;
+    processor = median(cpu);
+    port = median(gap);
+  }
+
+  Figures pair() {
+    Figures f;
+    for (int bytes = 1024; bytes <= kMostEager && eager(bytes); bytes *= 2) f.eager_bytes = bytes;
+    const double small = one_way(1, 200), half = one_way(kHalf, 15), large = one_way(kLarge, 15);
+    f.beta = std::max(0.0, (large - half) / (kLarge - kHalf));
+    train(f.overhead, f.alpha);
+    // A message in flight: what a lone small one takes beside the processors at both ends.
+    f.latency = std::max(0.0, small - 2 * f.overhead);
+    f.alpha = std::max(0.0, f.alpha - f.overhead);
+    f.rendezvous = std::max(f.latency, half - f.beta * kHalf - 2 * f.overhead);
+    return f;
+  }
+
+  void local(core::Network& out) {
+    std::vector<double> gammas, copies;
+    auto* a = reinterpret_cast<float*>(buffer_.data());
+    auto* b = reinterpret_cast<float*>(other_.data());
+    constexpr int kFloats = 1 << 18;
+    for (int i = 0; i < kFloats; ++i) a[i] = b[i] = 1;
+    for (int i = 0; i < 15; ++i) {
+      double begin = now_ns();
+      Mpi::reduce_local(a, b, kFloats);
+      gammas.push_back((now_ns() - begin) / (4.0 * kFloats));
+      begin = now_ns();
+      std::memcpy(b, a, 4 * kFloats);
+      copies.push_back((now_ns() - begin) / (4.0 * kFloats));
+    }
+    out.gamma_ns_per_byte = median(gammas), out.copy_ns_per_byte = median(copies);
+  }
+
+  static constexpr int kTag = 4064;  // in the world's context: nobody else is there yet
+  MPI_Comm comm_;
+  int rank_, size_, hurry_, peer_ = 0;
+  bool yielding_;
+  std::vector<char> buffer_, other_;
+};
+
+}  // namespace latecomer::shim

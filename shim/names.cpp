@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names of sites, from liblatecomer_symbols.so where ids and offsets do not answer.
+#include "shim/names.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "shim/log.hpp"
+#include "shim/sites.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+using Resolve = int (*)(const char*, const char*, unsigned long long, char*, char*, unsigned long, int*);
+
+/// Beside this library; nullptr if it is not there.
+Resolve resolver() {
+  static const Resolve found = []() -> Resolve {
+    Dl_info self;
+    if (!dladdr(reinterpret_cast<const void*>(&site_is), &self) || !self.dli_fname) return nullptr;
+    std::string path = self.dli_fname;
+    path = path.substr(0, path.rfind('/') + 1) + "liblatecomer_symbols.so";
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      warn("site rules go by id and module+offset only: %s", dlerror());
+      return nullptr;
+    }
+    return reinterpret_cast<Resolve>(dlsym(library, "latecomer_symbols_resolve"));
+  }();
+  return found;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool frame_is(const profiles::Frame& frame, const std::string& glob) {
+  char offset[24];
+  std::snprintf(offset, sizeof offset, "0x%llx", static_cast<unsigned long long>(frame.offset));
+  if (core::glob_match(glob, base_name(frame.module) + "+" + offset)) return true;
+  std::string function = frame.function, file = frame.file;
+  int line = frame.line;
+  if (function.empty()) {
+    char names[2][1024];
+    if (!resolver() || resolver()(frame.module.c_str(), frame.build_id.c_str(), frame.offset, names[0], names[1], sizeof names[0], &line) != 0) return false;
+    function = names[0], file = names[1];
+  }
+  const std::string at = ":" + std::to_string(line);
+  return (!function.empty() && core::glob_match(glob, function)) || (!file.empty() && (core::glob_match(glob, base_name(file) + at) || core::glob_match(glob, file + at)));
+}
+
+}  // namespace
+
+bool site_is(const profiles::SiteKey& key, const std::string& glob) {
+  // Never destroyed, like all that callbacks after exit handlers may meet.
+  static auto& mutex = *new std::mutex;
+  static auto& answers = *new std::map<std::pair<profiles::SiteKey, std::string>, bool>;
+  const std::lock_guard lock(mutex);
+  const auto [known, first] = answers.try_emplace({key, glob}, false);
+  if (!first) return known->second;
+  bool& answer = known->second;
+  answer = core::glob_match(glob, key.id());
+  // Of several frames the innermost is the site's place.
+  for (const profiles::Frame& frame : site_frames()) {
+    if (answer || frame.site != key.site) continue;
+    answer = frame_is(frame, glob);
+    break;
+  }
+  return answer;
+}
+
+}  // namespace latecomer::shim
