@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS latecomer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(LATECOMER_BUILD_SHIM)
-  install(TARGETS latecomer_shim latecomer_symbols LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS latecomer_shim latecomer_symbols latecomer_client LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(TARGETS latecomer_calibrate RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/latecomer)
   install(FILES shim/include/latecomer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

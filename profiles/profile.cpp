@@ -92,7 +92,8 @@ class ProfileWriter {
     const Json head = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
                        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())}, {"start", job.start},
                        {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode},
-                       {"network", network_ ? network_json(*network_) : Json(nullptr)}};
+                       {"network", network_ ? network_json(*network_) : Json(nullptr)},
+                       {"edges", edges_ == 0 ? Json(nullptr) : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + head.dump(1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Contribution& p = parts_[i];
@@ -135,6 +136,7 @@ class ProfileWriter {
         decisions_[site].push_back(std::move(decision));
       }
       for (const std::string& plan : p.plans) plans_.push_back(Json::parse(plan, nullptr, false));
+      edges_ += p.edges, edge_sum_ += p.edge_sum;
       if (!p.finished) unfinished.push_back(p.rank);
     }
     if (domains.size() > 1 && !compared)
@@ -254,6 +256,8 @@ class ProfileWriter {
   const Sink& sink_;
   const core::Network* network_ = nullptr;
   int per_row_ = 1;
+  std::uint64_t edges_ = 0;
+  double edge_sum_ = 0;
   SiteBook book_;
   std::map<SiteKey, LocalSite> local_;
   std::map<std::uint64_t, std::vector<const Frame*>> frames_;

@@ -217,6 +217,8 @@ struct Contribution {
   std::vector<Frame> frames;
   LocalBook local;
   SiteBook patterns;
+  std::uint64_t edges = 0;     ///< times the program said how far it was
+  double edge_sum = 0;         ///< of the fractions it gave
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   std::vector<std::string> plans;  ///< JSON texts of the plans this process made as a leader

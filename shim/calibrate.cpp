@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
     std::printf("{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, \"latency_us\": %.3f, "
                 "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1}\n",
                 n.alpha_ns / 1e3, n.beta_ns_per_byte, n.gamma_ns_per_byte, n.copy_ns_per_byte, n.latency_ns / 1e3, n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3,
-                static_cast<long>(n.eager_bytes));
+                static_cast<long>(n.eager_bytes)),
+        std::fflush(stdout);
   MPI_Finalize();
   return 0;
 }

@@ -54,3 +54,27 @@ void aim_entry(const char* symbol, bool at_handler);
   __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {                \
       #symbol, reinterpret_cast<void*>(&entry::symbol), reinterpret_cast<void**>(&next::symbol), &latecomer_target_##symbol}; \
   type entry::symbol parameters
+
+/// An exported symbol whose calls are shown to `look` (same registers, result ignored) and go on untouched.
+#define LATECOMER_PASSING_ENTRY(symbol, look)                                                                        \
+  extern "C" {                                                                                                       \
+  LATECOMER_HIDDEN void* latecomer_next_##symbol = nullptr;                                                          \
+  extern char latecomer_passing_##symbol __attribute__((visibility("hidden")));                                      \
+  extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                                        \
+  LATECOMER_HIDDEN void* latecomer_target_##symbol = &latecomer_first_##symbol;                                      \
+  }                                                                                                                  \
+  asm(".pushsection .text\n" LATECOMER_STUB_CODE(symbol)                                                            \
+      ".type latecomer_passing_" #symbol ",@function\nlatecomer_passing_" #symbol ":\n.cfi_startproc\n"            \
+      "push %rax\npush %rdi\npush %rsi\npush %rdx\npush %rcx\npush %r8\npush %r9\n.cfi_adjust_cfa_offset 56\n"   \
+      "sub $128,%rsp\n.cfi_adjust_cfa_offset 128\n"                                                                \
+      "movups %xmm0,(%rsp)\nmovups %xmm1,16(%rsp)\nmovups %xmm2,32(%rsp)\nmovups %xmm3,48(%rsp)\n"                 \
+      "movups %xmm4,64(%rsp)\nmovups %xmm5,80(%rsp)\nmovups %xmm6,96(%rsp)\nmovups %xmm7,112(%rsp)\n"              \
+      "call " #look "\n"                                                                                            \
+      "movups (%rsp),%xmm0\nmovups 16(%rsp),%xmm1\nmovups 32(%rsp),%xmm2\nmovups 48(%rsp),%xmm3\n"                 \
+      "movups 64(%rsp),%xmm4\nmovups 80(%rsp),%xmm5\nmovups 96(%rsp),%xmm6\nmovups 112(%rsp),%xmm7\n"              \
+      "add $128,%rsp\n.cfi_adjust_cfa_offset -128\n"                                                               \
+      "pop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\npop %rax\n.cfi_adjust_cfa_offset -56\n"         \
+      "jmp *latecomer_next_" #symbol "(%rip)\n.cfi_endproc\n.size latecomer_passing_" #symbol ",.-latecomer_passing_" #symbol "\n" \
+      ".popsection\n");                                                                                             \
+  __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {                \
+      #symbol, &latecomer_passing_##symbol, &latecomer_next_##symbol, &latecomer_target_##symbol};

@@ -186,10 +186,17 @@ void lead(CommState& state) {
       state.plan.plan());
 }
 
+void note_decisions(CommState& state) {
+  if (!state.leadership || !state.leadership->learner) return;
+  auto reports = state.leadership->learner->reports();
+  const JobLock lock;
+  state.leadership->reports = std::move(reports);
+}
+
 std::vector<std::string> decisions(const CommState& state) {
   std::vector<std::string> out;
-  if (!state.leadership || !state.leadership->learner) return out;
-  for (const auto& report : state.leadership->learner->reports())
+  if (!state.leadership) return out;
+  for (const auto& report : state.leadership->reports)
     if (report.signature.kind == core::CallKind::blocking) out.push_back(profiles::decision_json(report, state.size));
   return out;
 }
@@ -306,6 +313,7 @@ void announce(CommState& state, std::uint64_t n) {
   Leadership& lead = *state.leadership;
   lead.announced = {};
   if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped());
+  note_decisions(state);
   using Kind = core::Learner::Announcement::Kind;
   const bool plan = lead.announced.kind == Kind::plan;
   const auto bytes = plan ? lead.announced.plan.serialize() : std::vector<char>{};
@@ -320,7 +328,7 @@ void announce(CommState& state, std::uint64_t n) {
   const JobLock lock;
   constexpr std::size_t kPlansKept = 256;
   if (j.mine.plans.size() == kPlansKept) j.mine.plans.pop_back();  // the last one is worth more than another early one
-  j.mine.plans.push_back(profiles::plan_json(state.identity, state.size, n, lead.announced.plan, lead.learner->reports()));
+  j.mine.plans.push_back(profiles::plan_json(state.identity, state.size, n, lead.announced.plan, lead.reports));
 }
 
 void hear(CommState& state, std::uint64_t n) {

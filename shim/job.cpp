@@ -200,6 +200,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {
     collect(*state);
+    note_decisions(*state);
     retain_log(*state);
     {
       const JobLock lock;
@@ -353,7 +354,7 @@ bool gather_profile(Job& j) {
     sweep_outgoing();
   };
   if (!meet(j, deadline, collect_all)) return false;
-  for (CommState* s = j.states; s; s = s->next) collect(*s), retain_log(*s), s->log.clear();
+  for (CommState* s = j.states; s; s = s->next) collect(*s), note_decisions(*s), retain_log(*s), s->log.clear();
   // A second barrier: nobody sends a profile before everybody has stopped looking for logs of any tag.
   retain_strays();
   drain_outgoing(deadline);
@@ -582,7 +583,7 @@ void keep_on_disk(bool due, Nanoseconds at) {
   Job& j = job();
   const bool first = j.spool_late == 0;
   if (at < j.spool_next || !j.spool.begun()) {
-    j.spool_late = std::max(at, j.spool_next) + kAtLeastEvery;
+    j.spool_late = std::max(at, j.spool_next.load()) + kAtLeastEvery;
     return;
   }
   const JobLock lock;
@@ -632,6 +633,18 @@ void yield_during_init() {
 extern "C" {
 __attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }
 
+__attribute__((visibility("default"))) void latecomer_preloaded_edge(double fraction) {
+  if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
+  const JobLock lock;
+  ++job().mine.edges;
+  job().mine.edge_sum += fraction;
+}
+
+/// MPI_Pcontrol's first argument and whatever lies where a first double would.
+LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) {
+  if (level == 5711) latecomer_preloaded_edge(fraction);  // LATECOMER_EDGE
+}
+
 __attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
   if (!active.load() || !job().spool.begun()) return 1;
   const KeepErrno keep;
@@ -680,6 +693,10 @@ LATECOMER_ENTRY(void, mpi_session_init_f08_, (const MPI_Info* info, const MPI_Er
   if (rc == MPI_SUCCESS) start_session(*session);
   if (ierror) *ierror = rc;
 }
+// Whatever a program gives to MPI_Pcontrol goes on as it came: looked at on the way, in assembly, since a
+// handler in C could not pass on arguments that it does not know.
+LATECOMER_PASSING_ENTRY(MPI_Pcontrol, latecomer_pcontrol)
+
 LATECOMER_ENTRY(int, MPI_Abort, (MPI_Comm comm, int code)) {
   before_abort();
   return next::MPI_Abort(comm, code);

@@ -12,20 +12,13 @@ import time
 
 from common import a, check, finish, folder
 
+sys.path.append(a.root + "/tests/support")
+from hosts import Hosts
+
 RANKS = 3
 STEP_MS = 3
 drift = next(pathlib.Path(a.build).rglob("libdrift_clock.so"))
 name = "latecomer-t"
-
-
-def ip(*words):
-    return subprocess.run(["ip", *words], capture_output=True, text=True).returncode == 0
-
-
-def clean():
-    for r in range(RANKS):
-        ip("netns", "del", f"{name}{r}")
-    ip("netns", "del", name)
 
 
 def run_here(out, *words, **extra):
@@ -47,23 +40,11 @@ def run_here(out, *words, **extra):
     return stderr
 
 
-clean()
-able = ip("netns", "add", name) and subprocess.run(["unshare", "-T", "--monotonic", "1000", "--fork", "-u", "true"], capture_output=True).returncode == 0
-if not able:
-    clean()
+hosts = Hosts(name, RANKS)
+if not hosts.able or subprocess.run(["unshare", "-T", "--monotonic", "1000", "--fork", "-u", "true"], capture_output=True).returncode != 0:
+    hosts.remove()
     print("no right to make namespaces here: not tried")
     sys.exit(0)
-# A bridge in a namespace of its own; nothing of it touches the machine's network.
-ip("-n", name, "link", "add", "br0", "type", "bridge")
-ip("-n", name, "link", "set", "br0", "up")
-for r in range(RANKS):
-    space = f"{name}{r}"
-    ip("netns", "add", space)
-    ip("-n", name, "link", "add", f"port{r}", "type", "veth", "peer", "name", "eth0", "netns", space)
-    ip("-n", name, "link", "set", f"port{r}", "master", "br0", "up")
-    ip("-n", space, "addr", "add", f"10.77.0.{r + 1}/24", "dev", "eth0")
-    ip("-n", space, "link", "set", "eth0", "up")
-    ip("-n", space, "link", "set", "lo", "up")
 wrapper = folder / "enter"
 wrapper.write_text(f"""#!/bin/sh
 # Enters the namespaces of this rank; what is preloaded is for the program alone.
@@ -73,7 +54,7 @@ exec ip netns exec {name}$PMI_RANK unshare -u -T --monotonic $((PMI_RANK * 1000)
   sh -c 'hostname host$PMI_RANK; exec env LD_PRELOAD='"$preload"' DRIFT_PPM='"$ppm"' "$@"' sh "$@"
 """)
 wrapper.chmod(0o755)
-network = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+network = hosts.environment
 
 try:
     for case, calls, slow, fast in (("shifted", 150, 0, 0), ("drifting", 500, -1000, 1000)):
@@ -105,5 +86,5 @@ try:
         if case == "drifting":
             check(all(clock[r]["looks"] >= 3 for r in (1, 2)), "offsets were renewed while the job ran")
 finally:
-    clean()
+    hosts.remove()
 finish()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`cmake --install` into a prefix that is then moved elsewhere: the command finds its library, programs find the
 header by CMake and by pkg-config, the pages can be read."""
+import json
 import os
 import pathlib
 import shutil
@@ -36,6 +37,11 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int i = 0; i < 20; ++i) MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   int during = latecomer_flush();
+  latecomer_edge(0.5);
+  latecomer_edge(-1.0);
+  MPI_Pcontrol(LATECOMER_EDGE, 1.0);
+  MPI_Pcontrol(1);
+  MPI_Pcontrol(LATECOMER_EDGE + 1, 0.1, 0.2, 0.3);
   if (rank == 0 && argc > 1) MPI_Abort(MPI_COMM_WORLD, 9);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
@@ -59,6 +65,8 @@ done = run(a.mpiexec, "-n", 2, program)
 check(done.stdout == "[] 1 1 1\n", f"without the preload: {done.stdout!r} {done.stderr!r}")
 done = run(command, "run", "--output", folder / "client.json", "--", "-n", 2, program)
 check(done.stdout == "[0.1.0] 1 0 1\n", f"with it: {done.stdout!r} {done.stderr!r}")
+edges = json.loads((folder / "client.json").read_text())["job"]["edges"]
+check(edges == {"calls": 4, "mean_fraction": 0.75}, f"edges by latecomer_edge and MPI_Pcontrol are recorded: {edges}")
 done = run(command, "run", "--output", folder / "aborted.json", "--", "-n", 2, program, "abort")
 check(run(command, "recover", folder / "aborted.json").returncode == 0, "what was flushed can be recovered")
 
@@ -70,6 +78,30 @@ preload = pathlib.Path(run("pkg-config", "--variable=preload", "latecomer", **pa
 check(preload.exists(), f"pkg-config --variable=preload: {preload}")
 done = run(a.mpiexec, "-genv", "LD_PRELOAD", preload, "-genv", "LATECOMER_OUTPUT", folder / "pc.json", "-n", 2, client / "by_pkg_config")
 check(done.stdout == "[0.1.0] 1 0 1\n", f"preloaded by hand: {done.stdout!r} {done.stderr!r}")
+
+# Fortran, by bind(C), as docs/policy.md shows.
+(client / "edge.f90").write_text("""program edge
+  use mpi
+  implicit none
+  interface
+    subroutine latecomer_edge(fraction) bind(C)
+      use iso_c_binding, only: c_double
+      real(c_double), value :: fraction
+    end subroutine
+  end interface
+  integer :: ierror
+  call MPI_Init(ierror)
+  call latecomer_edge(0.25d0)
+  call MPI_Finalize(ierror)
+end program
+""")
+libs = run("pkg-config", "--libs", "latecomer", **paths).stdout.strip()
+done = run("sh", "-c", f"mpif90.mpich edge.f90 -o edge {libs}", cwd=client)
+check(done.returncode == 0, f"a Fortran program links latecomer_edge: {done.stderr}")
+check(run(a.mpiexec, "-n", 2, client / "edge").returncode == 0, "and runs without the preload")
+done = run(command, "run", "--output", folder / "fortran_edge.json", "--", "-n", 2, client / "edge")
+edges = json.loads((folder / "fortran_edge.json").read_text())["job"]["edges"]
+check(edges == {"calls": 2, "mean_fraction": 0.25}, f"and is recorded with it: {edges}")
 
 pages = sorted(p.name for p in (prefix / "share/man/man1").glob("*")) if (prefix / "share/man/man1").exists() else []
 listed = [line.split()[0] for line in run(command, "--help").stdout.split("Subcommands:")[1].splitlines() if line.startswith("  ") and line[2] != " "]

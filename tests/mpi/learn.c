@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Programs for the learning loop. All reduce integers, whose sums they check.
+//   learn two_sites CALLS COUNT STEP_US   two call sites of one size; rank 1 late at the first, rank 3 (or the last) at the second
+//   learn moving CALLS COUNT STEP_US      the late rank moves every 500 calls
+//   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with broadcasts,
+//                                         non-blocking reductions and two communicators between them
+//   learn varying CALLS COUNT SEED        nested loops whose trip counts vary
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int rank, size, count;
+static long *in, *out;
+
+static void pause_us(long us) {
+  struct timespec t = {us / 1000000, us % 1000000 * 1000};
+  if (us > 0) nanosleep(&t, NULL);
+}
+
+static void fill(long salt) {
+  for (int i = 0; i < count; ++i) in[i] = salt + rank + i;
+}
+static void check(long salt, int ranks, long rank_sum) {
+  for (int i = 0; i < count; ++i)
+    if (out[i] != ranks * (salt + i) + rank_sum) {
+      printf("rank %d: wrong sum at %d\n", rank, i);
+      MPI_Abort(MPI_COMM_WORLD, 7);
+    }
+}
+
+#define PLACE(name)                                                        \
+  static __attribute__((noinline, noipa)) void name(int n, MPI_Comm comm) { \
+    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm);                    \
+    __asm__ volatile("" : : : "memory");                                   \
+  }
+PLACE(first_place)
+PLACE(second_place)
+PLACE(third_place)
+
+/// The same numbers on every rank.
+static unsigned long shared_state;
+static unsigned shared(unsigned below) {
+  shared_state = shared_state * 6364136223846793005UL + 1442695040888963407UL;
+  return (unsigned)(shared_state >> 33) % below;
+}
+/// Each rank's own.
+static unsigned long own_state;
+static unsigned own(unsigned below) {
+  own_state = own_state * 6364136223846793005UL + 1442695040888963407UL;
+  return (unsigned)(own_state >> 33) % below;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const char* mode = argc > 1 ? argv[1] : "two_sites";
+  const long calls = argc > 2 ? atol(argv[2]) : 300;
+  count = argc > 3 ? atoi(argv[3]) : 1000;
+  const long extra = argc > 4 ? atol(argv[4]) : 1000;
+  in = calloc((size_t)count, sizeof *in), out = calloc((size_t)count, sizeof *out);
+  const long all = (long)size * (size - 1) / 2;
+  void (*const places[])(int, MPI_Comm) = {first_place, second_place, third_place};
+  if (strcmp(mode, "two_sites") == 0) {
+    for (long i = 0; i < calls; ++i) {
+      fill(i);
+      if (rank == 1) pause_us(extra);
+      first_place(count, MPI_COMM_WORLD);
+      check(i, size, all);
+      if (rank == size - 1) pause_us(extra);
+      second_place(count, MPI_COMM_WORLD);
+      check(i, size, all);
+    }
+  } else if (strcmp(mode, "moving") == 0) {
+    for (long i = 0; i < calls; ++i) {
+      fill(i);
+      if (rank == i / 500 % size) pause_us(extra);
+      first_place(count, MPI_COMM_WORLD);
+      check(i, size, all);
+    }
+  } else {
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    const int divergent = strcmp(mode, "divergent") == 0;
+    shared_state = (unsigned long)extra, own_state = (unsigned long)extra * 77 + (unsigned long)rank;
+    for (long i = 0; i < calls;) {
+      const unsigned trips = 1 + shared(divergent ? 3 : 40);
+      for (unsigned t = 0; t < trips && i < calls; ++t, ++i) {
+        const unsigned what = divergent ? shared(12) : t % 3 == 2 ? 11 : 0;
+        const int n = 1 + (int)shared(divergent ? (unsigned)count : 1) ;
+        const int keep = count;
+        count = n;
+        fill(i);
+        if (what == 10) {
+          MPI_Bcast(in, n, MPI_LONG, (int)(i % size), MPI_COMM_WORLD);
+        } else if (what == 9) {
+          MPI_Request request;
+          MPI_Iallreduce(in, out, n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
+          MPI_Wait(&request, MPI_STATUS_IGNORE);
+          check(i, size, all);
+        } else {
+          places[divergent ? own(3) : what == 11](n, what == 8 ? other : MPI_COMM_WORLD);
+          check(i, size, all);
+        }
+        count = keep;
+        if (divergent && own(4000) == 0) pause_us(2000);
+      }
+    }
+    MPI_Comm_free(&other);
+  }
+  if (rank == 0) printf("done %ld\n", calls);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The learning loop in running jobs: patterns per call site in one binary, rules by site and imbalance, auto, history,
+the agreement check; results right and nothing hangs, whatever is decided. No figures of time are judged here."""
+import json
+import os
+import pathlib
+
+from common import a, check, finish, folder, run
+
+learn = a.bin + "/learn"
+
+
+def policy(name, rules, **more):
+    path = folder / f"{name}.policy.json"
+    path.write_text(json.dumps({"version": 1, "mode": "apply", "rules": rules, **more}))
+    return path
+
+
+def job(name, ranks, *words, policy=None, **environment):
+    options = ["--policy", policy] if policy else []
+    done = run(a.cli, "run", *options, "--output", folder / f"{name}.json", "--", "-n", ranks, *words, timeout=300, LD_PRELOAD=a.support, **environment)
+    check(done.returncode == 0, f"{name}: exit status {done.returncode}: {done.stdout[-200:]} {done.stderr[-300:]}")
+    return json.loads((folder / f"{name}.json").read_text()) if done.returncode == 0 else {"plans": [], "sites": [], "warnings": []}
+
+
+def last_ranks(plan):
+    return [s["last_rank"] for s in plan["slots"]]
+
+
+# One binary, two call sites of one size and operation, two patterns.
+prr = policy("prr", [{"match": {"op": "allreduce"}, "use": "prr"}])
+profile = job("two_sites", 4, learn, "two_sites", 300, 20000, 20000, policy=prr)
+plans = [p for p in profile["plans"] if p["period"] == 2]
+check(len(plans) >= 1, f"plans with two slots: {len(plans)} of {len(profile['plans'])}")
+check(any(sorted(last_ranks(p), key=str) == [1, 3] and len(p["patterns_ns"]) == 2 for p in plans), f"with two patterns and different last ranks: {[last_ranks(p) for p in plans]}")
+by_place = {}
+for line in run(a.cli, "report", folder / "two_sites.json").stdout.split("\n\n"):
+    for place in ("first_place", "second_place"):
+        if line.startswith(f"  {place}"):
+            by_place[place] = line
+check("rank 1 last" in by_place.get("first_place", "") and "rank 3 last" in by_place.get("second_place", ""), f"the report shows both: {by_place}")
+check(all(s["dispatch"].get("prr", {"calls": 0})["calls"] > 200 for s in profile["sites"]), "both sites run PRR")
+
+if pathlib.Path(a.bin + "/wrapper").exists():
+    deep = policy("deep", [{"match": {"op": "allreduce"}, "use": "slt"}], sites={"depth": 2})
+    profile = job("wrapper", 4, a.bin + "/wrapper", 300, 20000, 20000, policy=deep)
+    check(any(sorted(last_ranks(p), key=str) == [1, 3] for p in profile["plans"] if p["period"] == 2), f"inside one Fortran wrapper: {[last_ranks(p) for p in profile['plans']]}")
+    report = run(a.cli, "report", folder / "wrapper.json").stdout
+    check("rank 1 last" in report and "rank 3 last" in report and "called by" in report, "the report shows both callers of the wrapper")
+
+# Rules by place and by imbalance.
+byplace = policy("byplace", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}, {"match": {"op": "allreduce", "site": "learn.c:*"}, "use": "linear"}])
+profile = job("byplace", 2, learn, "two_sites", 300, 1000, 100, policy=byplace)
+check({tuple(sorted(s["dispatch"])) for s in profile["sites"]} == {("native", "ring"), ("linear", "native")}, f"each place its rule: {[s['dispatch'].keys() for s in profile['sites']]}")
+wait = policy("imbalance", [{"match": {"op": "allreduce", "imbalance_factor": {"min": 3}}, "use": "ring"}], network="fdr")
+profile = job("imbalance", 4, learn, "two_sites", 200, 1000, 10000, policy=wait)
+check(all(s["dispatch"].get("ring", {"calls": 0})["calls"] > 100 for s in profile["sites"]), "imbalance_factor comes into force")
+never = policy("never", [{"match": {"op": "allreduce", "imbalance_factor": {"min": 1e9}}, "use": "ring"}], network="fdr")
+profile = job("never", 4, learn, "two_sites", 100, 1000, 1000, policy=never)
+check(all(set(s["dispatch"]) == {"native"} for s in profile["sites"]) and profile["plans"] == [], "and does not where it does not match")
+
+# auto follows the late rank; every decision says why.
+auto = policy("auto", [{"match": {}, "use": "auto"}], network="measure")
+profile = job("moving", 4, learn, "moving", 2000, 4000, 3000, policy=auto)
+site = next(s for s in profile["sites"] if s["op"] == "allreduce")
+check(all(d["reason"].startswith("auto: ") and d["error_ns"] >= 0 for d in site["decisions"]) and site["decisions"], f"auto says why: {[d['reason'] for d in site['decisions']]}")
+moving = job("moving_prr", 4, learn, "moving", 2000, 4000, 3000, policy=prr)
+seen = [last_ranks(p)[0] for p in moving["plans"] if p["slots"][0]["pattern"] is not None]
+check(seen and len(set(seen)) >= 3, f"forecasts follow the late rank: {seen}")
+done = run(a.cli, "run", "--auto", "--output", folder / "auto_flag.json", "--", "-n", 2, learn, "two_sites", 100, 1000, 100, LD_PRELOAD=a.support)
+check(done.returncode == 0 and json.loads((folder / "auto_flag.json").read_text())["job"]["mode"] == "apply", f"run --auto: {done.stderr}")
+
+# Ranks at the same operation from different places, at random: whatever is decided, alike.
+mixed = policy("mixed", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}, {"match": {"op": "allreduce", "site": "*place"}, "use": "auto"}])
+for ranks in (2, 3, 5, 8):
+    profile = job(f"divergent{ranks}", ranks, learn, "divergent", 100000 if ranks == 2 else 6000, 60, 5 + ranks, policy=mixed)
+    check(sum(s["divergent_calls"] for s in profile["sites"]) > 1000, f"{ranks} ranks: divergences counted")
+    profile = job(f"varying{ranks}", ranks, learn, "varying", 4000, 60, 5 + ranks, policy=mixed)
+    profile = job(f"divergent_fixed{ranks}", ranks, learn, "divergent", 8000, 60, 9 + ranks, policy=prr)
+    check(sum(s["dispatch"].get("prr", {"calls": 0})["calls"] for s in profile["sites"]) > 3000, f"{ranks} ranks: PRR ran")
+profile = job("checked", 3, learn, "divergent", 3000, 60, 4, policy=prr, LATECOMER_CHECK="1")
+named = [w for w in profile["warnings"] if "check: ranks reach one allreduce on 3 ranks from sites" in w]
+check(len(named) >= 2, f"LATECOMER_CHECK names the sites: {named[:1]}")
+ids = {s["id"] for s in profile["sites"]}
+check(all(w.split("sites ")[1][:16] in ids for w in named), "by the ids of the report")
+check(not any("native from here on" in w for w in profile["warnings"]), "and finds no rank at odds")
+
+# A later run takes over what an earlier one learnt.
+early = policy("history", [{"match": {"op": "allreduce"}, "use": "prr"}], history=str(folder / "two_sites.json"))
+profile = job("later", 4, learn, "two_sites", 100, 20000, 20000, policy=early)
+native = sum(s["dispatch"].get("native", {"calls": 0})["calls"] for s in profile["sites"])
+first = json.loads((folder / "two_sites.json").read_text())["plans"][-1]["first"]
+check(native <= first + 2, f"the plan of the earlier run is in force from its first call on: {native} calls native, the period begins at {first}")
+check(not any("history" in w for w in profile["warnings"]), f"history is read: {profile['warnings']}")
+for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read")]:
+    bad = folder / "bad_history.json"
+    bad.unlink(missing_ok=True)
+    if text is not None:
+        bad.write_text(text)
+    broken = policy("broken", [{"match": {"op": "allreduce"}, "use": "prr"}], history=str(bad))
+    profile = job("bad_history", 2, learn, "two_sites", 50, 100, 100, policy=broken)
+    check(any(says in w for w in profile["warnings"]), f"a history that cannot be used is named: {profile['warnings']}")
+profile = job("other_size", 2, learn, "two_sites", 50, 100, 100, policy=early)
+check(any("is of 4 ranks, this job has 2" in w for w in profile["warnings"]), "a history of another number of ranks is named")
+
+# advise: a policy that check accepts, of the sites that wait.
+observe = folder / "observe.policy.json"
+observe.write_text(json.dumps({"version": 1, "network": "eth1g"}))
+job("observed", 4, learn, "two_sites", 100, 50000, 30000, policy=observe)
+done = run(a.cli, "advise", folder / "observed.json", "-o", folder / "advised.json", "--json")
+check(done.returncode == 0, f"advise: {done.stderr}")
+answer = json.loads(done.stdout)
+check(len(answer["policy"]["rules"]) == 2 and answer["gain_ns"] > 0 and all(r["gain_ns"] > 0 for r in answer["sites"]), f"advise names both sites: {answer['sites']}")
+check(run(a.cli, "check", folder / "advised.json").returncode == 0, f"check accepts it: {run(a.cli, 'check', folder / 'advised.json').stdout}")
+profile = job("applied", 4, learn, "two_sites", 100, 50000, 30000, policy=folder / "advised.json")
+check(all(sum(d["calls"] for n, d in s["dispatch"].items() if n != "native") > 20 for s in profile["sites"]), f"applied: {[s['dispatch'] for s in profile['sites']]}")
+rows = json.loads(run(a.cli, "diff", "--json", folder / "observed.json", folder / "applied.json").stdout)["sites"]
+check(all(r["predicted_ns"]["after"] and r["predicted_ns"]["before"] for r in rows), "diff holds the prediction against the measurement")
+(folder / "no_network.json").write_text((folder / "two_sites.json").read_text())
+done = run(a.cli, "advise", folder / "two_sites.json")
+check(done.returncode == 2 and "--network" in done.stderr, f"advise without figures says what to do: {done.stderr}")
+check(run(a.cli, "advise", folder / "two_sites.json", "--network", "eth1g").returncode == 0, "advise --network")
+finish()
