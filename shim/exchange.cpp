@@ -315,8 +315,10 @@ void announce(CommState& state, std::uint64_t n) {
   if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped());
   note_decisions(state);
   using Kind = core::Learner::Announcement::Kind;
+  auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
+  // What the others could not read, the leader must not use either.
+  if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();
   const bool plan = lead.announced.kind == Kind::plan;
-  const auto bytes = plan ? lead.announced.plan.serialize() : std::vector<char>{};
   const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);

@@ -14,12 +14,15 @@
 namespace latecomer::core {
 namespace {
 
+/// What happens to the operation.
+enum class Moment : std::uint8_t { ready, arrived, complete };
+
 struct Event {
   Nanoseconds time;
   std::uint64_t sequence;  // ties in the order of creation: deterministic
   Rank rank;
   OpId op;
-  bool completes;  // else: becomes ready
+  Moment moment;
   bool operator>(const Event& o) const { return time != o.time ? time > o.time : sequence > o.sequence; }
 };
 
@@ -109,13 +112,16 @@ class Engine {
   Node& node(Rank r, OpId id) { return at(r).nodes[static_cast<std::size_t>(id - at(r).base)]; }
 
   void handle(const Event& e) {
-    if (e.completes) complete(e.rank, e.op, e.time);
-    else start(e.rank, e.op, e.time);
+    switch (e.moment) {
+      case Moment::ready: return start(e.rank, e.op, e.time);
+      case Moment::arrived: return post(compute(e.rank, e.time, network_.overhead_ns), e.rank, e.op, Moment::complete);
+      case Moment::complete: return complete(e.rank, e.op, e.time);
+    }
   }
 
-  void post(Nanoseconds time, Rank r, OpId op, bool completes) {
-    if (time <= now_) immediate_.push_back({time, 0, r, op, completes});
-    else events_.push({time, sequence_++, r, op, completes});
+  void post(Nanoseconds time, Rank r, OpId op, Moment moment) {
+    if (time <= now_) immediate_.push_back({time, 0, r, op, moment});
+    else events_.push({time, sequence_++, r, op, moment});
   }
 
   void pull(Rank r, Nanoseconds now) {
@@ -148,7 +154,7 @@ class Engine {
 
   void ready(Rank r, OpId id, Nanoseconds now) {
     const bool foreground = node(r, id).op.lane == Lane::foreground;
-    post(foreground ? std::max(now, arrivals_.arrival(r)) : now, r, id, false);
+    post(foreground ? std::max(now, arrivals_.arrival(r)) : now, r, id, Moment::ready);
   }
 
   /// The processor of r is busy for `cost` from `now` or from when it is free; returns the end.
@@ -187,7 +193,7 @@ class Engine {
     const Bytes bytes = op.count() * instance_.call.element_bytes;
     if (!op.communicates()) {
       const double per_byte = op.kind == OpKind::reduce ? network_.gamma_ns_per_byte : network_.copy_ns_per_byte;
-      post(compute(r, now, per_byte * static_cast<double>(bytes)), r, id, true);
+      post(compute(r, now, per_byte * static_cast<double>(bytes)), r, id, Moment::complete);
       return;
     }
     const bool is_send = op.kind == OpKind::send;
@@ -204,7 +210,7 @@ class Engine {
     if (is_send) ++messages_;
     if (is_send && network_.eager(bytes)) {
       const Nanoseconds left = transfer(from, to, bytes, posted);
-      post(left, r, id, true);
+      post(left, r, id, Moment::complete);
       if (matched) deliver(to, other.op, left + flight);
       else queue.push_back({from, op.channel, id, left + flight, true, true});
     } else if (matched) {
@@ -212,7 +218,7 @@ class Engine {
         deliver(r, id, std::max(now, other.available));
       } else {
         const Nanoseconds there = transfer(from, to, bytes, std::max(posted, other.available)) + flight;
-        post(there, from, is_send ? id : other.op, true);
+        post(there, from, is_send ? id : other.op, Moment::complete);
         deliver(to, is_send ? other.op : id, there);
       }
     } else {
@@ -221,8 +227,8 @@ class Engine {
   }
 
   void deliver(Rank r, OpId id, Nanoseconds there) {
-    if (network_.overhead_ns <= 0) post(there, r, id, true);
-    else post(compute(r, there, network_.overhead_ns), r, id, true);
+    // The processor is taken when the message is there, not before: until then it is free for others.
+    post(there, r, id, network_.overhead_ns > 0 ? Moment::arrived : Moment::complete);
   }
 
   void complete(Rank r, OpId id, Nanoseconds now) {

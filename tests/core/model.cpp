@@ -178,3 +178,21 @@ TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
   CHECK(parse_arrivals("onlate:1:1ms", 4).error().find("onelate") != std::string::npos);
   CHECK(Pattern({5, 1, 5, 0}).order(4) == std::vector<Rank>{3, 1, 0, 2});
 }
+
+TEST_CASE("model: overhead delays by no more than what all messages of a rank take", "[model]") {
+  // The processor is busy when a message comes, not while it is on its way: a rank that waits for a late one may send.
+  Call call;
+  call.ranks = 4, call.count = 65536, call.element_bytes = 1;
+  Network with, without;
+  with.beta_ns_per_byte = without.beta_ns_per_byte = 42;
+  with.overhead_ns = 1000;
+  const Pattern late({0, 20'000'000, 0, 0});
+  for (const Algorithm& a : catalogue()) {
+    if (a.op != Collective::allreduce) continue;
+    const auto slow = simulate(a, Instance(call, late, {}), with, late), quick = simulate(a, Instance(call, late, {}), without, late);
+    REQUIRE(slow);
+    REQUIRE(quick);
+    CHECK(slow->after_last >= quick->after_last);
+    CHECK(slow->after_last <= quick->after_last + 2 * slow->messages * 1000);
+  }
+}
