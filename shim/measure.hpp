@@ -3,9 +3,9 @@
 // Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init; Mpi says whose MPI functions.
 //
 // Hockney's model with the rest of core/model/network.hpp, each figure from the experiment that shows it
-// alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes, the
-// eager threshold from whether a send completes while nobody receives, alpha and overhead from a train of
-// small messages, gamma and copy from local loops.
+// alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes that go both
+// ways at once, as in collectives, the eager threshold from whether a send completes while nobody receives, alpha and
+// overhead from a train of small messages, gamma and copy from local loops.
 #pragma once
 
 #include <mpi.h>
@@ -24,7 +24,7 @@ template <typename Mpi>
 class Measurement {
  public:
   /// yielding: waits give the core away. rounds: 1 is thorough (0.3 s per partner on a 1 Gbit/s network), larger is quicker.
-  Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry) : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kLarge), other_(kLarge) {}
+  Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry) : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
 
   /// Collective; at least two ranks. The figures are valid on rank 0.
   core::Network run() {
@@ -61,7 +61,7 @@ class Measurement {
   }
 
  private:
-  static constexpr int kLarge = 1 << 22, kHalf = 1 << 21, kMostEager = 1 << 20;
+  static constexpr int kHalf = 1 << 21, kMostEager = 1 << 20;
   struct Figures {
     double latency = 0, rendezvous = 0, beta = 0, alpha = 0, overhead = 0, eager_bytes = 0;
   };
@@ -100,6 +100,22 @@ class Measurement {
       if (rank_ == 0) send(bytes, 1), receive(bytes, 2);
       else receive(bytes, 1), send(bytes, 2);
       if (i >= 0) ns.push_back((now_ns() - begin) / 2);
+    }
+    return median(ns);
+  }
+
+  /// Messages of that size both ways at once.
+  double both_ways(int bytes, int rounds) {
+    std::vector<double> ns;
+    for (int i = -1; i < std::max(3, rounds / hurry_); ++i) {
+      if (rank_ == 0) send(0, 8), receive(0, 8);
+      else receive(0, 8), send(0, 8);
+      const double begin = now_ns();
+      MPI_Request out, in;
+      Mpi::irecv(other_.data(), bytes, peer_, kTag + 9, comm_, &in);
+      Mpi::isend(buffer_.data(), bytes, peer_, kTag + 9, comm_, &out);
+      finish(in), finish(out);
+      if (i >= 0) ns.push_back(now_ns() - begin);
     }
     return median(ns);
   }
@@ -155,13 +171,13 @@ class Measurement {
   Figures pair() {
     Figures f;
     for (int bytes = 1024; bytes <= kMostEager && eager(bytes); bytes *= 2) f.eager_bytes = bytes;
-    const double small = one_way(1, 200), half = one_way(kHalf, 15), large = one_way(kLarge, 15);
-    f.beta = std::max(0.0, (large - half) / (kLarge - kHalf));
+    const double small = one_way(1, 200), quarter = one_way(kHalf / 2, 9), half = one_way(kHalf, 9);
+    f.beta = std::max(0.0, (both_ways(kHalf, 9) - both_ways(kHalf / 2, 9)) / (kHalf - kHalf / 2));
     train(f.overhead, f.alpha);
     // A message in flight: what a lone small one takes beside the processors at both ends.
     f.latency = std::max(0.0, small - 2 * f.overhead);
     f.alpha = std::max(0.0, f.alpha - f.overhead);
-    f.rendezvous = std::max(f.latency, half - f.beta * kHalf - 2 * f.overhead);
+    f.rendezvous = std::max(f.latency, quarter - (half - quarter) - 2 * f.overhead);
     return f;
   }
 
