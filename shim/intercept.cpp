@@ -121,17 +121,15 @@ void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
 core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   if (count < 0 || type == MPI_DATATYPE_NULL) return -1;
   MPI_Count size = 0;
-  if (const auto* known = predefined().find(type)) [[likely]]
+  if (const auto* known = predefined().find(type)) [[likely]] {
     size = known->size;
-  else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+    last_type.store(std::uint64_t{static_cast<std::uint32_t>(type)} << 32 | static_cast<std::uint32_t>(size), std::memory_order_relaxed);
+  } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
     return -1;
   return static_cast<core::Bytes>(size * count * times);
 }
 
-void Describe::reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  total(count, type, 1);
-  signature_.count = count;
-  if (!job().decides || signature_.bytes < 0) return;
+void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   if (signature_.op == core::Collective::allreduce) operands_ = {send, recv, count, type, op};
   classify(signature_, type, op);
 }

@@ -3,6 +3,7 @@
 // The wrappers in wrap.cpp and fortran.cpp are made of these templates.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <type_traits>
 
@@ -62,7 +63,11 @@ class Describe {
   }
   void empty() { signature_.bytes = 0; }
   void unsized() { signature_.bytes = -1; }
-  void total(MPI_Count count, MPI_Datatype type, int times) { signature_.bytes = bytes_of(count, type, times); }
+  void total(MPI_Count count, MPI_Datatype type, int times) {
+    // Programs use few datatypes: the predefined one that was met last is at hand.
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0 ? static_cast<core::Bytes>(last & 0xffffffff) * count * times : bytes_of(count, type, times);
+  }
   void either(bool first, MPI_Count count, MPI_Datatype type, MPI_Count other_count, MPI_Datatype other_type) {
     if (first) total(count, type, size());
     else total(other_count, other_type, size());
@@ -73,10 +78,16 @@ class Describe {
     for (int i = 0; counts && i < size(); ++i) all += counts[i];
     signature_.bytes = bytes_of(all, type, 1);
   }
-  void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
+  void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+    total(count, type, 1);
+    signature_.count = count;
+    if (job().decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
+  }
 
  private:
+  void operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
+  static inline constinit std::atomic<std::uint64_t> last_type{0};  // handle and size
   const CommState& state_;
   core::Signature& signature_;
   Operands& operands_;

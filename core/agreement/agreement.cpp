@@ -16,9 +16,7 @@ std::uint64_t Signature::hash() const {
   return mix64(h ^ static_cast<std::uint64_t>(count));
 }
 
-Sequence::Before Sequence::begin(const Signature& signature, bool plans, bool identified) {
-  Before out{n_++};
-  if (signature.kind != CallKind::blocking || !identified || out.n < boundary_) return out;
+Sequence::Before Sequence::at_boundary(Before out, bool plans) {
   if (outstanding_) {
     // A plan is due. Until the leader has certainly passed, nothing else may be announced either.
     if (!leader_passed_) return out;
@@ -32,13 +30,6 @@ Sequence::Before Sequence::begin(const Signature& signature, bool plans, bool id
   const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ ? kRootedEpoch : kSteadyEpoch);
   boundary_ = std::max(boundary_ + step, out.n + 1);
   return out;
-}
-
-bool Sequence::end(const Signature& signature, bool identified) {
-  if (signature.kind != CallKind::blocking || !depends_on_all(signature.op, signature.bytes)) return false;
-  only_rooted_ = false;
-  leader_passed_ = outstanding_;
-  return !identified && n_ >= kFirstBoundary;
 }
 
 Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {

@@ -53,16 +53,27 @@ class Sequence {
   };
 
   /// Registers a counted call. `plans`: mode apply. `identified`: the communicator's identity is agreed.
-  Before begin(const Signature& signature, bool plans, bool identified);
+  Before begin(const Signature& signature, bool plans, bool identified) {
+    const Before out{n_++};
+    if (out.n < boundary_ || signature.kind != CallKind::blocking || !identified) [[likely]]
+      return out;
+    return at_boundary(out, plans);
+  }
 
   /// After the call has returned. True: agree on the identity now, with one blocking collective; every
   /// rank is about to leave the same call, so nobody waits for the program.
-  bool end(const Signature& signature, bool identified);
+  bool end(const Signature& signature, bool identified) {
+    if (signature.kind != CallKind::blocking || !depends_on_all(signature.op, signature.bytes)) return false;
+    only_rooted_ = false;
+    leader_passed_ = outstanding_;
+    return !identified && n_ >= kFirstBoundary;
+  }
 
   std::uint64_t next_number() const { return n_; }
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:
+  Before at_boundary(Before out, bool plans);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
   bool only_rooted_ = true, outstanding_ = false, leader_passed_ = false;
 };

@@ -2,6 +2,7 @@
 // Benchmark support, preloaded behind latecomer: collectives that do nothing, so that what is measured is
 // what is added. bare_allreduce is the pass-through wrapper to compare with.
 #include <mpi.h>
+#include <x86intrin.h>
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 
@@ -21,5 +22,21 @@ EXPORT int bare_allreduce(const void* in, void* out, int count, MPI_Datatype typ
 EXPORT int bare_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   const int rc = next(in, out, count, type, op, comm);
   __asm__ volatile("" : : : "memory");
+  return rc;
+}
+
+// The least that observing can be: the return address looked up, two readings of the counter, one sum. What it costs
+// says how fast this machine is, and so what a bound that was measured elsewhere comes to here.
+static struct {
+  unsigned long address, time;
+} least[1 << 14];
+EXPORT int least_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+EXPORT int least_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  const unsigned long address = (unsigned long)__builtin_return_address(0);
+  const unsigned long slot = (address >> 1) * 0x9e3779b97f4a7c15ul >> 50;
+  const unsigned long begin = __rdtsc();
+  const int rc = next(in, out, count, type, op, comm);
+  least[slot].address = address;
+  least[slot].time += __rdtsc() - begin;
   return rc;
 }

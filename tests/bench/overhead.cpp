@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an observed call costs beside a bare pass-through wrapper, both around an allreduce that does nothing
 // (null_collectives.c), measured in turns in one run. Run by tests/bench/overhead, which sets it up.
-// Usage: overhead TITLE
+// Usage: overhead TITLE [tight]: tight loops, for a policy without epochs, instead of bursts after a pause
 #include <mpi.h>
 
 #include <algorithm>
@@ -9,10 +9,12 @@
 #include <cstdio>
 #include <ctime>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 extern "C" __attribute__((weak)) int bare_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+extern "C" __attribute__((weak)) int least_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
 namespace {
 
@@ -29,6 +31,11 @@ template <int N>
 [[gnu::noinline]] int bare() {
   const int rc = bare_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   asm volatile("" : : "r"(N));
+  return rc;
+}
+[[gnu::noinline]] int least() {
+  const int rc = least_allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  asm volatile("" : : "r"(1));
   return rc;
 }
 constexpr int kSites = 1000;
@@ -88,23 +95,51 @@ double median(std::vector<double> v) {
 
 }  // namespace
 
+std::string times(double ratio) {
+  char text[40];
+  std::snprintf(text, sizeof text, ", %4.1f times the least", ratio);
+  return text;
+}
+
+/// A loop of 2,000 calls from one place, and one through the bare wrapper, in turns.
+void tight(int rank, const char* title, Site with, Site without) {
+  constexpr int kBatches = 300;
+  const std::vector<Site> ours(2000, with), bare(2000, without), floor(2000, least);
+  std::vector<double> observed_ns, bare_ns, floor_ns;
+  if (rank == 1) wait_turn(0);
+  for (int b = 0; b < kBatches; ++b) {
+    observed_ns.push_back(batch(ours));
+    bare_ns.push_back(batch(bare));
+    floor_ns.push_back(batch(floor));
+  }
+  std::printf("%-10s %-7s tight loop  wrapper %5.1f ns  observed %6.1f ns  added %6.1f ns, %.1f times the least (%.1f ns)\n", title, rank == 0 ? "leader" : "member", median(bare_ns),
+              median(observed_ns), median(observed_ns) - median(bare_ns), (median(observed_ns) - median(bare_ns)) / (median(floor_ns) - median(bare_ns)), median(floor_ns) - median(bare_ns));
+  std::fflush(stdout);
+  if (rank == 0) give_turn(1);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (!bare_allreduce) MPI_Abort(MPI_COMM_WORLD, 3);
   const auto [with, without] = make(std::make_integer_sequence<int, kSites>());
+  if (argc > 2) {
+    tight(rank, argv[1], with[0], without[0]);
+    MPI_Finalize();
+    return 0;
+  }
   std::mt19937 random(7);
   if (rank == 0) std::printf("%-10s for scale: two readings of clock_gettime take %.1f ns here\n", argc > 1 ? argv[1] : "", clock_pair());
   for (const int sites : {1, kSites}) {
     // Epochs end every 128 calls. Of those, 48 warm up (the rank has just slept), 64 between two ends are the
     // median's; the 128th and what it does (log to the leader, its digest, the snapshot) are in the mean.
     constexpr int kWarm = 48, kCalls = 64, kEpoch = 128, kBatches = 1500;
-    std::vector<double> ours, plain;
+    std::vector<double> ours, plain, floor;
     double all_ours = 0, all_plain = 0;
     while (n % kEpoch != 4) barrier();
     for (int b = 0; b < kBatches; ++b) {
-      std::vector<Site> warm, order_with, order_without, rest;
+      std::vector<Site> warm, order_with, order_without, order_least(kCalls, least), rest;
       for (int i = 0; i < kEpoch - 1; ++i) {
         const auto pick = static_cast<std::size_t>(random() % static_cast<unsigned>(sites));
         (i < kWarm ? warm : i < kWarm + kCalls ? order_with : rest).push_back(with[pick]);
@@ -117,19 +152,21 @@ int main(int argc, char** argv) {
       const double rest_ns = batch(rest);
       n += kEpoch - 1;
       const double without_ns = b % 2 ? before : batch(order_without);
+      const double least_ns = batch(order_least);
       give_turn(1 - rank);
       if (rank == 0 && b == kBatches - 1) wait_turn(1);
       ++n;
       MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // the 128th
       if (b < kBatches / 4) continue;
-      ours.push_back(with_ns), plain.push_back(without_ns);
+      ours.push_back(with_ns), plain.push_back(without_ns), floor.push_back(least_ns);
       all_ours += (warm_ns * kWarm + with_ns * kCalls + rest_ns * (kEpoch - 1 - kCalls - kWarm)) / (kEpoch - 1) / (kBatches - kBatches / 4);
       all_plain += without_ns / (kBatches - kBatches / 4);
     }
     for (int turn = 0; turn < 2; ++turn) {
       if (rank == turn)
-        std::printf("%-10s %-7s %4d site%s  wrapper %5.1f ns  observed %6.1f ns  added %6.1f ns   mean with epochs: added %6.1f ns\n", argc > 1 ? argv[1] : "",
-                    rank == 0 ? "leader" : "member", sites, sites == 1 ? " " : "s", median(plain), median(ours), median(ours) - median(plain), all_ours - all_plain),
+        std::printf("%-10s %-7s %4d site%s  wrapper %5.1f ns  observed %6.1f ns  added %6.1f ns%s   mean with epochs: added %6.1f ns\n", argc > 1 ? argv[1] : "",
+                    rank == 0 ? "leader" : "member", sites, sites == 1 ? " " : "s", median(plain), median(ours), median(ours) - median(plain),
+                    sites == 1 ? times((median(ours) - median(plain)) / (median(floor) - median(plain))).c_str() : "", all_ours - all_plain),
             std::fflush(stdout);
       barrier();
     }
