@@ -581,6 +581,11 @@ bool start_late() {
 void keep_on_disk(bool due, Nanoseconds at) {
   constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;
   Job& j = job();
+  if (due) {
+    // Not left to the next snapshot, which may be long after the site was new: then a steady program would allocate.
+    const JobLock lock;
+    if (site_count() != j.mine.frames.size()) j.mine.frames = site_frames();
+  }
   const bool first = j.spool_late == 0;
   if (at < j.spool_next || !j.spool.begun()) {
     j.spool_late = std::max(at, j.spool_next.load()) + kAtLeastEvery;
