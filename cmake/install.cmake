@@ -26,8 +26,13 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTE
 # Man pages are made from what the command says of itself.
 find_program(HELP2MAN help2man)
 if(HELP2MAN AND NOT LATECOMER_SANITIZE)
+  set(_commands ${CMAKE_SOURCE_DIR}/profiles/cli/commands.hpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_commands})
+  file(STRINGS ${_commands} _row REGEX "define LATECOMER_COMMANDS")
+  string(REGEX MATCHALL "ROW\\([a-z]+\\)" _names "${_row}")
+  list(TRANSFORM _names REPLACE "ROW\\((.*)\\)" "\\1")
   set(_pages)
-  foreach(_name "" run report advise diff check calibrate algorithms simulate verify recover)
+  foreach(_name "" ${_names})
     string(JOIN - _page latecomer ${_name})
     set(_file ${CMAKE_BINARY_DIR}/man/${_page}.1)
     add_custom_command(OUTPUT ${_file}

@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kWorldIdentity = 1;
-
 std::string hex16(std::uint64_t v) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
@@ -22,7 +20,7 @@ std::string hex16(std::uint64_t v) {
 
 Json known(double v) { return v < 0 ? Json(nullptr) : Json(v); }
 
-std::string algorithm_of(int index) { return index < 0 ? "native" : std::string(core::catalogue()[static_cast<std::size_t>(index)].name); }
+std::string algorithm_of(int index) { return index < 0 ? "native" : std::string(core::algorithm_at(index).name); }
 
 Json describe(const core::SlotReport& r, int comm_size) {
   Json out;
@@ -94,9 +92,7 @@ core::Result<History> read_history(const std::string& path, int ranks) {
       for (const Json& slot : plan.at("slots")) {
         core::PlanEntry e;
         e.signature = std::stoull(slot.at("signature").get<std::string>(), nullptr, 16);
-        const std::string name = slot.at("algorithm");
-        for (std::size_t i = 0; i < core::catalogue().size(); ++i)
-          if (core::catalogue()[i].name == name && core::name_of(core::catalogue()[i].op) == slot.at("op").get<std::string>()) e.algorithm = static_cast<std::int32_t>(i);
+        if (const auto op = core::find_collective(slot.at("op").get<std::string>())) e.algorithm = core::index_of(core::find_algorithm(*op, slot.at("algorithm").get<std::string>()));
         e.segments = slot.at("segments"), e.overlap = slot.at("overlap").get<bool>();
         if (!slot.at("pattern").is_null()) e.pattern = slot.at("pattern");
         read.entries.push_back(e);

@@ -12,6 +12,9 @@
 
 namespace latecomer::profiles {
 
+/// Identity of MPI_COMM_WORLD in `plans`, the same in every run.
+inline constexpr std::uint64_t kWorldIdentity = 1;
+
 /// One element of the profile's `plans`: an announced plan and what the leader knew.
 /// `reports`: of the learner that made it, in its order.
 std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan, const std::vector<core::SlotReport>& reports);

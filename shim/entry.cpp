@@ -13,20 +13,12 @@
 #include "shim/log.hpp"
 #include "shim/sites.hpp"
 
-// Called by a stub that has not been aimed yet: every register that may carry an argument is kept.
+// Called by a stub that has not been aimed yet.
 #if defined(__x86_64__)
 asm(".pushsection .text\n"
     ".globl latecomer_resolve_first\n.hidden latecomer_resolve_first\n.type latecomer_resolve_first,@function\n"
     "latecomer_resolve_first:\n.cfi_startproc\n"
-    "push %rax\npush %rdi\npush %rsi\npush %rdx\npush %rcx\npush %r8\npush %r9\n.cfi_adjust_cfa_offset 56\n"
-    "sub $136,%rsp\n.cfi_adjust_cfa_offset 136\n"
-    "movups %xmm0,(%rsp)\nmovups %xmm1,16(%rsp)\nmovups %xmm2,32(%rsp)\nmovups %xmm3,48(%rsp)\n"
-    "movups %xmm4,64(%rsp)\nmovups %xmm5,80(%rsp)\nmovups %xmm6,96(%rsp)\nmovups %xmm7,112(%rsp)\n"
-    "call latecomer_resolve\n"
-    "movups (%rsp),%xmm0\nmovups 16(%rsp),%xmm1\nmovups 32(%rsp),%xmm2\nmovups 48(%rsp),%xmm3\n"
-    "movups 64(%rsp),%xmm4\nmovups 80(%rsp),%xmm5\nmovups 96(%rsp),%xmm6\nmovups 112(%rsp),%xmm7\n"
-    "add $136,%rsp\n.cfi_adjust_cfa_offset -136\n"
-    "pop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\npop %rax\n.cfi_adjust_cfa_offset -56\n"
+    LATECOMER_KEEP_ARGUMENTS("136") "call latecomer_resolve\n" LATECOMER_RESTORE_ARGUMENTS("136")
     "ret\n.cfi_endproc\n.size latecomer_resolve_first,.-latecomer_resolve_first\n"
     ".popsection\n");
 #endif

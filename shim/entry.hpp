@@ -32,6 +32,18 @@ void aim_entry(const char* symbol, bool at_handler);
 #define LATECOMER_HIDDEN __attribute__((visibility("hidden"), used))
 
 #if defined(__x86_64__)
+// Around a call in the middle of a jump: every register that may carry an argument is kept. `room`: 128 bytes, and 8
+// more where the stack is off by a return address.
+#define LATECOMER_KEEP_ARGUMENTS(room)                                                                               \
+  "push %rax\npush %rdi\npush %rsi\npush %rdx\npush %rcx\npush %r8\npush %r9\n.cfi_adjust_cfa_offset 56\n"           \
+  "sub $" room ",%rsp\n.cfi_adjust_cfa_offset " room "\n"                                                            \
+  "movups %xmm0,(%rsp)\nmovups %xmm1,16(%rsp)\nmovups %xmm2,32(%rsp)\nmovups %xmm3,48(%rsp)\n"                       \
+  "movups %xmm4,64(%rsp)\nmovups %xmm5,80(%rsp)\nmovups %xmm6,96(%rsp)\nmovups %xmm7,112(%rsp)\n"
+#define LATECOMER_RESTORE_ARGUMENTS(room)                                                                            \
+  "movups (%rsp),%xmm0\nmovups 16(%rsp),%xmm1\nmovups 32(%rsp),%xmm2\nmovups 48(%rsp),%xmm3\n"                       \
+  "movups 64(%rsp),%xmm4\nmovups 80(%rsp),%xmm5\nmovups 96(%rsp),%xmm6\nmovups 112(%rsp),%xmm7\n"                    \
+  "add $" room ",%rsp\n.cfi_adjust_cfa_offset -" room "\n"                                                           \
+  "pop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\npop %rax\n.cfi_adjust_cfa_offset -56\n"
 #define LATECOMER_STUB_CODE(symbol)                                                                                  \
   ".globl " #symbol "\n.type " #symbol ",@function\n.p2align 4\n" #symbol ":\n.cfi_startproc\n"                      \
   "jmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n.size " #symbol ",.-" #symbol "\n"                         \
@@ -65,15 +77,7 @@ void aim_entry(const char* symbol, bool at_handler);
   }                                                                                                                  \
   asm(".pushsection .text\n" LATECOMER_STUB_CODE(symbol)                                                            \
       ".type latecomer_passing_" #symbol ",@function\nlatecomer_passing_" #symbol ":\n.cfi_startproc\n"            \
-      "push %rax\npush %rdi\npush %rsi\npush %rdx\npush %rcx\npush %r8\npush %r9\n.cfi_adjust_cfa_offset 56\n"   \
-      "sub $128,%rsp\n.cfi_adjust_cfa_offset 128\n"                                                                \
-      "movups %xmm0,(%rsp)\nmovups %xmm1,16(%rsp)\nmovups %xmm2,32(%rsp)\nmovups %xmm3,48(%rsp)\n"                 \
-      "movups %xmm4,64(%rsp)\nmovups %xmm5,80(%rsp)\nmovups %xmm6,96(%rsp)\nmovups %xmm7,112(%rsp)\n"              \
-      "call " #look "\n"                                                                                            \
-      "movups (%rsp),%xmm0\nmovups 16(%rsp),%xmm1\nmovups 32(%rsp),%xmm2\nmovups 48(%rsp),%xmm3\n"                 \
-      "movups 64(%rsp),%xmm4\nmovups 80(%rsp),%xmm5\nmovups 96(%rsp),%xmm6\nmovups 112(%rsp),%xmm7\n"              \
-      "add $128,%rsp\n.cfi_adjust_cfa_offset -128\n"                                                               \
-      "pop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\npop %rax\n.cfi_adjust_cfa_offset -56\n"         \
+      LATECOMER_KEEP_ARGUMENTS("128") "call " #look "\n" LATECOMER_RESTORE_ARGUMENTS("128")                          \
       "jmp *latecomer_next_" #symbol "(%rip)\n.cfi_endproc\n.size latecomer_passing_" #symbol ",.-latecomer_passing_" #symbol "\n" \
       ".popsection\n");                                                                                             \
   __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {                \

@@ -11,6 +11,7 @@
 
 #include "core/base/text.hpp"
 #include "shim/executor.hpp"
+#include "shim/intercept.hpp"
 #include "shim/log.hpp"
 #include "shim/names.hpp"
 #include "shim/sites.hpp"
@@ -207,23 +208,19 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
   };
   const Said mine{n, signature.hash(), state.plan.hash(), site};
   const int tag = tag_of(state.context, kCheckChannel);
-  const auto wait = [&](MPI_Request& request) {
-    Patience patience(true);
-    for (int done = 0; PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;) patience.wait();
-  };
   int good = 1;
   MPI_Request request;
   if (state.rank != 0) {
     PMPI_Isend(&mine, sizeof mine, MPI_BYTE, state.world[0], tag, job().comm, &request);
-    wait(request);
+    wait_courteously(request);
     PMPI_Irecv_c(&good, 1, MPI_INT, state.world[0], tag, job().comm, &request);
-    wait(request);
+    wait_courteously(request);
     return good != 0;
   }
   std::vector<Said> all(static_cast<std::size_t>(state.size), mine);
   for (Rank r = 1; r < state.size; ++r) {
     PMPI_Irecv_c(&all[static_cast<std::size_t>(r)], sizeof mine, MPI_BYTE, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
-    wait(request);
+    wait_courteously(request);
   }
   const auto id = [&](const Said& s) { return profiles::SiteKey{s.site, signature.op, state.size}.id(); };
   for (Rank r = 1; r < state.size; ++r) {
@@ -239,7 +236,7 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
   }
   for (Rank r = 1; r < state.size; ++r) {
     PMPI_Isend(&good, 1, MPI_INT, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
-    wait(request);
+    wait_courteously(request);
   }
   return good != 0;
 }

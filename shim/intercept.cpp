@@ -170,7 +170,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
     return;
   }
   if (!state.executor) state.executor = std::make_unique<Executor>();
-  call.algorithm = static_cast<std::uint8_t>(1 + (call.decision.algorithm - core::catalogue().data()));
+  call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
 }
 
 profiles::CallRecord record_of(const Call& call) {

@@ -80,13 +80,19 @@ std::string load_policy(const Environment& environment) {
   return "";
 }
 
+/// Rank 0's bytes on every rank.
+template <typename Bytes>
+void share(const Job& j, Bytes& bytes) {
+  auto size = static_cast<long long>(bytes.size());
+  PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
+  bytes.resize(static_cast<std::size_t>(size));
+  PMPI_Bcast(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, j.comm);
+}
+
 /// The policy of rank 0 on every rank.
 void share_policy(Job& j) {
   std::string text = j.rank == 0 ? load_policy(j.environment) : "";
-  long long size = static_cast<long long>(text.size());
-  PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
-  text.resize(static_cast<std::size_t>(size));
-  PMPI_Bcast(text.data(), static_cast<int>(size), MPI_BYTE, 0, j.comm);
+  share(j, text);
   j.policy = core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
   std::uint64_t key = core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40) | 1;
   PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, j.comm);
@@ -105,10 +111,7 @@ void share_history(Job& j) {
     else warn("%s", read.error().c_str());
     bytes = j.history.plan.serialize();
   }
-  long long size = static_cast<long long>(bytes.size());
-  PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
-  bytes.resize(static_cast<std::size_t>(size));
-  PMPI_Bcast(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, j.comm);
+  share(j, bytes);
   if (j.rank != 0) core::Plan::deserialize(bytes, j.size, j.history.plan);
 }
 
@@ -206,7 +209,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
       const JobLock lock;
       constexpr std::size_t kDecisionsKept = 256;
       for (auto& text : decisions(*state))
-        if (job().past_decisions.size() < kDecisionsKept) job().past_decisions.push_back(std::move(text));
+        if (j.past_decisions.size() < kDecisionsKept) j.past_decisions.push_back(std::move(text));
     }
     if (state->context > 0 && state->context < kContexts) {
       const std::lock_guard lock(j.context_mutex);
@@ -281,6 +284,10 @@ void describe_job(Job& j) {
   j.mine.clock_uncertainty = -1;
 }
 
+void take_frames(Job& j) {
+  if (site_count() != j.mine.frames.size()) j.mine.frames = site_frames();
+}
+
 /// Brings this process's contribution up to date. The caller holds the lock.
 void refresh(Job& j, bool finished) {
   profiles::Contribution& c = j.mine;
@@ -298,7 +305,7 @@ void refresh(Job& j, bool finished) {
   c.decisions = j.past_decisions;
   for (const CommState* s = j.states; s; s = s->next)
     for (auto& text : decisions(*s)) c.decisions.push_back(std::move(text));
-  if (site_count() != c.frames.size()) c.frames = site_frames();
+  take_frames(j);
   while (static_cast<int>(c.warnings.size()) < warning_count()) c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
 }
 
@@ -543,7 +550,7 @@ void start_job() {
   CommState* world = state_of(MPI_COMM_WORLD);
   if (world && j.together && size > 1) {
     world->context = kWorldContext;
-    world->identity = 1;
+    world->identity = profiles::kWorldIdentity;
     world->plan.install(j.history.plan);
     if (world->rank == 0) lead(*world);
   }
@@ -584,7 +591,7 @@ void keep_on_disk(bool due, Nanoseconds at) {
   if (due) {
     // Not left to the next snapshot, which may be long after the site was new: then a steady program would allocate.
     const JobLock lock;
-    if (site_count() != j.mine.frames.size()) j.mine.frames = site_frames();
+    take_frames(j);
   }
   const bool first = j.spool_late == 0;
   if (at < j.spool_next || !j.spool.begun()) {

@@ -23,7 +23,7 @@ namespace latecomer::shim {
 template <typename Mpi>
 class Measurement {
  public:
-  /// yielding: waits give the core away. rounds: 1 is thorough (0.3 s per partner on a 1 Gbit/s network), larger is quicker.
+  /// yielding: waits give the core away. hurry: 1 is thorough; larger numbers divide rounds and partners.
   Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry) : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
 
   /// Collective; at least two ranks. The figures are valid on rank 0.

@@ -118,7 +118,7 @@ int find_module(dl_phdr_info* info, std::size_t, void* data) {
 }
 
 Slot* known(std::uint64_t key) {
-  for (std::size_t slot = site_place(key);; slot = (slot + 1) % kSlots) {
+  for (std::size_t slot = address_place(key, kSiteBits);; slot = (slot + 1) % kSlots) {
     const std::uint64_t there = site_slots[slot].key.load(std::memory_order_acquire);
     if (there == key) [[likely]]
       return &site_slots[slot];
@@ -134,7 +134,7 @@ Slot& remember(std::uint64_t key, std::uint64_t site) {
     overflow.site.store(site, std::memory_order_relaxed);
     return overflow;
   }
-  std::size_t slot = site_place(key);
+  std::size_t slot = address_place(key, kSiteBits);
   while (site_slots[slot].key.load(std::memory_order_relaxed) != 0) {
     if (site_slots[slot].key.load(std::memory_order_relaxed) == key) return site_slots[slot];
     slot = (slot + 1) % kSlots;
@@ -183,7 +183,6 @@ struct Rule {
   std::int32_t saved = 0;    ///< rbp was saved so many bytes before the end; 0: not saved
 
   static constexpr std::int32_t kMost = (1 << 28) - 1;
-  bool fits() const { return length > -kMost && length < kMost && saved >= 0 && saved < kMost; }
   std::uint64_t packed() const {
     return static_cast<std::uint64_t>(base) | std::uint64_t{mpi} << 2 | std::uint64_t{1} << 3 |
            static_cast<std::uint64_t>(length + kMost) << 4 | static_cast<std::uint64_t>(saved) << 34;
@@ -202,7 +201,7 @@ std::size_t rules_used = 0;
 
 /// The packed rule of a return address; 0 if it is not known.
 std::uint64_t rule_of(std::uintptr_t address) {
-  for (std::size_t i = (address >> 1) * 0x9e3779b97f4a7c15ull >> (64 - kRuleBits);; i = (i + 1) % kRules) {
+  for (std::size_t i = address_place(address, kRuleBits);; i = (i + 1) % kRules) {
     const std::uint64_t there = rules[i].address.load(std::memory_order_acquire);
     if (there == address) [[likely]]
       return rules[i].rule.load(std::memory_order_relaxed);
@@ -213,7 +212,7 @@ std::uint64_t rule_of(std::uintptr_t address) {
 /// The caller holds the mutex. When the table is full nothing more is learnt.
 void keep_rule(std::uintptr_t address, const Rule& rule) {
   if (rules_used > kRules * 3 / 4) return;
-  std::size_t i = (address >> 1) * 0x9e3779b97f4a7c15ull >> (64 - kRuleBits);
+  std::size_t i = address_place(address, kRuleBits);
   while (rules[i].address.load(std::memory_order_relaxed) != 0) {
     if (rules[i].address.load(std::memory_order_relaxed) == address) break;
     i = (i + 1) % kRules;

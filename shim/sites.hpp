@@ -31,14 +31,15 @@ struct alignas(32) SiteSlot {
 /// ever added, so readers need no lock. 512 KiB, touched as used.
 inline constexpr int kSiteBits = 14;
 extern SiteSlot site_slots[std::size_t{1} << kSiteBits];
-constexpr std::size_t site_place(std::uint64_t key) { return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - kSiteBits); }
+/// Where a key is looked for first in a table of 2^bits.
+constexpr std::size_t address_place(std::uint64_t key, int bits) { return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - bits); }
 
 /// The call site, given the handler's return address and frame address (that of its saved rbp, whose neighbour
 /// is the return address). Allocates only when a site, or the way to it, is new. Thread-safe.
 SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame);
 inline SiteSlot& site_of(void* return_address, void* frame) {
   const auto address = reinterpret_cast<std::uintptr_t>(return_address);
-  SiteSlot& first = site_slots[site_place(address)];
+  SiteSlot& first = site_slots[address_place(address, kSiteBits)];
   // Found at once, and known by its one frame (others have another key or no site).
   if (first.key.load(std::memory_order_acquire) == address && first.site.load(std::memory_order_relaxed) != 0) [[likely]]
     return first;

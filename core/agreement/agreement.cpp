@@ -36,7 +36,7 @@ Decision decide_as(const Policy& policy, const Signature& s, int comm_size, cons
   Decision out;
   if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || s.bytes <= 0 || !s.servable) return out;
   if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
-  const Algorithm& algorithm = catalogue()[static_cast<std::size_t>(entry.algorithm)];
+  const Algorithm& algorithm = algorithm_at(entry.algorithm);
   if (algorithm.op != s.op) return out;
   if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return out;
   // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
@@ -54,7 +54,7 @@ Decision decide(const Policy& policy, const Signature& s, int comm_size, const P
   const Algorithm* algorithm = find_algorithm(s.op, rule->use.algorithm);
   if (!algorithm) return {};
   PlanEntry alone;
-  alone.algorithm = static_cast<std::int32_t>(algorithm - catalogue().data());
+  alone.algorithm = index_of(algorithm);
   alone.segments = rule->use.segments;
   alone.overlap = rule->use.overlap;
   return decide_as(policy, s, comm_size, alone);

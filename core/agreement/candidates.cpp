@@ -45,7 +45,7 @@ Candidates model_candidates(const Call& call, const Pattern& pattern, const Netw
     if (!run) continue;
     const double ns = objective == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last);
     if (t.algorithm->name == native_stand_in(call)) out.native_ns = ns;
-    out.list.push_back({static_cast<int>(t.algorithm - catalogue().data()), t.segments, ns});
+    out.list.push_back({index_of(t.algorithm), t.segments, ns});
   }
   std::stable_sort(out.list.begin(), out.list.end(), [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; });
   return out;

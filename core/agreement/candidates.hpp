@@ -9,6 +9,9 @@
 
 namespace latecomer::core {
 
+/// A modelled time above this share of native's is no gain worth another rounding and a rebuilt schedule.
+inline constexpr double kWorthTrying = 0.95;
+
 struct Candidate {
   int algorithm = -1;     ///< index in the catalogue
   int segments = 0;       ///< 0: the algorithm's own choice

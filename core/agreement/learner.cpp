@@ -10,16 +10,12 @@
 namespace latecomer::core {
 namespace {
 
-// A modelled gain below this is not worth another rounding and a rebuilt schedule.
-constexpr double kWorthTrying = 0.95;
 // Medians of a few dozen calls on a busy machine differ by this much without cause.
 constexpr double kWins = 0.97, kNotWorse = 1.03;
 // What one announcement may model: 20,000 messages take some 50 ms, once per change of a pattern.
 constexpr long kModelBudget = 20'000;
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
-
-int index_of(const Algorithm* algorithm) { return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1; }
 
 /// Another pattern in kind: somebody moved by half of what separates the first from the last. Less is noise, and would
 /// begin every trial anew.
@@ -138,10 +134,10 @@ void Learner::find_period() {
 void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason) {
   slot.reason = std::move(reason);
   std::vector<Nanoseconds> pattern;
-  if (algorithm >= 0 && with_pattern && !catalogue()[static_cast<std::size_t>(algorithm)].pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
+  if (algorithm >= 0 && with_pattern && !algorithm_at(algorithm).pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
   if (algorithm == slot.algorithm && segments == slot.segments && same_pattern) return;
-  if (!same_pattern || algorithm < 0) slot.announced = std::move(pattern);
+  if (!same_pattern) slot.announced = std::move(pattern);
   slot.algorithm = algorithm;
   slot.segments = segments;
   slot.current.clear();
@@ -199,7 +195,7 @@ void Learner::choose(Slot& slot) {
   const std::string native_time = time_text(slot.native.median_after());
   for (const Candidate& c : slot.candidates) {
     if (c.lost) continue;
-    std::string name(catalogue()[static_cast<std::size_t>(c.algorithm)].name);
+    std::string name(algorithm_at(c.algorithm).name);
     if (c.segments) name += " with " + std::to_string(c.segments) + " segments";
     if (slot.native_modelled >= 0 && c.modelled_ns > kWorthTrying * slot.native_modelled) break;
     slot.modelled = c.modelled_ns;
@@ -214,7 +210,7 @@ void Learner::choose(Slot& slot) {
                                : slot.candidates.empty() ? "auto: native, nothing may serve this call" : "auto: native, the model sees no gain worth trying");
 }
 
-void Learner::decide(Slot& slot) {
+void Learner::decide_slot(Slot& slot) {
   slot.forecast = slot.predictor.forecast(policy_.predictor);
   const Signature& s = slot.signature;
   if (s.kind != CallKind::blocking || s.bytes <= 0 || !s.servable) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
@@ -231,7 +227,7 @@ void Learner::decide(Slot& slot) {
   slot.modelled = -1;
   if (!s.exact && policy_.reproducible != Reproducible::any) {
     // When a plan comes into force, and what it says, is not the same in every run.
-    const Decision alone = latecomer::core::decide(policy_, s, ranks_);
+    const Decision alone = decide(policy_, s, ranks_);
     return settle(slot, index_of(alone.algorithm), alone.segments, false, "what is learnt may not change a rounding (`reproducible`)");
   }
   if (!rule) return settle(slot, -1, 0, false, "no rule matches");
@@ -261,12 +257,12 @@ PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
   return e;
 }
 
-std::vector<Learner::Slot*> Learner::decided() {
+std::vector<Learner::Slot*> Learner::decided() const {
   std::vector<Slot*> out;
   if (!slots_.empty())
-    for (auto& slot : slots_) out.push_back(slot.get());
+    for (const auto& slot : slots_) out.push_back(slot.get());
   else
-    for (auto& [key, slot] : by_key_) out.push_back(slot.get());
+    for (const auto& [key, slot] : by_key_) out.push_back(slot.get());
   return out;
 }
 
@@ -275,12 +271,21 @@ Learner::Announcement Learner::announce(bool dropped) {
   find_period();
   budget_ = kModelBudget;
   const auto slots = decided();
-  for (Slot* slot : slots) decide(*slot);
+  for (Slot* slot : slots) decide_slot(*slot);
   Plan& plan = out.plan;
+  // A plan that says nothing beyond what every rank decides by itself is none.
+  bool says_anything = false;
+  const auto add = [&](const Slot& slot) {
+    const PlanEntry e = entry_for(slot, plan);
+    const Decision alone = decide(policy_, slot.signature, ranks_);
+    const bool trivial = e.pattern < 0 && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
+    says_anything = says_anything || !trivial;
+    plan.entries.push_back(e);
+  };
   if (!slots_.empty()) {
     plan.period = slots_.size();
     plan.first = first_;
-    for (const Slot* slot : slots) plan.entries.push_back(entry_for(*slot, plan));
+    for (const Slot* slot : slots) add(*slot);
   } else {
     // Without a period the site of a coming call is not known: sites that share a signature have to agree.
     std::map<std::uint64_t, std::pair<const Slot*, bool>> by_signature;
@@ -292,21 +297,9 @@ Learner::Announcement Learner::announce(bool dropped) {
       if (slot->calls > chosen->calls) chosen = slot;
     }
     for (const auto& [hash, found] : by_signature)
-      if (found.second) plan.entries.push_back(entry_for(*found.first, plan));
+      if (found.second) add(*found.first);
   }
-  // A plan that says nothing beyond what every rank decides by itself is none.
-  const auto trivial = [&](const PlanEntry& e, const Signature& s) {
-    const Decision alone = latecomer::core::decide(policy_, s, ranks_);
-    return e.pattern < 0 && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
-  };
-  bool any = false;
-  for (const PlanEntry& e : plan.entries)
-    for (const Slot* slot : slots)
-      if (slot->signature.hash() == e.signature) {
-        any = any || !trivial(e, slot->signature);
-        break;
-      }
-  if (!any) plan = {};
+  if (!says_anything) plan = {};
   out.kind = plan.empty() ? Announcement::Kind::none : plan == announced_ && !dropped ? Announcement::Kind::keep : Announcement::Kind::plan;
   if (out.kind == Announcement::Kind::plan) announced_ = plan;
   else if (out.kind == Announcement::Kind::none) announced_ = {};
@@ -323,20 +316,17 @@ void Learner::in_force(std::uint64_t n) {
 
 std::vector<SlotReport> Learner::reports() const {
   std::vector<SlotReport> out;
-  const auto report = [&](const Slot& s) {
+  const bool elapsed = policy_.objective == Objective::mean_elapsed;
+  for (const Slot* slot : decided()) {
+    const Slot& s = *slot;
     SlotReport r;
     r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm, r.rule_line = s.rule_line, r.forecast = s.forecast;
     r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
-    const bool elapsed = policy_.objective == Objective::mean_elapsed;
     if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
     if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
     r.reason = s.reason;
     out.push_back(std::move(r));
-  };
-  if (!slots_.empty())
-    for (const auto& slot : slots_) report(*slot);
-  else
-    for (const auto& [key, slot] : by_key_) report(*slot);
+  }
   return out;
 }
 

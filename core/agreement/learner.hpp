@@ -113,13 +113,13 @@ class Learner {
   Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
   void find_period();
   void end_period();
-  void decide(Slot& slot);
+  void decide_slot(Slot& slot);
   void choose(Slot& slot);
   bool model(Slot& slot);
   void settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason);
   bool wins(const Slot& slot) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;
-  std::vector<Slot*> decided();
+  std::vector<Slot*> decided() const;
 
   const Policy& policy_;
   int ranks_;

@@ -93,6 +93,10 @@ struct Algorithm {
 /// All algorithms, by collective, in the order of the catalogue.
 std::span<const Algorithm> catalogue();
 
+/// Position in the catalogue, as plans and records hold it; -1 for nullptr, which is native.
+inline int index_of(const Algorithm* algorithm) { return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1; }
+inline const Algorithm& algorithm_at(int index) { return catalogue()[static_cast<std::size_t>(index)]; }
+
 /// The algorithm of that name for that collective, or nullptr.
 const Algorithm* find_algorithm(Collective op, std::string_view name);
 

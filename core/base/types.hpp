@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace latecomer::core {
@@ -28,6 +29,11 @@ inline constexpr std::string_view kCollectiveNames[kCollectives] = {
     "neighbor_alltoallv", "neighbor_alltoallw"};
 
 constexpr std::string_view name_of(Collective c) { return kCollectiveNames[static_cast<int>(c)]; }
+constexpr std::optional<Collective> find_collective(std::string_view name) {
+  for (int i = 0; i < kCollectives; ++i)
+    if (kCollectiveNames[i] == name) return static_cast<Collective>(i);
+  return {};
+}
 
 /// Has a root argument that MPI requires to be equal on every rank.
 constexpr bool is_rooted(Collective c) {

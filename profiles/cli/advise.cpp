@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer advise FILE`: a policy from a profile, with what the model expects of it.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
-#include "core/agreement/candidates.hpp"
-#include "core/base/text.hpp"
-#include "core/pap/predictor.hpp"
+#include "core/agreement/learner.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
@@ -28,24 +25,24 @@ struct Advice {
   double gain_ns = 0;  ///< of all calls together
 };
 
-/// The mean offset of every rank, if they are a pattern that can be foreseen: [ranks], else why not.
-core::Result<std::vector<core::Nanoseconds>> pattern_of(const Json& site, int ranks) {
+/// The mean offset of every rank as a forecast, if they are a pattern that can be foreseen, else why not.
+core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
   if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks)) return core::Error{"several communicators of this size, or rows that stand for several ranks"};
-  std::vector<core::Nanoseconds> offsets;
-  double spread = 0, noise = 0;
+  core::Forecast out;
   for (const Json& row : site["ranks"]) {
-    offsets.push_back(static_cast<core::Nanoseconds>(row["mean_offset_ns"].get<double>()));
-    noise = std::max(noise, 0.8 * row["stddev_ns"].get<double>());  // mean absolute deviation, were it normal
+    out.offsets.push_back(static_cast<core::Nanoseconds>(row["mean_offset_ns"].get<double>()));
+    out.error = std::max(out.error, static_cast<core::Nanoseconds>(0.8 * row["stddev_ns"].get<double>()));  // mean absolute deviation, were it normal
   }
-  if (offsets.size() != static_cast<std::size_t>(ranks)) return core::Error{"more than 128 ranks: only some of their rows are read"};
-  const auto first = *std::min_element(offsets.begin(), offsets.end());
-  for (auto& o : offsets) o -= first, spread = std::max(spread, static_cast<double>(o));
-  if (3 * noise >= spread) return core::Error{"arrivals are balanced or not to be foreseen (spread of the means " + human_time(spread) + ", deviation " + human_time(noise) + ")"};
-  return offsets;
+  if (out.offsets.size() != static_cast<std::size_t>(ranks)) return core::Error{"more than 128 ranks: only some of their rows are read"};
+  const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
+  for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
+  if (out.uncertain())
+    return core::Error{"arrivals are balanced or not to be foreseen (spread of the means " + human_time(static_cast<double>(out.spread)) + ", deviation " +
+                       human_time(static_cast<double>(out.error)) + ")"};
+  return out;
 }
 
 Advice advise_site(const Json& site, const core::Network& network, core::Objective objective) {
-  constexpr double kWorthTrying = 0.95;  // as the learner's
   Advice out;
   const int ranks = site["comm_size"];
   const std::string where = place(site["frames"][0]);
@@ -55,30 +52,27 @@ Advice advise_site(const Json& site, const core::Network& network, core::Objecti
     out.row["reason"] = why;
     return out;
   };
-  core::Collective op = core::Collective::barrier;
-  for (int i = 0; i < core::kCollectives; ++i)
-    if (core::kCollectiveNames[i] == site["op"].get<std::string>()) op = static_cast<core::Collective>(i);
-  if (core::algorithm_names(op).empty()) return leave("no algorithms for this collective in this version");
+  const auto op = core::find_collective(site["op"].get<std::string>());
+  if (!op || core::algorithm_names(*op).empty()) return leave("no algorithms for this collective in this version");
   if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1) return leave("no payload that all ranks know");
-  if (site["patterns"].get<std::uint64_t>() < 8) return leave("fewer than 8 calls were seen whole");
-  const auto offsets = pattern_of(site, ranks);
-  if (!offsets) return leave(offsets.error());
+  if (site["patterns"].get<int>() < core::Learner::kEnough) return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls were seen whole");
+  const auto forecast = forecast_of(site, ranks);
+  if (!forecast) return leave(forecast.error());
   core::Call call;
-  call.op = op, call.ranks = ranks, call.element_bytes = 4;
+  call.op = *op, call.ranks = ranks, call.element_bytes = 4;
   call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4);
   constexpr long kMostMessages = 2'000'000;  // some seconds
   if (core::candidate_messages(call) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
-  const auto candidates = core::model_candidates(call, core::Pattern(*offsets), network, objective);
+  const auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective);
   if (candidates.list.empty() || candidates.native_ns < 0) return leave("the model has nothing to compare");
   const core::Candidate& best = candidates.list.front();
-  const core::Algorithm& algorithm = core::catalogue()[static_cast<std::size_t>(best.algorithm)];
+  const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
   out.row["native_ns"] = candidates.native_ns;
   out.row["predicted_ns"] = best.modelled_ns;
-  if (best.modelled_ns > kWorthTrying * candidates.native_ns || algorithm.name == core::native_stand_in(call)) return leave("the model sees no gain worth another rounding");
-  const auto last = std::max_element(offsets->begin(), offsets->end()) - offsets->begin();
+  if (best.modelled_ns > core::kWorthTrying * candidates.native_ns || algorithm.name == core::native_stand_in(call)) return leave("the model sees no gain worth another rounding");
   out.gain_ns = (candidates.native_ns - best.modelled_ns) * site["calls"].get<double>();
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
-  out.row["reason"] = "rank " + std::to_string(last) + " comes last, " + human_time(static_cast<double>((*offsets)[static_cast<std::size_t>(last)])) + " after the first";
+  out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " + human_time(static_cast<double>(forecast->spread)) + " after the first";
   Json use = algorithm.name;
   if (best.segments) use = {{"algorithm", algorithm.name}, {"segments", best.segments}};
   out.rule = {{"match", {{"op", site["op"]}, {"site", site["id"]}, {"comm_size", {{"min", ranks}, {"max", ranks}}}}}, {"use", use},
@@ -87,29 +81,23 @@ Advice advise_site(const Json& site, const core::Network& network, core::Objecti
 }
 
 int advise(const Options& o) {
-  static constexpr std::string_view kObjectives[] = {"run_time", "mean_elapsed", "after_last"};
-  const auto wanted = std::find(std::begin(kObjectives), std::end(kObjectives), o.objective);
-  if (wanted == std::end(kObjectives)) throw BadUsage("--objective: unknown value '" + o.objective + "'" + core::suggestion(o.objective, kObjectives));
-  const auto objective = static_cast<core::Objective>(wanted - std::begin(kObjectives));
   Json profile = load_profile(o.file, o.patience_s);
   resolve_names(profile, o.patience_s);
   Json network = profile["job"].value("network", Json(nullptr));
-  core::Network figures;
   if (!o.network.empty()) {
     const auto parsed = core::parse_network(o.network);
     if (!parsed) throw BadUsage("--network: " + parsed.error());
-    figures = *parsed;
-    network = profiles::network_json(figures);
+    network = profiles::network_json(*parsed);
   } else if (network.is_null()) {
     throw BadUsage("advise: '" + o.file + "' holds no network figures: observe with \"network\": \"measure\" in the policy, or give --network");
-  } else {
-    const auto report = core::parse_policy(Json({{"version", 1}, {"network", network}}).dump());
-    if (!report.ok()) throw BadUsage("advise: the network figures of '" + o.file + "': " + report.problems.front().message);
-    figures = report.policy.network;
   }
+  // What is written is what is modelled: both come from the policy's own reading.
+  Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
+  const auto read = core::parse_policy(policy.dump());
+  if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   std::vector<Advice> all;
   for (const Json& site : profile["sites"])
-    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(site, figures, objective));
+    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(site, read.policy.network, read.policy.objective));
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
@@ -118,7 +106,7 @@ int advise(const Options& o) {
     total += a.gain_ns;
     if (!a.rule.is_null()) rules.push_back(a.rule);
   }
-  Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}, {"rules", rules}};
+  policy["rules"] = rules;
   if (!o.output.empty()) {
     const auto written = profiles::write_file(o.output, policy.dump(1) + "\n");
     if (!written) throw std::runtime_error(written.error());

@@ -11,8 +11,7 @@
 namespace latecomer::cli {
 
 core::Collective collective_named(const std::string& name) {
-  for (int i = 0; i < core::kCollectives; ++i)
-    if (core::kCollectiveNames[i] == name) return static_cast<core::Collective>(i);
+  if (const auto found = core::find_collective(name)) return *found;
   throw BadUsage("--op: unknown collective '" + name + "'" + core::suggestion(name, core::kCollectiveNames));
 }
 

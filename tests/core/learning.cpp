@@ -55,7 +55,7 @@ class Loop {
     Nanoseconds last = 0;
     for (const Nanoseconds o : offsets) last = std::max(last, o);
     for (const Nanoseconds o : offsets) elapsed += static_cast<double>(last - o) / ranks_;
-    learner.see({b.n, s, site, offsets, after, elapsed, d.algorithm ? static_cast<int>(d.algorithm - catalogue().data()) : -1});
+    learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm)});
     return d;
   }
   int ranks_;
@@ -450,7 +450,7 @@ class SimulatedJob {
     drops += me == 0 && !was && r.force.dropped();
     Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
     if (broken_ && d.algorithm && call.sites[me] == 3) d = {};  // what a tool that dispatches on its own call site would do
-    const int algorithm = d.algorithm ? static_cast<int>(d.algorithm - catalogue().data()) : -1;
+    const int algorithm = index_of(d.algorithm);
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
     const auto answer = std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped());
