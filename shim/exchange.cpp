@@ -160,31 +160,36 @@ void identify(CommState& state) {
       if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
     if (context < kContexts && mine) j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
     if (j.threads && mine) j.context_mutex.unlock();
-    state.context = context;
-    if (context < kContexts || !j.threads || attempt == 200) break;
+    if (context < kContexts || !j.threads || attempt == 200) {
+      const JobLock lock;
+      state.context = context;
+      state.identity = core::mix64(words[kWords]);
+      break;
+    }
     const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
     nanosleep(&nap, nullptr);
   }
-  state.identity = core::mix64(words[kWords]);
   if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
   if (state.rank == 0) lead(state);
 }
 
 void lead(CommState& state) {
   Job& j = job();
-  state.leadership = std::make_unique<Leadership>(state.size);
-  if (!j.announces) return;
+  auto leadership = std::make_unique<Leadership>(state.size);
   const int size = state.size;
-  state.leadership->learner = std::make_unique<core::Learner>(j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
-    return site_is({site, op, size}, glob);
-  });
-  if (state.context != kWorldContext) return;
-  state.leadership->learner->remember(
-      [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
-        const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
-        return found == job().history.offsets.end() ? nullptr : &found->second;
-      },
-      state.plan.plan());
+  if (j.announces)
+    leadership->learner = std::make_unique<core::Learner>(j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
+      return site_is({site, op, size}, glob);
+    });
+  if (leadership->learner && state.context == kWorldContext)
+    leadership->learner->remember(
+        [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
+          const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
+          return found == job().history.offsets.end() ? nullptr : &found->second;
+        },
+        state.plan.plan());
+  const JobLock lock;  // another thread may be writing a snapshot of all communicators
+  state.leadership = std::move(leadership);
 }
 
 void note_decisions(CommState& state) {

@@ -66,7 +66,8 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
   for (auto& [known, program] : kept_)
     if (known == key) return *program;
   core::Call call;
-  call.op = core::Collective::allreduce;
+  call.op = key.algorithm->op;
+  call.root = key.root;
   call.ranks = state.size;
   call.count = key.count;
   call.element_bytes = key.element_bytes;
@@ -94,7 +95,7 @@ void Executor::forget_plans() {
 int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands) {
   Layout layout;
   int rc = layout.fill(operands.datatype);
-  Key key{decision.algorithm, operands.count, layout.size, decision.segments, decision.pattern, decision.overlap, operands.send == MPI_IN_PLACE,
+  Key key{decision.algorithm, operands.count, layout.size, decision.segments, decision.pattern, std::max(signature.root, 0), decision.overlap, operands.send == MPI_IN_PLACE,
           signature.op_class != core::OpClass::user_noncommutative};
   // The papers' step is a message of bytes, whatever the element: keep the key's size positive.
   if (key.element_bytes <= 0) key.element_bytes = 1;

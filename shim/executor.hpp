@@ -12,7 +12,8 @@
 
 namespace latecomer::shim {
 
-/// The local side of a call: where its data lie. Filled in only for calls that may be dispatched.
+/// The local side of a call: where its data lie. Filled in only for calls that may be dispatched. `recv` of a reduce means
+/// something at the root only.
 struct Operands {
   const void* send;  ///< MPI_IN_PLACE allowed
   void* recv;
@@ -35,6 +36,7 @@ struct Executor {
     core::Elements count = 0;
     core::Bytes element_bytes = 0;
     int segments = 0, pattern = -1;
+    Rank root = 0;
     bool overlap = true, in_place = false, commutative = true;
     bool operator==(const Key&) const = default;
   };

@@ -130,7 +130,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
 }
 
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  if (signature_.op == core::Collective::allreduce) operands_ = {send, recv, count, type, op};
+  if (signature_.op == core::Collective::allreduce || signature_.op == core::Collective::reduce) operands_ = {send, recv, count, type, op};
   classify(signature_, type, op);
 }
 

@@ -21,7 +21,7 @@ struct Call {
   Rank root = 0;
   Elements count = 0;      ///< elements of the vector (allreduce: per rank)
   Bytes element_bytes = 1; ///< size of one element, for the model
-  bool in_place = false;   ///< input is output: schedules then touch only Buffer::output
+  bool in_place = false;   ///< input is output (rooted reductions: at the root): schedules then touch only Buffer::output
   bool commutative = true; ///< false: operands must stay in rank order
   Bytes bytes() const { return count * element_bytes; }
 };
@@ -71,10 +71,14 @@ inline Part part_of(Elements count, int parts, int index) {
 inline Elements largest_part(Elements count, int parts) { return (count + parts - 1) / parts; }
 
 inline Slice output(Part p) { return {Buffer::output, p.offset, p.count}; }
+/// Whether `me` finds its own contribution in the output.
+inline bool own_in_output(const Call& call, Rank me) { return call.in_place && (!is_rooted(call.op) || me == call.root); }
 /// A rank's own contribution: in the input, or in the output for in-place calls.
-inline Slice own(const Call& call, Part p) {
-  return {call.in_place ? Buffer::output : Buffer::input, p.offset, p.count};
+inline Slice own(const Call& call, Rank me, Part p) {
+  return {own_in_output(call, me) ? Buffer::output : Buffer::input, p.offset, p.count};
 }
+/// The same where all ranks are alike.
+inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 
 /// One row of the catalogue (core/algorithms/catalogue.def).
 struct Algorithm {

@@ -5,7 +5,7 @@
 namespace latecomer::core {
 
 #define LATECOMER_ALGORITHM(collective, name, ...) \
-  namespace collective { Schedule name(const Instance& instance, Rank me); }
+  namespace algorithms::collective { Schedule name(const Instance& instance, Rank me); }
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 
@@ -13,7 +13,7 @@ namespace {
 constexpr Algorithm kCatalogue[] = {
 #define LATECOMER_ALGORITHM(collective, name, source, cost, restrictions, order, independent, background, \
                             segmented)                                                                     \
-  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, &collective::name},
+  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, &algorithms::collective::name},
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 };
@@ -35,8 +35,9 @@ std::vector<std::string_view> algorithm_names(Collective op) {
 }
 
 std::string_view native_stand_in(const Call& call) {
-  // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE; fewer elements than ranks cannot be scattered).
+  // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE and the like; fewer elements than ranks cannot be scattered).
   constexpr Bytes kShort = 2048;
+  if (call.op == Collective::reduce) return !call.commutative || call.bytes() <= kShort || call.count < call.ranks ? "binomial" : "rabenseifner";
   if (call.op != Collective::allreduce) return "";
   return !call.commutative || call.bytes() <= kShort || call.count < call.ranks ? "recursive_doubling" : "rabenseifner";
 }

@@ -271,7 +271,7 @@ Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance
 
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals) {
   LowerBound bound;
-  if (call.op != Collective::allreduce) return bound;
+  if (call.op != Collective::allreduce && call.op != Collective::reduce) return bound;
   bound.known = true;
   const int ranks = call.ranks;
   std::vector<double> a;
@@ -281,14 +281,21 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
   if (ranks > 1 && call.bytes() > 0) {
     const double ports = network.ports == 0 ? ranks - 1 : network.ports;
     const double wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
-    for (int m = 1; m <= ranks; ++m) {
+    for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
       const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
       end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
     }
     // Segments may be small enough to be eager, so the smaller of the two latencies bounds.
     double latency = network.flight_ns(call.bytes());
     if (network.eager_bytes > 0) latency = std::min(latency, network.latency_ns);
-    end = std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
+    if (call.op == Collective::reduce) {
+      // The last to come has its contribution to send. The root has to receive one, which eager messages may have
+      // brought before it came.
+      for (Rank r = 0; r < ranks; ++r)
+        if (r != call.root || network.eager_bytes == 0) end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
+    } else {
+      end = std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
+    }
   }
   bound.run_time = static_cast<Nanoseconds>(std::floor(end - a.front()));
   bound.after_last = static_cast<Nanoseconds>(std::floor(end - a.back()));

@@ -84,10 +84,13 @@ class Verifier {
     verdict_.what += ": " + what;
   }
 
+  /// allreduce: everybody; reduce: the root.
+  bool has_result(Rank r) const { return !is_rooted(call_.op) || r == call_.root; }
+
   Elements size_of(Rank r, Buffer buffer) const {
     if (buffer == Buffer::scratch) return programs_[static_cast<std::size_t>(r)].scratch;
-    if (buffer == Buffer::input && call_.in_place) return 0;
-    return call_.count;  // allreduce: both buffers
+    if (buffer == Buffer::input) return own_in_output(call_, r) ? 0 : call_.count;
+    return has_result(r) ? call_.count : 0;
   }
 
   void check_slice(Rank r, std::size_t i, const Slice& s) {
@@ -286,7 +289,7 @@ class Verifier {
     for (Rank r = 0; r < ranks(); ++r) {
       for (int b = 0; b < kBuffers; ++b)
         values(r, static_cast<Buffer>(b)).assign(static_cast<std::size_t>(size_of(r, static_cast<Buffer>(b))), 0);
-      auto& mine = values(r, call_.in_place ? Buffer::output : Buffer::input);
+      auto& mine = values(r, own_in_output(call_, r) ? Buffer::output : Buffer::input);
       for (Elements e = 0; e < call_.count; ++e) mine[static_cast<std::size_t>(e)] = leaf(r, e);
     }
     std::vector<int> waiting(base_.back());
@@ -334,8 +337,10 @@ class Verifier {
 
   void check_result() {
     verdict_.rank_order = true;
+    const Rank first = has_result(0) ? 0 : call_.root;
     for (Elements e = 0; e < call_.count; ++e)
       for (Rank r = 0; r < ranks(); ++r) {
+        if (!has_result(r)) continue;
         const std::int32_t v = values(r, Buffer::output)[static_cast<std::size_t>(e)];
         const auto place = [&](const char* what) {
           fail(Fault::wrong_result, r, ops(r).size(), "output[" + std::to_string(e) + "] " + what);
@@ -347,9 +352,9 @@ class Verifier {
         int have = 0;
         for (const std::uint64_t w : x.ranks) have += __builtin_popcountll(w);
         if (have != ranks()) return place("lacks a contribution");
-        if (v != values(0, Buffer::output)[static_cast<std::size_t>(e)])
+        if (v != values(first, Buffer::output)[static_cast<std::size_t>(e)])
           return place("is combined in another way than on rank 0: results would not be bitwise equal");
-        if (r > 0) continue;
+        if (r != first) continue;
         verdict_.rank_order = verdict_.rank_order && x.ordered;
         verdict_.association = mix64(verdict_.association ^ x.association);
       }

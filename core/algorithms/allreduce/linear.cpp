@@ -7,10 +7,10 @@
 // Source: paper 002 (Proficz, J Supercomput 2018), section 4.1.
 #include "core/algorithms/pipeline.hpp"
 
-namespace latecomer::core::allreduce {
+namespace latecomer::core::algorithms::allreduce {
 
 Schedule linear(const Instance& instance, Rank me) {
   return chain_walk(instance, me, instance.rank_order);
 }
 
-}  // namespace latecomer::core::allreduce
+}  // namespace latecomer::core::algorithms::allreduce

@@ -9,7 +9,7 @@
 // Source: paper 002 (Proficz, J Supercomput 2018), section 4.2; k_q is the reconstruction of ALGORITHMS 1.
 #include "core/algorithms/pipeline.hpp"
 
-namespace latecomer::core::allreduce {
+namespace latecomer::core::algorithms::allreduce {
 namespace {
 
 std::vector<int> head_starts(const Instance& in) {
@@ -36,4 +36,4 @@ Schedule prr(const Instance& instance, Rank me) {
   return ring_walk(instance, me, ahead, instance.order);
 }
 
-}  // namespace latecomer::core::allreduce
+}  // namespace latecomer::core::algorithms::allreduce

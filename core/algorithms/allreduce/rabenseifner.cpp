@@ -9,7 +9,7 @@
 
 #include "core/algorithms/algorithm.hpp"
 
-namespace latecomer::core::allreduce {
+namespace latecomer::core::algorithms::allreduce {
 
 Schedule rabenseifner(const Instance& instance, Rank me) {
   const Call& call = instance.call;
@@ -86,4 +86,4 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   if (me < 2 * folded) co_yield send(me - 1, output(all), kUnfold).after(ready, sent);
 }
 
-}  // namespace latecomer::core::allreduce
+}  // namespace latecomer::core::algorithms::allreduce

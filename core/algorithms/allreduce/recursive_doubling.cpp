@@ -9,7 +9,7 @@
 
 #include "core/algorithms/algorithm.hpp"
 
-namespace latecomer::core::allreduce {
+namespace latecomer::core::algorithms::allreduce {
 
 Schedule recursive_doubling(const Instance& instance, Rank me) {
   const Call& call = instance.call;
@@ -60,4 +60,4 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
   if (me < 2 * folded) co_yield send(me - 1, output(all), kUnfold).after(ready);
 }
 
-}  // namespace latecomer::core::allreduce
+}  // namespace latecomer::core::algorithms::allreduce

@@ -6,8 +6,8 @@
 // Source: Patarasuk, Yuan, JPDC 2009; paper 002 (Proficz, J Supercomput 2018), section 4.2.
 #include "core/algorithms/pipeline.hpp"
 
-namespace latecomer::core::allreduce {
+namespace latecomer::core::algorithms::allreduce {
 
 Schedule ring(const Instance& instance, Rank me) { return ring_walk(instance, me, {}, instance.rank_order); }
 
-}  // namespace latecomer::core::allreduce
+}  // namespace latecomer::core::algorithms::allreduce

@@ -7,10 +7,10 @@
 // Source: paper 002 (Proficz, J Supercomput 2018), section 4.1; the way around the ring: ALGORITHMS 1.
 #include "core/algorithms/pipeline.hpp"
 
-namespace latecomer::core::allreduce {
+namespace latecomer::core::algorithms::allreduce {
 
 Schedule slt(const Instance& instance, Rank me) {
   return chain_walk(instance, me, instance.order);
 }
 
-}  // namespace latecomer::core::allreduce
+}  // namespace latecomer::core::algorithms::allreduce

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Generator `heap`: for every segment a pairing heap of those who may send it, by their order in the group. Whoever has
+// sent is taken out of all heaps at once and put back when the round ends (the quicker of the two ways that the paper
+// compares). Source: paper 000, sections 4.1 and 5.7.
+#include <boost/heap/pairing_heap.hpp>
+
+#include "core/algorithms/clairvoyant/rounds.hpp"
+
+namespace latecomer::core::clairvoyant {
+namespace {
+
+class Heaps {
+ public:
+  explicit Heaps(const Problem& problem)
+      : segments_(static_cast<std::size_t>(problem.segments)), place_(places_by_remainder(problem)), key_(place_.size(), -1),
+        state_(place_.size() * segments_, kHeld), handles_(state_.size()), heaps_(segments_, Heap(Later{&key_})), holds_(place_.size(), problem.segments), present_(place_.size(), 0) {}
+
+  void begin_round(std::span<const Rank> group) {
+    // Keys only tell the order, which never changes between those who are here: who is new gets a place in it.
+    const int head = place_[static_cast<std::size_t>(group.front())], ranks = static_cast<int>(place_.size());
+    for (const Rank r : group) {
+      const int place = place_[static_cast<std::size_t>(r)];
+      key_[static_cast<std::size_t>(r)] = place < head ? place + ranks : place;
+    }
+    group_.assign(group.begin(), group.end());
+    for (const Rank r : group) insert(r);
+    received_.clear();
+  }
+
+  Found find(Rank p, bool sink) {
+    for (std::size_t j = 0; j < segments_; ++j) {
+      if ((!sink && at(p, j) != kHeld) || heaps_[j].empty()) continue;
+      Heap& heap = heaps_[j];
+      if (heap.top() != p) return {heap.top(), static_cast<int>(j)};
+      if (heap.size() == 1) continue;
+      heap.pop();
+      const Rank second = heap.top();
+      handles_[cell(p, j)] = heap.push(p);
+      return {second, static_cast<int>(j)};
+    }
+    return {};
+  }
+
+  bool move(Rank from, Rank to, int segment) {
+    const auto j = static_cast<std::size_t>(segment);
+    withdraw(from);
+    at(from, j) = kSent;
+    --holds_[static_cast<std::size_t>(from)];
+    const bool held = at(to, j) == kHeld;
+    if (held) {
+      if (present_[static_cast<std::size_t>(to)]) heaps_[j].erase(handles_[cell(to, j)]);
+    } else {
+      ++holds_[static_cast<std::size_t>(to)];
+    }
+    at(to, j) = kPending;
+    received_.emplace_back(to, j);
+    return held;
+  }
+  void end_round() {
+    for (const Rank r : group_)
+      if (present_[static_cast<std::size_t>(r)]) withdraw(r);
+    for (const auto& [to, j] : received_) at(to, j) = kHeld;
+  }
+  int holds(Rank r) const { return holds_[static_cast<std::size_t>(r)]; }
+
+ private:
+  enum State : char { kSent, kHeld, kPending };
+  struct Later {
+    const std::vector<int>* key;
+    bool operator()(Rank x, Rank y) const { return (*key)[static_cast<std::size_t>(x)] > (*key)[static_cast<std::size_t>(y)]; }
+  };
+  using Heap = boost::heap::pairing_heap<Rank, boost::heap::compare<Later>>;
+
+  std::size_t cell(Rank r, std::size_t j) const { return static_cast<std::size_t>(r) * segments_ + j; }
+  char& at(Rank r, std::size_t j) { return state_[cell(r, j)]; }
+  void insert(Rank r) {
+    present_[static_cast<std::size_t>(r)] = 1;
+    for (std::size_t j = 0; j < segments_; ++j)
+      if (at(r, j) == kHeld) handles_[cell(r, j)] = heaps_[j].push(r);
+  }
+  void withdraw(Rank r) {
+    for (std::size_t j = 0; j < segments_; ++j)
+      if (at(r, j) == kHeld) heaps_[j].erase(handles_[cell(r, j)]);
+    present_[static_cast<std::size_t>(r)] = 0;
+  }
+
+  std::size_t segments_;
+  std::vector<int> place_, key_;
+  std::vector<char> state_;
+  std::vector<Heap::handle_type> handles_;
+  std::vector<Heap> heaps_;
+  std::vector<int> holds_;
+  std::vector<char> present_;  // in the heaps
+  std::vector<Rank> group_;
+  std::vector<std::pair<Rank, std::size_t>> received_;
+};
+
+}  // namespace
+
+void plan_heap(const Problem& problem, const Emit& emit) {
+  Heaps table(problem);
+  run_reduce(problem, table, emit);
+}
+
+}  // namespace latecomer::core::clairvoyant

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The generators by name; what they may be asked; the plan of an allreduce.
+#include "core/algorithms/clairvoyant/planner.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+namespace latecomer::core::clairvoyant {
+
+void plan_linear(const Problem& problem, const Emit& emit);
+void plan_heap(const Problem& problem, const Emit& emit);
+void plan_segment(const Problem& problem, const Emit& emit);
+void plan_rows(const Problem& problem, const Emit& emit);
+void plan_everywhere(const Problem& problem, const std::function<void(const Exchange&)>& emit);
+
+namespace {
+
+/// "" if the problem can be planned.
+std::string mistake(const Problem& problem) {
+  constexpr Nanoseconds kLatest = INT64_MAX / 8;  // sums of times stay in range
+  constexpr std::int64_t kCells = std::int64_t{1} << 32;
+  if (problem.arrivals.empty()) return "no ranks";
+  if (problem.segments < 0) return "segments: " + std::to_string(problem.segments) + " is negative";
+  if (problem.ranks() * std::int64_t{problem.segments} > kCells) return "ranks times segments: more than " + std::to_string(kCells);
+  if (problem.root < 0 || problem.root >= problem.ranks()) return "root: expected a rank below " + std::to_string(problem.ranks()) + ", got " + std::to_string(problem.root);
+  if (problem.round_ns < 1 || problem.round_ns > kLatest / (problem.ranks() + problem.segments + 64))
+    return "round time: expected 1 ns to " + std::to_string(kLatest / (problem.ranks() + problem.segments + 64)) + " ns, got " + std::to_string(problem.round_ns);
+  for (const Nanoseconds a : problem.arrivals)
+    if (a < 0 || a > kLatest) return "arrivals: expected 0 to " + std::to_string(kLatest) + " ns, got " + std::to_string(a);
+  return "";
+}
+
+}  // namespace
+
+std::string plan(const Problem& problem, const Emit& emit, Generator generator) {
+  if (auto what = mistake(problem); !what.empty()) return what;
+  switch (generator) {
+    case Generator::linear: plan_linear(problem, emit); break;
+    case Generator::heap: plan_heap(problem, emit); break;
+    case Generator::segment: plan_segment(problem, emit); break;
+    case Generator::rows: plan_rows(problem, emit); break;
+  }
+  return "";
+}
+
+Result<std::vector<Message>> plan(const Problem& problem, Generator generator) {
+  std::vector<Message> out;
+  if (auto what = plan(problem, [&](const Message& m) { out.push_back(m); }, generator); !what.empty()) return Error{std::move(what)};
+  return out;
+}
+
+Result<std::vector<Exchange>> plan_everywhere(const Problem& problem) {
+  if (auto what = mistake(problem); !what.empty()) return Error{std::move(what)};
+  std::vector<Exchange> out;
+  plan_everywhere(problem, [&](const Exchange& m) { out.push_back(m); });
+  return out;
+}
+
+void sort(std::vector<Message>& messages) {
+  std::sort(messages.begin(), messages.end(), [](const Message& x, const Message& y) { return std::tie(x.round, x.dst) < std::tie(y.round, y.dst); });
+}
+
+}  // namespace latecomer::core::clairvoyant

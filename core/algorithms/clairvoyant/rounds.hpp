@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The course of rounds that the fast generators share: who takes part in each, and which rounds are skipped. Instead of
+// a priority queue, the group of the next round is a merge of the old one with those still to arrive (000, section 5.2).
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "core/algorithms/clairvoyant/planner.hpp"
+
+namespace latecomer::core::clairvoyant {
+
+class Rounds {
+ public:
+  explicit Rounds(const Problem& problem) : problem_(problem), awaited_(problem.arrivals.size()) {
+    std::iota(awaited_.begin(), awaited_.end(), 0);
+    std::stable_sort(awaited_.begin(), awaited_.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
+    group_.reserve(awaited_.size()), spare_.reserve(awaited_.size()), ranks_.reserve(awaited_.size());
+  }
+
+  /// Goes to the next round. `leave`: whether a rank takes part no more; asked once per round of each that took part.
+  /// `idle`: nothing happened in the last round, so nothing will before somebody arrives. False: nobody is left.
+  template <typename Leave>
+  bool next(bool idle, Leave leave) {
+    std::erase_if(group_, [&](const Member& m) { return leave(m.rank); });
+    if (begun_) ++round_;
+    begun_ = true;
+    if (group_.empty() && next_ == awaited_.size()) return false;
+    // A group of one has nobody to talk to.
+    if ((idle || group_.size() == 1) && next_ < awaited_.size() && !group_.empty())
+      round_ = std::max(round_, (arrival(awaited_[next_]) - group_.front().base) / problem_.round_ns);
+    merge();
+    return true;
+  }
+  std::int64_t round() const { return round_; }
+  bool all_arrived() const { return next_ == awaited_.size(); }
+  /// Those who take part in this round: by availability, ties by rank.
+  std::span<const Rank> group() const { return ranks_; }
+
+ private:
+  /// Availability is base + round * round_ns: it grows alike for all, so the order of those who are here never changes.
+  struct Member {
+    Nanoseconds base;
+    Rank rank;
+    bool operator<(const Member& o) const { return base != o.base ? base < o.base : rank < o.rank; }
+  };
+
+  Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
+
+  void merge() {
+    const Nanoseconds past = round_ * problem_.round_ns;
+    if (next_ < awaited_.size()) {
+      Nanoseconds first = arrival(awaited_[next_]) - past;
+      if (!group_.empty()) first = std::min(first, group_.front().base);
+      spare_.clear();
+      for (; next_ < awaited_.size() && arrival(awaited_[next_]) - past < first + problem_.round_ns; ++next_)
+        spare_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]});
+      const auto middle = static_cast<std::ptrdiff_t>(group_.size());
+      group_.insert(group_.end(), spare_.begin(), spare_.end());
+      std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
+    }
+    ranks_.clear();
+    for (const Member& m : group_) ranks_.push_back(m.rank);
+  }
+
+  const Problem& problem_;
+  std::vector<Rank> awaited_;  // by arrival, ties by rank
+  std::size_t next_ = 0;       // the first who has not come
+  std::vector<Member> group_, spare_;
+  std::vector<Rank> ranks_;
+  std::int64_t round_ = 0;
+  bool begun_ = false;
+};
+
+/// Places of the ranks by the remainder of their arrival modulo the round, ties by rank: the group of any round is in
+/// the order of places, beginning at its first member's (000, section 5.4.3).
+inline std::vector<int> places_by_remainder(const Problem& problem) {
+  std::vector<Rank> order(problem.arrivals.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](Rank x, Rank y) {
+    return problem.arrivals[static_cast<std::size_t>(x)] % problem.round_ns < problem.arrivals[static_cast<std::size_t>(y)] % problem.round_ns;
+  });
+  std::vector<int> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  return place;
+}
+
+/// A found message.
+struct Found {
+  Rank src = -1;
+  int segment = -1;
+};
+
+/// Runs the rounds of a reduce over `table`, which knows who holds what:
+///   begin_round(group)        all of the group may send again
+///   find(p, sink) -> Found    the smallest segment that p may receive and its first sender; src -1: none
+///   move(src, dst, segment)   src has sent for this round, dst's share waits for its end; whether dst held the segment
+///   end_round()               what was received counts as held
+///   holds(rank) -> int        segments held by the rank
+template <typename Table>
+inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {
+  Rounds rounds(problem);
+  bool idle = false;
+  std::int64_t to_go = static_cast<std::int64_t>(problem.ranks() - 1) * problem.segments;  // held by others than the root
+  while (to_go > 0 && rounds.next(idle, [&](Rank r) { return r != problem.root && table.holds(r) == 0; })) {
+    const auto group = rounds.group();
+    const Rank sink = std::find(group.begin(), group.end(), problem.root) != group.end() ? problem.root : group.front();
+    table.begin_round(group);
+    idle = true;
+    const auto serve = [&](Rank p) {
+      const Found found = table.find(p, p == sink);
+      if (found.src < 0) return;
+      idle = false;
+      emit(Message{rounds.round(), found.src, p, found.segment});
+      const bool held = table.move(found.src, p, found.segment);
+      if (found.src != problem.root) --to_go;
+      if (p != problem.root && !held) ++to_go;
+    };
+    serve(sink);
+    for (const Rank p : group)
+      if (p != sink) serve(p);
+    table.end_round();
+  }
+}
+
+}  // namespace latecomer::core::clairvoyant

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who holds what, as bits by columns and by rows, and who may still send in a round.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/algorithms/clairvoyant/rounds.hpp"
+
+namespace latecomer::core::clairvoyant {
+
+using Word = std::uint64_t;
+inline constexpr int kWordBits = 64;
+constexpr std::size_t words_for(int bits) { return static_cast<std::size_t>(bits + kWordBits - 1) / kWordBits; }
+constexpr Word bit(int i) { return Word{1} << (i % kWordBits); }
+constexpr std::size_t word(int i) { return static_cast<std::size_t>(i) / kWordBits; }
+
+/// Four words at once: GCC makes one instruction of it where the processor has one, two or four elsewhere.
+typedef Word Vector __attribute__((vector_size(32), aligned(8), may_alias));
+inline constexpr std::size_t kVectorWords = sizeof(Vector) / sizeof(Word);
+
+/// `count` sets of `bits` bits each, filled up to whole vectors.
+class BitRows {
+ public:
+  BitRows(int count, int bits, bool full = false) : width_((words_for(bits) + kVectorWords - 1) / kVectorWords * kVectorWords), words_(static_cast<std::size_t>(count) * width_) {
+    for (int i = 0; full && i < count; ++i) fill((*this)[i], bits);
+  }
+  Word* operator[](int i) { return words_.data() + static_cast<std::size_t>(i) * width_; }
+  const Word* operator[](int i) const { return words_.data() + static_cast<std::size_t>(i) * width_; }
+  bool test(int i, int b) const { return ((*this)[i][word(b)] & bit(b)) != 0; }
+  void set(int i, int b) { (*this)[i][word(b)] |= bit(b); }
+  void clear(int i, int b) { (*this)[i][word(b)] &= ~bit(b); }
+  std::size_t width() const { return width_; }
+  std::size_t bytes() const { return words_.size() * sizeof(Word); }
+  static void fill(Word* set, int bits) {
+    for (int at = 0; at < bits; at += kWordBits) set[word(at)] = bits - at >= kWordBits ? ~Word{0} : bit(bits - at) - 1;
+  }
+
+ private:
+  std::size_t width_;
+  std::vector<Word> words_;
+};
+
+/// The table of generator `rows`; also what the plan of an allreduce is made with. Processes are known by their places.
+class Rows {
+ public:
+  explicit Rows(const Problem& problem)
+      : segments_(problem.segments), place_(places_by_remainder(problem)), rank_(place_.size()), held_(problem.ranks(), segments_, true), holders_(segments_, problem.ranks(), true),
+        here_(words_for(segments_)), shared_(here_), found_here_(here_), found_shared_(here_), members_(static_cast<std::size_t>(segments_), 0), senders_(holders_.width(), 0), words_(words_for(problem.ranks())), count_(place_.size(), segments_), joined_(place_.size(), 0) {
+    for (std::size_t r = 0; r < place_.size(); ++r) rank_[static_cast<std::size_t>(place_[r])] = static_cast<Rank>(r);
+  }
+
+  void begin_round(std::span<const Rank> group) {
+    head_ = place(group.front());
+    std::fill(senders_.begin(), senders_.end(), 0);
+    for (const Rank r : group) {
+      const int p = place(r);
+      senders_[word(p)] |= bit(p);
+      if (joined_[static_cast<std::size_t>(p)]) continue;
+      joined_[static_cast<std::size_t>(p)] = 1;  // with all its segments
+      for (int j = 0; j < segments_; ++j)
+        if (++members_[static_cast<std::size_t>(j)] == 2) shared_[word(j)] |= bit(j);
+        else here_[word(j)] |= bit(j);
+    }
+    found_here_ = here_, found_shared_ = shared_;
+    senders_left_ = static_cast<int>(group.size());
+    received_.clear();
+  }
+
+  Found find(Rank rank, bool sink) {
+    const int p = place(rank);
+    const Without without(*this, p);
+    const Word* mine = held_[p];
+    if (senders_left_ - without.was_there() <= kFew) return find_among_few(mine, sink);
+    for (std::size_t w = 0; w < here_.size(); ++w)
+      for (Word left = (mine[w] & found_shared_[w]) | (sink ? ~mine[w] & found_here_[w] : 0); left; left &= left - 1) {
+        const int j = static_cast<int>(w) * kWordBits + std::countr_zero(left);
+        const int from = first_in(holders_[j]);
+        if (from >= 0) return {rank_[static_cast<std::size_t>(from)], j};
+        if (!(without.was_there() && holders_.test(j, p))) found_here_[w] &= ~bit(j), found_shared_[w] &= ~bit(j);
+      }
+    return {};
+  }
+
+  bool move(Rank from, Rank to, int j) {
+    const int s = place(from), d = place(to);
+    sent(from);
+    held_.clear(s, j), holders_.clear(j, s);
+    --count(s);
+    const bool held = held_.test(d, j);
+    held_.clear(d, j), holders_.clear(j, d);
+    if (!held) ++count(d);
+    else if (--members_[static_cast<std::size_t>(j)] == 1) shared_[word(j)] &= ~bit(j), found_shared_[word(j)] &= ~bit(j);
+    received_.push_back({d, j});
+    return held;
+  }
+  void end_round() {
+    for (const auto& [d, j] : received_) held_.set(d, j), holders_.set(j, d);
+  }
+  int holds(Rank r) const { return count_[static_cast<std::size_t>(place(r))]; }
+
+  // What the plan of an allreduce needs beside these:
+  /// What is held of a segment is no share any more.
+  void retire(Rank r, int j) { held_.clear(place(r), j), holders_.clear(j, place(r)); }
+  bool may_send(Rank r) const { return (senders_[word(place(r))] & bit(place(r))) != 0; }
+  void sent(Rank r) { senders_[word(place(r))] &= ~bit(place(r)), --senders_left_; }
+  int place(Rank r) const { return place_[static_cast<std::size_t>(r)]; }
+
+ private:
+  /// Takes a receiver out of the senders while its own sender is looked for.
+  class Without {
+   public:
+    Without(Rows& rows, int place) : senders_(rows.senders_[word(place)]), mine_(senders_ & bit(place)) { senders_ &= ~mine_; }
+    ~Without() { senders_ |= mine_; }
+    Without(const Without&) = delete;
+    Without& operator=(const Without&) = delete;
+    bool was_there() const { return mine_ != 0; }
+
+   private:
+    Word& senders_;
+    Word mine_;
+  };
+
+  /// Towards the end of a round nearly everybody has sent, and segment after segment would be looked at in vain: then
+  /// the few others' columns say more than the rows.
+  Found find_among_few(const Word* mine, bool sink) const {
+    int few[kFew], count = 0;
+    const std::size_t h = word(head_);
+    const auto take = [&](std::size_t w, Word bits) {
+      for (; bits; bits &= bits - 1) few[count++] = static_cast<int>(w) * kWordBits + std::countr_zero(bits);
+    };
+    take(h, senders_[h] & ~(bit(head_) - 1));
+    for (std::size_t w = h + 1; w < words_; ++w) take(w, senders_[w]);
+    for (std::size_t w = 0; w < h; ++w) take(w, senders_[w]);
+    take(h, senders_[h] & (bit(head_) - 1));
+    for (std::size_t w = 0; w < here_.size(); ++w) {
+      Word theirs = 0;
+      for (int i = 0; i < count; ++i) theirs |= held_[few[i]][w];
+      if (const Word both = theirs & (sink ? ~Word{0} : mine[w])) {
+        const int j = static_cast<int>(w) * kWordBits + std::countr_zero(both);
+        for (int i = 0;; ++i)
+          if (held_.test(few[i], j)) return {rank_[static_cast<std::size_t>(few[i])], j};
+      }
+    }
+    return {};
+  }
+  /// From the head on: the upper part of its word comes first and the lower part last.
+  int first_in(const Word* set) const {
+    Vector any{};
+    for (std::size_t w = 0; w < senders_.size(); w += kVectorWords)
+      any |= reinterpret_cast<const Vector&>(set[w]) & reinterpret_cast<const Vector&>(senders_[w]);
+    if ((any[0] | any[1] | any[2] | any[3]) == 0) return -1;
+    const std::size_t h = word(head_);
+    const Word upper = ~(bit(head_) - 1);
+    std::size_t w = h;
+    Word found = set[w] & senders_[w] & upper;
+    while (!found) {
+      w = w + 1 == words_ ? 0 : w + 1;
+      found = set[w] & senders_[w];
+    }
+    return static_cast<int>(w) * kWordBits + std::countr_zero(found);
+  }
+  int& count(int place) { return count_[static_cast<std::size_t>(place)]; }
+
+  static constexpr int kFew = 24;
+  int segments_, head_ = 0, senders_left_ = 0;
+  std::vector<int> place_;
+  std::vector<Rank> rank_;
+  BitRows held_;               // [place][segment]
+  BitRows holders_;            // [segment][place]
+  // Segments that somebody in the group holds, and that two do: nobody else can be found for one's own that nobody shares.
+  // What has been looked for in vain is left out until the round ends.
+  std::vector<Word> here_, shared_, found_here_, found_shared_;
+  std::vector<int> members_;   // of the group, that hold the segment
+  std::vector<Word> senders_;  // [place] who may still send
+  std::size_t words_;          // of a row that are in use
+  std::vector<int> count_;
+  std::vector<char> joined_;
+  struct Received {
+    int place, segment;
+  };
+  std::vector<Received> received_;
+};
+
+}  // namespace latecomer::core::clairvoyant

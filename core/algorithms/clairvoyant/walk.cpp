@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank's part of a plan, as operations. Rounds order nothing but the lockstep: what a rank holds of a segment says
+// what has to come before what.
+#include "core/algorithms/clairvoyant/walk.hpp"
+
+#include <cmath>
+
+#include "core/algorithms/clairvoyant/planner.hpp"
+
+namespace latecomer::core::clairvoyant {
+namespace {
+
+/// Rows of the shared table.
+enum Column { kRound, kSrc, kDst, kSegment, kFinished, kColumns };
+
+std::vector<int> table_of(const Instance& in, int segments) {
+  const int ranks = in.call.ranks;
+  std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks), 0);
+  const Nanoseconds zero = in.pattern.flat() ? 0 : in.pattern.first();
+  for (Rank r = 0; r < ranks; ++r) arrivals[static_cast<std::size_t>(r)] = in.pattern.arrival(r) - zero;
+  Problem problem;
+  problem.segments = segments, problem.root = in.call.root, problem.arrivals = arrivals;
+  problem.round_ns = std::max<Nanoseconds>(1, in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes));
+  std::vector<int> out;
+  const auto add = [&](const Message& m, bool finished) {
+    out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished});
+  };
+  if (in.call.op == Collective::allreduce) {
+    if (const auto planned = plan_everywhere(problem))
+      for (const Exchange& m : *planned) add(m, m.finished);
+  } else if (const auto planned = plan(problem)) {
+    for (const Message& m : *planned) add(m, false);
+  }
+  return out;
+}
+
+}  // namespace
+
+int segments_for(const Call& call, const Network& network) {
+  constexpr double kMost = 512;  // beyond that the plan costs more than it gains
+  const double start = std::max(1.0, network.alpha_ns + network.flight_ns(call.bytes()) + 2 * network.overhead_ns);
+  const double rest = static_cast<double>(call.bytes()) * (network.beta_ns_per_byte + network.gamma_ns_per_byte);
+  const double best = std::sqrt(std::log2(std::max(2, call.ranks)) * rest / start);
+  return static_cast<int>(std::clamp(std::round(best), 1.0, std::min(kMost, std::max(1.0, static_cast<double>(call.count)))));
+}
+
+Schedule walk(const Instance& instance, Rank me) {
+  const Call& call = instance.call;
+  const bool everywhere = call.op == Collective::allreduce, lockstep = !instance.parameters.overlap;
+  const bool keeps = everywhere || me == call.root;  // the result is wanted here
+  if (call.count == 0) co_return;
+  if (call.ranks == 1) {
+    if (!call.in_place) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
+    co_return;
+  }
+  // A channel is a segment: more of them than channels would need an order of their own.
+  const int segments = std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments : segments_for(call, instance.parameters.network));
+  const auto& table = instance.shared([&] { return table_of(instance, segments); });
+  const auto part = [&](int j) { return part_of(call.count, segments, j); };
+  const Elements largest = largest_part(call.count, segments), slots_at = keeps ? 0 : call.count;
+  const bool in_output = call.in_place && keeps;  // the own contribution lies in the output
+
+  /// What this rank holds of a segment, and the operations to wait for.
+  enum class Share : char { own, sum, gone };
+  struct Held {
+    Share share;
+    OpId ready = kNoOp;    // produced the sum
+    OpId sent = kNoOp;     // the last that read it
+  };
+  std::vector<Held> held(static_cast<std::size_t>(segments), Held{in_output ? Share::sum : Share::own});
+  const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
+  // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits in
+  // the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
+  OpId last_sent = kNoOp, last_received = kNoOp;
+  // While one partial result is added the next may land.
+  constexpr int kSlots = 2;
+  OpId slot_free[kSlots] = {kNoOp, kNoOp};
+  int slot = 0;
+  OpId previous[2] = {kNoOp, kNoOp}, now[2] = {kNoOp, kNoOp};  // of the rounds before and of this one
+  int round = -1;
+  for (std::size_t row = 0; row < table.size(); row += kColumns) {
+    const Rank src = table[row + kSrc], dst = table[row + kDst];
+    if (src != me && dst != me) continue;
+    const int j = table[row + kSegment];
+    const Part p = part(j);
+    if (p.count == 0) continue;
+    if (table[row + kRound] != round) {
+      round = table[row + kRound];
+      for (int i = 0; i < 2; ++i)
+        if (now[i] != kNoOp) previous[i] = now[i], now[i] = kNoOp;
+    }
+    const auto paced = [&](const Operation& op) { return lockstep ? op.after(previous[0], previous[1]).in_round(round) : op.in_round(round); };
+    Held& h = held[static_cast<std::size_t>(j)];
+    if (src == me) {
+      // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
+      const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
+      if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
+      now[0] = last_sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, last_sent);
+      if (!table[row + kFinished]) h.share = Share::gone;
+      continue;
+    }
+    if (h.share == Share::sum) {
+      const Slice landing{Buffer::scratch, slots_at + slot * largest, p.count};
+      co_yield ScratchNeed{slots_at + kSlots * largest};
+      last_received = co_yield paced(recv(src, landing, j)).after(last_received, slot_free[slot]);
+      h.ready = co_yield core::reduce(sum_of(p), landing).after(last_received, h.ready, h.sent).in_round(round);
+      slot_free[slot] = h.ready;
+      slot = (slot + 1) % kSlots;
+    } else {
+      co_yield ScratchNeed{slots_at};
+      // Over what was sent away, or where nothing of worth lies yet.
+      last_received = co_yield paced(recv(src, sum_of(p), j)).after(last_received, h.sent);
+      h.ready = last_received;
+      if (h.share == Share::own) h.ready = co_yield core::reduce(sum_of(p), own(call, me, p)).after(last_received).in_round(round);
+      h.share = Share::sum;
+    }
+    now[1] = h.ready;
+  }
+}
+
+}  // namespace latecomer::core::clairvoyant

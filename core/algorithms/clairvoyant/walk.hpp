@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a Clairvoyant plan to one rank's schedule.
+#pragma once
+
+#include "core/algorithms/algorithm.hpp"
+
+namespace latecomer::core::clairvoyant {
+
+/// Segments where the caller leaves the number open: the best for a pipeline of log2 P + S rounds.
+int segments_for(const Call& call, const Network& network);
+
+/// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every round
+/// waits for the rank's previous one (the papers' loops); with overlap the data alone decide.
+Schedule walk(const Instance& instance, Rank me);
+
+}  // namespace latecomer::core::clairvoyant

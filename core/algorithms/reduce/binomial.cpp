@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// reduce/binomial, the binomial tree. Steps: ranks are counted from the root (from rank 0 where operands must stay in rank
+// order; the result then goes from 0 to the root); in step k whoever has bit k set sends its partial result 2^k down and is
+// done. Cost: ceil(log2 P) (alpha + N beta + N gamma). Best for short vectors.
+// Operands: rank order if asked for. Buffers: up to 2 N of scratch.
+// Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the BNOM of paper 000, section 6.
+#include "core/algorithms/algorithm.hpp"
+
+namespace latecomer::core::algorithms::reduce {
+
+Schedule binomial(const Instance& instance, Rank me) {
+  const Call& call = instance.call;
+  const Part all{0, call.count};
+  if (call.count == 0) co_return;
+  enum { kTree = 0, kForward = 40 };
+  const Rank top = call.commutative ? call.root : 0;
+  const int id = (me - top + call.ranks) % call.ranks;
+  const auto rank_of = [&](int virtual_rank) { return (virtual_rank + top) % call.ranks; };
+  const bool root = me == call.root, lockstep = !instance.parameters.overlap;
+  if (call.ranks == 1) {
+    if (!call.in_place) co_yield copy(output(all), own(call, me, all));
+    co_return;
+  }
+  // The value so far, and where the next partial result lands. The root's output is one of the two if the tree ends there.
+  Slice value = own(call, me, all), spare{Buffer::scratch, 0, call.count}, other{Buffer::scratch, call.count, call.count};
+  if (root && me == top && !call.in_place) other = output(all), std::swap(spare, other);
+  OpId ready = kNoOp, spare_free = kNoOp, sent = kNoOp;
+  bool first = true;
+  int step = 0;
+  for (int mask = 1; mask < call.ranks; mask <<= 1, ++step) {
+    if (id & mask) {
+      sent = co_yield send(rank_of(id - mask), value, kTree + step).after(ready).in_round(step);
+      break;
+    }
+    if (id + mask >= call.ranks) continue;
+    co_yield ScratchNeed{spare.buffer == Buffer::scratch ? spare.end() : 0};
+    const OpId landed = co_yield recv(rank_of(id + mask), spare, kTree + step).after(spare_free, lockstep ? ready : kNoOp).in_round(step);
+    const bool writable = value.buffer != Buffer::input;
+    if (writable && call.commutative) {
+      spare_free = ready = co_yield core::reduce(value, spare).after(landed, ready);
+    } else {
+      // own o theirs: they are the higher ranks.
+      spare_free = ready = co_yield core::reduce(spare, value).after(landed, ready);
+      const Slice old = value;
+      value = spare;
+      spare = first && old.buffer == Buffer::input ? other : old;
+    }
+    first = false;
+  }
+  if (me == top && !root) co_yield send(call.root, value, kForward).after(ready).in_round(step);
+  if (me == top && root && value.buffer != Buffer::output) co_yield copy(output(all), value).after(ready);
+  if (me != top && root) co_yield recv(top, output(all), kForward).after(sent).in_round(step);
+}
+
+}  // namespace latecomer::core::algorithms::reduce
