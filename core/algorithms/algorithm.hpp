@@ -91,6 +91,7 @@ struct Algorithm {
   bool pattern_independent;       ///< same association for every pattern; verified
   bool background;                ///< has background-lane operations
   bool segmented;                 ///< takes the parameter `segments`
+  bool planned;                   ///< every rank computes the whole plan to know its own part
   Schedule (*build)(const Instance&, Rank);
 };
 

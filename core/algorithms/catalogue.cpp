@@ -12,8 +12,8 @@ namespace latecomer::core {
 namespace {
 constexpr Algorithm kCatalogue[] = {
 #define LATECOMER_ALGORITHM(collective, name, source, cost, restrictions, order, independent, background, \
-                            segmented)                                                                     \
-  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, &algorithms::collective::name},
+                            segmented, planned)                                                            \
+  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, planned, &algorithms::collective::name},
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 };

@@ -13,8 +13,8 @@ using namespace latecomer::core;
 namespace {
 
 Simulation run(const char* name, int ranks, Bytes bytes, const std::string& arrivals, const std::string& network, bool lockstep,
-               int segments = 0, Bytes element = 1) {
-  Call call{Collective::allreduce, ranks, 0, bytes / element, element, false, true};
+               int segments = 0, Bytes element = 1, Collective op = Collective::allreduce, Rank root = 0) {
+  Call call{op, ranks, root, bytes / element, element, false, true};
   Parameters parameters;
   parameters.overlap = !lockstep;
   parameters.segments = segments;
@@ -32,7 +32,7 @@ Schedule script(const Instance&, Rank me) {
   co_yield ScratchNeed{1000};
   for (const Operation& op : scripts[static_cast<std::size_t>(me)]) co_yield op;
 }
-const Algorithm kScript{Collective::allreduce, "script", "", "", "", false, false, false, false, &script};
+const Algorithm kScript{Collective::allreduce, "script", "", "", "", false, false, false, false, false, &script};
 Simulation play(std::vector<std::vector<Operation>> ops, const std::string& network, const std::string& arrivals = "balanced") {
   scripts = std::move(ops);
   const int ranks = static_cast<int>(scripts.size());
@@ -136,8 +136,9 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
       for (const Bytes bytes : {0, 40, 100'000, 4'000'000})
         for (const char* arrivals : {"balanced", "onelate:0:20ms", "randlate:30ms:3", "ascending:5ms"})
           for (const Algorithm& a : catalogue()) {
-            const Simulation s = run(std::string(a.name).c_str(), ranks, bytes, arrivals, network, false, 0, 8);
-            const LowerBound bound = lower_bound({Collective::allreduce, ranks, 0, bytes / 8, 8, false, true}, *parse_network(network), *parse_arrivals(arrivals, ranks));
+            const Rank root = is_rooted(a.op) ? ranks / 2 : 0;
+            const Simulation s = run(std::string(a.name).c_str(), ranks, bytes, arrivals, network, false, 0, 8, a.op, root);
+            const LowerBound bound = lower_bound({a.op, ranks, root, bytes / 8, 8, false, true}, *parse_network(network), *parse_arrivals(arrivals, ranks));
             INFO(a.name << " " << network << " " << ranks << " " << bytes << " " << arrivals);
             // Times of single messages are rounded to nanoseconds.
             REQUIRE(s.after_last + 2 * s.messages + 1 >= bound.after_last);
@@ -145,10 +146,39 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
           }
 }
 
+TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
+  // Random delays up to a bound; the paper finds Clairvoyant shortest, slightly ahead of the ring and of native.
+  const auto names = algorithm_names(Collective::reduce);
+  std::printf("run time beyond the lower bound, mean over 4 to 48 processes, 128K to 1M floats, 3 patterns, tryton2018\nup to, ms ");
+  for (const auto name : names) std::printf(" %13s", std::string(name).c_str());
+  std::printf("\n");
+  std::vector<double> all(names.size(), 0);
+  for (const int delay : {0, 10, 50, 200, 500}) {
+    std::printf("%9d ", delay);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      double sum = 0, cases = 0;
+      for (const int ranks : {4, 12, 24, 48})
+        for (const Bytes floats : {131'072, 524'288, 1'048'576})
+          for (const char* seed : {"1", "2", "3"}) {
+            const std::string arrivals = "randlate:" + std::to_string(delay) + "ms:" + seed;
+            const Call call{Collective::reduce, ranks, 0, floats, 4, false, true};
+            const auto bound = lower_bound(call, *parse_network("tryton2018"), *parse_arrivals(arrivals, ranks));
+            sum += static_cast<double>(run(std::string(names[i]).c_str(), ranks, 4 * floats, arrivals, "tryton2018", false, 0, 4, Collective::reduce).run_time - bound.run_time), ++cases;
+          }
+      all[i] += sum / cases;
+      std::printf(" %10.3f ms", sum / cases / 1e6);
+    }
+    std::printf("\n");
+  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] != "clairvoyant") CHECK(all.back() < all[i]);
+  REQUIRE(names.back() == "clairvoyant");
+}
+
 TEST_CASE("model: deterministic", "[model]") {
   for (const Algorithm& a : catalogue()) {
-    const auto once = run(std::string(a.name).c_str(), 13, 100'000, "randlate:5ms:9", "eth1g", false);
-    const auto again = run(std::string(a.name).c_str(), 13, 100'000, "randlate:5ms:9", "eth1g", false);
+    const auto once = run(std::string(a.name).c_str(), 13, 100'000, "randlate:5ms:9", "eth1g", false, 0, 1, a.op);
+    const auto again = run(std::string(a.name).c_str(), 13, 100'000, "randlate:5ms:9", "eth1g", false, 0, 1, a.op);
     CHECK(once.finish == again.finish);
   }
 }
@@ -160,7 +190,7 @@ TEST_CASE("model: generating lazily changes nothing", "[model]") {
         for (const bool overlap : {false, true}) {
           const Network net = *parse_network(network);
           const Pattern pattern = *parse_arrivals("randlate:20ms:4", 24);
-          const Instance instance({Collective::allreduce, 24, 0, 100'000, 8, in_place, true}, pattern, {0, overlap, net});
+          const Instance instance({a.op, 24, 0, 100'000, 8, in_place, true}, pattern, {0, overlap, net});
           CHECK(simulate(a, instance, net, pattern)->finish == simulate(a, instance, net, pattern, 1 << 30)->finish);
         }
 }

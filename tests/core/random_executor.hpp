@@ -26,10 +26,11 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   std::vector<std::vector<std::string>> memory(static_cast<std::size_t>(P) * 3);
   const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& { return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)]; };
   for (Rank r = 0; r < P; ++r) {
-    mem(r, Buffer::input).assign(static_cast<std::size_t>(call.in_place ? 0 : call.count), "?");
-    mem(r, Buffer::output).assign(static_cast<std::size_t>(call.count), "?");
+    const bool in_place = call.in_place && (call.op == Collective::allreduce || r == call.root);
+    mem(r, Buffer::input).assign(static_cast<std::size_t>(in_place ? 0 : call.count), "?");
+    mem(r, Buffer::output).assign(static_cast<std::size_t>(call.op == Collective::allreduce || r == call.root ? call.count : 0), "?");
     mem(r, Buffer::scratch).assign(static_cast<std::size_t>(programs[static_cast<std::size_t>(r)].scratch), "?");
-    auto& mine = mem(r, call.in_place ? Buffer::output : Buffer::input);
+    auto& mine = mem(r, in_place ? Buffer::output : Buffer::input);
     for (Elements e = 0; e < call.count; ++e) mine[static_cast<std::size_t>(e)] = std::to_string(e) + ":" + std::to_string(r) + ",";
   }
   enum State : char { waiting, started, moved, ended };
@@ -146,9 +147,9 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   for (const auto& [channel, list] : sends)
     if (recvs[channel].size() != list.size()) return "left over";
   for (Elements e = 0; e < call.count; ++e) {
-    const std::string& first = mem(0, Buffer::output)[static_cast<std::size_t>(e)];
+    const std::string& first = mem(call.root, Buffer::output)[static_cast<std::size_t>(e)];
     for (Rank r = 0; r < P; ++r)
-      if (mem(r, Buffer::output)[static_cast<std::size_t>(e)] != first) return "ranks differ";
+      if (call.op == Collective::allreduce && mem(r, Buffer::output)[static_cast<std::size_t>(e)] != first) return "ranks differ";
     std::vector<int> seen(static_cast<std::size_t>(P), 0);
     const auto colon = first.find(':');
     if (colon == std::string::npos || first.substr(0, colon) != std::to_string(e)) return "wrong element";
