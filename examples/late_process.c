@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An iterative program with one late process: every iteration "computes" (sleeps), then sums a vector over
 // all processes. It knows nothing of latecomer and measures itself the way its author would.
-// Usage: late_process [ITERATIONS [FLOATS [LATE_RANK [DELAY_MS]]]]
+// With `reduce` only rank 0 gets the sum, and all meet before they compute again.
+// Usage: late_process [ITERATIONS [FLOATS [LATE_RANK [DELAY_MS [allreduce|reduce]]]]]
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static void compute(double ms) {
@@ -23,7 +25,9 @@ int main(int argc, char** argv) {
   const double delay_ms = argc > 4 ? atof(argv[4]) : 8;
   float* mine = malloc(sizeof(float) * (size_t)floats);
   float* sum = malloc(sizeof(float) * (size_t)floats);
-  double in_allreduce = 0;
+  const char* op = argc > 5 ? argv[5] : "allreduce";
+  const int to_root = strcmp(op, "reduce") == 0;
+  double in_operation = 0;
   int wrong = 0;
   for (int i = 0; i < floats; ++i) mine[i] = (float)(rank + i % 5);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -31,16 +35,18 @@ int main(int argc, char** argv) {
   for (int iteration = 0; iteration < iterations; ++iteration) {
     compute(rank == late ? 2 + delay_ms : 2);
     const double before = MPI_Wtime();
-    MPI_Allreduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-    in_allreduce += MPI_Wtime() - before;
-    wrong += sum[floats - 1] != (float)(size * (size - 1) / 2 + size * ((floats - 1) % 5));
+    if (to_root) MPI_Reduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+    else MPI_Allreduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    in_operation += MPI_Wtime() - before;
+    if (to_root) MPI_Barrier(MPI_COMM_WORLD);
+    if (!to_root || rank == 0) wrong += sum[floats - 1] != (float)(size * (size - 1) / 2 + size * ((floats - 1) % 5));
   }
   const double total = MPI_Wtime() - start;
   double mean = 0;
-  MPI_Reduce(&in_allreduce, &mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&in_operation, &mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    printf("%d processes, %d iterations, %d floats, rank %d late by %g ms: %.3f s, %.3f ms per allreduce, %d wrong\n", size, iterations, floats,
-           late, delay_ms, total, 1e3 * mean / size / iterations, wrong);
+    printf("%d processes, %d iterations, %d floats, rank %d late by %g ms: %.3f s, %.3f ms per %s, %d wrong\n", size, iterations, floats,
+           late, delay_ms, total, 1e3 * mean / size / iterations, op, wrong);
   MPI_Finalize();
   return wrong != 0;
 }

@@ -335,27 +335,47 @@ void announce(CommState& state, std::uint64_t n) {
   j.mine.plans.push_back(profiles::plan_json(state.identity, state.size, n, lead.announced.plan, lead.reports));
 }
 
-void hear(CommState& state, std::uint64_t n) {
+namespace {
+/// Fills state.heard unless it is filled; false if nothing has come.
+bool take_announcement(CommState& state) {
   using Kind = core::Learner::Announcement::Kind;
-  if (!state.usable()) return;
-  Kind kind = Kind::none;
-  core::Plan next;
+  if (state.heard) return true;
+  auto heard = std::make_unique<Heard>();
   if (state.rank == 0) {
-    kind = state.leadership->announced.kind;
-    if (kind == Kind::plan) next = state.leadership->announced.plan;
-    state.leadership->learner->in_force(n);
+    heard->kind = state.leadership->announced.kind;
+    if (heard->kind == Kind::plan) heard->plan = state.leadership->announced.plan;
   } else {
     Header header;
     std::vector<char> body;
-    Patience patience(job().courteous);
-    while (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) patience.wait();
-    kind = static_cast<Kind>(header.count);
+    if (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) return false;
+    heard->kind = static_cast<Kind>(header.count);
     // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
-    if (kind == Kind::plan) core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, next);
+    if (heard->kind == Kind::plan) core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
   }
-  if (kind == Kind::keep || (kind == Kind::none && state.plan.plan().empty())) return;
-  state.plan.install(std::move(next));
-  if (state.executor) state.executor->forget_plans();
+  state.heard = std::move(heard);
+  return true;
+}
+}  // namespace
+
+void hear_early(CommState& state) try {
+  if (state.heard || !state.usable() || state.broken || !take_announcement(state)) return;
+  if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor) state.executor->prepare(state, state.heard->plan);
+} catch (...) {
+  // Whether the message was taken is not known: no stepping back alone.
+  warn("out of memory while taking a plan");
+  PMPI_Comm_call_errhandler(state.comm, MPI_ERR_NO_MEM);
+}
+
+void hear(CommState& state, std::uint64_t n) {
+  using Kind = core::Learner::Announcement::Kind;
+  if (!state.usable()) return;
+  Patience patience(job().courteous);
+  while (!take_announcement(state)) patience.wait();
+  if (state.rank == 0) state.leadership->learner->in_force(n);
+  const std::unique_ptr<Heard> heard = std::move(state.heard);
+  if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
+  state.plan.install(std::move(heard->plan));
+  if (state.executor) state.executor->change_plans();
 }
 
 bool post_raw(Rank world, int tag, const void* data, std::size_t size) { return post(world, tag, data, size, nullptr, 0, true); }

@@ -56,6 +56,12 @@ struct Leadership {
       : members(static_cast<std::size_t>(ranks)), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
 };
 
+/// An announcement as it came.
+struct Heard {
+  core::Learner::Announcement::Kind kind = core::Learner::Announcement::Kind::none;
+  core::Plan plan;
+};
+
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
 /// ranks at the same operation number.
 void identify(CommState& state);
@@ -84,6 +90,10 @@ void announce(CommState& state, std::uint64_t n);
 
 /// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
 void hear(CommState& state, std::uint64_t n);
+
+/// Between the announcement and its coming into force, right after an operation: if it is there, builds the schedules that
+/// it asks for, so that none is built inside a collective for calls of a kind that was seen before.
+void hear_early(CommState& state);
 
 /// Sends a few plain bytes without waiting; false if too much is under way already.
 bool post_raw(Rank world, int tag, const void* data, std::size_t size);

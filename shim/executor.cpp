@@ -2,6 +2,7 @@
 // Compiling schedules to flat arrays, and running them.
 #include "shim/executor.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/schedule/verify.hpp"
@@ -13,6 +14,8 @@ namespace {
 constexpr std::size_t kKeptSchedules = 64;  // per communicator: slots of a period, sizes that alternate inside one iteration
 
 }  // namespace
+
+constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
 
 /// One schedule in arrays, with the work space of a run.
 struct Executor::Compiled {
@@ -62,9 +65,7 @@ struct Layout {
 
 }  // namespace
 
-Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
-  for (auto& [known, program] : kept_)
-    if (known == key) return *program;
+std::shared_ptr<Executor::Compiled> Executor::build(const CommState& state, const Key& key, const core::Plan& plan) {
   core::Call call;
   call.op = key.algorithm->op;
   call.root = key.root;
@@ -77,8 +78,15 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
-  const core::Instance instance(call, key.pattern < 0 ? core::Pattern() : core::Pattern(state.plan.plan().patterns[static_cast<std::size_t>(key.pattern)]), parameters);
-  auto program = std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, state.rank));
+  const core::Instance instance(call, key.pattern < 0 ? core::Pattern() : core::Pattern(plan.patterns[static_cast<std::size_t>(key.pattern)]), parameters);
+  return std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, state.rank));
+}
+
+Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
+  for (auto& [known, program] : kept_)
+    if (known == key) return *program;
+  auto program = build(state, key, state.plan.plan());
+  built_inside.fetch_add(1, std::memory_order_relaxed);
   if (kept_.size() < kKeptSchedules) {
     kept_.emplace_back(key, std::move(program));
     return *kept_.back().second;
@@ -88,8 +96,45 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
   return *kept_[next_victim_].second;
 }
 
-void Executor::forget_plans() {
+void Executor::note(const core::Signature& signature, const Operands& operands) {
+  const std::uint64_t hash = signature.hash();
+  for (const Seen& s : seen_)
+    if (s.signature == hash) return;
+  Key shape;
+  shape.count = signature.count;
+  shape.element_bytes = signature.count > 0 ? std::max<core::Bytes>(1, signature.bytes / signature.count) : 1;
+  shape.root = std::max(signature.root, 0);
+  shape.in_place = operands.send == MPI_IN_PLACE;
+  shape.commutative = signature.op_class != core::OpClass::user_noncommutative;
+  constexpr std::size_t kKinds = 16;
+  if (seen_.size() < kKinds) seen_.push_back({hash, shape});
+  else seen_[next_seen_] = {hash, shape}, next_seen_ = (next_seen_ + 1) % kKinds;
+}
+
+void Executor::prepare(CommState& state, const core::Plan& plan) {
+  prepared_.clear();
+  for (const core::PlanEntry& e : plan.entries)
+    for (const Seen& s : seen_) {
+      if (e.algorithm < 0 || s.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
+      Key key = s.shape;
+      key.algorithm = &core::algorithm_at(e.algorithm);
+      key.segments = e.segments, key.pattern = e.pattern, key.overlap = e.overlap != 0;
+      if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
+      prepared_.emplace_back(key, build(state, key, plan));
+      built_ahead.fetch_add(1, std::memory_order_relaxed);
+      // The memory too: what a run would allocate is allocated now.
+      const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
+      if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+    }
+}
+
+void Executor::change_plans() {
   std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0; });
+  for (auto& entry : prepared_) {
+    if (kept_.size() == kKeptSchedules) break;
+    if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; })) kept_.push_back(std::move(entry));
+  }
+  prepared_.clear();
 }
 
 int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands) {

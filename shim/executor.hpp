@@ -4,6 +4,7 @@
 // in steady state nothing is allocated.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -27,8 +28,15 @@ struct Executor {
   /// communicator's error handler.
   int run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands);
 
-  /// Drops the schedules that were built for the previous plan's pattern.
-  void forget_plans();
+  /// Schedules that this process built inside a collective, and before one.
+  static std::atomic<int> built_inside, built_ahead;
+
+  /// Remembers a call that may be dispatched, for prepare().
+  void note(const core::Signature& signature, const Operands& operands);
+  /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted.
+  void prepare(CommState& state, const core::Plan& plan);
+  /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the prepared.
+  void change_plans();
 
  private:
   struct Key {
@@ -41,10 +49,17 @@ struct Executor {
     bool operator==(const Key&) const = default;
   };
   struct Compiled;
-  std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_;
+  std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
+  struct Seen {
+    std::uint64_t signature;
+    Key shape;  ///< with neither algorithm nor pattern
+  };
+  std::vector<Seen> seen_;
+  std::size_t next_seen_ = 0;
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_;
 
+  static std::shared_ptr<Compiled> build(const CommState& state, const Key& key, const core::Plan& plan);
   Compiled& compiled(CommState& state, const Key& key);
 };
 

@@ -130,7 +130,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
 }
 
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  if (signature_.op == core::Collective::allreduce || signature_.op == core::Collective::reduce) operands_ = {send, recv, count, type, op};
+  if (core::has_algorithms(signature_.op)) operands_ = {send, recv, count, type, op};
   classify(signature_, type, op);
 }
 
@@ -156,6 +156,10 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   const KeepErrno keep;
   CommState& state = *call.state;
   call.decision = core::decide(job().policy, call.signature, state.size, state.plan.plan().empty() ? nullptr : state.plan.at(call.n, call.signature.hash()));
+  if (job().announces && state.usable() && call.signature.servable && core::has_algorithms(call.signature.op) && call.signature.kind == core::CallKind::blocking) {
+    if (!state.executor) state.executor = std::make_unique<Executor>();
+    state.executor->note(call.signature, call.operands);
+  }
   if (!call.decision.algorithm) return;
   if (!state.identified()) {
     if (resolve_members(state)) identify(state);
@@ -208,6 +212,9 @@ void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
   job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.signature.bytes);
 }
 
+/// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
+bool plan_may_be_there(const Call& call) { return (call.n & 15) == 8 && call.state->sequence.awaits(); }
+
 [[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
   const KeepErrno keep;
   Job& j = job();
@@ -218,6 +225,7 @@ void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
   }
   if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
   if (agree && resolve_members(state)) identify(state);
+  if (plan_may_be_there(call)) hear_early(state);
 }
 
 }  // namespace
@@ -267,7 +275,7 @@ void end_call(Call& call, int rc) noexcept try {
   if (rc != MPI_SUCCESS) state.broken = true;
   bool agree = false;
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
-  if (agree || call.ended_epoch || exit >= j.spool_late) [[unlikely]]
+  if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
     after_call(call, agree, exit);
 } catch (...) {
   warn("out of memory while recording a collective");

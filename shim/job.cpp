@@ -329,6 +329,7 @@ void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
   const auto result = profiles::write_file(j.output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
   if (!result) warn("%s", result.error().c_str());
   else say(1, "profile written to %s", j.output.c_str());
+  say(2, "schedules built: %d ahead of their plan, %d inside a call", Executor::built_ahead.load(), Executor::built_inside.load());
 }
 
 /// Waits courteously for `done`; false if the deadline passes first.

@@ -33,6 +33,7 @@ inline constexpr int kWorldContext = 0;
 
 struct Executor;   // shim/executor.hpp
 struct Leadership; // shim/exchange.hpp
+struct Heard;      // shim/exchange.hpp
 
 /// One communicator of the program, on one rank. Lives in an attribute with a null copy function.
 struct CommState {
@@ -51,6 +52,7 @@ struct CommState {
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once identified
   core::PlanInForce plan;
+  std::unique_ptr<Heard> heard;     ///< an announcement that came before it was due
   CommState *next = nullptr, *previous = nullptr;
 
   bool identified() const { return context >= 0; }

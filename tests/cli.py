@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command as a user or a script meets it: answers, shapes, exit statuses, errors that name the remedy."""
+import hashlib
 import json
 import pathlib
 import subprocess
@@ -27,7 +28,7 @@ def answer(*arguments, status=0):
     return json.loads(done.stdout)
 
 
-for sub in ("run", "report", "check", "algorithms", "simulate", "verify"):
+for sub in ("run", "report", "check", "algorithms", "simulate", "verify", "plan"):
     done = run(sub, "--help")
     check(done.returncode == 0 and done.stdout, f"{sub} --help")
 for arguments, says in [
@@ -61,6 +62,32 @@ check("5 times" not in run("simulate", "--ranks", "5", "--bytes", "8", "--arriva
 
 out = answer("verify", "--op", "allreduce", "--algorithm", "all", "--ranks", "1-6,9")
 check(out["ok"] is True and out["cases"] > 1000 and out["failures"] == [], "verify")
+
+# The golden plans of Clairvoyant, by every generator.
+golden = json.loads((root / "tests/oracles/clairvoyant.json").read_text())
+
+
+def planned(instance, impl, *more):
+    file = folder / "golden"
+    file.write_text("".join(f"{a // 10**9}.{a % 10**9:09}\n" for a in instance["arrivals_ns"]))
+    seconds = f"{instance['round_ns'] // 10**9}.{instance['round_ns'] % 10**9:09}"
+    return run("plan", "clairvoyant", "--ranks", instance["ranks"], "--segments", instance["segments"], "--round", seconds, "--root", instance["root"], "--arrivals", f"file:{file}", "--impl", impl, *more)
+
+
+for impl in ("linear", "heap", "segment", "rows"):
+    for i, instance in enumerate(golden["instances"]):
+        want = sorted(instance["schedule"], key=lambda m: (m[0], m[2]))
+        got = [[int(x) for x in line.split()] for line in planned(instance, impl).stdout.splitlines()]
+        check(got == want, f"{impl}: golden instance {i}")
+    for i, instance in enumerate(golden["hashed"]):
+        done = planned(instance, impl)
+        check(hashlib.sha256(done.stdout.encode()).hexdigest() == instance["sha256"], f"{impl}: golden hash {i}")
+out = json.loads(planned(golden["instances"][0], "segment", "--json").stdout)
+check(set(out) == {"messages", "generation_ns"} and out["messages"][0] == [0, 1, 0, 0], "shape of plan clairvoyant")
+check("generation" not in planned(golden["instances"][0], "rows", "--time").stdout and "15 messages" in planned(golden["instances"][0], "rows", "--time").stdout, "only the time")
+for more, says in [(["--impl", "row"], "did you mean 'rows'"), (["--root", 4], "expected a rank below 4"), (["--round", "0"], "round time"), (["--round", "soon"], "--round")]:
+    done = run("plan", "clairvoyant", "--ranks", 4, "--segments", 2, *([] if "--round" in more else ["--round", "1"]), *more)
+    check(done.returncode == 2 and says in done.stderr, f"plan clairvoyant {more}: {done.returncode} {done.stderr!r}")
 
 good = folder / "good.json"
 good.write_text('{"version": 1, "mode": "apply",\n "rules": [{"match": {"op": "allreduce"}, "use": "prr"}]}\n')

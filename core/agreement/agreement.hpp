@@ -70,6 +70,8 @@ class Sequence {
   }
 
   std::uint64_t next_number() const { return n_; }
+  /// An announcement has been made and has not come into force.
+  bool awaits() const { return outstanding_; }
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:
