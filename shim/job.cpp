@@ -312,12 +312,12 @@ void refresh(Job& j, bool finished) {
 /// Writes a snapshot, live logs included. The caller holds the lock.
 bool write_spool(Job& j, bool finished) {
   std::vector<profiles::LiveLog>& live = j.live;
+  const Nanoseconds begin = now();
   refresh(j, finished);
   live.clear();
   for (const CommState* s = j.states; s; s = s->next)
     if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
       live.push_back({s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
-  const Nanoseconds begin = now();
   const auto result = j.spool.write(j.mine, live);
   const Nanoseconds end = now();
   j.spool_next = end + 100 * (end - begin);

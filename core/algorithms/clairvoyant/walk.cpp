@@ -17,10 +17,12 @@ std::vector<int> table_of(const Instance& in, int segments) {
   const int ranks = in.call.ranks;
   std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks), 0);
   const Nanoseconds zero = in.pattern.flat() ? 0 : in.pattern.first();
-  for (Rank r = 0; r < ranks; ++r) arrivals[static_cast<std::size_t>(r)] = in.pattern.arrival(r) - zero;
+  // Whatever a forecast says, there is a plan: a day late is as good as for ever.
+  constexpr Nanoseconds kLatest = 86'400'000'000'000;
+  for (Rank r = 0; r < ranks; ++r) arrivals[static_cast<std::size_t>(r)] = std::min(in.pattern.arrival(r) - zero, kLatest);
   Problem problem;
   problem.segments = segments, problem.root = in.call.root, problem.arrivals = arrivals;
-  problem.round_ns = std::max<Nanoseconds>(1, in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes));
+  problem.round_ns = std::clamp<Nanoseconds>(in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLatest);
   std::vector<int> out;
   const auto add = [&](const Message& m, bool finished) {
     out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished});
