@@ -39,11 +39,16 @@ std::vector<int> table_of(const Instance& in, int segments) {
 }  // namespace
 
 int segments_for(const Call& call, const Network& network) {
-  constexpr double kMost = 512;  // beyond that the plan costs more than it gains
-  const double start = std::max(1.0, network.alpha_ns + network.flight_ns(call.bytes()) + 2 * network.overhead_ns);
-  const double rest = static_cast<double>(call.bytes()) * (network.beta_ns_per_byte + network.gamma_ns_per_byte);
-  const double best = std::sqrt(std::log2(std::max(2, call.ranks)) * rest / start);
-  return static_cast<int>(std::clamp(std::round(best), 1.0, std::min(kMost, std::max(1.0, static_cast<double>(call.count)))));
+  constexpr int kMost = 512;  // beyond that the plan costs more than it gains
+  const double filling = std::log2(std::max(2, call.ranks));
+  int best = 1;
+  double least = 0;
+  // A search, not a formula: where segments become eager the step gets shorter at once.
+  for (int s = 1; s <= kMost && s <= std::max<Elements>(1, call.count); s += std::max(1, s / 16)) {
+    const double time = (filling + s) * static_cast<double>(network.step_ns(largest_part(call.count, s) * call.element_bytes));
+    if (s == 1 || time < least) best = s, least = time;
+  }
+  return best;
 }
 
 Schedule walk(const Instance& instance, Rank me) {

@@ -6,7 +6,7 @@
 
 namespace latecomer::core::clairvoyant {
 
-/// Segments where the caller leaves the number open: the best for a pipeline of log2 P + S rounds.
+/// Segments where the caller leaves the number open: the best for a pipeline of log2 P + S steps of one segment.
 int segments_for(const Call& call, const Network& network);
 
 /// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every round
