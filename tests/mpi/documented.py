@@ -43,7 +43,8 @@ for document, line in commands:
         words = part.split(" -- ")[0].split("#")[0].split()
         if words[:1] != ["latecomer"] or len(words) < 2 or words[1].startswith("-"):
             continue
-        text = help_of.setdefault(words[1], subprocess.run([a.cli, words[1], "--help"], capture_output=True, text=True).stdout)
+        asked = tuple(words[1:3] if words[1] == "plan" else words[1:2])
+        text = help_of.setdefault(asked, subprocess.run([a.cli, *asked, "--help"], capture_output=True, text=True).stdout)
         for option in (w.split("=")[0] for w in words[2:] if w.startswith("--")):
             check(option in text, f"{document.relative_to(root)}: {words[1]} has {option}")
 finish()
