@@ -11,8 +11,7 @@
 
 namespace latecomer::core::clairvoyant {
 
-// The processor chooses at run time.
-__attribute__((flatten, target_clones("avx512f", "avx2", "default"))) void plan_rows(const Problem& problem, const Emit& emit) {
+LATECOMER_WIDEST void plan_rows(const Problem& problem, const Emit& emit) {
   Rows table(problem);
   run_reduce(problem, table, emit);
 }

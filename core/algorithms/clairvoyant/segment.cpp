@@ -153,8 +153,7 @@ LATECOMER_INLINE void run(const Problem& problem, const Emit& emit) {
 
 }  // namespace
 
-// The processor chooses at run time.
-__attribute__((flatten, target_clones("avx512f", "avx2", "default"))) void plan_segment(const Problem& problem, const Emit& emit) {
+LATECOMER_WIDEST void plan_segment(const Problem& problem, const Emit& emit) {
   switch ((words_for(problem.segments) + kVectorWords - 1) / kVectorWords) {
     case 0:
     case 1: return run<1>(problem, emit);

@@ -21,6 +21,14 @@ constexpr std::size_t word(int i) { return static_cast<std::size_t>(i) / kWordBi
 typedef Word Vector __attribute__((vector_size(32), aligned(8), may_alias));
 inline constexpr std::size_t kVectorWords = sizeof(Vector) / sizeof(Word);
 
+// The processor's widest vectors, chosen at run time; everything below is inlined. Sanitizers are not ready yet when the
+// dynamic linker makes that choice.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define LATECOMER_WIDEST __attribute__((flatten, target_clones("avx512f", "avx2", "default")))
+#else
+#define LATECOMER_WIDEST
+#endif
+
 /// `count` sets of `bits` bits each, filled up to whole vectors.
 class BitRows {
  public:
