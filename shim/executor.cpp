@@ -96,16 +96,21 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
   return *kept_[next_victim_].second;
 }
 
-void Executor::note(const core::Signature& signature, const Operands& operands) {
-  const std::uint64_t hash = signature.hash();
-  for (const Seen& s : seen_)
-    if (s.signature == hash) return;
+Executor::Key Executor::shape_of(const core::Signature& signature, const Operands& operands) {
   Key shape;
   shape.count = signature.count;
+  // The papers' step is a message of bytes, whatever the element: keep the size positive.
   shape.element_bytes = signature.count > 0 ? std::max<core::Bytes>(1, signature.bytes / signature.count) : 1;
   shape.root = std::max(signature.root, 0);
   shape.in_place = operands.send == MPI_IN_PLACE;
   shape.commutative = signature.op_class != core::OpClass::user_noncommutative;
+  return shape;
+}
+
+void Executor::note(const core::Signature& signature, std::uint64_t hash, const Operands& operands) {
+  for (const Seen& s : seen_)
+    if (s.signature == hash) return;
+  const Key shape = shape_of(signature, operands);
   constexpr std::size_t kKinds = 16;
   if (seen_.size() < kKinds) seen_.push_back({hash, shape});
   else seen_[next_seen_] = {hash, shape}, next_seen_ = (next_seen_ + 1) % kKinds;
@@ -140,10 +145,9 @@ void Executor::change_plans() {
 int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands) {
   Layout layout;
   int rc = layout.fill(operands.datatype);
-  Key key{decision.algorithm, operands.count, layout.size, decision.segments, decision.pattern, std::max(signature.root, 0), decision.overlap, operands.send == MPI_IN_PLACE,
-          signature.op_class != core::OpClass::user_noncommutative};
-  // The papers' step is a message of bytes, whatever the element: keep the key's size positive.
-  if (key.element_bytes <= 0) key.element_bytes = 1;
+  Key key = shape_of(signature, operands);
+  key.algorithm = decision.algorithm;
+  key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
   Compiled& program = compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
   if (scratch_.size() < need + 64) scratch_.resize(need + 64);

@@ -31,8 +31,8 @@ struct Executor {
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
 
-  /// Remembers a call that may be dispatched, for prepare().
-  void note(const core::Signature& signature, const Operands& operands);
+  /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
+  void note(const core::Signature& signature, std::uint64_t hash, const Operands& operands);
   /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted.
   void prepare(CommState& state, const core::Plan& plan);
   /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the prepared.
@@ -59,6 +59,8 @@ struct Executor {
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_;
 
+  /// What a call contributes to the key: the same whether it is noted or run.
+  static Key shape_of(const core::Signature& signature, const Operands& operands);
   static std::shared_ptr<Compiled> build(const CommState& state, const Key& key, const core::Plan& plan);
   Compiled& compiled(CommState& state, const Key& key);
 };

@@ -155,10 +155,13 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
 [[gnu::noinline]] void decide_call(Call& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
-  call.decision = core::decide(job().policy, call.signature, state.size, state.plan.plan().empty() ? nullptr : state.plan.at(call.n, call.signature.hash()));
-  if (job().announces && state.usable() && call.signature.servable && core::has_algorithms(call.signature.op) && call.signature.kind == core::CallKind::blocking) {
+  const bool planned = !state.plan.plan().empty();
+  const bool notes = job().announces && state.usable() && call.signature.servable && core::has_algorithms(call.signature.op) && call.signature.kind == core::CallKind::blocking;
+  const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
+  call.decision = core::decide(job().policy, call.signature, state.size, planned ? state.plan.at(call.n, hash) : nullptr);
+  if (notes) {
     if (!state.executor) state.executor = std::make_unique<Executor>();
-    state.executor->note(call.signature, call.operands);
+    state.executor->note(call.signature, hash, call.operands);
   }
   if (!call.decision.algorithm) return;
   if (!state.identified()) {

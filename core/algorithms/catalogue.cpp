@@ -48,9 +48,9 @@ std::vector<std::string_view> algorithm_names(Collective op) {
 std::string_view native_stand_in(const Call& call) {
   // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE and the like; fewer elements than ranks cannot be scattered).
   constexpr Bytes kShort = 2048;
-  if (call.op == Collective::reduce) return !call.commutative || call.bytes() <= kShort || call.count < call.ranks ? "binomial" : "rabenseifner";
-  if (call.op != Collective::allreduce) return "";
-  return !call.commutative || call.bytes() <= kShort || call.count < call.ranks ? "recursive_doubling" : "rabenseifner";
+  if (call.op != Collective::allreduce && call.op != Collective::reduce) return "";
+  if (call.commutative && call.bytes() > kShort && call.count >= call.ranks) return "rabenseifner";
+  return call.op == Collective::reduce ? "binomial" : "recursive_doubling";
 }
 
 }  // namespace latecomer::core

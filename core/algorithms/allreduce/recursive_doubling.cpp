@@ -5,9 +5,7 @@
 // Cost: ceil(log2 P) (alpha + N beta + N gamma), plus two messages where P is no power of two.
 // Best for short vectors. Buffers: N of scratch.
 // Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.5.
-#include <bit>
-
-#include "core/algorithms/algorithm.hpp"
+#include "core/algorithms/halving.hpp"
 
 namespace latecomer::core::algorithms::allreduce {
 
@@ -15,12 +13,11 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
   const Call& call = instance.call;
   const Part all{0, call.count};
   if (call.count == 0) co_return;
-  const int pow2 = static_cast<int>(std::bit_floor(static_cast<unsigned>(call.ranks)));
-  const int folded = call.ranks - pow2;
+  const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap;
   enum { kFold = 0, kUnfold = 1, kExchange = 2 };
 
-  if (me < 2 * folded && me % 2 == 0) {
+  if (folding.gives(me)) {
     const OpId sent = co_yield send(me + 1, own(call, all), kFold);
     co_yield recv(me + 1, output(all), kUnfold).after(sent);
     co_return;
@@ -30,17 +27,14 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
   if (call.ranks == 1) co_return;
   co_yield ScratchNeed{call.count};
   Slice current = output(all), spare{Buffer::scratch, 0, call.count};
-  int id = me - folded;
-  if (me < 2 * folded) {
-    id = me / 2;
+  if (folding.takes(me)) {
     const OpId landed = co_yield recv(me - 1, spare, kFold);
     ready = co_yield reduce(current, spare).after(landed, ready);
   }
   OpId spare_free = ready;  // the spare buffer is no longer read
   OpId spare_sent = kNoOp, previous_sent = kNoOp;
-  for (int mask = 1, step = 0; mask < pow2; mask <<= 1, ++step) {
-    const int other = id ^ mask;
-    const Rank partner = other < folded ? 2 * other + 1 : other + folded;
+  for (int mask = 1, step = 0; mask < folding.pow2(); mask <<= 1, ++step) {
+    const Rank partner = folding.rank_of(folding.id_of(me) ^ mask);
     const OpId sent = co_yield send(partner, current, kExchange + step)
                           .after(ready, lockstep ? previous_sent : kNoOp).in_round(step);
     const OpId landed = co_yield recv(partner, spare, kExchange + step)
@@ -57,7 +51,7 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
     previous_sent = sent;
   }
   if (current.buffer != Buffer::output) ready = co_yield copy(output(all), current).after(ready, spare_sent);
-  if (me < 2 * folded) co_yield send(me - 1, output(all), kUnfold).after(ready);
+  if (folding.takes(me)) co_yield send(me - 1, output(all), kUnfold).after(ready);
 }
 
 }  // namespace latecomer::core::algorithms::allreduce

@@ -11,7 +11,7 @@
 
 namespace latecomer::core::clairvoyant {
 
-void plan_everywhere(const Problem& problem, const std::function<void(const Exchange&)>& emit) {
+void plan_exchange(const Problem& problem, const EmitExchange& emit) {
   const auto at = [](auto& list, int i) -> auto& { return list[static_cast<std::size_t>(i)]; };
   const int ranks = problem.ranks(), segments = problem.segments;
   Rows shares(problem);

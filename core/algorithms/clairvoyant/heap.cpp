@@ -12,16 +12,13 @@ namespace {
 class Heaps {
  public:
   explicit Heaps(const Problem& problem)
-      : segments_(static_cast<std::size_t>(problem.segments)), place_(places_by_remainder(problem)), key_(place_.size(), -1),
-        state_(place_.size() * segments_, kHeld), handles_(state_.size()), heaps_(segments_, Heap(Later{&key_})), holds_(place_.size(), problem.segments), present_(place_.size(), 0) {}
+      : segments_(static_cast<std::size_t>(problem.segments)), places_(problem), key_(problem.arrivals.size(), -1),
+        state_(key_.size() * segments_, kHeld), handles_(state_.size()), heaps_(segments_, Heap(Later{&key_})), holds_(key_.size(), problem.segments), present_(key_.size(), 0) {}
 
   void begin_round(std::span<const Rank> group) {
     // Keys only tell the order, which never changes between those who are here: who is new gets a place in it.
-    const int head = place_[static_cast<std::size_t>(group.front())], ranks = static_cast<int>(place_.size());
-    for (const Rank r : group) {
-      const int place = place_[static_cast<std::size_t>(r)];
-      key_[static_cast<std::size_t>(r)] = place < head ? place + ranks : place;
-    }
+    const int head = places_.of(group.front());
+    for (const Rank r : group) key_[static_cast<std::size_t>(r)] = places_.from(head, r);
     group_.assign(group.begin(), group.end());
     for (const Rank r : group) insert(r);
     received_.clear();
@@ -85,7 +82,8 @@ class Heaps {
   }
 
   std::size_t segments_;
-  std::vector<int> place_, key_;
+  Places places_;
+  std::vector<int> key_;
   std::vector<char> state_;
   std::vector<Heap::handle_type> handles_;
   std::vector<Heap> heaps_;

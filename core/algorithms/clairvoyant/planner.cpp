@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+
 namespace latecomer::core::clairvoyant {
 
 void plan_linear(const Problem& problem, const Emit& emit);
 void plan_heap(const Problem& problem, const Emit& emit);
 void plan_segment(const Problem& problem, const Emit& emit);
 void plan_rows(const Problem& problem, const Emit& emit);
-void plan_everywhere(const Problem& problem, const std::function<void(const Exchange&)>& emit);
+void plan_exchange(const Problem& problem, const EmitExchange& emit);
 
 namespace {
 
@@ -49,11 +50,10 @@ Result<std::vector<Message>> plan(const Problem& problem, Generator generator) {
   return out;
 }
 
-Result<std::vector<Exchange>> plan_everywhere(const Problem& problem) {
-  if (auto what = mistake(problem); !what.empty()) return Error{std::move(what)};
-  std::vector<Exchange> out;
-  plan_everywhere(problem, [&](const Exchange& m) { out.push_back(m); });
-  return out;
+std::string plan_everywhere(const Problem& problem, const EmitExchange& emit) {
+  if (auto what = mistake(problem); !what.empty()) return what;
+  plan_exchange(problem, emit);
+  return "";
 }
 
 void sort(std::vector<Message>& messages) {

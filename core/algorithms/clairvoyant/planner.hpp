@@ -58,6 +58,7 @@ void sort(std::vector<Message>& messages);
 struct Exchange : Message {
   bool finished = false;  ///< a finished segment, to be stored; otherwise a partial result, to be added
 };
-Result<std::vector<Exchange>> plan_everywhere(const Problem& problem);
+using EmitExchange = std::function<void(const Exchange&)>;
+std::string plan_everywhere(const Problem& problem, const EmitExchange& emit);
 
 }  // namespace latecomer::core::clairvoyant

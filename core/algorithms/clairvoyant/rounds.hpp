@@ -35,7 +35,6 @@ class Rounds {
     return true;
   }
   std::int64_t round() const { return round_; }
-  bool all_arrived() const { return next_ == awaited_.size(); }
   /// Those who take part in this round: by availability, ties by rank.
   std::span<const Rank> group() const { return ranks_; }
 
@@ -76,16 +75,23 @@ class Rounds {
 
 /// Places of the ranks by the remainder of their arrival modulo the round, ties by rank: the group of any round is in
 /// the order of places, beginning at its first member's (000, section 5.4.3).
-inline std::vector<int> places_by_remainder(const Problem& problem) {
-  std::vector<Rank> order(problem.arrivals.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](Rank x, Rank y) {
-    return problem.arrivals[static_cast<std::size_t>(x)] % problem.round_ns < problem.arrivals[static_cast<std::size_t>(y)] % problem.round_ns;
-  });
-  std::vector<int> place(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
-  return place;
-}
+class Places {
+ public:
+  explicit Places(const Problem& problem) : rank_(problem.arrivals.size()), place_(rank_.size()) {
+    std::iota(rank_.begin(), rank_.end(), 0);
+    const auto remainder = [&](Rank r) { return problem.arrivals[static_cast<std::size_t>(r)] % problem.round_ns; };
+    std::stable_sort(rank_.begin(), rank_.end(), [&](Rank x, Rank y) { return remainder(x) < remainder(y); });
+    for (std::size_t i = 0; i < rank_.size(); ++i) place_[static_cast<std::size_t>(rank_[i])] = static_cast<int>(i);
+  }
+  int of(Rank r) const { return place_[static_cast<std::size_t>(r)]; }
+  Rank rank_at(int place) const { return rank_[static_cast<std::size_t>(place)]; }
+  /// The place counted on where it lies before the head's, so that it tells the order in the group.
+  int from(int head, Rank r) const { return of(r) < head ? of(r) + static_cast<int>(rank_.size()) : of(r); }
+
+ private:
+  std::vector<Rank> rank_;  // by place
+  std::vector<int> place_;
+};
 
 /// A found message.
 struct Found {

@@ -20,19 +20,18 @@ class Tree {
  public:
   explicit Tree(const Problem& problem)
       : ranks_(problem.ranks()), segments_(problem.segments), vectors_((words_for(segments_) + kVectorWords - 1) / kVectorWords), leaves_(std::bit_ceil(2 * static_cast<std::size_t>(ranks_))),
-        place_(places_by_remainder(problem)), rank_(place_.size()), leaf_(place_.size(), 0), nodes_(static_cast<int>(2 * leaves_), bits()), columns_(ranks_, bits()), wanted_(1, bits()),
-        holds_(place_.size(), segments_), sent_(place_.size(), 0) {
-    for (Rank r = 0; r < ranks_; ++r) rank_[static_cast<std::size_t>(place_[static_cast<std::size_t>(r)])] = r, BitRows::fill(columns_[r], segments_);
+        places_(problem), leaf_(problem.arrivals.size(), 0), nodes_(static_cast<int>(2 * leaves_), bits()), columns_(ranks_, bits()), wanted_(1, bits()),
+        holds_(leaf_.size(), segments_), sent_(leaf_.size(), 0) {
+    for (Rank r = 0; r < ranks_; ++r) BitRows::fill(columns_[r], segments_);
   }
 
   LATECOMER_INLINE void begin_round(std::span<const Rank> group) {
-    const int head = place_[static_cast<std::size_t>(group.front())];
+    const int head = places_.of(group.front());
     for (const Rank r : group_) clear(leaf(r));  // those of the last round
     group_.assign(group.begin(), group.end());
     std::size_t low = 2 * leaves_, high = 0;
     for (const Rank r : group_) {
-      const int place = place_[static_cast<std::size_t>(r)];
-      const std::size_t at = leaves_ + static_cast<std::size_t>(place < head ? place + ranks_ : place);
+      const std::size_t at = leaves_ + static_cast<std::size_t>(places_.from(head, r));
       leaf_[static_cast<std::size_t>(r)] = at;
       low = std::min(low, at), high = std::max(high, at);
       for (std::size_t v = 0; v < width(); ++v) node(at)[v] = column(r)[v];
@@ -117,8 +116,8 @@ class Tree {
   /// The first process below node i that has segment j.
   LATECOMER_INLINE Rank leftmost(std::size_t i, int j) {
     while (i < leaves_) i = 2 * i + !has(2 * i, j);
-    const std::size_t place = i - leaves_, ranks = static_cast<std::size_t>(ranks_);
-    return rank_[place < ranks ? place : place - ranks];
+    const int place = static_cast<int>(i - leaves_);
+    return places_.rank_at(place < ranks_ ? place : place - ranks_);
   }
   /// The same in the whole tree but for one leaf, or -1: left siblings on its way to the root, the highest first, then
   /// right ones, the lowest first.
@@ -135,8 +134,7 @@ class Tree {
 
   int ranks_, segments_;
   std::size_t vectors_, leaves_, low_ = SIZE_MAX, high_ = 0;  // leaves in use
-  std::vector<int> place_;
-  std::vector<Rank> rank_;  // by place
+  Places places_;
   std::vector<std::size_t> leaf_;
   BitRows nodes_, columns_, wanted_;
   std::vector<int> holds_;

@@ -55,10 +55,8 @@ class BitRows {
 class Rows {
  public:
   explicit Rows(const Problem& problem)
-      : segments_(problem.segments), place_(places_by_remainder(problem)), rank_(place_.size()), held_(problem.ranks(), segments_, true), holders_(segments_, problem.ranks(), true),
-        here_(words_for(segments_)), shared_(here_), found_here_(here_), found_shared_(here_), members_(static_cast<std::size_t>(segments_), 0), senders_(holders_.width(), 0), words_(words_for(problem.ranks())), count_(place_.size(), segments_), joined_(place_.size(), 0) {
-    for (std::size_t r = 0; r < place_.size(); ++r) rank_[static_cast<std::size_t>(place_[r])] = static_cast<Rank>(r);
-  }
+      : segments_(problem.segments), places_(problem), held_(problem.ranks(), segments_, true), holders_(segments_, problem.ranks(), true),
+        here_(words_for(segments_)), shared_(here_), found_here_(here_), found_shared_(here_), members_(static_cast<std::size_t>(segments_), 0), senders_(holders_.width(), 0), words_(words_for(problem.ranks())), count_(problem.arrivals.size(), segments_), joined_(count_.size(), 0) {}
 
   void begin_round(std::span<const Rank> group) {
     head_ = place(group.front());
@@ -86,7 +84,7 @@ class Rows {
       for (Word left = (mine[w] & found_shared_[w]) | (sink ? ~mine[w] & found_here_[w] : 0); left; left &= left - 1) {
         const int j = static_cast<int>(w) * kWordBits + std::countr_zero(left);
         const int from = first_in(holders_[j]);
-        if (from >= 0) return {rank_[static_cast<std::size_t>(from)], j};
+        if (from >= 0) return {places_.rank_at(from), j};
         if (!(without.was_there() && holders_.test(j, p))) found_here_[w] &= ~bit(j), found_shared_[w] &= ~bit(j);
       }
     return {};
@@ -114,7 +112,7 @@ class Rows {
   void retire(Rank r, int j) { held_.clear(place(r), j), holders_.clear(j, place(r)); }
   bool may_send(Rank r) const { return (senders_[word(place(r))] & bit(place(r))) != 0; }
   void sent(Rank r) { senders_[word(place(r))] &= ~bit(place(r)), --senders_left_; }
-  int place(Rank r) const { return place_[static_cast<std::size_t>(r)]; }
+  int place(Rank r) const { return places_.of(r); }
 
  private:
   /// Takes a receiver out of the senders while its own sender is looked for.
@@ -149,7 +147,7 @@ class Rows {
       if (const Word both = theirs & (sink ? ~Word{0} : mine[w])) {
         const int j = static_cast<int>(w) * kWordBits + std::countr_zero(both);
         for (int i = 0;; ++i)
-          if (held_.test(few[i], j)) return {rank_[static_cast<std::size_t>(few[i])], j};
+          if (held_.test(few[i], j)) return {places_.rank_at(few[i]), j};
       }
     }
     return {};
@@ -174,8 +172,7 @@ class Rows {
 
   static constexpr int kFew = 24;
   int segments_, head_ = 0, senders_left_ = 0;
-  std::vector<int> place_;
-  std::vector<Rank> rank_;
+  Places places_;
   BitRows held_;               // [place][segment]
   BitRows holders_;            // [segment][place]
   // Segments that somebody in the group holds, and that two do: nobody else can be found for one's own that nobody shares.

@@ -3,6 +3,7 @@
 // what has to come before what.
 #include "core/algorithms/clairvoyant/walk.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
@@ -18,21 +19,17 @@ std::vector<int> table_of(const Instance& in, int segments) {
   std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks), 0);
   const Nanoseconds zero = in.pattern.flat() ? 0 : in.pattern.first();
   // Whatever a forecast says, there is a plan: a day late is as good as for ever.
-  constexpr Nanoseconds kLatest = 86'400'000'000'000;
+  constexpr Nanoseconds kLatest = 86'400'000'000'000, kLongestRound = 100'000'000'000;
   for (Rank r = 0; r < ranks; ++r) arrivals[static_cast<std::size_t>(r)] = std::min(in.pattern.arrival(r) - zero, kLatest);
   Problem problem;
   problem.segments = segments, problem.root = in.call.root, problem.arrivals = arrivals;
-  problem.round_ns = std::clamp<Nanoseconds>(in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLatest);
+  problem.round_ns = std::clamp<Nanoseconds>(in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLongestRound);
   std::vector<int> out;
   const auto add = [&](const Message& m, bool finished) {
     out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished});
   };
-  if (in.call.op == Collective::allreduce) {
-    if (const auto planned = plan_everywhere(problem))
-      for (const Exchange& m : *planned) add(m, m.finished);
-  } else if (const auto planned = plan(problem)) {
-    for (const Message& m : *planned) add(m, false);
-  }
+  if (in.call.op == Collective::allreduce) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
+  else plan(problem, [&](const Message& m) { add(m, false); });
   return out;
 }
 
@@ -65,7 +62,6 @@ Schedule walk(const Instance& instance, Rank me) {
   const auto& table = instance.shared([&] { return table_of(instance, segments); });
   const auto part = [&](int j) { return part_of(call.count, segments, j); };
   const Elements largest = largest_part(call.count, segments), slots_at = keeps ? 0 : call.count;
-  const bool in_output = call.in_place && keeps;  // the own contribution lies in the output
 
   /// What this rank holds of a segment, and the operations to wait for.
   enum class Share : char { own, sum, gone };
@@ -74,16 +70,16 @@ Schedule walk(const Instance& instance, Rank me) {
     OpId ready = kNoOp;    // produced the sum
     OpId sent = kNoOp;     // the last that read it
   };
-  std::vector<Held> held(static_cast<std::size_t>(segments), Held{in_output ? Share::sum : Share::own});
+  std::vector<Held> held(static_cast<std::size_t>(segments), Held{own_in_output(call, me) ? Share::sum : Share::own});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
   // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits in
   // the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
-  OpId last_sent = kNoOp, last_received = kNoOp;
+  OpId last_sent = kNoOp, last_received = kNoOp, last_ready = kNoOp;
   // While one partial result is added the next may land.
   constexpr int kSlots = 2;
   OpId slot_free[kSlots] = {kNoOp, kNoOp};
   int slot = 0;
-  OpId previous[2] = {kNoOp, kNoOp}, now[2] = {kNoOp, kNoOp};  // of the rounds before and of this one
+  OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
   int round = -1;
   for (std::size_t row = 0; row < table.size(); row += kColumns) {
     const Rank src = table[row + kSrc], dst = table[row + kDst];
@@ -91,18 +87,14 @@ Schedule walk(const Instance& instance, Rank me) {
     const int j = table[row + kSegment];
     const Part p = part(j);
     if (p.count == 0) continue;
-    if (table[row + kRound] != round) {
-      round = table[row + kRound];
-      for (int i = 0; i < 2; ++i)
-        if (now[i] != kNoOp) previous[i] = now[i], now[i] = kNoOp;
-    }
-    const auto paced = [&](const Operation& op) { return lockstep ? op.after(previous[0], previous[1]).in_round(round) : op.in_round(round); };
+    if (table[row + kRound] != round) round = table[row + kRound], sent_before = last_sent, ready_before = last_ready;
+    const auto paced = [&](const Operation& op) { return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round); };
     Held& h = held[static_cast<std::size_t>(j)];
     if (src == me) {
       // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
-      now[0] = last_sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, last_sent);
+      last_sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, last_sent);
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
     }
@@ -121,7 +113,7 @@ Schedule walk(const Instance& instance, Rank me) {
       if (h.share == Share::own) h.ready = co_yield core::reduce(sum_of(p), own(call, me, p)).after(last_received).in_round(round);
       h.share = Share::sum;
     }
-    now[1] = h.ready;
+    last_ready = h.ready;
   }
 }
 

@@ -25,7 +25,6 @@ Schedule binomial(const Instance& instance, Rank me) {
   Slice value = own(call, me, all), spare{Buffer::scratch, 0, call.count}, other{Buffer::scratch, call.count, call.count};
   if (root && me == top && !call.in_place) other = output(all), std::swap(spare, other);
   OpId ready = kNoOp, spare_free = kNoOp, sent = kNoOp;
-  bool first = true;
   int step = 0;
   for (int mask = 1; mask < call.ranks; mask <<= 1, ++step) {
     if (id & mask) {
@@ -43,9 +42,8 @@ Schedule binomial(const Instance& instance, Rank me) {
       spare_free = ready = co_yield core::reduce(spare, value).after(landed, ready);
       const Slice old = value;
       value = spare;
-      spare = first && old.buffer == Buffer::input ? other : old;
+      spare = writable ? old : other;
     }
-    first = false;
   }
   if (me == top && !root) co_yield send(call.root, value, kForward).after(ready).in_round(step);
   if (me == top && root && value.buffer != Buffer::output) co_yield copy(output(all), value).after(ready);

@@ -33,7 +33,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
   }
   const auto sizes = group_sizes(call.ranks);
   const auto cell = [&](int index) { return part_of(call.count, call.ranks, index).offset; };
-  const auto cells = [&](int from, int to) { return Part{cell(from), (to == call.ranks ? call.count : cell(to)) - cell(from)}; };
+  const auto cells = [&](int from, int to) { return Part{cell(from), cell(to) - cell(from)}; };
 
   // The value of a round is the own contribution or a result of the round before; results lie side by side in the scratch.
   Slice value = own(call, me, {0, call.count});
@@ -77,7 +77,6 @@ Schedule radix_k(const Instance& instance, Rank me) {
         landings.push(got);
         landed[static_cast<std::size_t>(i)] = got;
       }
-      int from = k - 1;
       if (mine == k - 1) {  // the own piece is not to be written: the next one takes it from the right
         sum = {Buffer::scratch, scratch, kept.count};
         scratch += kept.count;
@@ -88,7 +87,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
         sum = at[static_cast<std::size_t>(k - 1)];
         done = landed[static_cast<std::size_t>(k - 1)];
       }
-      for (--from; from >= 0; --from) {
+      for (int from = k - 2; from >= 0; --from) {
         done = co_yield core::reduce(sum, at[static_cast<std::size_t>(from)]).after(done, landed[static_cast<std::size_t>(from)], from == mine ? ready : kNoOp).in_round(round);
         if (from == mine && round == 0) reads.push_back(done);
       }

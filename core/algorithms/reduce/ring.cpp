@@ -16,7 +16,7 @@ Schedule ring(const Instance& instance, Rank me) {
     if (!call.in_place && call.count > 0) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
     co_return;
   }
-  const auto part = [&](int q) { return part_of(call.count, ranks, ((q % ranks) + ranks) % ranks); };
+  const auto part = [&](int q) { return part_of(call.count, ranks, q); };
   const Elements largest = largest_part(call.count, ranks);
   // A partial result lands in a slot, takes this rank's contribution and goes on; the last one stays.
   const auto slot_at = [&](int slot) { return Slice{Buffer::scratch, slot * largest, 0}; };
@@ -30,10 +30,11 @@ Schedule ring(const Instance& instance, Rank me) {
   std::fill(std::begin(sent_slot), std::end(sent_slot), kNoOp);
   std::vector<OpId> reader(root && call.in_place ? static_cast<std::size_t>(ranks) : 0, kNoOp);  // per part: who reads the root's own
   const auto note_reader = [&](int q, OpId id) {
-    if (!reader.empty()) reader[static_cast<std::size_t>(((q % ranks) + ranks) % ranks)] = id;
+    if (!reader.empty()) reader[static_cast<std::size_t>(q)] = id;
   };
   for (int t = 0; t < ranks - 1; ++t) {
-    const Part out = part(me - 1 - t), in = part(me - 2 - t);
+    const int in_number = (me - 2 - t + 2 * ranks) % ranks, out_number = (in_number + 1) % ranks;
+    const Part out = part(out_number), in = part(in_number);
     const int slot = recvs.slot(), channel = t % (kChannels - 1);
     OpId got = kNoOp, sent = kNoOp;
     Slice landing = slot_at(slot);
@@ -42,13 +43,13 @@ Schedule ring(const Instance& instance, Rank me) {
       const Slice what = t == 0 ? own(call, me, out) : holding;
       sent = co_yield send(right, what, channel).after(have, sends.oldest(), lockstep ? previous_sent : kNoOp).in_round(t);
       if (t > 0) sent_slot[(slot + kWindow - 1) % kWindow] = sent;
-      else note_reader(me - 1, sent);
+      else note_reader(out_number, sent);
     }
     sends.push(sent);
     if (in.count > 0) {
       const OpId landed = co_yield recv(left, landing, channel).after(recvs.oldest(), sent_slot[slot], lockstep ? have : kNoOp, lockstep ? previous_sent : kNoOp).in_round(t);
       got = co_yield core::reduce(landing, own(call, me, in)).after(landed);
-      note_reader(me - 2 - t, got);
+      note_reader(in_number, got);
     }
     sent_slot[slot] = kNoOp;
     recvs.push(got);
