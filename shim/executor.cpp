@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "core/schedule/verify.hpp"
 #include "shim/log.hpp"
@@ -65,20 +66,24 @@ struct Layout {
 
 }  // namespace
 
+core::Call Executor::Key::call(int ranks) const {
+  core::Call out;
+  out.op = algorithm->op;
+  out.root = root;
+  out.ranks = ranks;
+  out.count = count;
+  out.element_bytes = element_bytes;
+  out.in_place = in_place;
+  out.commutative = commutative;
+  return out;
+}
+
 std::shared_ptr<Executor::Compiled> Executor::build(const CommState& state, const Key& key, const core::Plan& plan) {
-  core::Call call;
-  call.op = key.algorithm->op;
-  call.root = key.root;
-  call.ranks = state.size;
-  call.count = key.count;
-  call.element_bytes = key.element_bytes;
-  call.in_place = key.in_place;
-  call.commutative = key.commutative;
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
-  const core::Instance instance(call, key.pattern < 0 ? core::Pattern() : core::Pattern(plan.patterns[static_cast<std::size_t>(key.pattern)]), parameters);
+  const core::Instance instance(key.call(state.size), key.pattern < 0 ? core::Pattern() : core::Pattern(plan.patterns[static_cast<std::size_t>(key.pattern)]), parameters);
   return std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, state.rank));
 }
 
@@ -96,21 +101,23 @@ Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
   return *kept_[next_victim_].second;
 }
 
-Executor::Key Executor::shape_of(const core::Signature& signature, const Operands& operands) {
+Executor::Key Executor::shape_of(const CommState& state, const core::Signature& signature, const Operands& operands) {
+  const core::Call call = core::call_of(signature, state.size);
   Key shape;
-  shape.count = signature.count;
-  // The papers' step is a message of bytes, whatever the element: keep the size positive.
-  shape.element_bytes = signature.count > 0 ? std::max<core::Bytes>(1, signature.bytes / signature.count) : 1;
-  shape.root = std::max(signature.root, 0);
-  shape.in_place = operands.send == MPI_IN_PLACE;
-  shape.commutative = signature.op_class != core::OpClass::user_noncommutative;
+  shape.count = call.count;
+  shape.element_bytes = call.element_bytes;
+  shape.root = call.root;
+  // Whoever is not the root of a scatter may pass anything as what it does not send.
+  const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
+  shape.in_place = matters && (signature.op == core::Collective::scatter ? operands.recv : operands.send) == MPI_IN_PLACE;
+  shape.commutative = call.commutative;
   return shape;
 }
 
-void Executor::note(const core::Signature& signature, std::uint64_t hash, const Operands& operands) {
+void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands) {
   for (const Seen& s : seen_)
     if (s.signature == hash) return;
-  const Key shape = shape_of(signature, operands);
+  const Key shape = shape_of(state, signature, operands);
   constexpr std::size_t kKinds = 16;
   if (seen_.size() < kKinds) seen_.push_back({hash, shape});
   else seen_[next_seen_] = {hash, shape}, next_seen_ = (next_seen_ + 1) % kKinds;
@@ -142,18 +149,93 @@ void Executor::change_plans() {
   prepared_.clear();
 }
 
-int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands) {
-  Layout layout;
-  int rc = layout.fill(operands.datatype);
-  Key key = shape_of(signature, operands);
+/// What a scatter, gather or bcast works on: bytes one after the other. Types with gaps go through a buffer of ours.
+class Executor::Bytewise {
+ public:
+  Bytewise(const core::Call& call, const CommState& state, const Operands& operands, std::vector<char>& memory) : call_(call), state_(state) {
+    const core::Elements in = core::buffer_elements(call, state.rank, core::Buffer::input), out = core::buffer_elements(call, state.rank, core::Buffer::output);
+    if (in > 0) input_ = {const_cast<void*>(operands.send), operands.send_count * in / call.count, operands.send_type, in};
+    if (out > 0) output_ = {operands.recv, operands.count * out / call.count, operands.datatype, out};
+    std::size_t need = 0;
+    for (Side* side : {&input_, &output_}) {
+      if (side->bytes == 0) continue;
+      Layout layout;
+      if (rc_ == MPI_SUCCESS) rc_ = layout.fill(side->type);
+      if (!layout.gapless) side->staged = true, need += static_cast<std::size_t>(side->bytes);
+    }
+    if (memory.size() < need) memory.resize(need);
+    char* at = memory.data();
+    for (Side* side : {&input_, &output_})
+      if (side->staged) side->plain = at, at += side->bytes;
+      else side->plain = static_cast<char*>(side->user);
+    const bool root = state.rank == call.root;
+    if (input_.staged) move(true, input_, 0, input_.bytes);
+    if (output_.staged && call.op == core::Collective::bcast && root) move(true, output_, 0, output_.bytes);
+  }
+  char* input() const { return input_.plain; }
+  char* output() const { return output_.plain; }
+  /// After the schedule has run.
+  int finish() {
+    const bool root = state_.rank == call_.root;
+    if (!output_.staged || (call_.op == core::Collective::bcast && root)) return rc_;
+    if (call_.op == core::Collective::gather && call_.in_place) {  // the own block was never fetched
+      const core::Elements own = state_.rank * call_.count;
+      move(false, output_, 0, own);
+      move(false, output_, own + call_.count, output_.bytes);
+    } else {
+      move(false, output_, 0, output_.bytes);
+    }
+    return rc_;
+  }
+  int rc() const { return rc_; }
+
+ private:
+  struct Side {
+    void* user = nullptr;
+    MPI_Count count = 0;  // of type, in all of the buffer
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    core::Elements bytes = 0;
+    bool staged = false;
+    char* plain = nullptr;
+  };
+  /// Bytes [from, to), which are whole blocks.
+  void move(bool pack, Side& side, core::Elements from, core::Elements to) {
+    if (rc_ != MPI_SUCCESS || from >= to) return;
+    MPI_Count lower = 0, extent = 0, position = 0;
+    rc_ = PMPI_Type_get_extent_x(side.type, &lower, &extent);
+    const auto items = [&](core::Elements bytes) { return static_cast<MPI_Count>(static_cast<__int128>(side.count) * bytes / side.bytes); };
+    char* user = static_cast<char*>(side.user) + items(from) * extent;
+    const MPI_Count count = items(to) - items(from);
+    if (rc_ != MPI_SUCCESS) return;
+    rc_ = pack ? PMPI_Pack_c(user, count, side.type, side.plain + from, to - from, &position, job().comm)
+               : PMPI_Unpack_c(side.plain + from, to - from, &position, user, count, side.type, job().comm);
+  }
+
+  const core::Call call_;
+  const CommState& state_;
+  Side input_, output_;
+  int rc_ = MPI_SUCCESS;
+};
+
+int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& given) {
+  Key key = shape_of(state, signature, given);
   key.algorithm = decision.algorithm;
   key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
+  Operands operands = given;
+  std::optional<Bytewise> bytes;
+  if (!core::is_reduction(signature.op)) {
+    bytes.emplace(key.call(state.size), state, given, staged_);
+    operands.send = bytes->input(), operands.recv = bytes->output(), operands.datatype = MPI_BYTE;
+  }
+  Layout layout;
+  int rc = bytes ? bytes->rc() : MPI_SUCCESS;
+  if (rc == MPI_SUCCESS) rc = layout.fill(operands.datatype);
   Compiled& program = compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
   if (scratch_.size() < need + 64) scratch_.resize(need + 64);
 
   char* base[core::kBuffers];
-  base[static_cast<int>(core::Buffer::input)] = key.in_place ? nullptr : static_cast<char*>(const_cast<void*>(operands.send));
+  base[static_cast<int>(core::Buffer::input)] = operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send));
   base[static_cast<int>(core::Buffer::output)] = static_cast<char*>(operands.recv);
   // Aligned for any type; the first byte in use is at true_lower.
   auto aligned = reinterpret_cast<std::uintptr_t>(scratch_.data());
@@ -223,6 +305,7 @@ int Executor::run(CommState& state, const core::Decision& decision, const core::
     }
     active = kept;
   }
+  if (rc == MPI_SUCCESS && bytes) rc = bytes->finish();
   if (rc == MPI_SUCCESS) return MPI_SUCCESS;
   // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
   warn("an operation of %s failed inside MPI; the communicator's error handler decides", std::string(decision.algorithm->name).c_str());

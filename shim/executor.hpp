@@ -13,14 +13,15 @@
 
 namespace latecomer::shim {
 
-/// The local side of a call: where its data lie. Filled in only for calls that may be dispatched. `recv` of a reduce means
-/// something at the root only.
+/// The local side of a call: where its data lie. What is not significant on this rank means nothing.
 struct Operands {
   const void* send;  ///< MPI_IN_PLACE allowed
-  void* recv;
-  MPI_Count count;
+  void* recv;        ///< the same for a scatter's root; a bcast's only buffer
+  MPI_Count count;   ///< of `recv`, and of the operation
   MPI_Datatype datatype;
   MPI_Op op;
+  MPI_Count send_count;
+  MPI_Datatype send_type;
 };
 
 struct Executor {
@@ -32,7 +33,7 @@ struct Executor {
   static std::atomic<int> built_inside, built_ahead;
 
   /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
-  void note(const core::Signature& signature, std::uint64_t hash, const Operands& operands);
+  void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
   /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted.
   void prepare(CommState& state, const core::Plan& plan);
   /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the prepared.
@@ -46,9 +47,11 @@ struct Executor {
     int segments = 0, pattern = -1;
     Rank root = 0;
     bool overlap = true, in_place = false, commutative = true;
+    core::Call call(int ranks) const;
     bool operator==(const Key&) const = default;
   };
   struct Compiled;
+  class Bytewise;
   std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
   struct Seen {
     std::uint64_t signature;
@@ -57,10 +60,10 @@ struct Executor {
   std::vector<Seen> seen_;
   std::size_t next_seen_ = 0;
   std::size_t next_victim_ = 0;
-  std::vector<char> scratch_;
+  std::vector<char> scratch_, staged_;
 
   /// What a call contributes to the key: the same whether it is noted or run.
-  static Key shape_of(const core::Signature& signature, const Operands& operands);
+  static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   static std::shared_ptr<Compiled> build(const CommState& state, const Key& key, const core::Plan& plan);
   Compiled& compiled(CommState& state, const Key& key);
 };

@@ -130,7 +130,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
 }
 
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  if (core::has_algorithms(signature_.op)) operands_ = {send, recv, count, type, op};
+  if (core::has_algorithms(signature_.op)) operands_ = {send, recv, count, type, op, count, type};
   classify(signature_, type, op);
 }
 
@@ -161,7 +161,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   call.decision = core::decide(job().policy, call.signature, state.size, planned ? state.plan.at(call.n, hash) : nullptr);
   if (notes) {
     if (!state.executor) state.executor = std::make_unique<Executor>();
-    state.executor->note(call.signature, hash, call.operands);
+    state.executor->note(state, call.signature, hash, call.operands);
   }
   if (!call.decision.algorithm) return;
   if (!state.identified()) {

@@ -68,9 +68,19 @@ class Describe {
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
     signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0 ? static_cast<core::Bytes>(last & 0xffffffff) * count * times : bytes_of(count, type, times);
   }
-  void either(bool first, MPI_Count count, MPI_Datatype type, MPI_Count other_count, MPI_Datatype other_type) {
-    if (first) total(count, type, size());
-    else total(other_count, other_type, size());
+  void bcast(void* buffer, MPI_Count count, MPI_Datatype type) {
+    total(count, type, 1);
+    movement(nullptr, 0, MPI_DATATYPE_NULL, buffer, count, type);
+  }
+  void gather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    if (is(signature_.root)) total(recv_count, recv_type, size());
+    else total(send_count, send_type, size());
+    movement(send, send_count, send_type, recv, recv_count, recv_type);
+  }
+  void scatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    if (is(signature_.root)) total(send_count, send_type, size());
+    else total(recv_count, recv_type, size());
+    movement(send, send_count, send_type, recv, recv_count, recv_type);
   }
   template <typename Count>
   void sum(const Count* counts, MPI_Datatype type) {
@@ -85,6 +95,13 @@ class Describe {
   }
 
  private:
+  /// Data are moved as bytes: what types they have is each rank's own affair.
+  void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    if (!job().decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
+    signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
+    signature_.servable = signature_.exact = true;
+    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type};
+  }
   void operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
   static inline constinit std::atomic<std::uint64_t> last_type{0};  // handle and size

@@ -16,6 +16,18 @@ std::uint64_t Signature::hash() const {
   return mix64(h ^ static_cast<std::uint64_t>(count));
 }
 
+Call call_of(const Signature& s, int ranks) {
+  Call call;
+  call.op = s.op;
+  call.ranks = ranks;
+  call.root = std::max(s.root, 0);
+  call.count = s.count;
+  // The papers' step is a message of bytes, whatever the element: keep the size positive.
+  call.element_bytes = is_reduction(s.op) ? std::max<Bytes>(1, s.bytes / std::max<Elements>(1, s.count)) : 1;
+  call.commutative = s.op_class != OpClass::user_noncommutative;
+  return call;
+}
+
 Sequence::Before Sequence::at_boundary(Before out, bool plans) {
   if (outstanding_) {
     // A plan is due. Until the leader has certainly passed, nothing else may be announced either.

@@ -27,12 +27,15 @@ struct Signature {
   CallKind kind = CallKind::blocking;
   Rank root = -1;
   Bytes bytes = -1;               ///< -1: no size that every rank knows
-  Elements count = 0;             ///< reductions
+  Elements count = 0;             ///< reductions: elements; scatter, gather, bcast: bytes of a block, or of all
   OpClass op_class = OpClass::none;
-  bool exact = false;             ///< reductions: the result does not depend on the association
-  bool servable = false;          ///< operator and datatype are a pair that our executor can reduce
+  bool exact = false;             ///< the result does not depend on the association, if there is one
+  bool servable = false;          ///< our executor can run it: operator and datatype are a pair, the root is there
   std::uint64_t hash() const;
 };
+
+/// The call that schedules are built and modelled for; not in place.
+Call call_of(const Signature& signature, int ranks);
 
 /// Whether a call is numbered. Persistent operations may be started in different orders on different
 /// ranks (MPI 4.0, 6.13), so they are observed only.

@@ -152,13 +152,7 @@ bool Learner::wins(const Slot& slot) const {
 
 /// Models what may serve the slot under its forecast. False if the budget of this announcement is spent.
 bool Learner::model(Slot& slot) {
-  Call call;
-  call.op = slot.signature.op;
-  call.ranks = ranks_;
-  call.root = std::max(slot.signature.root, 0);
-  call.count = slot.signature.count;
-  call.element_bytes = std::max<Bytes>(1, slot.signature.bytes / std::max<Elements>(1, slot.signature.count));
-  call.commutative = slot.signature.op_class != OpClass::user_noncommutative;
+  const Call call = call_of(slot.signature, ranks_);
   const long wanted = candidate_messages(call);
   if (wanted > budget_ && budget_ < kModelBudget) return false;
   budget_ -= wanted;

@@ -19,12 +19,25 @@ struct Call {
   Collective op = Collective::allreduce;
   int ranks = 1;
   Rank root = 0;
-  Elements count = 0;      ///< elements of the vector (allreduce: per rank)
+  Elements count = 0;      ///< elements of the vector; scatter, gather: of the block of one rank
   Bytes element_bytes = 1; ///< size of one element, for the model
-  bool in_place = false;   ///< input is output (rooted reductions: at the root): schedules then touch only Buffer::output
+  bool in_place = false;   ///< the root's own block is where it belongs (scatter: has no output), or input is output
   bool commutative = true; ///< false: operands must stay in rank order
-  Bytes bytes() const { return count * element_bytes; }
+  /// INTERFACE's `bytes`.
+  Bytes bytes() const { return count * element_bytes * (has_blocks(op) ? ranks : 1); }
 };
+
+/// Elements of a rank's input or output. The one buffer of a bcast counts as output, the root's too.
+inline Elements buffer_elements(const Call& call, Rank me, Buffer buffer) {
+  const bool root = me == call.root, input = buffer == Buffer::input;
+  switch (call.op) {
+    case Collective::bcast: return input ? 0 : call.count;
+    case Collective::scatter: return input ? (root ? call.ranks * call.count : 0) : (root && call.in_place ? 0 : call.count);
+    case Collective::gather: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.ranks * call.count : 0);
+    case Collective::reduce: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.count : 0);
+    default: return input && call.in_place ? 0 : call.count;
+  }
+}
 
 struct Parameters {
   int segments = 0;      ///< 0: the algorithm's own choice
@@ -88,7 +101,7 @@ struct Algorithm {
   std::string_view cost;          ///< run time, balanced, in alpha, beta, gamma
   std::string_view restrictions;  ///< "" or what it cannot serve
   bool keeps_rank_order;          ///< usable for non-commutative operators; verified
-  bool pattern_independent;       ///< same association for every pattern; verified
+  bool pattern_independent;       ///< same association (data movement: same messages) for every pattern; verified
   bool background;                ///< has background-lane operations
   bool segmented;                 ///< takes the parameter `segments`
   bool planned;                   ///< every rank computes the whole plan to know its own part

@@ -41,6 +41,9 @@ constexpr bool is_rooted(Collective c) {
          c == Collective::reduce || c == Collective::scatter || c == Collective::scatterv;
 }
 
+/// Every rank has a block of its own, all of one size; the root has all of them.
+constexpr bool has_blocks(Collective c) { return c == Collective::scatter || c == Collective::gather; }
+
 constexpr bool is_reduction(Collective c) {
   return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan || c == Collective::exscan ||
          c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;

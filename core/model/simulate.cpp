@@ -60,7 +60,7 @@ class Engine {
       recv_ports_ = send_ports_;
     }
     const Nanoseconds zero = arrivals.first();
-    for (Rank r = 0; r < ranks; ++r) at(r).cpu_free = at(r).finish = arrivals.arrival(r), at(r).clock = zero;
+    for (Rank r = 0; r < ranks; ++r) at(r).finish = arrivals.arrival(r), at(r).cpu_free[0] = arrivals.arrival(r), at(r).cpu_free[1] = zero;
     if (network.ports > 0) std::fill(send_ports_.begin(), send_ports_.end(), zero), recv_ports_ = send_ports_;
   }
 
@@ -105,7 +105,8 @@ class Engine {
     std::vector<Waiting> waiting;  // messages to this rank of which one side is there, oldest first
     int blocked = 0;  // pulled and not started
     bool exhausted = false;
-    Nanoseconds cpu_free = 0, finish = 0, clock = 0;
+    Nanoseconds cpu_free[2] = {0, 0};  // by lane: the background engine has a thread of its own
+    Nanoseconds finish = 0;
   };
 
   RankState& at(Rank r) { return ranks_[static_cast<std::size_t>(r)]; }
@@ -114,7 +115,7 @@ class Engine {
   void handle(const Event& e) {
     switch (e.moment) {
       case Moment::ready: return start(e.rank, e.op, e.time);
-      case Moment::arrived: return post(compute(e.rank, e.time, network_.overhead_ns), e.rank, e.op, Moment::complete);
+      case Moment::arrived: return post(compute(e.rank, node(e.rank, e.op).op.lane, e.time, network_.overhead_ns), e.rank, e.op, Moment::complete);
       case Moment::complete: return complete(e.rank, e.op, e.time);
     }
   }
@@ -158,9 +159,9 @@ class Engine {
   }
 
   /// The processor of r is busy for `cost` from `now` or from when it is free; returns the end.
-  Nanoseconds compute(Rank r, Nanoseconds now, double cost) {
+  Nanoseconds compute(Rank r, Lane lane, Nanoseconds now, double cost) {
     if (cost <= 0) return now;
-    Nanoseconds& free = at(r).cpu_free;
+    Nanoseconds& free = at(r).cpu_free[static_cast<std::size_t>(lane)];
     free = std::max(free, now) + static_cast<Nanoseconds>(cost + 0.5);
     return free;
   }
@@ -193,11 +194,11 @@ class Engine {
     const Bytes bytes = op.count() * instance_.call.element_bytes;
     if (!op.communicates()) {
       const double per_byte = op.kind == OpKind::reduce ? network_.gamma_ns_per_byte : network_.copy_ns_per_byte;
-      post(compute(r, now, per_byte * static_cast<double>(bytes)), r, id, Moment::complete);
+      post(compute(r, op.lane, now, per_byte * static_cast<double>(bytes)), r, id, Moment::complete);
       return;
     }
     const bool is_send = op.kind == OpKind::send;
-    const Nanoseconds posted = is_send ? compute(r, now, network_.overhead_ns) : now;
+    const Nanoseconds posted = is_send ? compute(r, op.lane, now, network_.overhead_ns) : now;
     const Rank from = is_send ? r : op.peer, to = is_send ? op.peer : r;
     auto& queue = at(to).waiting;
     const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
@@ -235,7 +236,8 @@ class Engine {
     RankState& state = at(r);
     Node& n = node(r, id);
     n.done = true;
-    state.finish = std::max(state.finish, now);
+    // The process leaves when its own operations are complete; what is left to the engine does not hold it.
+    if (n.op.lane == Lane::foreground) state.finish = std::max(state.finish, now);
     for (std::int32_t edge = n.first_edge; edge >= 0;) {
       const Edge e = edges_[static_cast<std::size_t>(edge)];
       if (--node(r, e.dependent).waiting == 0) ready(r, e.dependent, now);
@@ -269,9 +271,51 @@ Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance
   return Engine(algorithm, instance, network, arrivals, lookahead).run();
 }
 
+namespace {
+
+/// The earliest end of a reduction. `a`: arrivals in order; wire: time of the vector on all ports of a rank; latency: least
+/// time in flight.
+double reduction_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, double wire, double latency) {
+  const int ranks = call.ranks;
+  double end = a.back();
+  for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
+    const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
+    end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
+  }
+  if (call.op == Collective::allreduce) return std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
+  // The last to come has its contribution to send. The root has to receive one, which eager messages may have
+  // brought before it came.
+  for (Rank r = 0; r < ranks; ++r)
+    if (r != call.root || network.eager_bytes == 0) end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
+  return end;
+}
+
+/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block: time of one block (bcast:
+/// of all) on one port.
+double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, double block, double ports, double latency) {
+  const double root = static_cast<double>(arrivals.arrival(call.root)), last = a.back();
+  const int others = call.ranks - 1;
+  switch (call.op) {
+    case Collective::scatter: return std::max(last, root + network.alpha_ns + others * block / ports + latency);
+    case Collective::gather: {
+      // What the k last send comes in after the first of them has come.
+      std::vector<double> senders;
+      for (Rank r = 0; r < call.ranks; ++r)
+        if (r != call.root) senders.push_back(static_cast<double>(arrivals.arrival(r)));
+      std::sort(senders.begin(), senders.end(), std::greater<>());
+      double end = last;
+      for (int k = 0; k < others; ++k) end = std::max(end, senders[static_cast<std::size_t>(k)] + network.alpha_ns + (k + 1) * block / ports + latency);
+      return end;
+    }
+    default: return std::max(last, root + std::max(std::ceil(std::log2(call.ranks) / std::log2(ports + 1)) * network.alpha_ns, network.alpha_ns + block / ports) + latency);
+  }
+}
+
+}  // namespace
+
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals) {
   LowerBound bound;
-  if (call.op != Collective::allreduce && call.op != Collective::reduce) return bound;
+  if (!has_algorithms(call.op)) return bound;
   bound.known = true;
   const int ranks = call.ranks;
   std::vector<double> a;
@@ -280,22 +324,11 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
   double end = a.back();
   if (ranks > 1 && call.bytes() > 0) {
     const double ports = network.ports == 0 ? ranks - 1 : network.ports;
-    const double wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
-    for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
-      const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
-      end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
-    }
+    const double port = static_cast<double>(call.count * call.element_bytes) * network.beta_ns_per_byte;
     // Segments may be small enough to be eager, so the smaller of the two latencies bounds.
     double latency = network.flight_ns(call.bytes());
     if (network.eager_bytes > 0) latency = std::min(latency, network.latency_ns);
-    if (call.op == Collective::reduce) {
-      // The last to come has its contribution to send. The root has to receive one, which eager messages may have
-      // brought before it came.
-      for (Rank r = 0; r < ranks; ++r)
-        if (r != call.root || network.eager_bytes == 0) end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
-    } else {
-      end = std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
-    }
+    end = is_reduction(call.op) ? reduction_end(call, network, arrivals, a, port / ports, latency) : movement_end(call, network, arrivals, a, port, ports, latency);
   }
   bound.run_time = static_cast<Nanoseconds>(std::floor(end - a.front()));
   bound.after_last = static_cast<Nanoseconds>(std::floor(end - a.back()));

@@ -84,13 +84,30 @@ class Verifier {
     verdict_.what += ": " + what;
   }
 
-  /// allreduce: everybody; reduce: the root.
-  bool has_result(Rank r) const { return !is_rooted(call_.op) || r == call_.root; }
-
   Elements size_of(Rank r, Buffer buffer) const {
-    if (buffer == Buffer::scratch) return programs_[static_cast<std::size_t>(r)].scratch;
-    if (buffer == Buffer::input) return own_in_output(call_, r) ? 0 : call_.count;
-    return has_result(r) ? call_.count : 0;
+    return buffer == Buffer::scratch ? programs_[static_cast<std::size_t>(r)].scratch : buffer_elements(call_, r, buffer);
+  }
+
+  /// Where a rank's contribution lies, and its first element in the numbering of the contributions.
+  struct Contribution {
+    Buffer buffer;
+    Elements at, count;
+  };
+  Contribution contribution(Rank r) const {
+    const Elements input = buffer_elements(call_, r, Buffer::input);
+    if (input > 0) return {Buffer::input, 0, input};
+    switch (call_.op) {
+      case Collective::bcast: return {Buffer::output, 0, r == call_.root ? call_.count : 0};
+      case Collective::scatter: return {Buffer::input, 0, 0};
+      case Collective::gather: return {Buffer::output, r * call_.count, call_.count};
+      default: return {Buffer::output, 0, call_.count};
+    }
+  }
+
+  /// Data movement: whose contribution, and which element of it, output element e of rank r has to be.
+  std::pair<Rank, Elements> origin(Rank r, Elements e) const {
+    if (call_.op == Collective::gather) return {static_cast<Rank>(e / call_.count), e % call_.count};
+    return {call_.root, call_.op == Collective::scatter ? r * call_.count + e : e};
   }
 
   void check_slice(Rank r, std::size_t i, const Slice& s) {
@@ -289,8 +306,9 @@ class Verifier {
     for (Rank r = 0; r < ranks(); ++r) {
       for (int b = 0; b < kBuffers; ++b)
         values(r, static_cast<Buffer>(b)).assign(static_cast<std::size_t>(size_of(r, static_cast<Buffer>(b))), 0);
-      auto& mine = values(r, own_in_output(call_, r) ? Buffer::output : Buffer::input);
-      for (Elements e = 0; e < call_.count; ++e) mine[static_cast<std::size_t>(e)] = leaf(r, e);
+      const Contribution own = contribution(r);
+      auto& mine = values(r, own.buffer);
+      for (Elements e = 0; e < own.count; ++e) mine[static_cast<std::size_t>(own.at + e)] = leaf(r, e);
     }
     std::vector<int> waiting(base_.back());
     std::vector<char> posted(base_.back(), 0);
@@ -337,29 +355,51 @@ class Verifier {
 
   void check_result() {
     verdict_.rank_order = true;
-    const Rank first = has_result(0) ? 0 : call_.root;
+    if (is_reduction(call_.op)) check_reduction();
+    else check_movement();
+  }
+
+  void wrong(Rank r, Elements e, const std::string& what) {
+    fail(Fault::wrong_result, r, ops(r).size(), "output[" + std::to_string(e) + "] " + what);
+  }
+
+  void check_reduction() {
+    const Rank first = buffer_elements(call_, 0, Buffer::output) > 0 ? 0 : call_.root;
     for (Elements e = 0; e < call_.count; ++e)
       for (Rank r = 0; r < ranks(); ++r) {
-        if (!has_result(r)) continue;
+        if (buffer_elements(call_, r, Buffer::output) == 0) continue;
         const std::int32_t v = values(r, Buffer::output)[static_cast<std::size_t>(e)];
-        const auto place = [&](const char* what) {
-          fail(Fault::wrong_result, r, ops(r).size(), "output[" + std::to_string(e) + "] " + what);
-        };
-        if (v == 0) return place("was never written");
+        if (v == 0) return wrong(r, e, "was never written");
         const Expression& x = expressions_[static_cast<std::size_t>(v)];
-        if (x.element != e) return place("holds another element");
-        if (!x.once) return place("holds a contribution twice");
+        if (x.element != e) return wrong(r, e, "holds another element");
+        if (!x.once) return wrong(r, e, "holds a contribution twice");
         int have = 0;
         for (const std::uint64_t w : x.ranks) have += __builtin_popcountll(w);
-        if (have != ranks()) return place("lacks a contribution");
+        if (have != ranks()) return wrong(r, e, "lacks a contribution");
         if (v != values(first, Buffer::output)[static_cast<std::size_t>(e)])
-          return place("is combined in another way than on rank 0: results would not be bitwise equal");
+          return wrong(r, e, "is combined in another way than on rank 0: results would not be bitwise equal");
         if (r != first) continue;
         verdict_.rank_order = verdict_.rank_order && x.ordered;
         verdict_.association = mix64(verdict_.association ^ x.association);
       }
     if (!call_.commutative && !verdict_.rank_order)
       fail(Fault::wrong_result, 0, ops(0).size(), "operands of a non-commutative operator leave rank order");
+  }
+
+  void check_movement() {
+    for (Rank r = 0; r < ranks(); ++r)
+      for (Elements e = 0; e < buffer_elements(call_, r, Buffer::output); ++e) {
+        const std::int32_t v = values(r, Buffer::output)[static_cast<std::size_t>(e)];
+        if (v == 0) return wrong(r, e, "was never written");
+        const Expression& x = expressions_[static_cast<std::size_t>(v)];
+        const auto [from, element] = origin(r, e);
+        if (x.low != from || x.high != from || x.element != element)
+          return wrong(r, e, "holds element " + std::to_string(x.element) + " of rank " + std::to_string(x.low) + " instead of " + std::to_string(element) + " of " + std::to_string(from));
+      }
+    // Nothing is associated: what tells two runs apart is who sends to whom.
+    for (Rank r = 0; r < ranks(); ++r)
+      for (const Operation& op : ops(r))
+        if (op.communicates()) verdict_.association = mix64(verdict_.association ^ (static_cast<std::uint64_t>(r) << 32 | static_cast<std::uint32_t>(op.peer)));
   }
 
   const Call& call_;
@@ -420,10 +460,11 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
   parameters.network.alpha_ns = 1e4;
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
-    for (const bool in_place : {false, true})
+    for (const bool in_place : {false, true}) {
+      if (in_place && algorithm.op == Collective::bcast) continue;  // it always is
       for (const bool overlap : {true, false})
         for (const bool commutative : {true, false}) {
-          if (!commutative && !algorithm.keeps_rank_order) continue;
+          if (!commutative && (!algorithm.keeps_rank_order || !is_reduction(algorithm.op))) continue;
           for (const int segments : {0, 3}) {
             std::uint64_t association = 0;
             for (std::size_t i = 0; i < patterns.size(); ++i) {
@@ -447,6 +488,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
             if (!algorithm.segmented) break;
           }
         }
+    }
   return result;
 }
 

@@ -42,7 +42,7 @@ struct Verdict {
   std::string what;         ///< rank, operation and place of the fault
   bool rank_order = false;  ///< operands stay in rank order (needed by non-commutative operators)
   /// How each output element's operands are associated, up to commutation: two runs with equal
-  /// fingerprints round alike.
+  /// fingerprints round alike. Data movement: who sends to whom.
   std::uint64_t association = 0;
   bool ok() const { return fault == Fault::none; }
 };

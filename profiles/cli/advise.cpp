@@ -67,7 +67,7 @@ Advice advise_site(const Json& site, const core::Network& network, core::Objecti
   if (!forecast) return leave(forecast.error());
   core::Call call;
   call.op = *op, call.ranks = ranks, call.element_bytes = 4;
-  call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4);
+  call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
   constexpr long kMostMessages = 2'000'000;  // some seconds
   if (core::candidate_messages(call) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
   const auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective);

@@ -35,7 +35,7 @@ int simulate(const Options& o) {
 
   core::Call call;
   call.op = op, call.ranks = o.ranks, call.root = o.root;
-  call.element_bytes = o.element, call.count = *bytes / o.element;
+  call.element_bytes = o.element, call.count = *bytes / o.element / (core::has_blocks(op) ? o.ranks : 1);
   core::Parameters parameters;
   parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
 
@@ -82,7 +82,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--op", o->op, "collective")->capture_default_str();
   command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
   command->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
-  command->add_option("--bytes", o->bytes, "payload, such as 4MiB (allreduce: the vector per rank)")->required();
+  command->add_option("--bytes", o->bytes, "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)")->required();
   command->add_option("--element", o->element, "bytes of one element, which is never split")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   command->add_option("--arrivals", o->arrivals,
                       "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")->capture_default_str();

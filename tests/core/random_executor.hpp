@@ -25,13 +25,25 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   // One string per element: the operands, in order. "?" is uninitialised.
   std::vector<std::vector<std::string>> memory(static_cast<std::size_t>(P) * 3);
   const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& { return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)]; };
+  // What MPI says of each collective's buffers: elements of input and output, and where the contribution begins.
+  const bool moves = call.op == Collective::scatter || call.op == Collective::gather || call.op == Collective::bcast;
   for (Rank r = 0; r < P; ++r) {
-    const bool in_place = call.in_place && (call.op == Collective::allreduce || r == call.root);
-    mem(r, Buffer::input).assign(static_cast<std::size_t>(in_place ? 0 : call.count), "?");
-    mem(r, Buffer::output).assign(static_cast<std::size_t>(call.op == Collective::allreduce || r == call.root ? call.count : 0), "?");
+    const bool root = r == call.root;
+    Elements in = call.count, out = call.count, own_at = 0, own = call.count;
+    bool own_in_output = call.in_place;
+    switch (call.op) {
+      case Collective::reduce: out = root ? call.count : 0, own_in_output = call.in_place && root; break;
+      case Collective::scatter: in = root ? P * call.count : 0, own = in, out = root && call.in_place ? 0 : call.count, own_in_output = false; break;
+      case Collective::gather: out = root ? P * call.count : 0, own_in_output = call.in_place && root, own_at = own_in_output ? r * call.count : 0; break;
+      case Collective::bcast: in = 0, own = root ? call.count : 0, own_in_output = true; break;
+      default: break;
+    }
+    if (own_in_output) in = 0;
+    mem(r, Buffer::input).assign(static_cast<std::size_t>(in), "?");
+    mem(r, Buffer::output).assign(static_cast<std::size_t>(out), "?");
     mem(r, Buffer::scratch).assign(static_cast<std::size_t>(programs[static_cast<std::size_t>(r)].scratch), "?");
-    auto& mine = mem(r, in_place ? Buffer::output : Buffer::input);
-    for (Elements e = 0; e < call.count; ++e) mine[static_cast<std::size_t>(e)] = std::to_string(e) + ":" + std::to_string(r) + ",";
+    auto& mine = mem(r, own_in_output ? Buffer::output : Buffer::input);
+    for (Elements e = 0; e < own; ++e) mine[static_cast<std::size_t>(own_at + e)] = std::to_string(e) + ":" + std::to_string(r) + ",";
   }
   enum State : char { waiting, started, moved, ended };
   struct Live {
@@ -146,7 +158,15 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
       if (l.state != ended) return "deadlock";
   for (const auto& [channel, list] : sends)
     if (recvs[channel].size() != list.size()) return "left over";
-  for (Elements e = 0; e < call.count; ++e) {
+  for (Rank r = 0; moves && r < P; ++r) {
+    const auto& out = mem(r, Buffer::output);
+    for (Elements e = 0; e < static_cast<Elements>(out.size()); ++e) {
+      const Rank from = call.op == Collective::gather ? static_cast<Rank>(e / call.count) : call.root;
+      const Elements element = call.op == Collective::gather ? e % call.count : call.op == Collective::scatter ? r * call.count + e : e;
+      if (out[static_cast<std::size_t>(e)] != std::to_string(element) + ":" + std::to_string(from) + ",") return "wrong element";
+    }
+  }
+  for (Elements e = 0; !moves && e < call.count; ++e) {
     const std::string& first = mem(call.root, Buffer::output)[static_cast<std::size_t>(e)];
     for (Rank r = 0; r < P; ++r)
       if (call.op == Collective::allreduce && mem(r, Buffer::output)[static_cast<std::size_t>(e)] != first) return "ranks differ";

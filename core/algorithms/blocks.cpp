@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The walks of scatter, gather and bcast.
+#include "core/algorithms/blocks.hpp"
+
+#include <bit>
+#include <numeric>
+
+namespace latecomer::core {
+namespace {
+
+Slice block(Buffer buffer, const Call& call, int first, int blocks = 1) { return {buffer, first * call.count, blocks * call.count}; }
+
+/// The root's own block from input to output, unless it is there.
+bool has_own_to_copy(const Call& call) { return !call.in_place; }
+
+std::vector<int> place(const Instance& instance, Placing placing) {
+  const int ranks = instance.call.ranks;
+  const Rank root = instance.call.root;
+  std::vector<int> table(static_cast<std::size_t>(2 * ranks));
+  const auto put = [&](int v, Rank r) { table[static_cast<std::size_t>(v)] = r, table[static_cast<std::size_t>(ranks + r)] = v; };
+  if (placing == Placing::rotated || instance.pattern.flat()) {
+    for (int v = 0; v < ranks; ++v) put(v, (root + v) % ranks);
+    return table;
+  }
+  std::vector<int> places(static_cast<std::size_t>(ranks) - 1);
+  std::iota(places.begin(), places.end(), 1);
+  const auto phase = [](int v) { return v & -v; };
+  std::stable_sort(places.begin(), places.end(), [&](int x, int y) { return placing == Placing::early_near ? phase(x) > phase(y) : phase(x) < phase(y); });
+  put(0, root);
+  auto next = places.begin();
+  for (const Rank r : instance.order)
+    if (r != root) put(*next++, r);
+  return table;
+}
+
+/// Open MPI's segments (its tuned component, gather): small where blocks are small.
+Elements first_part(const Call& call) {
+  constexpr Bytes kLargeBlock = 92160, kSmall = 1024, kLarge = 32768;
+  const Bytes first = call.count * call.element_bytes > kLargeBlock ? kLarge : kSmall;
+  return std::min(call.count, std::max<Elements>(1, first / call.element_bytes));
+}
+
+}  // namespace
+
+Tree::Tree(const Instance& instance, Placing placing) : ranks_(instance.call.ranks), table_(instance.shared([&] { return place(instance, placing); })) {}
+
+int Tree::reach(int v) const { return v == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks_))) : v & -v; }
+
+int Tree::run(int v, int most) const {
+  int n = 1;
+  while (n < most && rank_at(v + n) == rank_at(v) + n) ++n;
+  return n;
+}
+
+Schedule scatter_list(const Instance& instance, Rank me, std::span<const Rank> order, Walk walk) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  if (me != call.root) {
+    if (walk.background) {
+      co_yield ScratchNeed{call.count};
+      const OpId landed = co_yield recv(call.root, block(Buffer::scratch, call, 0), 0).in_background();
+      co_yield copy(output({0, call.count}), block(Buffer::scratch, call, 0)).after(landed);
+    } else {
+      co_yield recv(call.root, output({0, call.count}), 0);
+    }
+    co_return;
+  }
+  Window sends;
+  OpId sent = kNoOp;
+  for (const Rank r : order) {
+    if (r == me) continue;
+    sent = co_yield send(r, block(Buffer::input, call, r), 0).after(instance.parameters.overlap ? sends.oldest() : sent);
+    sends.push(sent);
+  }
+  if (has_own_to_copy(call)) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
+}
+
+Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Walk walk) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  const bool lockstep = !instance.parameters.overlap, root = me == call.root;
+  const Tree tree(instance, placing);
+  const int v = tree.id_of(me);
+  OpId landed = kNoOp, sent = kNoOp, copied = kNoOp;
+  const bool direct = !root && tree.size(v) == 1 && !walk.background;
+  if (!root) {
+    if (!direct) co_yield ScratchNeed{tree.size(v) * call.count};
+    landed = co_yield walk.in_lane(recv(tree.parent_of(v), direct ? output({0, call.count}) : block(Buffer::scratch, call, 0, tree.size(v)), 0));
+  }
+  for (int mask = tree.reach(v) / 2, round = 0; mask > 0; mask /= 2, ++round) {
+    const int child = v + mask;
+    if (child >= tree.ranks()) continue;
+    const int blocks = tree.size(child);
+    Slice what = block(Buffer::scratch, call, root ? child : mask, blocks);
+    OpId ready = landed;
+    if (root && tree.run(child, blocks) == blocks) {
+      what = block(Buffer::input, call, tree.rank_at(child), blocks);
+    } else if (root) {
+      co_yield ScratchNeed{call.ranks * call.count};
+      for (int at = child, run; at < child + blocks; at += run) {
+        run = tree.run(at, child + blocks - at);
+        ready = copied = co_yield copy(block(Buffer::scratch, call, at, run), block(Buffer::input, call, tree.rank_at(at), run)).after(copied);
+      }
+    }
+    const Operation op = send(tree.rank_at(child), what, 0).after(ready, lockstep ? sent : kNoOp).in_round(round);
+    sent = co_yield (root ? op : walk.in_lane(op));
+  }
+  if (root) {
+    if (has_own_to_copy(call)) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
+  } else if (!direct) {
+    co_yield copy(output({0, call.count}), block(Buffer::scratch, call, 0)).after(landed);
+  }
+}
+
+Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> order) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  if (me != call.root) {
+    co_yield send(call.root, block(Buffer::input, call, 0), 0);
+    co_return;
+  }
+  Window recvs;
+  OpId got = kNoOp;
+  for (const Rank r : order) {
+    if (r == me) continue;
+    got = co_yield recv(r, block(Buffer::output, call, r), 0).after(instance.parameters.overlap ? recvs.oldest() : got);
+    recvs.push(got);
+  }
+  if (has_own_to_copy(call)) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
+}
+
+Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Walk walk) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  enum { kToken, kFirst, kRest };
+  const Elements first = first_part(call), rest = call.count - first;
+  const Slice token{Buffer::scratch, 0, 0};
+  if (me != call.root) {
+    const OpId granted = co_yield recv(call.root, token, kToken);
+    const OpId sent = co_yield send(call.root, {Buffer::input, 0, first}, kFirst).after(granted);
+    if (rest > 0) co_yield send(call.root, {Buffer::input, first, rest}, kRest).after(sent);
+    co_return;
+  }
+  const Buffer into = walk.background ? Buffer::scratch : Buffer::output;
+  if (walk.background) co_yield ScratchNeed{call.ranks * call.count};
+  OpId before = kNoOp;
+  std::vector<std::pair<OpId, OpId>> landed;  // first and rest, to be copied
+  for (const Rank r : order) {
+    if (r == me) continue;
+    const Elements at = r * call.count;
+    const OpId first_in = co_yield walk.in_lane(recv(r, {into, at, first}, kFirst).after(before));
+    co_yield walk.in_lane(send(r, token, kToken).after(before));
+    OpId rest_in = first_in;
+    if (rest > 0) rest_in = co_yield walk.in_lane(recv(r, {into, at + first, rest}, kRest).after(before));
+    if (walk.background) landed.emplace_back(first_in, rest_in);
+    before = first_in;
+  }
+  // After what need not wait for the process, so that none of it is behind what does.
+  auto next = landed.begin();
+  for (const Rank r : order)
+    if (r != me && walk.background) co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second), ++next;
+  if (has_own_to_copy(call)) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
+}
+
+Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Walk walk) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  const bool lockstep = !instance.parameters.overlap, root = me == call.root;
+  const Tree tree(instance, placing);
+  const int v = tree.id_of(me), size = tree.size(v);
+  if (size == 1 && !root) {
+    co_yield send(tree.parent_of(v), block(Buffer::input, call, 0), 0);
+    co_return;
+  }
+  OpId all = kNoOp;  // what is to be sent on lies ready
+  if (!root) {
+    co_yield ScratchNeed{size * call.count};
+    all = co_yield copy(block(Buffer::scratch, call, 0), block(Buffer::input, call, 0));
+  }
+  const auto direct = [&](int child) { return root && !walk.background && tree.run(child, tree.size(child)) == tree.size(child); };
+  std::vector<OpId> landed;  // by child
+  for (int mask = 1, round = 0; mask < tree.reach(v) && v + mask < tree.ranks(); mask *= 2, ++round) {
+    const int child = v + mask;
+    if (root && !direct(child)) co_yield ScratchNeed{call.ranks * call.count};
+    const Slice into = direct(child) ? block(Buffer::output, call, tree.rank_at(child), tree.size(child)) : block(Buffer::scratch, call, mask, tree.size(child));
+    landed.push_back(co_yield walk.in_lane(recv(tree.rank_at(child), into, 0).after(lockstep && !landed.empty() ? landed.back() : kNoOp).in_round(round)));
+  }
+  OpId copied = kNoOp;
+  for (std::size_t i = 0; i < landed.size(); ++i) {
+    const int child = v + (1 << i), end = child + tree.size(child);
+    if (!root) all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0}).after(all, landed[i]);  // a meeting point of dependencies
+    for (int at = child, run; root && !direct(child) && at < end; at += run) {
+      run = tree.run(at, end - at);
+      copied = co_yield copy(block(Buffer::output, call, tree.rank_at(at), run), block(Buffer::scratch, call, at, run)).after(landed[i], copied);
+    }
+  }
+  if (!root) co_yield send(tree.parent_of(v), block(Buffer::scratch, call, 0, size), 0).after(all);
+  else if (has_own_to_copy(call)) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
+}
+
+Schedule bcast_list(const Instance& instance, Rank me, std::span<const Rank> order) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  if (me != call.root) {
+    co_yield recv(call.root, output({0, call.count}), 0);
+    co_return;
+  }
+  Window sends;
+  OpId sent = kNoOp;
+  for (const Rank r : order) {
+    if (r == me) continue;
+    sent = co_yield send(r, output({0, call.count}), 0).after(instance.parameters.overlap ? sends.oldest() : sent);
+    sends.push(sent);
+  }
+}
+
+Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Walk walk) {
+  const Call& call = instance.call;
+  if (call.count == 0) co_return;
+  const Part all{0, call.count};
+  const bool lockstep = !instance.parameters.overlap, root = me == call.root, apart = walk.background && !root;
+  const Tree tree(instance, placing);
+  const int v = tree.id_of(me);
+  const Slice where = apart ? Slice{Buffer::scratch, 0, call.count} : output(all);
+  if (apart) co_yield ScratchNeed{call.count};
+  OpId landed = kNoOp, sent = kNoOp;
+  if (!root) landed = co_yield walk.in_lane(recv(tree.parent_of(v), where, 0));
+  for (int mask = tree.reach(v) / 2, round = 0; mask > 0; mask /= 2, ++round) {
+    if (v + mask >= tree.ranks()) continue;
+    const Operation op = send(tree.rank_at(v + mask), where, 0).after(landed, lockstep ? sent : kNoOp).in_round(round);
+    sent = co_yield (apart ? op.in_background() : op);
+  }
+  if (apart) co_yield copy(output(all), where).after(landed);
+}
+
+}  // namespace latecomer::core
