@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/base/text.hpp"
+#include "shim/engine.hpp"
 #include "shim/executor.hpp"
 #include "shim/intercept.hpp"
 #include "shim/log.hpp"
@@ -171,6 +172,7 @@ void identify(CommState& state) {
   }
   if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
   if (state.rank == 0) lead(state);
+  watch(state);
 }
 
 void lead(CommState& state) {
@@ -375,6 +377,7 @@ void hear(CommState& state, std::uint64_t n) {
   const std::unique_ptr<Heard> heard = std::move(state.heard);
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
   state.plan.install(std::move(heard->plan));
+  engine_plan(state);
   if (state.executor) state.executor->change_plans();
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiling schedules to flat arrays, and running them.
+// Which schedule a call runs, and on what memory.
 #include "shim/executor.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
 
-#include "core/schedule/verify.hpp"
+#include "shim/engine.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -17,54 +15,6 @@ constexpr std::size_t kKeptSchedules = 64;  // per communicator: slots of a peri
 }  // namespace
 
 constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
-
-/// One schedule in arrays, with the work space of a run.
-struct Executor::Compiled {
-  std::vector<core::Operation> ops;
-  std::vector<std::int32_t> dependent_begin, dependents;  // dependents of i: [begin[i], begin[i+1])
-  std::vector<std::int32_t> initial_waiting;
-  core::Elements scratch = 0;
-  // Work space.
-  std::vector<std::int32_t> waiting, ready, active, finished;
-  std::vector<MPI_Request> requests;
-
-  explicit Compiled(core::RankProgram program) : ops(std::move(program.ops)), scratch(program.scratch) {
-    const std::size_t n = ops.size();
-    dependent_begin.assign(n + 1, 0);
-    initial_waiting.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      initial_waiting[i] = ops[i].dep_count;
-      for (int d = 0; d < ops[i].dep_count; ++d) ++dependent_begin[static_cast<std::size_t>(ops[i].deps[d]) + 1];
-    }
-    for (std::size_t i = 0; i < n; ++i) dependent_begin[i + 1] += dependent_begin[i];
-    dependents.resize(static_cast<std::size_t>(dependent_begin[n]));
-    std::vector<std::int32_t> at(dependent_begin.begin(), dependent_begin.end() - 1);
-    for (std::size_t i = 0; i < n; ++i)
-      for (int d = 0; d < ops[i].dep_count; ++d)
-        dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] = static_cast<std::int32_t>(i);
-    waiting.resize(n), ready.resize(n), active.resize(n), finished.resize(n), requests.resize(n);
-  }
-};
-
-namespace {
-
-/// Datatype geometry in bytes. Slices are element ranges: element i lies at base + i * extent.
-struct Layout {
-  MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
-  bool gapless = false;
-  int fill(MPI_Datatype type) {
-    int rc = PMPI_Type_size_x(type, &size);
-    if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);
-    if (rc == MPI_SUCCESS) rc = PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
-    gapless = size == extent && true_lower == 0 && true_extent == extent;
-    return rc;
-  }
-  std::size_t bytes_for(core::Elements n) const {
-    return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * extent + true_extent);
-  }
-};
-
-}  // namespace
 
 core::Call Executor::Key::call(int ranks) const {
   core::Call out;
@@ -78,19 +28,19 @@ core::Call Executor::Key::call(int ranks) const {
   return out;
 }
 
-std::shared_ptr<Executor::Compiled> Executor::build(const CommState& state, const Key& key, const core::Plan& plan) {
+std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Plan* plan) {
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
-  const core::Instance instance(key.call(state.size), key.pattern < 0 ? core::Pattern() : core::Pattern(plan.patterns[static_cast<std::size_t>(key.pattern)]), parameters);
-  return std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, state.rank));
+  const core::Instance instance(key.call(ranks), key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]), parameters);
+  return std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, rank));
 }
 
-Executor::Compiled& Executor::compiled(CommState& state, const Key& key) {
+Compiled& Executor::compiled(CommState& state, const Key& key) {
   for (auto& [known, program] : kept_)
     if (known == key) return *program;
-  auto program = build(state, key, state.plan.plan());
+  auto program = build(state.rank, state.size, key, &state.plan.plan());
   built_inside.fetch_add(1, std::memory_order_relaxed);
   if (kept_.size() < kKeptSchedules) {
     kept_.emplace_back(key, std::move(program));
@@ -130,9 +80,10 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
       if (e.algorithm < 0 || s.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
       Key key = s.shape;
       key.algorithm = &core::algorithm_at(e.algorithm);
+      if (key.algorithm->background && state.watched) continue;  // the engine keeps its own
       key.segments = e.segments, key.pattern = e.pattern, key.overlap = e.overlap != 0;
       if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
-      prepared_.emplace_back(key, build(state, key, plan));
+      prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
       built_ahead.fetch_add(1, std::memory_order_relaxed);
       // The memory too: what a run would allocate is allocated now.
       const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
@@ -217,101 +168,48 @@ class Executor::Bytewise {
   int rc_ = MPI_SUCCESS;
 };
 
-int Executor::run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& given) {
+int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given) {
   Key key = shape_of(state, signature, given);
   key.algorithm = decision.algorithm;
   key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
-  Operands operands = given;
-  std::optional<Bytewise> bytes;
-  if (!core::is_reduction(signature.op)) {
-    bytes.emplace(key.call(state.size), state, given, staged_);
-    operands.send = bytes->input(), operands.recv = bytes->output(), operands.datatype = MPI_BYTE;
+  int rc = MPI_SUCCESS;
+  if (core::is_reduction(signature.op)) {
+    rc = run_schedule(state, key, given);
+  } else {
+    Bytewise bytes(key.call(state.size), state, given, staged_);
+    Operands plain = given;
+    plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
+    rc = bytes.rc();
+    // Where packing failed the others are inside the schedule all the same: the error handler decides, below.
+    if (rc == MPI_SUCCESS) rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain);
+    if (rc == MPI_SUCCESS) rc = bytes.finish();
   }
-  Layout layout;
-  int rc = bytes ? bytes->rc() : MPI_SUCCESS;
-  if (rc == MPI_SUCCESS) rc = layout.fill(operands.datatype);
-  Compiled& program = compiled(state, key);
-  const std::size_t need = layout.bytes_for(program.scratch);
-  if (scratch_.size() < need + 64) scratch_.resize(need + 64);
-
-  char* base[core::kBuffers];
-  base[static_cast<int>(core::Buffer::input)] = operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send));
-  base[static_cast<int>(core::Buffer::output)] = static_cast<char*>(operands.recv);
-  // Aligned for any type; the first byte in use is at true_lower.
-  auto aligned = reinterpret_cast<std::uintptr_t>(scratch_.data());
-  aligned = (aligned + 63) & ~std::uintptr_t{63};
-  base[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned) - layout.true_lower;
-  const auto at = [&](const core::Slice& s) { return base[static_cast<int>(s.buffer)] + s.offset * layout.extent; };
-
-  const MPI_Comm comm = job().comm;
-  const int self = job().rank;
-  std::size_t head = 0, tail = 0;
-  int active = 0;
-  std::size_t done = 0;
-  const std::size_t total = program.ops.size();
-  for (std::size_t i = 0; i < total; ++i)
-    if ((program.waiting[i] = program.initial_waiting[i]) == 0) program.ready[tail++] = static_cast<std::int32_t>(i);
-  const auto complete = [&](std::int32_t op) {
-    ++done;
-    for (std::int32_t e = program.dependent_begin[static_cast<std::size_t>(op)]; e < program.dependent_begin[static_cast<std::size_t>(op) + 1]; ++e) {
-      const std::int32_t next = program.dependents[static_cast<std::size_t>(e)];
-      if (--program.waiting[static_cast<std::size_t>(next)] == 0) program.ready[tail++] = next;
-    }
-  };
-  Patience patience(job().courteous);
-  while (rc == MPI_SUCCESS && done < total) {
-    while (head < tail && rc == MPI_SUCCESS) {
-      const std::int32_t id = program.ready[head++];
-      const core::Operation& op = program.ops[static_cast<std::size_t>(id)];
-      switch (op.kind) {
-        case core::OpKind::send:
-        case core::OpKind::recv: {
-          const Rank peer = state.world[static_cast<std::size_t>(op.peer)];
-          const int tag = tag_of(state.context, op.channel);
-          MPI_Request& request = program.requests[static_cast<std::size_t>(active)];
-          program.active[static_cast<std::size_t>(active)] = id;
-          rc = op.kind == core::OpKind::send ? PMPI_Isend_c(at(op.src), op.src.count, operands.datatype, peer, tag, comm, &request)
-                                             : PMPI_Irecv_c(at(op.dst), op.dst.count, operands.datatype, peer, tag, comm, &request);
-          if (rc == MPI_SUCCESS) ++active;
-          break;
-        }
-        case core::OpKind::reduce:
-          rc = PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count, operands.datatype, operands.op);
-          complete(id);
-          break;
-        case core::OpKind::copy:
-          if (layout.gapless) std::memcpy(at(op.dst), at(op.src), static_cast<std::size_t>(op.dst.count * layout.extent));
-          else
-            rc = PMPI_Sendrecv_c(at(op.src), op.src.count, operands.datatype, self, tag_of(state.context, kSelfChannel), at(op.dst),
-                                 op.dst.count, operands.datatype, self, tag_of(state.context, kSelfChannel), comm, MPI_STATUS_IGNORE);
-          complete(id);
-          break;
-      }
-    }
-    if (active == 0 || rc != MPI_SUCCESS) continue;
-    int count = 0;
-    rc = PMPI_Testsome(active, program.requests.data(), &count, program.finished.data(), MPI_STATUSES_IGNORE);
-    if (rc != MPI_SUCCESS || count <= 0) {
-      patience.wait();
-      continue;
-    }
-    patience.reset();
-    for (int k = 0; k < count; ++k) complete(program.active[static_cast<std::size_t>(program.finished[static_cast<std::size_t>(k)])]);
-    int kept = 0;
-    for (int k = 0; k < active; ++k) {
-      if (program.requests[static_cast<std::size_t>(k)] == MPI_REQUEST_NULL) continue;
-      program.requests[static_cast<std::size_t>(kept)] = program.requests[static_cast<std::size_t>(k)];
-      program.active[static_cast<std::size_t>(kept++)] = program.active[static_cast<std::size_t>(k)];
-    }
-    active = kept;
-  }
-  if (rc == MPI_SUCCESS && bytes) rc = bytes->finish();
   if (rc == MPI_SUCCESS) return MPI_SUCCESS;
   // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
   warn("an operation of %s failed inside MPI; the communicator's error handler decides", std::string(decision.algorithm->name).c_str());
-  for (int k = 0; k < active; ++k)
-    if (program.requests[static_cast<std::size_t>(k)] != MPI_REQUEST_NULL) PMPI_Request_free(&program.requests[static_cast<std::size_t>(k)]);
   PMPI_Comm_call_errhandler(state.comm, rc);
+  return rc;
+}
+
+int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands) {
+  Layout layout;
+  int rc = layout.fill(operands.datatype);
+  if (rc != MPI_SUCCESS) return rc;
+  Compiled& program = compiled(state, key);
+  const std::size_t need = layout.bytes_for(program.scratch);
+  if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+  Running running;
+  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
+  running.give_scratch(scratch_.data(), layout);
+  running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)), static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
+  Patience patience(job().courteous);
+  while (rc == MPI_SUCCESS && !running.done()) {
+    bool moved = false;
+    rc = running.step(moved);
+    if (moved) patience.reset();
+    else patience.wait();
+  }
+  if (rc != MPI_SUCCESS) running.abandon();
   return rc;
 }
 

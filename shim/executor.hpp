@@ -10,6 +10,7 @@
 
 #include "core/agreement/agreement.hpp"
 #include "shim/job.hpp"
+#include "shim/running.hpp"
 
 namespace latecomer::shim {
 
@@ -25,9 +26,23 @@ struct Operands {
 };
 
 struct Executor {
-  /// Runs `decision` for one call on `state`. Returns an MPI error code; errors have been given to the
+  /// What a schedule is built from, on one rank of one communicator.
+  struct Key {
+    const core::Algorithm* algorithm = nullptr;
+    core::Elements count = 0;
+    core::Bytes element_bytes = 0;
+    int segments = 0, pattern = -1;
+    Rank root = 0;
+    bool overlap = true, in_place = false, commutative = true;
+    core::Call call(int ranks) const;
+    bool operator==(const Key&) const = default;
+  };
+  /// `plan`: has the key's pattern; may be nullptr without one.
+  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Plan* plan);
+
+  /// Runs `decision` for call n on `state`. Returns an MPI error code; errors have been given to the
   /// communicator's error handler.
-  int run(CommState& state, const core::Decision& decision, const core::Signature& signature, const Operands& operands);
+  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& operands);
 
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
@@ -40,17 +55,6 @@ struct Executor {
   void change_plans();
 
  private:
-  struct Key {
-    const core::Algorithm* algorithm = nullptr;
-    core::Elements count = 0;
-    core::Bytes element_bytes = 0;
-    int segments = 0, pattern = -1;
-    Rank root = 0;
-    bool overlap = true, in_place = false, commutative = true;
-    core::Call call(int ranks) const;
-    bool operator==(const Key&) const = default;
-  };
-  struct Compiled;
   class Bytewise;
   std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
   struct Seen {
@@ -64,8 +68,8 @@ struct Executor {
 
   /// What a call contributes to the key: the same whether it is noted or run.
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
-  static std::shared_ptr<Compiled> build(const CommState& state, const Key& key, const core::Plan& plan);
   Compiled& compiled(CommState& state, const Key& key);
+  int run_schedule(CommState& state, const Key& key, const Operands& operands);
 };
 
 }  // namespace latecomer::shim

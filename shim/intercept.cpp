@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/base/text.hpp"
+#include "shim/engine.hpp"
 #include "shim/exchange.hpp"
 #include "shim/log.hpp"
 #include "shim/sites.hpp"
@@ -245,6 +246,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   if (step.hear || step.ends_epoch) [[unlikely]]
     at_boundary(call, step);
   if (j.decides && j.together) decide_call(call);
+  if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
   if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
     set_log_aside(state);
   if (j.threads) {  // another thread may be completing a non-blocking call of this communicator

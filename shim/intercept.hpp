@@ -140,7 +140,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   int rc;
   if (call.decision.algorithm) {
     inside = true;
-    rc = state->executor->run(*state, call.decision, call.signature, call.operands);
+    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands);
     inside = false;
   } else {
     if constexpr (!std::is_null_pointer_v<Start>) {

@@ -16,6 +16,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/profile.hpp"
+#include "shim/engine.hpp"
 #include "shim/entry.hpp"
 #include "shim/exchange.hpp"
 #include "shim/executor.hpp"
@@ -57,14 +58,18 @@ std::string read_text(const std::string& path, bool& good) {
   return text.str();
 }
 
+/// The policy's text, from its file or, as `latecomer run --auto` gives it, itself.
+std::string policy_text(const Environment& environment, bool& good) {
+  good = environment.policy.starts_with("{");
+  return good ? environment.policy : read_text(environment.policy, good);
+}
+
 /// On rank 0: the policy's text if it may be used, else "".
 std::string load_policy(const Environment& environment) {
   if (environment.policy.empty()) return "";
   bool good = false;
-  // `latecomer run --auto` gives the text itself.
-  const bool inline_text = environment.policy.starts_with("{");
-  const std::string text = inline_text ? environment.policy : read_text(environment.policy, good);
-  if (!good && !inline_text) {
+  const std::string text = policy_text(environment, good);
+  if (!good) {
     warn("%s: cannot be read; observing only", environment.policy.c_str());
     return "";
   }
@@ -200,6 +205,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   auto* state = static_cast<CommState*>(attribute);
   Job& j = job();
   forget_pending(state);
+  unwatch(*state);
   if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {
     collect(*state);
@@ -431,6 +437,7 @@ __attribute__((destructor)) void on_exit() {
   if (!active.exchange(false)) return;
   Job& j = job();
   if (j.pid != getpid()) return;  // a forked child
+  halt_engine();
   try {
     write_spool(j, true);
   } catch (...) {
@@ -474,6 +481,36 @@ void set_end(Job&) {
 
 std::mutex start_mutex;
 bool began = false, ended_at_start = false;
+int told_level = -1;  // the thread level that the program was told, where MPI grants more: the engine's
+
+/// Before MPI is started: whether the policy asks for an engine. It comes from rank 0 later; a rank that cannot read it
+/// here does without, and then all do.
+bool engine_wanted() {
+  const Environment environment = read_environment(false);
+  if (environment.disable || environment.policy.empty()) return false;
+  bool good = false;
+  const auto report = core::parse_policy(policy_text(environment, good));
+  return good && report.ok() && report.policy.mode == core::Mode::apply && report.policy.background_enabled;
+}
+
+/// The level that MPI_Init stands for.
+int default_level() {
+  const char* asked = std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+  constexpr std::pair<const char*, int> kLevels[] = {{"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}, {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED}, {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED}};
+  for (const auto& [name, level] : kLevels)
+    if (asked && std::strcmp(asked, name) == 0) return level;
+  return MPI_THREAD_SINGLE;
+}
+
+/// Starts MPI at the level that the engine needs and tells the program what it would have been told.
+template <typename InitThread>
+int start_for_engine(int required, int* provided, InitThread init_thread) {
+  int granted = MPI_THREAD_SINGLE;
+  const int rc = init_thread(MPI_THREAD_MULTIPLE, &granted);
+  if (rc == MPI_SUCCESS) told_level = std::min(granted, required);
+  if (provided) *provided = told_level;
+  return rc;
+}
 
 }  // namespace
 
@@ -513,7 +550,7 @@ void start_job() {
     return;
   }
   PMPI_Query_thread(&level);
-  if (!began) j.threads = level == MPI_THREAD_MULTIPLE;
+  if (!began) j.threads = (told_level >= 0 ? told_level : level) == MPI_THREAD_MULTIPLE;
   began = true;
   if (j.world_group == MPI_GROUP_NULL) PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
 
@@ -523,7 +560,7 @@ void start_job() {
   if (!j.environment.policy.empty()) {
     // Only the time-out: everything else comes from rank 0.
     bool good = false;
-    const auto report = core::parse_policy(read_text(j.environment.policy, good));
+    const auto report = core::parse_policy(policy_text(j.environment, good));
     if (good && report.ok()) timeout_s = report.policy.roll_call_timeout_s;
   }
   if (parent != MPI_COMM_NULL) {
@@ -544,6 +581,7 @@ void start_job() {
     if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);
     if (j.policy.network_measure && size > 1) measure_network(j);
+    if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1) start_engine(level == MPI_THREAD_MULTIPLE);
     if (!j.policy.history.empty() && j.announces) share_history(j);
     j.together = true;
   }
@@ -553,6 +591,7 @@ void start_job() {
     world->context = kWorldContext;
     world->identity = profiles::kWorldIdentity;
     world->plan.install(j.history.plan);
+    watch(*world);
     if (world->rank == 0) lead(*world);
   }
   j.world_state = world;
@@ -669,30 +708,56 @@ __attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
 }
 
 // The Fortran 2008 binding goes past the C level here; ierror is optional.
-LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
-  yield_during_init();
-  const int rc = next::MPI_Init(argc, argv);
-  if (rc == MPI_SUCCESS) start_job();
-  return rc;
-}
 LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
   yield_during_init();
-  const int rc = next::MPI_Init_thread(argc, argv, required, provided);
+  const bool raise = required < MPI_THREAD_MULTIPLE && engine_wanted();
+  const int rc = raise ? start_for_engine(required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); })
+                       : next::MPI_Init_thread(argc, argv, required, provided);
   if (rc == MPI_SUCCESS) start_job();
   return rc;
 }
-LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
-  int rc = MPI_SUCCESS;
+LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
   yield_during_init();
-  next::mpi_init_f08_(&rc);
+  const int rc = engine_wanted() ? start_for_engine(default_level(), nullptr, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); })
+                                 : next::MPI_Init(argc, argv);
   if (rc == MPI_SUCCESS) start_job();
-  if (ierror) *ierror = rc;
+  return rc;
 }
 LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
   int rc = MPI_SUCCESS;
   yield_during_init();
-  next::mpi_init_thread_f08_(required, provided, &rc);
+  if (*required < MPI_THREAD_MULTIPLE && engine_wanted())
+    start_for_engine(*required, provided, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; });
+  else next::mpi_init_thread_f08_(required, provided, &rc);
   if (rc == MPI_SUCCESS) start_job();
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
+  int rc = MPI_SUCCESS;
+  yield_during_init();
+  if (engine_wanted()) start_for_engine(default_level(), nullptr, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; });
+  else next::mpi_init_f08_(&rc);
+  if (rc == MPI_SUCCESS) start_job();
+  if (ierror) *ierror = rc;
+}
+// No thread may be inside MPI when MPI_Finalize begins: MPICH then leaves locks behind (MPI 4.0, 11.2.2 forbids it).
+LATECOMER_ENTRY(int, MPI_Finalize, (void)) {
+  stop_engine();
+  return next::MPI_Finalize();
+}
+LATECOMER_ENTRY(void, mpi_finalize_f08_, (int* ierror)) {
+  stop_engine();
+  next::mpi_finalize_f08_(ierror);
+}
+LATECOMER_ENTRY(int, MPI_Query_thread, (int* provided)) {
+  const int rc = next::MPI_Query_thread(provided);
+  if (rc == MPI_SUCCESS && told_level >= 0) *provided = told_level;
+  return rc;
+}
+LATECOMER_ENTRY(void, mpi_query_thread_f08_, (int* provided, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  next::mpi_query_thread_f08_(provided, &rc);
+  if (rc == MPI_SUCCESS && told_level >= 0) *provided = told_level;
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)) {

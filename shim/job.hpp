@@ -34,6 +34,7 @@ inline constexpr int kWorldContext = 0;
 struct Executor;   // shim/executor.hpp
 struct Leadership; // shim/exchange.hpp
 struct Heard;      // shim/exchange.hpp
+struct Watched;    // shim/engine.hpp
 
 /// One communicator of the program, on one rank. Lives in an attribute with a null copy function.
 struct CommState {
@@ -53,6 +54,7 @@ struct CommState {
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once identified
   core::PlanInForce plan;
   std::unique_ptr<Heard> heard;     ///< an announcement that came before it was due
+  std::shared_ptr<Watched> watched; ///< what the background engine knows of it
   CommState *next = nullptr, *previous = nullptr;
 
   bool identified() const { return context >= 0; }
@@ -65,6 +67,7 @@ struct Job {
   bool sessions = false;        ///< a session was begun before MPI_Init
   int rank = 0, size = 1;
   MPI_Comm comm = MPI_COMM_NULL;  ///< private, over MPI_COMM_WORLD, same ranks
+  MPI_Comm engine_comm = MPI_COMM_NULL;  ///< the same for the background engine, if it runs
   MPI_Group world_group = MPI_GROUP_NULL;
   int keyval = MPI_KEYVAL_INVALID;
   int pid = 0;                  ///< of the process that started MPI: a forked child is not it

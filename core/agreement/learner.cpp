@@ -163,7 +163,7 @@ bool Learner::model(Slot& slot) {
   Candidates all = model_candidates(call, Pattern(slot.forecast.offsets), policy_.network, policy_.objective);
   slot.native_modelled = all.native_ns;
   slot.candidates = std::move(all.list);
-  std::erase_if(slot.candidates, [&](const Candidate& c) { return !decide_as(policy_, slot.signature, ranks_, {0, c.algorithm}).algorithm; });
+  std::erase_if(slot.candidates, [&](const Candidate& c) { return !decide_as(policy_, slot.signature, ranks_, {0, c.algorithm}).algorithm || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
   return true;
 }
 

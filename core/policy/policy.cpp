@@ -209,10 +209,8 @@ class Parser {
     else if (path == "predictor.kind") {
       if (const int i = index_of("best sma ewma median last", v.text); i > 0) policy_.predictor = static_cast<PredictorKind>(i - 1);
     } else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
-    else if (path == "background.enabled") {
-      policy_.background_enabled = v.boolean;
-      if (v.boolean) note(v.line, "background.enabled", "this version has no background engine: foreground only");
-    } else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
+    else if (path == "background.enabled") policy_.background_enabled = v.boolean;
+    else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
     else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
     else if (path == "sites.python") policy_.sites_python = v.boolean;
     else if (path == "courteous_by") policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));

@@ -15,10 +15,10 @@ collectives = {m for m in in_mpi if re.fullmatch(r"MPI_(I?)(\w+?)(_init)?(_c)?",
 check(len(collectives) == 129, f"MPICH has 129 collective entry points, found {len(collectives)}")
 check(collectives <= exported, f"all are intercepted; missing: {sorted(collectives - exported)}")
 completion = "wait waitall waitany waitsome test testall testany testsome start startall request_free".split()
-others = {"MPI_Init", "MPI_Init_thread", "MPI_Session_init", "MPI_Abort", "ucp_worker_progress", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge"}
+others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Abort", "ucp_worker_progress", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge"}
 others |= {"MPI_" + name.capitalize() for name in completion}
 # Whatever MPICH's mpi_f08 binding sends past the C level: everything without a choice buffer.
-f08 = {f"mpi_{name}_f08_" for name in completion + "init init_thread session_init abort barrier ibarrier barrier_init".split()}
+f08 = {f"mpi_{name}_f08_" for name in completion + "init init_thread query_thread finalize session_init abort barrier ibarrier barrier_init".split()}
 check(exported == collectives | others | f08, f"nothing else is exported: {sorted(exported ^ (collectives | others | f08))}")
 fortran = run("ldconfig", "-p").stdout
 fortran = re.search(r"libmpichfort\S* .*=> (\S+)", fortran)

@@ -18,6 +18,7 @@ parser = argparse.ArgumentParser()
 for name in ("cli", "mpiexec", "root", "np", "policies", "support"):
     parser.add_argument("--" + name, required=True)
 parser.add_argument("--dispatches", action="store_true")
+parser.add_argument("--background", action="store_true", help="the background engine is on")
 parser.add_argument("--without-native", action="store_true", help="natively it crashes: status 0 is wanted")
 parser.add_argument("--same-output", action="store_true")
 parser.add_argument("--count", help="regular expression: lines of output counted and compared")
@@ -73,6 +74,8 @@ for name in a.policies.split(","):
         policy["mode"] = "off"
     elif name != "none":
         policy.update(mode="apply", rules=[{"match": {"op": op}, "use": name} for op in served or ["allreduce"]])
+    if a.background:
+        policy["background"] = {"enabled": True}
     if a.network:
         policy["network"] = a.network
     policy_file, profile_file = folder / f"{name}.policy.json", folder / f"{name}.json"

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The background engine's thread.
+#include "shim/engine.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <list>
+#include <map>
+#include <thread>
+
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+struct Notice {
+  std::uint64_t identity, n, plan_hash;
+  std::int64_t count;
+  std::int32_t algorithm, segments, pattern, root;
+  std::uint8_t overlap, commutative, pad[6];
+  core::Bytes element_bytes;
+};
+static_assert(sizeof(Notice) == 64);
+
+constexpr int kNoticeTag = kFinalChannel;  // in context 0: no schedule has a channel of that number
+
+Nanoseconds thread_time() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+class Engine {
+ public:
+  Engine(MPI_Comm comm, int ranks, core::Bytes bound) : comm_(comm), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0) {
+    expect_notice();
+    // Signals are the program's: none is handled here.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { loop(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+    // What the process has left behind is on its way: those it is for have yet to come. What it never came for is dropped.
+    Patience patience(job().courteous);
+    for (auto& run : runs_) {
+      bool moved = false;
+      while (run->left && !run->running.done())
+        if (run->running.step(moved) != MPI_SUCCESS) break;
+        else if (!moved) patience.wait();
+      if (!run->left) run->running.abandon();
+    }
+    runs_.clear();
+    take_last_notices();
+  }
+
+  /// At exit without MPI_Finalize.
+  void halt() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+  void watch(std::shared_ptr<Watched> watched) {
+    const std::lock_guard lock(mutex_);
+    watched_[watched->identity] = std::move(watched);
+  }
+  void unwatch(const Watched& watched) {
+    const std::lock_guard lock(mutex_);
+    watched_.erase(watched.identity);
+    std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched.identity; });
+  }
+  void plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
+    auto copy = std::make_shared<const core::Plan>(plan);
+    const std::lock_guard lock(mutex_);
+    watched.plan = std::move(copy), watched.plan_hash = hash;
+  }
+
+  int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const Operands& operands) {
+    std::unique_ptr<Run> run = claim(watched, n, key);
+    Run& r = *run;
+    // A root in place whose part was begun as if it were not: its own block is where it belongs.
+    char* input = static_cast<char*>(const_cast<void*>(operands.send));
+    if (key.in_place && key.algorithm->op == core::Collective::gather) input = static_cast<char*>(operands.recv) + watched->rank * key.count;
+    Layout bytes;
+    int rc = bytes.fill(MPI_BYTE);
+    r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, bytes);
+    Patience patience(job().courteous);
+    while (rc == MPI_SUCCESS && !(r.running.foreground_done() && r.running.all_posted())) {
+      bool moved = false;
+      rc = r.running.step(moved);
+      if (moved) patience.reset();
+      else patience.wait();
+    }
+    if (rc != MPI_SUCCESS) r.running.abandon();
+    const std::lock_guard lock(mutex_);
+    watched->posted.store(n + 1, std::memory_order_release);
+    r.left = true;
+    if (rc != MPI_SUCCESS || r.running.done()) {
+      recycle(std::move(run));
+    } else {
+      runs_.push_back(std::move(run));
+      wake_.notify_one();
+    }
+    return rc;
+  }
+
+  EngineFigures figures() {
+    const std::lock_guard lock(mutex_);
+    return figures_;
+  }
+
+ private:
+  struct Run final : Herald {
+    Engine* engine = nullptr;
+    std::shared_ptr<Watched> watched;
+    std::uint64_t n = 0, plan_hash = 0;
+    Executor::Key key;
+    std::shared_ptr<Compiled> program;
+    Running running;
+    std::vector<char> scratch;
+    std::vector<char> told;  // [rank]
+    bool left = false;       // the process has been in the call and gone
+    bool early = false;      // begun before it arrived
+
+    void before_message(Rank peer) override {
+      char& known = told[static_cast<std::size_t>(peer)];
+      if (!known) known = 1, engine->send_notice(*this, peer);
+    }
+  };
+  struct Outgoing {
+    Notice notice;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself, so
+  /// that none is expected any more: MPICH 4.0.2 now and then fails in MPI_Finalize after a receive was cancelled.
+  void take_last_notices() {
+    constexpr Nanoseconds kWait = 30'000'000'000;
+    const Nanoseconds deadline = now() + kWait;
+    Patience patience(true);
+    int expected = 0;
+    MPI_Request counting = MPI_REQUEST_NULL;
+    if (PMPI_Ireduce_scatter_block(sent_.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
+    int counted = 0;
+    while (!counted || received_ < expected) {
+      if (!counted) PMPI_Test(&counting, &counted, MPI_STATUS_IGNORE);
+      const std::lock_guard lock(mutex_);
+      if (take_notice()) continue;
+      if (now() > deadline) return;  // somebody does not come: what is left behind is for MPI to sweep up
+      patience.wait();
+    }
+    for (Outgoing& o : outgoing_)
+      for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
+    PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeTag, nullptr, 0, MPI_BYTE, MPI_PROC_NULL, kNoticeTag, comm_, MPI_STATUS_IGNORE);
+    for (int done = 0; !done;) PMPI_Test(&notice_request_, &done, MPI_STATUS_IGNORE);
+  }
+
+  /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
+  std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key) {
+    const std::lock_guard lock(mutex_);
+    if (!used_) used_ = true, wake_.notify_one();
+    last_claim_ = now();
+    watched->begun.store(n + 1, std::memory_order_relaxed);
+    std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched->identity && p.n <= n; });
+    for (auto at = runs_.begin(); at != runs_.end(); ++at) {
+      if ((*at)->watched != watched || (*at)->n != n || (*at)->left) continue;
+      std::unique_ptr<Run> run = std::move(*at);
+      runs_.erase(at);
+      if (run->running.done()) ++figures_.complete;
+      return run;
+    }
+    Executor::Key plain = key;
+    plain.in_place = plain.in_place && key.algorithm->op != core::Collective::gather;
+    return make(watched, n, plain, watched->plan.get(), watched->plan_hash);
+  }
+
+  /// Under the lock.
+  std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const core::Plan* plan, std::uint64_t plan_hash) {
+    std::unique_ptr<Run> run;
+    if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
+    else run = std::make_unique<Run>();
+    run->engine = this;
+    run->watched = watched, run->n = n, run->key = key, run->plan_hash = plan_hash;
+    run->left = run->early = false;
+    run->program = nullptr;
+    for (auto& kept : kept_)
+      if (kept.key == key && kept.identity == watched->identity && kept.plan_hash == (key.pattern < 0 ? 0 : plan_hash) && kept.program) {
+        run->program = std::move(kept.program);
+        break;
+      }
+    if (!run->program) run->program = Executor::build(watched->rank, watched->size, key, plan);
+    const std::size_t need = static_cast<std::size_t>(run->program->scratch * key.element_bytes) + 64;
+    if (run->scratch.size() < need) run->scratch.resize(need);
+    run->told.assign(static_cast<std::size_t>(watched->size), 0);
+    run->running.begin(*run->program, {comm_, watched->context, watched->world, job().rank}, run.get());
+    Layout bytes;
+    bytes.fill(MPI_BYTE);
+    run->running.give_scratch(run->scratch.data(), bytes);
+    return run;
+  }
+
+  /// Under the lock.
+  void recycle(std::unique_ptr<Run> run) {
+    if (run->early) held_ -= static_cast<core::Bytes>(run->program->scratch * run->key.element_bytes);
+    constexpr std::size_t kPrograms = 64, kIdle = 8;
+    constexpr std::size_t kSmallScratch = 1 << 20;
+    const std::uint64_t hash = run->key.pattern < 0 ? 0 : run->plan_hash;
+    Kept* place = nullptr;
+    for (auto& kept : kept_)
+      if (!kept.program && (!place || kept.key == run->key)) place = &kept;
+    if (!place && kept_.size() < kPrograms) place = &kept_.emplace_back();
+    if (!place) place = &kept_[next_victim_++ % kept_.size()];
+    *place = {run->key, run->watched->identity, hash, std::move(run->program)};
+    run->watched.reset();
+    if (run->scratch.size() > kSmallScratch) std::vector<char>().swap(run->scratch);
+    if (idle_.size() < kIdle) idle_.push_back(std::move(run));
+  }
+
+  void send_notice(const Run& run, Rank peer) {
+    const std::lock_guard lock(notices_mutex_);
+    Outgoing* free = nullptr;
+    for (Outgoing& o : outgoing_) {
+      int done = o.request == MPI_REQUEST_NULL;
+      if (!done) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
+      if (done) {
+        free = &o;
+        break;
+      }
+    }
+    if (!free && outgoing_.size() < kOutgoing) free = &outgoing_.emplace_back();
+    if (!free) return;  // a notice less: they do it themselves when they arrive
+    const Executor::Key& k = run.key;
+    free->notice = {run.watched->identity, run.n, k.pattern < 0 ? 0 : run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes};
+    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, run.watched->world[static_cast<std::size_t>(peer)], kNoticeTag, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
+    else ++sent_[static_cast<std::size_t>(run.watched->world[static_cast<std::size_t>(peer)])];
+  }
+
+  void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeTag, comm_, &notice_request_); }
+
+  /// Under the lock. False: nothing came.
+  bool take_notice() {
+    int there = 0;
+    if (PMPI_Test(&notice_request_, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there) return false;
+    const Notice notice = notice_;
+    expect_notice();
+    ++received_, ++figures_.notices;
+    const auto found = watched_.find(notice.identity);
+    if (found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire)) return true;
+    if (std::any_of(pending_.begin(), pending_.end(), [&](const Notice& p) { return p.identity == notice.identity && p.n == notice.n; })) return true;
+    if (std::any_of(runs_.begin(), runs_.end(), [&](const auto& r) { return r->watched->identity == notice.identity && r->n == notice.n; })) return true;
+    constexpr std::size_t kPending = 1024;
+    if (pending_.size() < kPending) pending_.push_back(notice);
+    return true;
+  }
+
+  /// Under the lock: begins what can be begun.
+  void begin_pending() {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::size_t i = 0; i < pending_.size(); ++i) {
+        const Notice notice = pending_[i];
+        const auto found = watched_.find(notice.identity);
+        const bool stale = found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire);
+        if (!stale && !startable(found->second, notice)) continue;
+        pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i--));
+        if (stale) continue;
+        begin_early(found->second, notice);
+        any = true;
+      }
+    }
+  }
+
+  bool startable(const std::shared_ptr<Watched>& watched, const Notice& notice) {
+    std::uint64_t next = watched->posted.load(std::memory_order_acquire);
+    for (bool further = true; further;) {
+      further = false;
+      for (const auto& r : runs_)
+        if (r->watched == watched && r->n == next && !r->left && r->running.all_posted()) ++next, further = true;
+    }
+    if (notice.n != next) return false;
+    if (notice.pattern >= 0 && (!watched->plan || watched->plan_hash != notice.plan_hash || notice.pattern >= static_cast<std::int32_t>(watched->plan->patterns.size()))) return false;
+    return held_ < bound_;
+  }
+
+  void begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) {
+    Executor::Key key;
+    key.algorithm = &core::algorithm_at(notice.algorithm);
+    key.count = notice.count, key.element_bytes = notice.element_bytes;
+    key.segments = notice.segments, key.pattern = notice.pattern, key.root = notice.root;
+    key.overlap = notice.overlap != 0, key.commutative = notice.commutative != 0;
+    std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(), watched->plan_hash);
+    const core::Bytes size = static_cast<core::Bytes>(run->program->scratch * key.element_bytes);
+    run->early = true;
+    held_ += size;
+    if (held_ > bound_) {
+      recycle(std::move(run));  // the process will do it when it is there
+      return;
+    }
+    ++figures_.begun;
+    runs_.push_back(std::move(run));
+  }
+
+  void loop() {
+    // Others' late messages are worth milliseconds; a look costs a few microseconds of the program's core, if it has no other.
+    constexpr Nanoseconds kIdle = 500'000, kActive = 30'000;
+    constexpr double kShare = 0.005;  // of the time, on average
+    Nanoseconds began = now();
+    Nanoseconds spent_before = thread_time();
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      if (!used_) {  // no call of ours was ever dispatched: nothing can come
+        wake_.wait(lock, [&] { return used_ || stopping_; });
+        began = now(), spent_before = thread_time();
+        continue;
+      }
+      while (take_notice()) {
+      }
+      begin_pending();
+      bool active = false;
+      for (auto at = runs_.begin(); at != runs_.end();) {
+        Run& r = **at;
+        bool moved = false;
+        if (r.running.done() || r.running.step(moved) != MPI_SUCCESS || r.running.done()) {
+          if (r.left) {
+            auto run = std::move(*at);
+            at = runs_.erase(at);
+            recycle(std::move(run));
+            continue;
+          }
+        } else {
+          active = true;
+        }
+        ++at;
+      }
+      figures_.busy = thread_time();
+      const double share = static_cast<double>(figures_.busy - spent_before) - kShare * static_cast<double>(now() - began);
+      constexpr double kBurst = 2e6;  // ns that may be spent ahead
+      // The longer the process has been away, the less it matters when it is looked for.
+      const Nanoseconds idle = std::clamp<Nanoseconds>((now() - last_claim_) / 100, kIdle, 20'000'000);
+      Nanoseconds pause = active && share < kBurst ? kActive : idle;
+      if (share > kBurst) pause = std::min<Nanoseconds>(20'000'000, pause + static_cast<Nanoseconds>(share - kBurst) * 4);
+      wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return stopping_; });
+    }
+  }
+
+  struct Kept {
+    Executor::Key key;
+    std::uint64_t identity = 0, plan_hash = 0;
+    std::shared_ptr<Compiled> program;  // none while a run has it
+  };
+  static constexpr std::size_t kOutgoing = 4096;
+
+  MPI_Comm comm_;
+  const core::Bytes bound_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::thread thread_;
+  bool stopping_ = false, used_ = false;
+  std::map<std::uint64_t, std::shared_ptr<Watched>> watched_;
+  std::list<std::unique_ptr<Run>> runs_;  // begun early and not claimed, or left behind
+  std::vector<std::unique_ptr<Run>> idle_;
+  std::vector<Kept> kept_;
+  std::size_t next_victim_ = 0;
+  std::vector<Notice> pending_;
+  core::Bytes held_ = 0;
+  Nanoseconds last_claim_ = 0;
+  Notice notice_{};
+  MPI_Request notice_request_ = MPI_REQUEST_NULL;
+  std::mutex notices_mutex_;
+  std::list<Outgoing> outgoing_;
+  std::vector<int> sent_;  // notices, by world rank
+  int received_ = 0;
+  EngineFigures figures_;
+};
+
+Engine* engine = nullptr;  // from start_engine to stop_engine
+
+}  // namespace
+
+bool engine_runs() { return engine != nullptr; }
+
+void start_engine(bool granted) {
+  Job& j = job();
+  int all = granted;
+  PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, j.comm);
+  if (!all) {
+    if (j.rank == 0) warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
+    j.policy.background_enabled = false;
+    return;
+  }
+  if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.engine_comm) != MPI_SUCCESS) return;
+  PMPI_Comm_set_errhandler(j.engine_comm, MPI_ERRORS_RETURN);
+  engine = new Engine(j.engine_comm, j.size, j.policy.background_max_buffer_mib << 20);
+}
+
+void stop_engine() noexcept {
+  Engine* const ending = std::exchange(engine, nullptr);
+  if (!ending) return;
+  ending->stop();
+  delete ending;
+}
+
+void halt_engine() noexcept {
+  if (engine) engine->halt();
+  engine = nullptr;
+}
+
+void watch(CommState& state) {
+  if (!engine || !state.usable() || state.size < 2) return;
+  auto watched = std::make_shared<Watched>();
+  watched->identity = state.identity, watched->context = state.context, watched->size = state.size, watched->rank = state.rank, watched->world = state.world;
+  watched->begun = watched->posted = state.sequence.next_number();
+  state.watched = watched;
+  engine->watch(std::move(watched));
+  if (!state.plan.plan().empty()) engine_plan(state);
+}
+
+void unwatch(CommState& state) {
+  if (engine && state.watched) engine->unwatch(*state.watched);
+  state.watched.reset();
+}
+
+void engine_plan(CommState& state) {
+  if (engine && state.watched) engine->plan(*state.watched, state.plan.plan(), state.plan.hash());
+}
+
+int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands) { return engine->run(state.watched, n, key, operands); }
+
+EngineFigures engine_figures() { return engine ? engine->figures() : EngineFigures{}; }
+
+}  // namespace latecomer::shim

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compiling schedules to flat arrays, and running them.
+#include "shim/running.hpp"
+
+#include <cstring>
+
+namespace latecomer::shim {
+
+int Layout::fill(MPI_Datatype type) {
+  int rc = PMPI_Type_size_x(type, &size);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
+  gapless = size == extent && true_lower == 0 && true_extent == extent;
+  return rc;
+}
+
+Compiled::Compiled(core::RankProgram program) : ops(std::move(program.ops)), scratch(program.scratch) {
+  const std::size_t n = ops.size();
+  dependent_begin.assign(n + 1, 0);
+  initial_waiting.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    initial_waiting[i] = ops[i].dep_count;
+    messages += ops[i].communicates();
+    foreground += ops[i].lane == core::Lane::foreground;
+    for (int d = 0; d < ops[i].dep_count; ++d) ++dependent_begin[static_cast<std::size_t>(ops[i].deps[d]) + 1];
+  }
+  for (std::size_t i = 0; i < n; ++i) dependent_begin[i + 1] += dependent_begin[i];
+  dependents.resize(static_cast<std::size_t>(dependent_begin[n]));
+  std::vector<std::int32_t> at(dependent_begin.begin(), dependent_begin.end() - 1);
+  for (std::size_t i = 0; i < n; ++i)
+    for (int d = 0; d < ops[i].dep_count; ++d)
+      dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] = static_cast<std::int32_t>(i);
+  // What is held back until the process arrives becomes ready twice.
+  waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n);
+}
+
+void Running::begin(Compiled& program, const Where& where, Herald* herald) {
+  program_ = &program, where_ = where, herald_ = herald;
+  head_ = tail_ = held_ = done_ = 0;
+  active_ = 0, unposted_ = program.messages, foreground_left_ = program.foreground;
+  arrived_ = false;
+  type_ = MPI_BYTE, op_ = MPI_OP_NULL;
+  for (char*& base : base_) base = nullptr;
+  for (std::size_t i = 0; i < program.ops.size(); ++i)
+    if ((program.waiting[i] = program.initial_waiting[i]) == 0) program.ready[tail_++] = static_cast<std::int32_t>(i);
+}
+
+void Running::give_scratch(char* memory, const Layout& layout) {
+  layout_ = layout;
+  // Aligned for any type; the first byte in use is at true_lower.
+  auto aligned = reinterpret_cast<std::uintptr_t>(memory);
+  aligned = (aligned + 63) & ~std::uintptr_t{63};
+  base_[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned) - layout.true_lower;
+}
+
+void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout) {
+  base_[static_cast<int>(core::Buffer::input)] = input;
+  base_[static_cast<int>(core::Buffer::output)] = output;
+  type_ = type, op_ = op, layout_ = layout;
+  arrived_ = true;
+  for (std::size_t i = 0; i < held_; ++i) program_->ready[tail_++] = program_->held[i];
+  held_ = 0;
+}
+
+void Running::complete(std::int32_t op) {
+  Compiled& p = *program_;
+  ++done_;
+  foreground_left_ -= p.ops[static_cast<std::size_t>(op)].lane == core::Lane::foreground;
+  for (std::int32_t e = p.dependent_begin[static_cast<std::size_t>(op)]; e < p.dependent_begin[static_cast<std::size_t>(op) + 1]; ++e) {
+    const std::int32_t next = p.dependents[static_cast<std::size_t>(e)];
+    if (--p.waiting[static_cast<std::size_t>(next)] == 0) p.ready[tail_++] = next;
+  }
+}
+
+int Running::start(std::int32_t id) {
+  Compiled& p = *program_;
+  const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
+  int rc = MPI_SUCCESS;
+  switch (op.kind) {
+    case core::OpKind::send:
+    case core::OpKind::recv: {
+      const bool sends = op.kind == core::OpKind::send;
+      if (herald_ && (sends || op.dst.count == 0)) herald_->before_message(op.peer);
+      const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
+      const int tag = tag_of(where_.context, op.channel);
+      MPI_Request& request = p.requests[static_cast<std::size_t>(active_)];
+      p.active[static_cast<std::size_t>(active_)] = id;
+      rc = sends ? PMPI_Isend_c(at(op.src), op.src.count, type_, peer, tag, where_.comm, &request)
+                 : PMPI_Irecv_c(at(op.dst), op.dst.count, type_, peer, tag, where_.comm, &request);
+      if (rc == MPI_SUCCESS) ++active_, --unposted_;
+      break;
+    }
+    case core::OpKind::reduce:
+      rc = PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count, type_, op_);
+      complete(id);
+      break;
+    case core::OpKind::copy: {
+      char *to = at(op.dst), *from = at(op.src);
+      if (to == from || op.dst.count == 0) {
+        // Already there: a root in place whose part the engine began, or a meeting point of dependencies.
+      } else if (layout_.gapless) {
+        std::memcpy(to, from, static_cast<std::size_t>(op.dst.count * layout_.extent));
+      } else {
+        const int tag = tag_of(where_.context, kSelfChannel);
+        rc = PMPI_Sendrecv_c(from, op.src.count, type_, where_.self, tag, to, op.dst.count, type_, where_.self, tag, where_.comm, MPI_STATUS_IGNORE);
+      }
+      complete(id);
+      break;
+    }
+  }
+  return rc;
+}
+
+int Running::step(bool& moved) {
+  Compiled& p = *program_;
+  int rc = MPI_SUCCESS;
+  moved = false;
+  while (head_ < tail_ && rc == MPI_SUCCESS) {
+    const std::int32_t id = p.ready[head_++];
+    if (!arrived_ && p.ops[static_cast<std::size_t>(id)].lane == core::Lane::foreground) {
+      p.held[held_++] = id;
+      continue;
+    }
+    rc = start(id);
+    moved = true;
+  }
+  if (active_ == 0 || rc != MPI_SUCCESS) return rc;
+  int count = 0;
+  rc = PMPI_Testsome(active_, p.requests.data(), &count, p.finished.data(), MPI_STATUSES_IGNORE);
+  if (rc != MPI_SUCCESS || count <= 0) return rc;
+  moved = true;
+  for (int k = 0; k < count; ++k) complete(p.active[static_cast<std::size_t>(p.finished[static_cast<std::size_t>(k)])]);
+  int kept = 0;
+  for (int k = 0; k < active_; ++k) {
+    if (p.requests[static_cast<std::size_t>(k)] == MPI_REQUEST_NULL) continue;
+    p.requests[static_cast<std::size_t>(kept)] = p.requests[static_cast<std::size_t>(k)];
+    p.active[static_cast<std::size_t>(kept++)] = p.active[static_cast<std::size_t>(k)];
+  }
+  active_ = kept;
+  return rc;
+}
+
+void Running::abandon() {
+  Compiled& p = *program_;
+  for (int k = 0; k < active_; ++k) {
+    MPI_Request& request = p.requests[static_cast<std::size_t>(k)];
+    if (request == MPI_REQUEST_NULL) continue;
+    if (p.ops[static_cast<std::size_t>(p.active[static_cast<std::size_t>(k)])].kind == core::OpKind::recv) PMPI_Cancel(&request);
+    PMPI_Request_free(&request);
+  }
+  active_ = 0;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank's schedule in flat arrays, and one run of it on MPI, operation by operation. A run may begin before the process
+// arrives (background lane only, in scratch only) and change hands between threads, but is one thread's at a time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/schedule/verify.hpp"
+#include "shim/job.hpp"
+
+namespace latecomer::shim {
+
+/// Datatype geometry in bytes. Slices are element ranges: element i lies at base + i * extent.
+struct Layout {
+  MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+  bool gapless = false;
+  int fill(MPI_Datatype type);
+  std::size_t bytes_for(core::Elements n) const { return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * extent + true_extent); }
+};
+
+/// A schedule, with the work space of one run at a time.
+struct Compiled {
+  explicit Compiled(core::RankProgram program);
+  std::vector<core::Operation> ops;
+  std::vector<std::int32_t> dependent_begin, dependents;  // dependents of i: [begin[i], begin[i+1])
+  std::vector<std::int32_t> initial_waiting;
+  core::Elements scratch = 0;
+  int messages = 0, foreground = 0;
+  // Work space.
+  std::vector<std::int32_t> waiting, ready, held, active, finished;
+  std::vector<MPI_Request> requests;
+};
+
+/// Where a schedule runs.
+struct Where {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int context = 0;
+  std::span<const Rank> world;  ///< comm rank -> rank in `comm`
+  int self = 0;                 ///< own rank in `comm`
+};
+
+/// What is to be known of a message before it is posted.
+class Herald {
+ public:
+  virtual void before_message(Rank peer) = 0;
+
+ protected:
+  ~Herald() = default;
+};
+
+class Running {
+ public:
+  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr.
+  void begin(Compiled& program, const Where& where, Herald* herald);
+  /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
+  void give_scratch(char* memory, const Layout& layout);
+  /// The process is there: its buffers, and what foreground operations work with.
+  void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout);
+  /// Starts and completes what can be. Returns an MPI error code; `moved`: something was completed.
+  int step(bool& moved);
+
+  bool done() const { return done_ == program_->ops.size(); }
+  bool foreground_done() const { return foreground_left_ == 0; }
+  /// Every message has been given to MPI.
+  bool all_posted() const { return unposted_ == 0; }
+  /// After an error, or when nobody will ever come.
+  void abandon();
+
+ private:
+  void complete(std::int32_t op);
+  int start(std::int32_t id);
+  char* at(const core::Slice& s) const { return base_[static_cast<int>(s.buffer)] + s.offset * layout_.extent; }
+
+  Compiled* program_ = nullptr;
+  Where where_;
+  Herald* herald_ = nullptr;
+  Layout layout_;
+  MPI_Datatype type_ = MPI_BYTE;
+  MPI_Op op_ = MPI_OP_NULL;
+  char* base_[core::kBuffers] = {};
+  std::size_t head_ = 0, tail_ = 0, held_ = 0, done_ = 0;
+  int active_ = 0, unposted_ = 0, foreground_left_ = 0;
+  bool arrived_ = false;
+};
+
+}  // namespace latecomer::shim
