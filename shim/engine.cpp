@@ -414,7 +414,10 @@ void stop_engine() noexcept {
   Engine* const ending = std::exchange(engine, nullptr);
   if (!ending) return;
   ending->stop();
+  const EngineFigures f = ending->figures();
   delete ending;
+  say(1, "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, %.3f ms of processor time", static_cast<unsigned long long>(f.notices),
+      static_cast<unsigned long long>(f.begun), static_cast<unsigned long long>(f.complete), static_cast<double>(f.busy) / 1e6);
 }
 
 void halt_engine() noexcept {

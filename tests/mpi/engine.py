@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The background engine in running jobs: streams of mixed collectives under three kinds of policy, ends of every sort in
+the middle of things, thread levels, the bound on memory; results right, nothing hangs. No figures of time are judged."""
+import json
+import os
+import pathlib
+import re
+
+from common import a, check, finish, folder, run
+
+mixed = a.bin + "/mixed"
+ON = {"background": {"enabled": True}}
+NAMED = [{"match": {"op": "scatter"}, "use": "bsbn"}, {"match": {"op": "gather"}, "use": "bsls"}, {"match": {"op": "bcast"}, "use": "background_binomial"},
+         {"match": {"op": "reduce"}, "use": "clairvoyant"}, {"match": {"op": "allreduce"}, "use": "prr"}]
+POLICIES = {"named": {"rules": NAMED, **ON},
+            "by_size": {"rules": [{"match": {"op": "scatter", "bytes": {"min": 4096}}, "use": "bsln"}, {"match": {"op": "scatter"}, "use": "sbn"}, {"match": {"op": "gather", "bytes": {"max": 65536}}, "use": "bsbn"},
+                                  {"match": {"op": "gather"}, "use": "native"}, {"match": {"op": "bcast", "root": [0]}, "use": "background_binomial"}, {"match": {"op": "bcast"}, "use": "scatter_ring"}], **ON},
+            "auto": {"rules": [{"match": {}, "use": "auto"}], "network": "eth1g", **ON}}
+
+
+def policy(name, **content):
+    path = folder / f"{name}.policy.json"
+    path.write_text(json.dumps({"version": 1, "mode": "apply", **content}))
+    return path
+
+
+def job(name, chosen, ranks, *words, output=True, timeout=300, **environment):
+    out = folder / f"{name}.json"
+    environment.setdefault("LD_PRELOAD", a.support)
+    done = run(a.cli, "run", "--policy", chosen, "--output", out, "--", "-n", ranks, *words, timeout=timeout, **environment)
+    return done, json.loads(out.read_text()) if out.exists() else None
+
+
+def dispatched(profile, name):
+    return sum(s["dispatch"].get(name, {"calls": 0})["calls"] for s in profile["sites"])
+
+
+def early(done):
+    """Runs that the engines began before their process came, from what every rank says at the end."""
+    return sum(int(n) for n in re.findall(r"background engine: .*? (\d+) calls begun before", done.stderr))
+
+
+# A stream of mixed calls. The full 100,000 is for `scripts/test -R mpi.engine` by hand: LATECOMER_TEST_CALLS.
+calls = int(os.environ.get("LATECOMER_TEST_CALLS", "3000"))
+for name, content in POLICIES.items():
+    chosen = policy(name, **content)
+    for ranks in (2, 3, 5, 8):
+        done, profile = job(f"{name}{ranks}", chosen, ranks, mixed, calls, ranks, timeout=3000, LATECOMER_VERBOSE="1")
+        check(done.returncode == 0 and done.stdout == "right\n", f"{name}, {ranks} ranks: {done.returncode} {done.stdout[-200:]} {done.stderr[-400:]}")
+        check("UCX" not in done.stderr, f"{name}, {ranks} ranks: no message is left over: {done.stderr[-300:]}")
+        if name == "named" and profile:
+            ran = {n: dispatched(profile, n) for n in ("bsbn", "bsls", "background_binomial", "clairvoyant", "prr")}
+            check(all(ran.values()), f"all of them ran: {ran}")
+            check(early(done) > 0, f"the engine began calls before their process came: {done.stderr[-300:]}")
+            print(f"{ranks} ranks: {ran}, {early(done)} begun early")
+
+# Ends in the middle of things.
+named = folder / "named.policy.json"
+for end, status in (("abort", 3), ("leave", None), ("finalize", 0)):
+    for n in (400, 1501):
+        done, _ = job(f"{end}{n}", named, 4, mixed, n, n, end, timeout=120)
+        check(status is None or done.returncode == status, f"{end} after {n} calls: status {done.returncode}: {done.stderr[-300:]}")
+
+# What the program is told of threads is what it would be told without us; ranks that cannot grant more switch the engine off for all.
+threads = a.bin + "/thread_level"
+for asked in ("init", "0", "1", "2", "3"):
+    done, profile = job("level" + asked, named, 2, threads, asked)
+    native = run(a.mpiexec, "-n", 2, threads, asked, LD_PRELOAD=a.support)
+    check(done.returncode == 0 and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"asked for {asked}: {done.stdout!r} natively {native.stdout!r} {done.stderr[-200:]}")
+for who in ("all", "1"):
+    less = str(next(pathlib.Path(a.build).rglob("libgrant_less.so")))
+    done, profile = job("less" + who, named, 2, mixed, 800, 1, LD_PRELOAD=f"{a.support}:{less}", GRANT_LESS=who)
+    check(done.returncode == 0 and done.stdout == "right\n", f"less granted to {who}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
+    check(done.stderr.count("MPI_THREAD_MULTIPLE is not to be had") == 1, f"one line says so: {done.stderr[-400:]}")
+    check(profile is not None and dispatched(profile, "bsls") > 0, "the algorithms run in the foreground")
+
+# A bound that the messages exceed: what does not fit waits for its process.
+tight = policy("tight", rules=NAMED, background={"enabled": True, "max_buffer_mib": 1})
+done, profile = job("tight", tight, 4, a.bin + "/blocks", 60, 3000)
+check(done.returncode == 0 and done.stdout == "0 failures\n", f"a tight bound: {done.returncode} {done.stdout} {done.stderr[-300:]}")
+finish()
