@@ -12,13 +12,20 @@
 
 namespace latecomer::shim {
 
-// UCX's progress function, not MPI's: aimed here only while waiting is to be courteous.
+namespace {
+thread_local unsigned progressed = 0;
+std::atomic<bool> yields{false};
+}  // namespace
+
+// UCX's progress function, not MPI's: aimed here only while waiting is to be courteous or the engine wants to know.
 LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   thread_local Patience patience(true);
   thread_local Nanoseconds left = 0;
   // A program that tests and computes in turns is not waiting: it keeps its core.
   constexpr Nanoseconds kBetweenPolls = 3'000;
   const unsigned did = next::ucp_worker_progress(worker);
+  progressed += did;
+  if (!yields.load(std::memory_order_relaxed)) return did;
   if (did != 0 || now() - left > kBetweenPolls) patience.reset();
   if (did == 0) patience.wait();
   left = now();
@@ -27,9 +34,16 @@ LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
 
 bool yield_in_progress(bool on) {
   if (!next::ucp_worker_progress) return false;
+  yields = on;
   aim_entry("ucp_worker_progress", on);
   return true;
 }
+
+void count_progress() {
+  if (next::ucp_worker_progress) aim_entry("ucp_worker_progress", true);
+}
+
+unsigned progress_of_thread() { return progressed; }
 
 bool may_wait_nonblocking(const CommState& state, const core::Signature& signature) {
   const Job& j = job();

@@ -140,6 +140,11 @@ bool roll_call(int rank, int size, double timeout_s);
 /// Until now, waiting natively has spun. Turns the progress hook on or off; false if this MPI has none.
 bool yield_in_progress(bool on);
 
+/// From here on progress_of_thread() counts, where this MPI has the hook.
+void count_progress();
+/// What the network library did for this thread so far: it changes while a message is in the middle of its way.
+unsigned progress_of_thread();
+
 /// Waits a little: spins, then yields, then sleeps. Reset before each wait.
 class Patience {
  public:

@@ -62,6 +62,7 @@ class Running {
 
   bool done() const { return done_ == program_->ops.size(); }
   bool foreground_done() const { return foreground_left_ == 0; }
+  bool background_done() const { return program_->ops.size() - done_ == static_cast<std::size_t>(foreground_left_); }
   /// Every message has been given to MPI.
   bool all_posted() const { return unposted_ == 0; }
   /// After an error, or when nobody will ever come.

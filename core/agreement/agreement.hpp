@@ -4,12 +4,12 @@
 // performs what these functions ask for.
 //
 // Timeline of one communicator, n counting its collective calls:
-//   boundary B_k = 16, 32, 64, 128, 256, 384, ... (1024 apart while only rooted operations were seen)
+//   boundary B_k = 16, 32, 64, 128, 256, 384, ... (1024 apart while nothing was seen that depends on the leader)
 //   - the first blocking call at or after B_k ends epoch k: every rank sends its log to the leader, and
 //     the leader announces a plan, or that there is none (only in mode apply);
 //   - the announcement is in force from the first blocking call at or after B_(k+1) that follows a blocking
-//     call which depends on all ranks and began at or after the announcement: the leader has then passed
-//     it, so whoever waits for the message waits for nobody.
+//     call which depends on all ranks, or whose data come from the leader, and which began at or after the
+//     announcement: the leader has then passed it, so whoever waits for the message waits for nobody.
 // Nothing happens inside non-blocking calls, and in mode observe no rank ever waits.
 #pragma once
 
@@ -44,6 +44,7 @@ constexpr bool counted(CallKind kind) { return kind != CallKind::persistent; }
 /// The position in the sequence of one communicator, on one rank. Small: programs make thousands.
 class Sequence {
  public:
+  static constexpr Rank kLeader = 0;  ///< of the communicator
   static constexpr std::uint64_t kFirstBoundary = 16;
   static constexpr std::uint64_t kSteadyEpoch = 128;
   static constexpr std::uint64_t kRootedEpoch = 1024;
@@ -66,10 +67,13 @@ class Sequence {
   /// After the call has returned. True: agree on the identity now, with one blocking collective; every
   /// rank is about to leave the same call, so nobody waits for the program.
   bool end(const Signature& signature, bool identified) {
-    if (signature.kind != CallKind::blocking || !depends_on_all(signature.op, signature.bytes)) return false;
+    if (signature.kind != CallKind::blocking) return false;
+    const bool all = depends_on_all(signature.op, signature.bytes);
+    // What came from the leader itself shows as well that it has passed; but not that all are leaving the call.
+    if (!all && !(signature.root == kLeader && depends_on_root(signature.op, signature.bytes))) return false;
     only_rooted_ = false;
     leader_passed_ = outstanding_;
-    return !identified && n_ >= kFirstBoundary;
+    return all && !identified && n_ >= kFirstBoundary;
   }
 
   std::uint64_t next_number() const { return n_; }

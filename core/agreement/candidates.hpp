@@ -28,6 +28,7 @@ struct Candidates {
 long candidate_messages(const Call& call);
 
 /// Models every algorithm of the collective under the pattern, pattern-aware segmented ones with more segments, too.
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective);
+/// `known`: schedules are built for the pattern; else for none, and the pattern just happens.
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known = true);
 
 }  // namespace latecomer::core

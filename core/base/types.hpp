@@ -57,6 +57,9 @@ constexpr bool depends_on_all(Collective c, Bytes bytes) {
                        c == Collective::reduce_scatter_block);
 }
 
+/// The same for the root alone: what others get can only come from it.
+constexpr bool depends_on_root(Collective c, Bytes bytes) { return bytes > 0 && (c == Collective::bcast || c == Collective::scatter); }
+
 /// How a collective was called. The blocking and the non-blocking form never match each other
 /// (MPI 4.0, 6.12), so the kind is the same on every rank.
 enum class CallKind : std::uint8_t { blocking, nonblocking, persistent };

@@ -20,6 +20,7 @@ struct Network {
   double latency_ns = 0;             ///< time in flight of an eager message; occupies nothing
   double rendezvous_latency_ns = -1; ///< the same above `eager_bytes`; < 0: equal to latency_ns
   Bytes eager_bytes = 0;             ///< messages up to this size are eager; 0: every send is synchronous
+  double reaction_ns = 0;            ///< until the background engine looks, where its process has not arrived; no key of the syntax
   int ports = 1;                     ///< per direction; 0: one port per directed pair (`ports=link`)
 
   bool eager(Bytes m) const { return eager_bytes > 0 && m <= eager_bytes; }

@@ -154,8 +154,11 @@ class Engine {
   }
 
   void ready(Rank r, OpId id, Nanoseconds now) {
-    const bool foreground = node(r, id).op.lane == Lane::foreground;
-    post(foreground ? std::max(now, arrivals_.arrival(r)) : now, r, id, Moment::ready);
+    const Operation& op = node(r, id).op;
+    const Nanoseconds arrival = arrivals_.arrival(r);
+    // Once the engine has something in hand it stays awake.
+    const Nanoseconds looks = op.dep_count == 0 ? now + static_cast<Nanoseconds>(network_.reaction_ns) : now;
+    post(op.lane == Lane::foreground ? std::max(now, arrival) : std::max(now, std::min(looks, arrival)), r, id, Moment::ready);
   }
 
   /// The processor of r is busy for `cost` from `now` or from when it is free; returns the end.

@@ -16,13 +16,14 @@ namespace {
 struct Options {
   std::string file, output, network, objective = "run_time";
   double patience_s = 2;
-  bool json = false;
+  bool json = false, foreground = false;
 };
 
 struct Advice {
   Json row;       ///< what --json says of the site
   Json rule;      ///< null: leave it alone
   double gain_ns = 0;  ///< of all calls together
+  bool background = false;
 };
 
 /// The mean offset of every rank as a forecast, if they are a pattern that can be foreseen, else why not.
@@ -49,7 +50,19 @@ double native_measured(const Json& site, core::Objective objective) {
   return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
 }
 
-Advice advise_site(const Json& site, const core::Network& network, core::Objective objective) {
+/// Whether plans come into force on the site's communicator: some call now and then has to show that the leader has passed
+/// (docs/agreement.md). Roots are not in the profile, so a bcast or scatter counts for nothing here.
+bool plans_come(const Json& profile, const Json& site) {
+  std::uint64_t showing = 0;
+  for (const Json& other : profile["sites"]) {
+    const auto op = core::find_collective(other["op"].get<std::string>());
+    const bool sized = !other["bytes"].is_null() && other["bytes"]["min"].get<double>() > 0;
+    if (op && other["comm_size"] == site["comm_size"] && core::depends_on_all(*op, sized ? 1 : 0)) showing += other["calls"].get<std::uint64_t>();
+  }
+  return showing > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
+}
+
+Advice advise_site(const Json& profile, const Json& site, const core::Network& network, core::Objective objective, bool foreground) {
   Advice out;
   const int ranks = site["comm_size"];
   const std::string where = place(site["frames"][0]);
@@ -70,7 +83,9 @@ Advice advise_site(const Json& site, const core::Network& network, core::Objecti
   call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
   constexpr long kMostMessages = 2'000'000;  // some seconds
   if (core::candidate_messages(call) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
-  const auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective);
+  const bool planned = plans_come(profile, site);
+  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned);
+  std::erase_if(candidates.list, [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
   if (candidates.list.empty() || candidates.native_ns < 0) return leave("the model has nothing to compare");
   const core::Candidate& best = candidates.list.front();
   const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
@@ -86,7 +101,15 @@ Advice advise_site(const Json& site, const core::Network& network, core::Objecti
   out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " + human_time(static_cast<double>(forecast->spread)) + " after the first";
   Json use = algorithm.name;
   if (best.segments) use = {{"algorithm", algorithm.name}, {"segments", best.segments}};
-  out.rule = {{"match", {{"op", site["op"]}, {"site", site["id"]}, {"comm_size", {{"min", ranks}, {"max", ranks}}}}}, {"use", use},
+  out.background = algorithm.background;
+  Json match = {{"op", site["op"]}, {"site", site["id"]}, {"comm_size", {{"min", ranks}, {"max", ranks}}}};
+  if (!planned) {
+    // What is known of a place comes into force through plans; size and operation are known to all ranks at once.
+    match.erase("site");
+    match["bytes"] = {{"min", site["bytes"]["min"].get<std::int64_t>()}, {"max", site["bytes"]["max"].get<std::int64_t>()}};
+    out.row["reason"] = out.row["reason"].get<std::string>() + "; no call here shows that all have passed a boundary, so by size, without the pattern";
+  }
+  out.rule = {{"match", match}, {"use", use},
               {"comment", where + ": " + out.row["reason"].get<std::string>() + "; native " + human_time(native_ns) + (measured >= 0 ? ", measured" : ", modelled") + ", then " + human_time(best.modelled_ns) + " per call"}};
   return out;
 }
@@ -108,7 +131,7 @@ int advise(const Options& o) {
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   std::vector<Advice> all;
   for (const Json& site : profile["sites"])
-    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(site, read.policy.network, read.policy.objective));
+    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(profile, site, read.policy.network, read.policy.objective, o.foreground));
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
@@ -116,6 +139,7 @@ int advise(const Options& o) {
     rows.push_back(a.row);
     total += a.gain_ns;
     if (!a.rule.is_null()) rules.push_back(a.rule);
+    if (a.background) policy["background"] = {{"enabled", true}};
   }
   policy["rules"] = rules;
   if (!o.output.empty()) {
@@ -150,6 +174,7 @@ void add_advise(CLI::App& app, Action& action) {
   command->add_option("-o,--output", o->output, "policy file to write");
   command->add_option("--network", o->network, "preset or figures as in latecomer simulate; without it, the profile's");
   command->add_option("--objective", o->objective, "run_time, mean_elapsed or after_last")->capture_default_str();
+  command->add_flag("--foreground", o->foreground, "nothing that needs the background engine");
   command->add_option("--patience", o->patience_s, "seconds after which progress is shown")->capture_default_str()->check(CLI::NonNegativeNumber);
   command->add_flag("--json", o->json, "machine-readable");
   command->callback([o, &action] { action = [o] { return advise(*o); }; });

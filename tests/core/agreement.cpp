@@ -22,7 +22,7 @@ std::vector<Signature> random_program(SplitMix64& random, int calls) {
     s.op = style == 0 ? Collective::allreduce : style == 1 ? Collective::bcast : ops[random.below(6)];
     s.kind = style != 3 && random.below(8) == 0 ? CallKind::nonblocking : style == 3 && random.below(2) ? CallKind::nonblocking : CallKind::blocking;
     s.bytes = s.op == Collective::alltoallv ? -1 : static_cast<Bytes>(random.below(3)) * 1000;
-    s.root = is_rooted(s.op) ? 0 : -1;
+    s.root = is_rooted(s.op) ? static_cast<Rank>(random.below(2)) : -1;
     program.push_back(s);
   }
   return program;
@@ -85,7 +85,9 @@ TEST_CASE("agreement: whoever hears, the leader has announced before by necessit
         REQUIRE(s.kind == CallKind::blocking);
         outstanding = true, announced_at = b.n, forced = false;
       }
-      if (s.kind == CallKind::blocking && depends_on_all(s.op, s.bytes)) forced = outstanding;
+      // By MPI's semantics alone: the leader, rank 0, must have called it before anybody else can have left.
+      const bool from_leader = s.root == 0 && s.bytes > 0 && (s.op == Collective::bcast || s.op == Collective::scatter);
+      if (s.kind == CallKind::blocking && (depends_on_all(s.op, s.bytes) || from_leader)) forced = outstanding;
       sequence.end(s, identified);
     }
   }
@@ -94,7 +96,7 @@ TEST_CASE("agreement: whoever hears, the leader has announced before by necessit
 TEST_CASE("agreement: in mode observe nobody ever hears, and rooted programs have long epochs", "[agreement]") {
   Sequence sequence;
   Signature bcast;
-  bcast.op = Collective::bcast, bcast.bytes = 8, bcast.root = 0;
+  bcast.op = Collective::bcast, bcast.bytes = 8, bcast.root = 1;
   std::vector<std::uint64_t> ends;
   for (int i = 0; i < 3000; ++i) {
     const auto b = sequence.begin(bcast, false, true);
@@ -104,6 +106,22 @@ TEST_CASE("agreement: in mode observe nobody ever hears, and rooted programs hav
     REQUIRE_FALSE(sequence.end(bcast, true));
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 1152, 2176});
+}
+
+TEST_CASE("agreement: plans come into force where all data come from the leader", "[agreement]") {
+  for (const Collective op : {Collective::bcast, Collective::scatter, Collective::gather}) {
+    Sequence sequence;
+    Signature s;
+    s.op = op, s.bytes = 8, s.root = 0;
+    std::vector<std::uint64_t> hears;
+    for (int i = 0; i < 400; ++i) {
+      if (const auto b = sequence.begin(s, true, true); b.hear) hears.push_back(b.n);
+      REQUIRE_FALSE(sequence.end(s, false));  // not all leave at the same time: no agreement that waits for all
+    }
+    // Of a gather nobody but the root knows who else has come.
+    if (op == Collective::gather) CHECK(hears.empty());
+    else CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
+  }
 }
 
 TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {

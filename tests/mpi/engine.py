@@ -14,7 +14,7 @@ NAMED = [{"match": {"op": "scatter"}, "use": "bsbn"}, {"match": {"op": "gather"}
          {"match": {"op": "reduce"}, "use": "clairvoyant"}, {"match": {"op": "allreduce"}, "use": "prr"}]
 POLICIES = {"named": {"rules": NAMED, **ON},
             "by_size": {"rules": [{"match": {"op": "scatter", "bytes": {"min": 4096}}, "use": "bsln"}, {"match": {"op": "scatter"}, "use": "sbn"}, {"match": {"op": "gather", "bytes": {"max": 65536}}, "use": "bsbn"},
-                                  {"match": {"op": "gather"}, "use": "native"}, {"match": {"op": "bcast", "root": [0]}, "use": "background_binomial"}, {"match": {"op": "bcast"}, "use": "scatter_ring"}], **ON},
+                                  {"match": {"op": "gather"}, "use": "native"}, {"match": {"op": "bcast", "root": {"min": 0, "max": 0}}, "use": "background_binomial"}, {"match": {"op": "bcast"}, "use": "scatter_ring"}], **ON},
             "auto": {"rules": [{"match": {}, "use": "auto"}], "network": "eth1g", **ON}}
 
 
@@ -48,6 +48,9 @@ for name, content in POLICIES.items():
         done, profile = job(f"{name}{ranks}", chosen, ranks, mixed, calls, ranks, timeout=3000, LATECOMER_VERBOSE="1")
         check(done.returncode == 0 and done.stdout == "right\n", f"{name}, {ranks} ranks: {done.returncode} {done.stdout[-200:]} {done.stderr[-400:]}")
         check("UCX" not in done.stderr, f"{name}, {ranks} ranks: no message is left over: {done.stderr[-300:]}")
+        if name == "by_size" and profile:
+            ran = {n: dispatched(profile, n) for n in ("bsln", "sbn", "bsbn", "background_binomial", "scatter_ring")}
+            check(all(ran.values()), f"all of them ran: {ran}")
         if name == "named" and profile:
             ran = {n: dispatched(profile, n) for n in ("bsbn", "bsls", "background_binomial", "clairvoyant", "prr")}
             check(all(ran.values()), f"all of them ran: {ran}")
