@@ -50,10 +50,7 @@ class Engine {
   }
 
   void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
+    stopping_ = true;
     wake_.notify_one();
     thread_.join();
     // What the process has left behind is on its way: those it is for have yet to come. What it never came for is dropped.
@@ -69,14 +66,15 @@ class Engine {
     take_last_notices();
   }
 
-  /// At exit without MPI_Finalize.
+  /// At exit without MPI_Finalize: maybe from a signal's handler, in the middle of anything, so it takes no lock and waits
+  /// for a second at most.
   void halt() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
+    stopping_ = true;
+    wake_.notify_all();
+    timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    ++until.tv_sec;
+    if (pthread_timedjoin_np(thread_.native_handle(), nullptr, &until) != 0) pthread_detach(thread_.native_handle());
   }
 
   void watch(std::shared_ptr<Watched> watched) {
@@ -331,7 +329,7 @@ class Engine {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
       if (!used_) {  // no call of ours was ever dispatched: nothing can come
-        wake_.wait(lock, [&] { return used_ || stopping_; });
+        wake_.wait_for(lock, std::chrono::milliseconds(250), [&] { return used_ || stopping_; });
         continue;
       }
       const unsigned progress = progress_of_thread();
@@ -367,7 +365,7 @@ class Engine {
       const auto rationed = static_cast<Nanoseconds>(cost / kShare);
       const Nanoseconds idle = std::clamp<Nanoseconds>(std::max(rationed, (now() - last_claim_) / 100), kIdle, kLongest);
       pause = active ? std::min(2 * pause, idle) : idle;
-      wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return stopping_; });
+      wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return stopping_.load(); });
     }
   }
 
@@ -383,7 +381,8 @@ class Engine {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread thread_;
-  bool stopping_ = false, used_ = false;
+  std::atomic<bool> stopping_{false};
+  bool used_ = false;
   std::map<std::uint64_t, std::shared_ptr<Watched>> watched_;
   std::list<std::unique_ptr<Run>> runs_;  // begun early and not claimed, or left behind
   std::vector<std::unique_ptr<Run>> idle_;

@@ -3,6 +3,7 @@
 #include "shim/executor.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "shim/engine.hpp"
 #include "shim/log.hpp"
@@ -169,26 +170,29 @@ class Executor::Bytewise {
 };
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given) {
-  Key key = shape_of(state, signature, given);
-  key.algorithm = decision.algorithm;
-  key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
   int rc = MPI_SUCCESS;
-  if (core::is_reduction(signature.op)) {
-    rc = run_schedule(state, key, given);
-  } else {
-    Bytewise bytes(key.call(state.size), state, given, staged_);
-    Operands plain = given;
-    plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
-    rc = bytes.rc();
-    // Where packing failed the others are inside the schedule all the same: the error handler decides, below.
-    if (rc == MPI_SUCCESS) rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain);
-    if (rc == MPI_SUCCESS) rc = bytes.finish();
+  try {
+    Key key = shape_of(state, signature, given);
+    key.algorithm = decision.algorithm;
+    key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
+    rc = core::is_reduction(signature.op) ? run_schedule(state, key, given) : run_movement(state, n, key, given);
+  } catch (const std::bad_alloc&) {
+    rc = MPI_ERR_NO_MEM;
   }
   if (rc == MPI_SUCCESS) return MPI_SUCCESS;
   // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
   warn("an operation of %s failed inside MPI; the communicator's error handler decides", std::string(decision.algorithm->name).c_str());
   PMPI_Comm_call_errhandler(state.comm, rc);
   return rc;
+}
+
+int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given) {
+  Bytewise bytes(key.call(state.size), state, given, staged_);
+  if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
+  Operands plain = given;
+  plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
+  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain);
+  return rc == MPI_SUCCESS ? bytes.finish() : rc;
 }
 
 int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands) {

@@ -69,6 +69,7 @@ struct Executor {
   /// What a call contributes to the key: the same whether it is noted or run.
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const Key& key);
+  int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands);
   int run_schedule(CommState& state, const Key& key, const Operands& operands);
 };
 

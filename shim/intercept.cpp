@@ -165,9 +165,8 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
     state.executor->note(state, call.signature, hash, call.operands);
   }
   if (!call.decision.algorithm) return;
-  if (!state.identified()) {
-    if (resolve_members(state)) identify(state);
-  }
+  // Agreeing makes all members wait for each other: only where this very call does so.
+  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes) && resolve_members(state)) identify(state);
   if (!state.usable() || state.refused) {
     call.decision = {};
     return;
