@@ -5,6 +5,9 @@
 // latecomer. One process also prepares the data of the others' next epoch, which is what makes it late.
 // Usage: training [ITERATIONS [LATE_RANK [PREPARED_IMAGES]]]
 #include <mpi.h>
+#ifdef SAYS_HOW_FAR
+#include <latecomer.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -157,6 +160,8 @@ int main(int argc, char** argv) {
   for (int iteration = 0; iteration < iterations; ++iteration) {
     std::fill(gradients.begin(), gradients.end(), 0.f);
     double loss = 0;
+    if (rank == late)
+      for (int i = 0; i < prepared; ++i) make_image(own, i % kClasses, image);
     for (int b = 0; b < kBatch; ++b) {
       const int label = static_cast<int>(own() % kClasses);
       make_image(own, label, image);
@@ -172,12 +177,15 @@ int main(int argc, char** argv) {
       loss -= std::log(scores[static_cast<std::size_t>(label)] / sum + 1e-12f) / kBatch;
       full[1].backward(error, back[4]);
       full[0].backward(back[4], back[3]);
-      for (int l = 2; l >= 0; --l) conv[l].backward(back[l + 1], back[l]);
+      for (int l = 2; l >= 0; --l) {
+#ifdef SAYS_HOW_FAR  // paper 002, 6: before the last layer
+        if (l == 0 && b == kBatch - 1) latecomer_edge(0.96);
+#endif
+        conv[l].backward(back[l + 1], back[l]);
+      }
     }
     constexpr float kRate = 0.01f;
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] -= kRate / kBatch * gradients[i];
-    if (rank == late)
-      for (int i = 0; i < prepared; ++i) make_image(own, i % kClasses, image);
     const double before = MPI_Wtime();
     MPI_Allreduce(parameters.data(), averaged.data(), total, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     in_allreduce += MPI_Wtime() - before;

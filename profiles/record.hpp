@@ -30,7 +30,7 @@ struct CallRecord {
   core::Collective op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;
   std::uint8_t algorithm = 0;   ///< 0: native, else 1 + index in the catalogue
-  std::uint8_t reserved = 0;
+  std::uint8_t edge = 0;        ///< 1: the process had said how far it was (latecomer_edge)
 };
 static_assert(sizeof(CallRecord) == 40);
 

@@ -39,7 +39,7 @@ Nanoseconds thread_time() {
 
 class Engine {
  public:
-  Engine(MPI_Comm comm, int ranks, core::Bytes bound) : comm_(comm), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0) {
+  Engine(MPI_Comm comm, int ranks, core::Bytes bound) : comm_(comm), ranks_(ranks), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0) {
     expect_notice();
     // Signals are the program's: none is handled here.
     sigset_t all, before;
@@ -116,9 +116,45 @@ class Engine {
       recycle(std::move(run));
     } else {
       runs_.push_back(std::move(run));
-      wake_.notify_one();
+      kick();
     }
     return rc;
+  }
+
+  void edge(double fraction, Nanoseconds at) {
+    const std::lock_guard lock(mutex_);
+    if (edge_.said || iteration_began_ == 0 || !(fraction > 0)) return;
+    edge_.mine = iteration_began_ + static_cast<Nanoseconds>(static_cast<double>(at - iteration_began_) / fraction);
+    edge_.said = edge_.due = true;
+    kick();
+  }
+
+  core::Pattern pattern() {
+    Patience patience(job().courteous);
+    std::unique_lock lock(mutex_);
+    if (!edge_.said) edge_.mine = kUnsaid, edge_.said = edge_.due = true;
+    send_edge();
+    auto& all = edges_[edge_.number];
+    while (all.have < ranks_) {
+      if (take_notice()) continue;
+      lock.unlock();
+      patience.wait();
+      lock.lock();
+    }
+    std::vector<Nanoseconds> arrivals = std::move(all.arrivals);
+    edges_.erase(edge_.number);
+    ++edge_.number;
+    edge_.said = false;
+    if (std::find(arrivals.begin(), arrivals.end(), kUnsaid) != arrivals.end()) return {};
+    ++figures_.patterns;
+    const Nanoseconds first = *std::min_element(arrivals.begin(), arrivals.end());
+    for (Nanoseconds& a : arrivals) a -= first;
+    return core::Pattern(std::move(arrivals));
+  }
+
+  void iteration(Nanoseconds at) {
+    const std::lock_guard lock(mutex_);
+    iteration_began_ = at;
   }
 
   EngineFigures figures() {
@@ -172,10 +208,16 @@ class Engine {
     for (int done = 0; !done;) PMPI_Test(&notice_request_, &done, MPI_STATUS_IGNORE);
   }
 
+  /// Under the lock: there is something to look at now.
+  void kick() {
+    used_ = kicked_ = true;
+    wake_.notify_one();
+  }
+
   /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
   std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key) {
     const std::lock_guard lock(mutex_);
-    if (!used_) used_ = true, wake_.notify_one();
+    if (!used_) kick();
     last_claim_ = now();
     watched->begun.store(n + 1, std::memory_order_relaxed);
     std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched->identity && p.n <= n; });
@@ -234,6 +276,31 @@ class Engine {
   }
 
   void send_notice(const Run& run, Rank peer) {
+    const Executor::Key& k = run.key;
+    send({run.watched->identity, run.n, k.pattern < 0 ? 0 : run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes},
+         run.watched->world[static_cast<std::size_t>(peer)], kOutgoing);
+  }
+
+  /// Under the lock: tells all ranks, this one too, when this process will come.
+  void send_edge() {
+    if (!edge_.due) return;
+    edge_.due = false;
+    Notice notice{};
+    notice.identity = kEdge, notice.n = edge_.number, notice.count = edge_.mine, notice.root = job().rank;
+    note_edge(notice);
+    for (Rank r = 0; r < ranks_; ++r)
+      if (r != job().rank) send(notice, r, SIZE_MAX);  // none may be lost: others wait for it
+  }
+  void note_edge(const Notice& notice) {
+    if (notice.n < edge_.number) return;
+    auto& all = edges_[notice.n];
+    all.arrivals.resize(static_cast<std::size_t>(ranks_), kUnsaid);
+    all.arrivals[static_cast<std::size_t>(notice.root)] = notice.count;
+    ++all.have;
+  }
+
+  /// To a world rank. With `most` under way already: not at all, they do it themselves when they arrive.
+  void send(const Notice& notice, Rank to, std::size_t most) {
     const std::lock_guard lock(notices_mutex_);
     Outgoing* free = nullptr;
     for (Outgoing& o : outgoing_) {
@@ -244,12 +311,11 @@ class Engine {
         break;
       }
     }
-    if (!free && outgoing_.size() < kOutgoing) free = &outgoing_.emplace_back();
-    if (!free) return;  // a notice less: they do it themselves when they arrive
-    const Executor::Key& k = run.key;
-    free->notice = {run.watched->identity, run.n, k.pattern < 0 ? 0 : run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes};
-    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, run.watched->world[static_cast<std::size_t>(peer)], kNoticeTag, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
-    else ++sent_[static_cast<std::size_t>(run.watched->world[static_cast<std::size_t>(peer)])];
+    if (!free && outgoing_.size() < most) free = &outgoing_.emplace_back();
+    if (!free) return;
+    free->notice = notice;
+    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, to, kNoticeTag, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
+    else ++sent_[static_cast<std::size_t>(to)];
   }
 
   void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeTag, comm_, &notice_request_); }
@@ -261,6 +327,7 @@ class Engine {
     const Notice notice = notice_;
     expect_notice();
     ++received_, ++figures_.notices;
+    if (notice.identity == kEdge) return note_edge(notice), true;
     const auto found = watched_.find(notice.identity);
     if (found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire)) return true;
     if (std::any_of(pending_.begin(), pending_.end(), [&](const Notice& p) { return p.identity == notice.identity && p.n == notice.n; })) return true;
@@ -334,6 +401,7 @@ class Engine {
       }
       const unsigned progress = progress_of_thread();
       bool moved = false, active = false;
+      send_edge();
       while (take_notice()) moved = true;
       begin_pending();
       for (auto at = runs_.begin(); at != runs_.end();) {
@@ -365,7 +433,8 @@ class Engine {
       const auto rationed = static_cast<Nanoseconds>(cost / kShare);
       const Nanoseconds idle = std::clamp<Nanoseconds>(std::max(rationed, (now() - last_claim_) / 100), kIdle, kLongest);
       pause = active ? std::min(2 * pause, idle) : idle;
-      wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return stopping_.load(); });
+      wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return kicked_ || stopping_; });
+      kicked_ = false;
     }
   }
 
@@ -376,13 +445,27 @@ class Engine {
   };
   static constexpr std::size_t kOutgoing = 4096;
 
+  /// What ranks say of their next arrival, by the number of the exchange: one for every call that the plan gives it to.
+  struct Edges {
+    std::vector<Nanoseconds> arrivals;
+    int have = 0;
+  };
+  struct Edge {
+    std::uint64_t number = 0;  ///< of the exchange that is next
+    Nanoseconds mine = 0;
+    bool said = false, due = false;
+  };
+  static constexpr Nanoseconds kUnsaid = INT64_MIN;
+  static constexpr std::uint64_t kEdge = 0;  ///< identity of no communicator
+
   MPI_Comm comm_;
+  const int ranks_;
   const core::Bytes bound_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
-  bool used_ = false;
+  bool used_ = false, kicked_ = false;
   std::map<std::uint64_t, std::shared_ptr<Watched>> watched_;
   std::list<std::unique_ptr<Run>> runs_;  // begun early and not claimed, or left behind
   std::vector<std::unique_ptr<Run>> idle_;
@@ -390,7 +473,9 @@ class Engine {
   std::size_t next_victim_ = 0;
   std::vector<Notice> pending_;
   core::Bytes held_ = 0;
-  Nanoseconds last_claim_ = 0;
+  Nanoseconds last_claim_ = 0, iteration_began_ = 0;
+  Edge edge_;
+  std::map<std::uint64_t, Edges> edges_;
   Notice notice_{};
   MPI_Request notice_request_ = MPI_REQUEST_NULL;
   std::mutex notices_mutex_;
@@ -427,8 +512,8 @@ void stop_engine() noexcept {
   ending->stop();
   const EngineFigures f = ending->figures();
   delete ending;
-  say(1, "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, %.3f ms of processor time", static_cast<unsigned long long>(f.notices),
-      static_cast<unsigned long long>(f.begun), static_cast<unsigned long long>(f.complete), static_cast<double>(f.busy) / 1e6);
+  say(1, "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, %llu patterns of single calls, %.3f ms of processor time", static_cast<unsigned long long>(f.notices),
+      static_cast<unsigned long long>(f.begun), static_cast<unsigned long long>(f.complete), static_cast<unsigned long long>(f.patterns), static_cast<double>(f.busy) / 1e6);
 }
 
 void halt_engine() noexcept {
@@ -453,6 +538,14 @@ void unwatch(CommState& state) {
 
 void engine_plan(CommState& state) {
   if (engine && state.watched) engine->plan(*state.watched, state.plan.plan(), state.plan.hash());
+}
+
+void engine_edge(double fraction, Nanoseconds at) {
+  if (engine) engine->edge(fraction, at);
+}
+core::Pattern engine_pattern() { return engine ? engine->pattern() : core::Pattern(); }
+void engine_iteration(Nanoseconds at) {
+  if (engine) engine->iteration(at);
 }
 
 int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands) { return engine->run(state.watched, n, key, operands); }

@@ -50,6 +50,16 @@ void engine_plan(CommState& state);
 /// bytes. Returns an MPI error code.
 int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands);
 
+/// The program says on this rank that `fraction` of the work before its next collective is done, at `at` on the common
+/// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the fraction)
+/// and lets the engine tell all ranks. Does nothing without an engine.
+void engine_edge(double fraction, Nanoseconds at);
+/// For a call on MPI_COMM_WORLD that depends on all ranks and that the plan gives this to: every rank's predicted arrival,
+/// the same on all of them; flat if one has not said. Waits for all to say, or to come.
+core::Pattern engine_pattern();
+/// That call is over: the next iteration begins.
+void engine_iteration(Nanoseconds at);
+
 /// Call n uses none of the engine's messages.
 inline void pass(CommState& state, std::uint64_t n) {
   if (!state.watched) return;
@@ -57,9 +67,9 @@ inline void pass(CommState& state, std::uint64_t n) {
   state.watched->posted.store(n + 1, std::memory_order_release);
 }
 
-/// Runs begun before the process arrived, so far; and processor time of the thread, ns.
+/// Runs begun before the process arrived, so far; patterns exchanged for single calls; processor time of the thread, ns.
 struct EngineFigures {
-  std::uint64_t notices = 0, begun = 0, complete = 0;
+  std::uint64_t notices = 0, begun = 0, complete = 0, patterns = 0;
   Nanoseconds busy = 0;
 };
 EngineFigures engine_figures();

@@ -109,10 +109,12 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
   Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
   bool complete = true;
+  call.edge = true;
   double elapsed = 0;
   for (const auto* r : records) {
     first = std::min(first, r->arrival), last = std::max(last, r->arrival);
     exit = std::max(exit, r->exit), complete = complete && r->exit != 0;
+    call.edge = call.edge && r->edge;
     elapsed += static_cast<double>(r->exit - r->arrival);
   }
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
@@ -183,6 +185,7 @@ void lead(CommState& state) {
     leadership->learner = std::make_unique<core::Learner>(j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
       return site_is({site, op, size}, glob);
     });
+  if (leadership->learner && state.context == kWorldContext && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
     leadership->learner->remember(
         [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "shim/engine.hpp"
+#include "shim/intercept.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -30,11 +31,15 @@ core::Call Executor::Key::call(int ranks) const {
 }
 
 std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Plan* plan) {
+  return build(rank, ranks, key, key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]));
+}
+
+std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern) {
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
-  const core::Instance instance(key.call(ranks), key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]), parameters);
+  const core::Instance instance(key.call(ranks), pattern, parameters);
   return std::make_shared<Compiled>(core::materialize(*key.algorithm, instance, rank));
 }
 
@@ -175,7 +180,14 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
     Key key = shape_of(state, signature, given);
     key.algorithm = decision.algorithm;
     key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
-    rc = core::is_reduction(signature.op) ? run_schedule(state, key, given) : run_movement(state, n, key, given);
+    if (decision.edge && state.context == kWorldContext && engine_runs()) {
+      const core::Pattern pattern = engine_pattern();
+      if (pattern.flat()) rc = run_schedule(state, key, given, nullptr);
+      else rc = run_schedule(state, key, given, &pattern);
+      engine_iteration(common_now());
+    } else {
+      rc = core::is_reduction(signature.op) ? run_schedule(state, key, given, nullptr) : run_movement(state, n, key, given);
+    }
   } catch (const std::bad_alloc&) {
     rc = MPI_ERR_NO_MEM;
   }
@@ -191,15 +203,16 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, co
   if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
   Operands plain = given;
   plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
-  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain);
+  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain, nullptr);
   return rc == MPI_SUCCESS ? bytes.finish() : rc;
 }
 
-int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands) {
+int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own) {
   Layout layout;
   int rc = layout.fill(operands.datatype);
   if (rc != MPI_SUCCESS) return rc;
-  Compiled& program = compiled(state, key);
+  const std::shared_ptr<Compiled> once = own ? build(state.rank, state.size, key, *own) : nullptr;
+  Compiled& program = once ? *once : compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
   if (scratch_.size() < need + 64) scratch_.resize(need + 64);
   Running running;

@@ -180,9 +180,16 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
 }
 
+/// Whether the process had said how far it was; said once, of one call.
+std::uint8_t edge_of(const Call& call) {
+  Job& j = job();
+  if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]] return 0;
+  return call.state == j.world_state && call.signature.kind == core::CallKind::blocking && core::depends_on_all(call.signature.op, call.signature.bytes) && j.edge_said.exchange(false);
+}
+
 profiles::CallRecord record_of(const Call& call) {
   return {.arrival = call.arrival, .site = call.slot->site.load(std::memory_order_relaxed), .bytes = call.signature.bytes,
-          .root = call.signature.root, .op = call.signature.op, .kind = call.signature.kind, .algorithm = call.algorithm};
+          .root = call.signature.root, .op = call.signature.op, .kind = call.signature.kind, .algorithm = call.algorithm, .edge = edge_of(call)};
 }
 
 void write_log(const Call& call) {

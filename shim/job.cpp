@@ -687,7 +687,9 @@ __attribute__((visibility("default"))) const char* latecomer_preloaded_version()
 
 __attribute__((visibility("default"))) void latecomer_preloaded_edge(double fraction) {
   if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
+  engine_edge(fraction, common_now());
   const JobLock lock;
+  job().edge_said = true;
   ++job().mine.edges;
   job().mine.edge_sum += fraction;
 }

@@ -93,6 +93,7 @@ struct Job {
   std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
   std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost times a hundred has to pass
   std::atomic<Nanoseconds> spool_late{0};     ///< from then on without waiting for an epoch
+  std::atomic<bool> edge_said{false};  ///< since the last call on MPI_COMM_WORLD that depends on all
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
   std::vector<std::uint64_t> used_contexts;           ///< bit set

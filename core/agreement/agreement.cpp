@@ -55,7 +55,7 @@ Decision decide_as(const Policy& policy, const Signature& s, int comm_size, cons
   if (!s.exact && (policy.reproducible == Reproducible::native ||
                    (policy.reproducible == Reproducible::run && !algorithm.pattern_independent)))
     return out;
-  return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern};
+  return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.edge != 0 && depends_on_all(s.op, s.bytes)};
 }
 
 Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {

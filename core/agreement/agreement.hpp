@@ -93,6 +93,7 @@ struct Decision {
   int segments = 0;
   bool overlap = true;
   int pattern = -1;  ///< index in the plan's patterns; -1: flat
+  bool edge = false; ///< a pattern of this call's own may take its place
 };
 
 /// Decides from the policy, U(n) and the plan's entry for n (nullptr: the plan says nothing of it; then the policy's

@@ -88,6 +88,7 @@ void Learner::see(const CallSeen& call) {
   if (!slot) return;
   ++slot->calls;
   if (call.signature.kind != CallKind::blocking) return;
+  slot->edged = call.edge ? slot->edged + 1 : 0;
   slot->predictor.add(call.offsets);
   if (call.after_last < 0) return;
   if (call.algorithm < 0) slot->native.add(call.after_last, call.mean_elapsed);
@@ -244,6 +245,7 @@ PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
   if (slot.algorithm < 0) return e;
   e.segments = slot.segments;
   e.overlap = slot.overlap;
+  e.edge = edges_ && slot.edged >= kEnough && depends_on_all(slot.signature.op, slot.signature.bytes) && !algorithm_at(slot.algorithm).pattern_independent;
   if (slot.announced.empty()) return e;
   const auto known = std::find(plan.patterns.begin(), plan.patterns.end(), slot.announced);
   e.pattern = static_cast<std::int32_t>(known - plan.patterns.begin());
@@ -272,7 +274,7 @@ Learner::Announcement Learner::announce(bool dropped) {
   const auto add = [&](const Slot& slot) {
     const PlanEntry e = entry_for(slot, plan);
     const Decision alone = decide(policy_, slot.signature, ranks_);
-    const bool trivial = e.pattern < 0 && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
+    const bool trivial = e.pattern < 0 && !e.edge && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
     says_anything = says_anything || !trivial;
     plan.entries.push_back(e);
   };

@@ -33,6 +33,7 @@ struct CallSeen {
   Nanoseconds after_last = -1;           ///< last arrival to last exit; -1: not seen
   double mean_elapsed = 0;               ///< over ranks, nanoseconds
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
+  bool edge = false;                     ///< every rank had said before how far it was
 };
 
 /// What is decided for one slot and why, for people.
@@ -69,6 +70,9 @@ class Learner {
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
   void remember(SiteHistory history, const Plan& plan) { history_of_ = std::move(history), announced_ = plan; }
 
+  /// Plans may ask for patterns that are exchanged for a single call.
+  void allow_edges() { edges_ = true; }
+
   /// 0: none is known.
   std::uint64_t period() const { return slots_.size(); }
   std::vector<SlotReport> reports() const;
@@ -99,6 +103,7 @@ class Learner {
     Samples native, current;
     int algorithm = -1, segments = 0;
     bool overlap = true;
+    int edged = 0;                           ///< calls in a row that every rank had announced
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
     bool changed = false;                    ///< since the last announcement came into force
     int rule_line = 0;
@@ -125,6 +130,7 @@ class Learner {
   int ranks_;
   SiteMatch site_matches_;
   SiteHistory history_of_;
+  bool edges_ = false;
   std::size_t most_slots_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;   ///< by signature and site, while no period is known
   std::vector<std::unique_ptr<Slot>> slots_;                ///< of the period

@@ -16,7 +16,8 @@ struct PlanEntry {
   std::int32_t algorithm = -1;   ///< index in the catalogue; -1: native
   std::int32_t segments = 0;     ///< 0: the algorithm's own choice
   std::int32_t pattern = -1;     ///< index in Plan::patterns; -1: flat
-  std::uint32_t overlap = 1;
+  std::uint16_t overlap = 1;
+  std::uint16_t edge = 0;        ///< the pattern is exchanged for this very call, if all ranks have said how far they are
   bool operator==(const PlanEntry&) const = default;
 };
 

@@ -40,8 +40,8 @@ def early(done):
     return sum(int(n) for n in re.findall(r"background engine: .*? (\d+) calls begun before", done.stderr))
 
 
-# A stream of mixed calls. The full 100,000 is for `scripts/test -R mpi.engine` by hand: LATECOMER_TEST_CALLS.
-calls = int(os.environ.get("LATECOMER_TEST_CALLS", "3000"))
+# A stream of mixed calls; TEST_CALLS=100000 for a long one by hand.
+calls = int(os.environ.get("TEST_CALLS", "3000"))
 for name, content in POLICIES.items():
     chosen = policy(name, **content)
     for ranks in (2, 3, 5, 8):
@@ -76,6 +76,20 @@ for who in ("all", "1"):
     check(done.returncode == 0 and done.stdout == "right\n", f"less granted to {who}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
     check(done.stderr.count("MPI_THREAD_MULTIPLE is not to be had") == 1, f"one line says so: {done.stderr[-400:]}")
     check(profile is not None and dispatched(profile, "bsls") > 0, "the algorithms run in the foreground")
+
+# What ranks say of their next arrival is exchanged, and the same on all of them, or the job would hang or be wrong.
+edges = policy("edges", rules=[{"match": {"op": "allreduce"}, "use": "prr"}], **ON)
+for mode in ("", "forgetful", "breaking"):
+    for ranks in (2, 5):
+        done, profile = job(f"edge{mode}{ranks}", edges, ranks, a.bin + "/edge", 400, mode, LATECOMER_VERBOSE="1")
+        exchanged = [int(n) for n in re.findall(r"(\d+) patterns of single calls", done.stderr)]
+        check(done.returncode == 0 and done.stdout == "right\n", f"edge {mode}, {ranks} ranks: {done.returncode} {done.stdout} {done.stderr[-300:]}")
+        check(len(set(exchanged)) == 1 and len(exchanged) == ranks, f"all ranks used as many patterns of single calls: {exchanged}")
+        if mode == "":
+            check(exchanged[0] > 200, "most calls had one")
+    without = policy("without", rules=[{"match": {"op": "allreduce"}, "use": "prr"}])
+    done, profile = job(f"without{mode}", without, 3, a.bin + "/edge", 200, mode)
+    check(done.returncode == 0 and done.stdout == "right\n", f"edge {mode} without an engine: {done.returncode} {done.stdout} {done.stderr[-300:]}")
 
 # A bound that the messages exceed: what does not fit waits for its process.
 tight = policy("tight", rules=NAMED, background={"enabled": True, "max_buffer_mib": 1})
