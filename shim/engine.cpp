@@ -186,7 +186,7 @@ class Engine {
   };
 
   /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself, so
-  /// that none is expected any more: MPICH 4.0.2 now and then fails in MPI_Finalize after a receive was cancelled.
+  /// that none is expected any more and nothing has to be cancelled.
   void take_last_notices() {
     constexpr Nanoseconds kWait = 30'000'000'000;
     const Nanoseconds deadline = now() + kWait;
