@@ -59,7 +59,7 @@ for name, content in POLICIES.items():
 
 # Ends in the middle of things.
 named = folder / "named.policy.json"
-for end, status in (("abort", 3), ("leave", None), ("finalize", 0)):
+for end, status in (("abort", 3), ("leave", None), ("exit", None), ("finalize", 0)):
     for n in (400, 1501):
         done, _ = job(f"{end}{n}", named, 4, mixed, n, n, end, timeout=120)
         check(status is None or done.returncode == status, f"{end} after {n} calls: status {done.returncode}: {done.stderr[-300:]}")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A long stream of mixed collectives: scatter, gather, bcast, reduce, allreduce and barriers of random sizes and roots on
 // several communicators, which come and go, with random pauses; every result checked.
-// `mixed CALLS SEED [abort|leave|finalize]`: with a third argument, after CALLS calls all ranks leave in the middle of
-// things: rank 0 aborts, every rank ends without MPI_Finalize, or all call MPI_Finalize at once.
+// `mixed CALLS SEED [abort|leave|exit|finalize]`: with a third argument, after CALLS calls all ranks leave in the middle of
+// things: rank 0 aborts, every rank ends without MPI_Finalize (with or without exit handlers), or all call MPI_Finalize at once.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
     for (;;) usleep(1000);
   }
   if (std::strcmp(end, "leave") == 0) std::_Exit(wrong ? 1 : 0);
+  if (std::strcmp(end, "exit") == 0) std::exit(wrong ? 1 : 0);
   if (std::strcmp(end, "finalize") != 0)
     for (std::size_t c = 1; c < comms.size(); ++c) MPI_Comm_free(&comms[c]);
   MPI_Finalize();
