@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <list>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "shim/log.hpp"
 
@@ -28,8 +28,6 @@ struct Notice {
   core::Bytes element_bytes;
 };
 static_assert(sizeof(Notice) == 64);
-
-constexpr int kNoticeTag = kFinalChannel;  // in context 0: no schedule has a channel of that number
 
 Nanoseconds thread_time() {
   timespec t;
@@ -54,13 +52,9 @@ class Engine {
     wake_.notify_one();
     thread_.join();
     // What the process has left behind is on its way: those it is for have yet to come. What it never came for is dropped.
-    Patience patience(job().courteous);
     for (auto& run : runs_) {
-      bool moved = false;
-      while (run->left && !run->running.done())
-        if (run->running.step(moved) != MPI_SUCCESS) break;
-        else if (!moved) patience.wait();
-      if (!run->left) run->running.abandon();
+      if (run->left) run->running.run_until([&] { return run->running.done(); });
+      else run->running.abandon();
     }
     runs_.clear();
     take_last_notices();
@@ -98,16 +92,8 @@ class Engine {
     // A root in place whose part was begun as if it were not: its own block is where it belongs.
     char* input = static_cast<char*>(const_cast<void*>(operands.send));
     if (key.in_place && key.algorithm->op == core::Collective::gather) input = static_cast<char*>(operands.recv) + watched->rank * key.count;
-    Layout bytes;
-    int rc = bytes.fill(MPI_BYTE);
-    r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, bytes);
-    Patience patience(job().courteous);
-    while (rc == MPI_SUCCESS && !(r.running.foreground_done() && r.running.all_posted())) {
-      bool moved = false;
-      rc = r.running.step(moved);
-      if (moved) patience.reset();
-      else patience.wait();
-    }
+    r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
+    const int rc = r.running.run_until([&] { return r.running.foreground_done() && r.running.all_posted(); });
     if (rc != MPI_SUCCESS) r.running.abandon();
     const std::lock_guard lock(mutex_);
     watched->posted.store(n + 1, std::memory_order_release);
@@ -175,6 +161,7 @@ class Engine {
     bool left = false;       // the process has been in the call and gone
     bool early = false;      // begun before it arrived
 
+    core::Bytes scratch_bytes() const { return static_cast<core::Bytes>(program->scratch * key.element_bytes); }
     void before_message(Rank peer) override {
       char& known = told[static_cast<std::size_t>(peer)];
       if (!known) known = 1, engine->send_notice(*this, peer);
@@ -204,7 +191,7 @@ class Engine {
     }
     for (Outgoing& o : outgoing_)
       for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
-    PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeTag, nullptr, 0, MPI_BYTE, MPI_PROC_NULL, kNoticeTag, comm_, MPI_STATUS_IGNORE);
+    PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL, kNoticeChannel, comm_, MPI_STATUS_IGNORE);
     for (int done = 0; !done;) PMPI_Test(&notice_request_, &done, MPI_STATUS_IGNORE);
   }
 
@@ -239,37 +226,34 @@ class Engine {
     if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
     else run = std::make_unique<Run>();
     run->engine = this;
-    run->watched = watched, run->n = n, run->key = key, run->plan_hash = plan_hash;
+    run->watched = watched, run->n = n, run->key = key, run->plan_hash = key.pattern < 0 ? 0 : plan_hash;
     run->left = run->early = false;
     run->program = nullptr;
     for (auto& kept : kept_)
-      if (kept.key == key && kept.identity == watched->identity && kept.plan_hash == (key.pattern < 0 ? 0 : plan_hash) && kept.program) {
+      if (kept.key == key && kept.identity == watched->identity && kept.plan_hash == run->plan_hash && kept.program) {
         run->program = std::move(kept.program);
         break;
       }
     if (!run->program) run->program = Executor::build(watched->rank, watched->size, key, plan);
-    const std::size_t need = static_cast<std::size_t>(run->program->scratch * key.element_bytes) + 64;
+    const std::size_t need = static_cast<std::size_t>(run->scratch_bytes()) + 64;
     if (run->scratch.size() < need) run->scratch.resize(need);
     run->told.assign(static_cast<std::size_t>(watched->size), 0);
     run->running.begin(*run->program, {comm_, watched->context, watched->world, job().rank}, run.get());
-    Layout bytes;
-    bytes.fill(MPI_BYTE);
-    run->running.give_scratch(run->scratch.data(), bytes);
+    run->running.give_scratch(run->scratch.data(), Layout::bytes());
     return run;
   }
 
   /// Under the lock.
   void recycle(std::unique_ptr<Run> run) {
-    if (run->early) held_ -= static_cast<core::Bytes>(run->program->scratch * run->key.element_bytes);
+    if (run->early) held_ -= run->scratch_bytes();
     constexpr std::size_t kPrograms = 64, kIdle = 8;
     constexpr std::size_t kSmallScratch = 1 << 20;
-    const std::uint64_t hash = run->key.pattern < 0 ? 0 : run->plan_hash;
     Kept* place = nullptr;
     for (auto& kept : kept_)
       if (!kept.program && (!place || kept.key == run->key)) place = &kept;
     if (!place && kept_.size() < kPrograms) place = &kept_.emplace_back();
     if (!place) place = &kept_[next_victim_++ % kept_.size()];
-    *place = {run->key, run->watched->identity, hash, std::move(run->program)};
+    *place = {run->key, run->watched->identity, run->plan_hash, std::move(run->program)};
     run->watched.reset();
     if (run->scratch.size() > kSmallScratch) std::vector<char>().swap(run->scratch);
     if (idle_.size() < kIdle) idle_.push_back(std::move(run));
@@ -277,7 +261,7 @@ class Engine {
 
   void send_notice(const Run& run, Rank peer) {
     const Executor::Key& k = run.key;
-    send({run.watched->identity, run.n, k.pattern < 0 ? 0 : run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes},
+    send({run.watched->identity, run.n, run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes},
          run.watched->world[static_cast<std::size_t>(peer)], kOutgoing);
   }
 
@@ -314,11 +298,11 @@ class Engine {
     if (!free && outgoing_.size() < most) free = &outgoing_.emplace_back();
     if (!free) return;
     free->notice = notice;
-    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, to, kNoticeTag, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
+    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, to, kNoticeChannel, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
     else ++sent_[static_cast<std::size_t>(to)];
   }
 
-  void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeTag, comm_, &notice_request_); }
+  void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeChannel, comm_, &notice_request_); }
 
   /// Under the lock. False: nothing came.
   bool take_notice() {
@@ -373,9 +357,8 @@ class Engine {
     key.segments = notice.segments, key.pattern = notice.pattern, key.root = notice.root;
     key.overlap = notice.overlap != 0, key.commutative = notice.commutative != 0;
     std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(), watched->plan_hash);
-    const core::Bytes size = static_cast<core::Bytes>(run->program->scratch * key.element_bytes);
     run->early = true;
-    held_ += size;
+    held_ += run->scratch_bytes();
     if (held_ > bound_) {
       recycle(std::move(run));  // the process will do it when it is there
       return;
@@ -549,7 +532,5 @@ void engine_iteration(Nanoseconds at) {
 }
 
 int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands) { return engine->run(state.watched, n, key, operands); }
-
-EngineFigures engine_figures() { return engine ? engine->figures() : EngineFigures{}; }
 
 }  // namespace latecomer::shim

@@ -72,6 +72,5 @@ struct EngineFigures {
   std::uint64_t notices = 0, begun = 0, complete = 0, patterns = 0;
   Nanoseconds busy = 0;
 };
-EngineFigures engine_figures();
 
 }  // namespace latecomer::shim

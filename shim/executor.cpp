@@ -116,9 +116,8 @@ class Executor::Bytewise {
     std::size_t need = 0;
     for (Side* side : {&input_, &output_}) {
       if (side->bytes == 0) continue;
-      Layout layout;
-      if (rc_ == MPI_SUCCESS) rc_ = layout.fill(side->type);
-      if (!layout.gapless) side->staged = true, need += static_cast<std::size_t>(side->bytes);
+      if (rc_ == MPI_SUCCESS) rc_ = side->layout.fill(side->type);
+      if (!side->layout.gapless) side->staged = true, need += static_cast<std::size_t>(side->bytes);
     }
     if (memory.size() < need) memory.resize(need);
     char* at = memory.data();
@@ -152,18 +151,17 @@ class Executor::Bytewise {
     MPI_Count count = 0;  // of type, in all of the buffer
     MPI_Datatype type = MPI_DATATYPE_NULL;
     core::Elements bytes = 0;
+    Layout layout = {};
     bool staged = false;
     char* plain = nullptr;
   };
   /// Bytes [from, to), which are whole blocks.
   void move(bool pack, Side& side, core::Elements from, core::Elements to) {
     if (rc_ != MPI_SUCCESS || from >= to) return;
-    MPI_Count lower = 0, extent = 0, position = 0;
-    rc_ = PMPI_Type_get_extent_x(side.type, &lower, &extent);
+    MPI_Count position = 0;
     const auto items = [&](core::Elements bytes) { return static_cast<MPI_Count>(static_cast<__int128>(side.count) * bytes / side.bytes); };
-    char* user = static_cast<char*>(side.user) + items(from) * extent;
+    char* user = static_cast<char*>(side.user) + items(from) * side.layout.extent;
     const MPI_Count count = items(to) - items(from);
-    if (rc_ != MPI_SUCCESS) return;
     rc_ = pack ? PMPI_Pack_c(user, count, side.type, side.plain + from, to - from, &position, job().comm)
                : PMPI_Unpack_c(side.plain + from, to - from, &position, user, count, side.type, job().comm);
   }
@@ -182,11 +180,10 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
     key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
     if (decision.edge && state.context == kWorldContext && engine_runs()) {
       const core::Pattern pattern = engine_pattern();
-      if (pattern.flat()) rc = run_schedule(state, key, given, nullptr);
-      else rc = run_schedule(state, key, given, &pattern);
+      rc = run_reduction(state, key, given, pattern.flat() ? nullptr : &pattern);
       engine_iteration(common_now());
     } else {
-      rc = core::is_reduction(signature.op) ? run_schedule(state, key, given, nullptr) : run_movement(state, n, key, given);
+      rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, nullptr) : run_movement(state, n, key, given);
     }
   } catch (const std::bad_alloc&) {
     rc = MPI_ERR_NO_MEM;
@@ -203,14 +200,17 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, co
   if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
   Operands plain = given;
   plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
-  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain, nullptr);
+  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain, Layout::bytes(), nullptr);
   return rc == MPI_SUCCESS ? bytes.finish() : rc;
 }
 
-int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own) {
+int Executor::run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own) {
   Layout layout;
-  int rc = layout.fill(operands.datatype);
-  if (rc != MPI_SUCCESS) return rc;
+  const int rc = layout.fill(operands.datatype);
+  return rc == MPI_SUCCESS ? run_schedule(state, key, operands, layout, own) : rc;
+}
+
+int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout, const core::Pattern* own) {
   const std::shared_ptr<Compiled> once = own ? build(state.rank, state.size, key, *own) : nullptr;
   Compiled& program = once ? *once : compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
@@ -219,13 +219,7 @@ int Executor::run_schedule(CommState& state, const Key& key, const Operands& ope
   running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
   running.give_scratch(scratch_.data(), layout);
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)), static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
-  Patience patience(job().courteous);
-  while (rc == MPI_SUCCESS && !running.done()) {
-    bool moved = false;
-    rc = running.step(moved);
-    if (moved) patience.reset();
-    else patience.wait();
-  }
+  const int rc = running.run_until([&] { return running.done(); });
   if (rc != MPI_SUCCESS) running.abandon();
   return rc;
 }

@@ -70,8 +70,9 @@ struct Executor {
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const Key& key);
   int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands);
-  /// `own`: the pattern of this call alone.
-  int run_schedule(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own);
+  int run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own);
+  /// `layout`: of the operands' datatype. `own`: the pattern of this call alone.
+  int run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout, const core::Pattern* own);
   static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern);
 };
 

@@ -72,13 +72,9 @@ class Describe {
     total(count, type, 1);
     movement(nullptr, 0, MPI_DATATYPE_NULL, buffer, count, type);
   }
-  void gather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
-    if (is(signature_.root)) total(recv_count, recv_type, size());
-    else total(send_count, send_type, size());
-    movement(send, send_count, send_type, recv, recv_count, recv_type);
-  }
-  void scatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
-    if (is(signature_.root)) total(send_count, send_type, size());
+  /// A scatter or a gather: what counts is the side that has all blocks at the root, one block elsewhere.
+  void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    if (is(signature_.root) == (signature_.op == core::Collective::scatter)) total(send_count, send_type, size());
     else total(recv_count, recv_type, size());
     movement(send, send_count, send_type, recv, recv_count, recv_type);
   }

@@ -58,25 +58,40 @@ std::string read_text(const std::string& path, bool& good) {
   return text.str();
 }
 
-/// The policy's text, from its file or, as `latecomer run --auto` gives it, itself.
-std::string policy_text(const Environment& environment, bool& good) {
-  good = environment.policy.starts_with("{");
-  return good ? environment.policy : read_text(environment.policy, good);
+/// The policy as this process reads it: its file or, as `latecomer run --auto` gives it, its text.
+struct OwnPolicy {
+  std::string text;
+  bool good = false;  ///< could be read
+  core::PolicyReport report;
+  /// Nothing where there is none, or none that may be used.
+  const core::Policy* policy() const { return good && report.ok() ? &report.policy : nullptr; }
+};
+
+/// Read once. Without a policy: not good.
+const OwnPolicy& own_policy(const Environment& environment) {
+  static const OwnPolicy* const read = [&] {
+    auto* own = new OwnPolicy;
+    if (environment.policy.empty()) return own;
+    own->good = environment.policy.starts_with("{");
+    own->text = own->good ? environment.policy : read_text(environment.policy, own->good);
+    if (own->good) own->report = core::parse_policy(own->text);
+    return own;
+  }();
+  return *read;
 }
 
 /// On rank 0: the policy's text if it may be used, else "".
 std::string load_policy(const Environment& environment) {
   if (environment.policy.empty()) return "";
-  bool good = false;
-  const std::string text = policy_text(environment, good);
-  if (!good) {
+  const OwnPolicy& own = own_policy(environment);
+  if (!own.good) {
     warn("%s: cannot be read; observing only", environment.policy.c_str());
     return "";
   }
-  const auto report = core::parse_policy(text);
+  const auto& report = own.report;
   if (report.ok()) {
     for (const auto& n : report.notes) say(1, "%s:%d: %s: %s", environment.policy.c_str(), n.line, n.path.c_str(), n.message.c_str());
-    return text;
+    return own.text;
   }
   const auto& p = report.problems.front();
   std::string more;
@@ -98,7 +113,8 @@ void share(const Job& j, Bytes& bytes) {
 void share_policy(Job& j) {
   std::string text = j.rank == 0 ? load_policy(j.environment) : "";
   share(j, text);
-  j.policy = core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
+  const core::Policy* own = own_policy(j.environment).policy();
+  j.policy = own && own_policy(j.environment).text == text ? *own : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
   std::uint64_t key = core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40) | 1;
   PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, j.comm);
   j.mine.job_key = key;
@@ -487,10 +503,8 @@ int told_level = -1;  // the thread level that the program was told, where MPI g
 /// here does without, and then all do.
 bool engine_wanted() {
   const Environment environment = read_environment(false);
-  if (environment.disable || environment.policy.empty()) return false;
-  bool good = false;
-  const auto report = core::parse_policy(policy_text(environment, good));
-  return good && report.ok() && report.policy.mode == core::Mode::apply && report.policy.background_enabled;
+  const core::Policy* own = environment.disable ? nullptr : own_policy(environment).policy();
+  return own && own->mode == core::Mode::apply && own->background_enabled;
 }
 
 /// The level that MPI_Init stands for.
@@ -502,13 +516,27 @@ int default_level() {
   return MPI_THREAD_SINGLE;
 }
 
-/// Starts MPI at the level that the engine needs and tells the program what it would have been told.
-template <typename InitThread>
-int start_for_engine(int required, int* provided, InitThread init_thread) {
-  int granted = MPI_THREAD_SINGLE;
-  const int rc = init_thread(MPI_THREAD_MULTIPLE, &granted);
-  if (rc == MPI_SUCCESS) told_level = std::min(granted, required);
-  if (provided) *provided = told_level;
+/// More ranks than this machine has cores: MPI_Init itself would crawl. What holds for the job is decided in it.
+void yield_during_init() {
+  const char* size = std::getenv("PMI_SIZE");
+  if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
+}
+
+/// Starts MPI: as the program asked, by `plain`, or at the level that the engine needs, by `init_thread`, and then tells it
+/// what it would have been told.
+template <typename InitThread, typename Plain>
+int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) {
+  yield_during_init();
+  int rc;
+  if (required < MPI_THREAD_MULTIPLE && engine_wanted()) {
+    int granted = MPI_THREAD_SINGLE;
+    rc = init_thread(MPI_THREAD_MULTIPLE, &granted);
+    if (rc == MPI_SUCCESS) told_level = std::min(granted, required);
+    if (provided) *provided = told_level;
+  } else {
+    rc = plain();
+  }
+  if (rc == MPI_SUCCESS) start_job();
   return rc;
 }
 
@@ -556,13 +584,9 @@ void start_job() {
 
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
-  double timeout_s = j.policy.roll_call_timeout_s;
-  if (!j.environment.policy.empty()) {
-    // Only the time-out: everything else comes from rank 0.
-    bool good = false;
-    const auto report = core::parse_policy(policy_text(j.environment, good));
-    if (good && report.ok()) timeout_s = report.policy.roll_call_timeout_s;
-  }
+  // Only the time-out: everything else comes from rank 0.
+  const core::Policy* own = own_policy(j.environment).policy();
+  const double timeout_s = (own ? *own : j.policy).roll_call_timeout_s;
   if (parent != MPI_COMM_NULL) {
     // Their MPI_COMM_WORLD is not their parents', whose profile has this name.
     j.spool.begin(j.output + ".spawned-" + std::to_string(getppid()) + ".parts", rank);
@@ -674,12 +698,6 @@ void before_abort() noexcept {
   }
 }
 
-/// More ranks than this machine has cores: MPI_Init itself would crawl. What holds for the job is decided in it.
-void yield_during_init() {
-  const char* size = std::getenv("PMI_SIZE");
-  if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
-}
-
 }  // namespace
 
 extern "C" {
@@ -711,35 +729,23 @@ __attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
 
 // The Fortran 2008 binding goes past the C level here; ierror is optional.
 LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
-  yield_during_init();
-  const bool raise = required < MPI_THREAD_MULTIPLE && engine_wanted();
-  const int rc = raise ? start_for_engine(required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); })
-                       : next::MPI_Init_thread(argc, argv, required, provided);
-  if (rc == MPI_SUCCESS) start_job();
-  return rc;
+  return start_mpi(required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
+                   [&] { return next::MPI_Init_thread(argc, argv, required, provided); });
 }
 LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
-  yield_during_init();
-  const int rc = engine_wanted() ? start_for_engine(default_level(), nullptr, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); })
-                                 : next::MPI_Init(argc, argv);
-  if (rc == MPI_SUCCESS) start_job();
-  return rc;
+  return start_mpi(default_level(), nullptr, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
+                   [&] { return next::MPI_Init(argc, argv); });
 }
 LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
   int rc = MPI_SUCCESS;
-  yield_during_init();
-  if (*required < MPI_THREAD_MULTIPLE && engine_wanted())
-    start_for_engine(*required, provided, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; });
-  else next::mpi_init_thread_f08_(required, provided, &rc);
-  if (rc == MPI_SUCCESS) start_job();
+  start_mpi(*required, provided, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
+            [&] { return next::mpi_init_thread_f08_(required, provided, &rc), rc; });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
   int rc = MPI_SUCCESS;
-  yield_during_init();
-  if (engine_wanted()) start_for_engine(default_level(), nullptr, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; });
-  else next::mpi_init_f08_(&rc);
-  if (rc == MPI_SUCCESS) start_job();
+  start_mpi(default_level(), nullptr, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
+            [&] { return next::mpi_init_f08_(&rc), rc; });
   if (ierror) *ierror = rc;
 }
 // No thread may be inside MPI when MPI_Finalize begins: MPICH then leaves locks behind (MPI 4.0, 11.2.2 forbids it).

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/schedule/verify.hpp"
@@ -16,6 +17,8 @@ struct Layout {
   MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   bool gapless = false;
   int fill(MPI_Datatype type);
+  /// Of MPI_BYTE.
+  static constexpr Layout bytes() { return {1, 0, 1, 0, 1, true}; }
   std::size_t bytes_for(core::Elements n) const { return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * extent + true_extent); }
 };
 
@@ -65,6 +68,19 @@ class Running {
   bool background_done() const { return program_->ops.size() - done_ == static_cast<std::size_t>(foreground_left_); }
   /// Every message has been given to MPI.
   bool all_posted() const { return unposted_ == 0; }
+  /// Steps until `reached()`, leaving the core to others meanwhile. Returns an MPI error code.
+  template <typename Reached>
+  int run_until(Reached reached) {
+    Patience patience(job().courteous);
+    int rc = MPI_SUCCESS;
+    while (rc == MPI_SUCCESS && !reached()) {
+      bool moved = false;
+      rc = step(moved);
+      if (moved) patience.reset();
+      else patience.wait();
+    }
+    return rc;
+  }
   /// After an error, or when nobody will ever come.
   void abandon();
 

@@ -245,7 +245,7 @@ PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
   if (slot.algorithm < 0) return e;
   e.segments = slot.segments;
   e.overlap = slot.overlap;
-  e.edge = edges_ && slot.edged >= kEnough && depends_on_all(slot.signature.op, slot.signature.bytes) && !algorithm_at(slot.algorithm).pattern_independent;
+  e.edge = edges_ && slot.edged >= kEnough && !algorithm_at(slot.algorithm).pattern_independent;
   if (slot.announced.empty()) return e;
   const auto known = std::find(plan.patterns.begin(), plan.patterns.end(), slot.announced);
   e.pattern = static_cast<std::int32_t>(known - plan.patterns.begin());

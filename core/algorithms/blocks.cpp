@@ -10,9 +10,6 @@ namespace {
 
 Slice block(Buffer buffer, const Call& call, int first, int blocks = 1) { return {buffer, first * call.count, blocks * call.count}; }
 
-/// The root's own block from input to output, unless it is there.
-bool has_own_to_copy(const Call& call) { return !call.in_place; }
-
 std::vector<int> place(const Instance& instance, Placing placing) {
   const int ranks = instance.call.ranks;
   const Rank root = instance.call.root;
@@ -52,40 +49,41 @@ int Tree::run(int v, int most) const {
   return n;
 }
 
-Schedule scatter_list(const Instance& instance, Rank me, std::span<const Rank> order, Walk walk) {
+Schedule list_from_root(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
   if (me != call.root) {
-    if (walk.background) {
+    if (lane == Lane::background) {
       co_yield ScratchNeed{call.count};
-      const OpId landed = co_yield recv(call.root, block(Buffer::scratch, call, 0), 0).in_background();
+      const OpId landed = co_yield recv(call.root, block(Buffer::scratch, call, 0), 0).in_lane(lane);
       co_yield copy(output({0, call.count}), block(Buffer::scratch, call, 0)).after(landed);
     } else {
       co_yield recv(call.root, output({0, call.count}), 0);
     }
     co_return;
   }
+  const bool blocks = has_blocks(call.op);
   Window sends;
   OpId sent = kNoOp;
   for (const Rank r : order) {
     if (r == me) continue;
-    sent = co_yield send(r, block(Buffer::input, call, r), 0).after(instance.parameters.overlap ? sends.oldest() : sent);
+    sent = co_yield send(r, blocks ? block(Buffer::input, call, r) : output({0, call.count}), 0).after(instance.parameters.overlap ? sends.oldest() : sent);
     sends.push(sent);
   }
-  if (has_own_to_copy(call)) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
+  if (blocks && !call.in_place) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
 }
 
-Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Walk walk) {
+Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
   const bool lockstep = !instance.parameters.overlap, root = me == call.root;
   const Tree tree(instance, placing);
   const int v = tree.id_of(me);
   OpId landed = kNoOp, sent = kNoOp, copied = kNoOp;
-  const bool direct = !root && tree.size(v) == 1 && !walk.background;
+  const bool direct = !root && tree.size(v) == 1 && lane == Lane::foreground;
   if (!root) {
     if (!direct) co_yield ScratchNeed{tree.size(v) * call.count};
-    landed = co_yield walk.in_lane(recv(tree.parent_of(v), direct ? output({0, call.count}) : block(Buffer::scratch, call, 0, tree.size(v)), 0));
+    landed = co_yield recv(tree.parent_of(v), direct ? output({0, call.count}) : block(Buffer::scratch, call, 0, tree.size(v)), 0).in_lane(lane);
   }
   for (int mask = tree.reach(v) / 2, round = 0; mask > 0; mask /= 2, ++round) {
     const int child = v + mask;
@@ -102,11 +100,10 @@ Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Walk w
         ready = copied = co_yield copy(block(Buffer::scratch, call, at, run), block(Buffer::input, call, tree.rank_at(at), run)).after(copied);
       }
     }
-    const Operation op = send(tree.rank_at(child), what, 0).after(ready, lockstep ? sent : kNoOp).in_round(round);
-    sent = co_yield (root ? op : walk.in_lane(op));
+    sent = co_yield send(tree.rank_at(child), what, 0).after(ready, lockstep ? sent : kNoOp).in_round(round).in_lane(root ? Lane::foreground : lane);
   }
   if (root) {
-    if (has_own_to_copy(call)) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
+    if (!call.in_place) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
   } else if (!direct) {
     co_yield copy(output({0, call.count}), block(Buffer::scratch, call, 0)).after(landed);
   }
@@ -126,10 +123,10 @@ Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> or
     got = co_yield recv(r, block(Buffer::output, call, r), 0).after(instance.parameters.overlap ? recvs.oldest() : got);
     recvs.push(got);
   }
-  if (has_own_to_copy(call)) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
+  if (!call.in_place) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
 }
 
-Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Walk walk) {
+Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
   enum { kToken, kFirst, kRest };
@@ -141,28 +138,29 @@ Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const 
     if (rest > 0) co_yield send(call.root, {Buffer::input, first, rest}, kRest).after(sent);
     co_return;
   }
-  const Buffer into = walk.background ? Buffer::scratch : Buffer::output;
-  if (walk.background) co_yield ScratchNeed{call.ranks * call.count};
+  const bool apart = lane == Lane::background;
+  const Buffer into = apart ? Buffer::scratch : Buffer::output;
+  if (apart) co_yield ScratchNeed{call.ranks * call.count};
   OpId before = kNoOp;
   std::vector<std::pair<OpId, OpId>> landed;  // first and rest, to be copied
   for (const Rank r : order) {
     if (r == me) continue;
     const Elements at = r * call.count;
-    const OpId first_in = co_yield walk.in_lane(recv(r, {into, at, first}, kFirst).after(before));
-    co_yield walk.in_lane(send(r, token, kToken).after(before));
+    const OpId first_in = co_yield recv(r, {into, at, first}, kFirst).after(before).in_lane(lane);
+    co_yield send(r, token, kToken).after(before).in_lane(lane);
     OpId rest_in = first_in;
-    if (rest > 0) rest_in = co_yield walk.in_lane(recv(r, {into, at + first, rest}, kRest).after(before));
-    if (walk.background) landed.emplace_back(first_in, rest_in);
+    if (rest > 0) rest_in = co_yield recv(r, {into, at + first, rest}, kRest).after(before).in_lane(lane);
+    if (apart) landed.emplace_back(first_in, rest_in);
     before = first_in;
   }
   // After what need not wait for the process, so that none of it is behind what does.
   auto next = landed.begin();
   for (const Rank r : order)
-    if (r != me && walk.background) co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second), ++next;
-  if (has_own_to_copy(call)) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
+    if (r != me && apart) co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second), ++next;
+  if (!call.in_place) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
 }
 
-Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Walk walk) {
+Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
   const bool lockstep = !instance.parameters.overlap, root = me == call.root;
@@ -177,13 +175,13 @@ Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Walk wa
     co_yield ScratchNeed{size * call.count};
     all = co_yield copy(block(Buffer::scratch, call, 0), block(Buffer::input, call, 0));
   }
-  const auto direct = [&](int child) { return root && !walk.background && tree.run(child, tree.size(child)) == tree.size(child); };
+  const auto direct = [&](int child) { return root && lane == Lane::foreground && tree.run(child, tree.size(child)) == tree.size(child); };
   std::vector<OpId> landed;  // by child
   for (int mask = 1, round = 0; mask < tree.reach(v) && v + mask < tree.ranks(); mask *= 2, ++round) {
     const int child = v + mask;
     if (root && !direct(child)) co_yield ScratchNeed{call.ranks * call.count};
     const Slice into = direct(child) ? block(Buffer::output, call, tree.rank_at(child), tree.size(child)) : block(Buffer::scratch, call, mask, tree.size(child));
-    landed.push_back(co_yield walk.in_lane(recv(tree.rank_at(child), into, 0).after(lockstep && !landed.empty() ? landed.back() : kNoOp).in_round(round)));
+    landed.push_back(co_yield recv(tree.rank_at(child), into, 0).after(lockstep && !landed.empty() ? landed.back() : kNoOp).in_round(round).in_lane(lane));
   }
   OpId copied = kNoOp;
   for (std::size_t i = 0; i < landed.size(); ++i) {
@@ -195,40 +193,23 @@ Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Walk wa
     }
   }
   if (!root) co_yield send(tree.parent_of(v), block(Buffer::scratch, call, 0, size), 0).after(all);
-  else if (has_own_to_copy(call)) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
+  else if (!call.in_place) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
 }
 
-Schedule bcast_list(const Instance& instance, Rank me, std::span<const Rank> order) {
-  const Call& call = instance.call;
-  if (call.count == 0) co_return;
-  if (me != call.root) {
-    co_yield recv(call.root, output({0, call.count}), 0);
-    co_return;
-  }
-  Window sends;
-  OpId sent = kNoOp;
-  for (const Rank r : order) {
-    if (r == me) continue;
-    sent = co_yield send(r, output({0, call.count}), 0).after(instance.parameters.overlap ? sends.oldest() : sent);
-    sends.push(sent);
-  }
-}
-
-Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Walk walk) {
+Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
   const Part all{0, call.count};
-  const bool lockstep = !instance.parameters.overlap, root = me == call.root, apart = walk.background && !root;
+  const bool lockstep = !instance.parameters.overlap, root = me == call.root, apart = lane == Lane::background && !root;
   const Tree tree(instance, placing);
   const int v = tree.id_of(me);
   const Slice where = apart ? Slice{Buffer::scratch, 0, call.count} : output(all);
   if (apart) co_yield ScratchNeed{call.count};
   OpId landed = kNoOp, sent = kNoOp;
-  if (!root) landed = co_yield walk.in_lane(recv(tree.parent_of(v), where, 0));
+  if (!root) landed = co_yield recv(tree.parent_of(v), where, 0).in_lane(lane);
   for (int mask = tree.reach(v) / 2, round = 0; mask > 0; mask /= 2, ++round) {
     if (v + mask >= tree.ranks()) continue;
-    const Operation op = send(tree.rank_at(v + mask), where, 0).after(landed, lockstep ? sent : kNoOp).in_round(round);
-    sent = co_yield (apart ? op.in_background() : op);
+    sent = co_yield send(tree.rank_at(v + mask), where, 0).after(landed, lockstep ? sent : kNoOp).in_round(round).in_lane(root ? Lane::foreground : lane);
   }
   if (apart) co_yield copy(output(all), where).after(landed);
 }

@@ -34,26 +34,20 @@ class Tree {
   std::span<const int> table_;  // rank by virtual rank, then virtual rank by rank
 };
 
-/// Whether receivers, and what follows on a receipt, run before the process arrives.
-struct Walk {
-  bool background = false;
-  Operation in_lane(const Operation& op) const { return background ? op.in_background() : op; }
-};
+// `lane`: background if receipts, and what follows on one, need not wait for the process.
 
-/// The root sends every rank its block, along `order`.
-Schedule scatter_list(const Instance& instance, Rank me, std::span<const Rank> order, Walk walk);
+/// The root sends every rank its block (scatter) or all (bcast), along `order`.
+Schedule list_from_root(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane);
 /// The root sends its children what they and those below need; they pass it on.
-Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Walk walk);
+Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Lane lane);
 /// The root receives every block, along `order`.
 Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> order);
 /// The same, but nobody sends before it has the root's token; the first part of the next block comes while the rest of
 /// the last one does.
-Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Walk walk);
+Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane);
 /// Everybody receives from its children and sends what it has to its parent.
-Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Walk walk);
-/// The root sends all to everybody, along `order`.
-Schedule bcast_list(const Instance& instance, Rank me, std::span<const Rank> order);
+Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane lane);
 /// Everybody sends all to its children.
-Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Walk walk);
+Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Lane lane);
 
 }  // namespace latecomer::core

@@ -67,9 +67,9 @@ struct Operation {
     out.round = r;
     return out;
   }
-  Operation in_background() const {
+  Operation in_lane(Lane which) const {
     Operation out = *this;
-    out.lane = Lane::background;
+    out.lane = which;
     return out;
   }
   /// Elements moved or combined.

@@ -2,6 +2,7 @@
 // `latecomer advise FILE`: a policy from a profile, with what the model expects of it.
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "core/agreement/learner.hpp"
@@ -50,19 +51,20 @@ double native_measured(const Json& site, core::Objective objective) {
   return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
 }
 
-/// Whether plans come into force on the site's communicator: some call now and then has to show that the leader has passed
-/// (docs/agreement.md). Roots are not in the profile, so a bcast or scatter counts for nothing here.
-bool plans_come(const Json& profile, const Json& site) {
-  std::uint64_t showing = 0;
-  for (const Json& other : profile["sites"]) {
-    const auto op = core::find_collective(other["op"].get<std::string>());
-    const bool sized = !other["bytes"].is_null() && other["bytes"]["min"].get<double>() > 0;
-    if (op && other["comm_size"] == site["comm_size"] && core::depends_on_all(*op, sized ? 1 : 0)) showing += other["calls"].get<std::uint64_t>();
+/// Calls that show that the leader has passed (docs/agreement.md), by size of communicator. Roots are not in the profile, so a
+/// bcast or scatter counts for nothing here.
+using Showing = std::map<int, std::uint64_t>;
+Showing showing_calls(const Json& profile) {
+  Showing out;
+  for (const Json& site : profile["sites"]) {
+    const auto op = core::find_collective(site["op"].get<std::string>());
+    const bool sized = !site["bytes"].is_null() && site["bytes"]["min"].get<double>() > 0;
+    if (op && core::depends_on_all(*op, sized ? 1 : 0)) out[site["comm_size"].get<int>()] += site["calls"].get<std::uint64_t>();
   }
-  return showing > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
+  return out;
 }
 
-Advice advise_site(const Json& profile, const Json& site, const core::Network& network, core::Objective objective, bool foreground) {
+Advice advise_site(const Showing& showing, const Json& site, const core::Network& network, core::Objective objective, bool foreground) {
   Advice out;
   const int ranks = site["comm_size"];
   const std::string where = place(site["frames"][0]);
@@ -83,7 +85,9 @@ Advice advise_site(const Json& profile, const Json& site, const core::Network& n
   call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
   constexpr long kMostMessages = 2'000'000;  // some seconds
   if (core::candidate_messages(call) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
-  const bool planned = plans_come(profile, site);
+  // Plans come into force on the site's communicator if calls now and then show that the leader has passed.
+  const auto shows = showing.find(ranks);
+  const bool planned = shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
   auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned);
   std::erase_if(candidates.list, [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
   if (candidates.list.empty() || candidates.native_ns < 0) return leave("the model has nothing to compare");
@@ -130,8 +134,9 @@ int advise(const Options& o) {
   const auto read = core::parse_policy(policy.dump());
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   std::vector<Advice> all;
+  const Showing showing = showing_calls(profile);
   for (const Json& site : profile["sites"])
-    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(profile, site, read.policy.network, read.policy.objective, o.foreground));
+    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(showing, site, read.policy.network, read.policy.objective, o.foreground));
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
   Json rules = Json::array(), rows = Json::array();
   double total = 0;

@@ -79,7 +79,7 @@ TEST_CASE("model: ports are first in, first out, and an unmatched message blocks
 TEST_CASE("model: lanes and processor", "[model]") {
   const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B";
   // A background receive completes before the arrival; a foreground one does not.
-  const Operation fore = recv(0, part(0, 100), 0), back = fore.in_background();
+  const Operation fore = recv(0, part(0, 100), 0), back = fore.in_lane(Lane::background);
   CHECK(play({{send(1, part(0, 100), 0)}, {fore}}, net, "onelate:1:1ms").finish[1] == 1'100'000);
   CHECK(play({{send(1, part(0, 100), 0)}, {back}}, net, "onelate:1:1ms").finish[0] == 100'000);
   // Reductions and copies share one processor.

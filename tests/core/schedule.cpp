@@ -88,10 +88,10 @@ TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
     CHECK(fault_of(p) == Fault::unmatched);
   }
   SECTION("a program buffer before the arrival") {
-    p[0].ops[1] = p[0].ops[1].in_background();
+    p[0].ops[1] = p[0].ops[1].in_lane(Lane::background);
     CHECK(fault_of(p) == Fault::early_touch);
     p = exchange();
-    p[0].ops[0] = p[0].ops[0].in_background();  // into scratch: allowed
+    p[0].ops[0] = p[0].ops[0].in_lane(Lane::background);  // into scratch: allowed
     CHECK(verify(kCall, p).ok());
   }
 }

@@ -3,27 +3,15 @@
 // another datatype of the same signature on every rank (with gaps, with more or fewer elements), zero counts, arguments
 // that are not significant, sub-communicators of every other rank and reversed; delays at random, so that ranks run ahead.
 // `blocks ROUNDS [DELAY_US]`
-#include <mpi.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <string>
-#include <vector>
+
+#include "tests/mpi/random_calls.hpp"
 
 namespace {
 
-int failures = 0, rank_world = 0;
 unsigned delay_us = 0;
-
-void fail(const std::string& what) {
-  if (++failures < 10) std::printf("rank %d: %s\n", rank_world, what.c_str());
-}
-
-std::uint64_t state = 88172645463325252ull;  // the same on every rank: shapes must agree
-std::uint64_t draw() { state ^= state << 13, state ^= state >> 7, state ^= state << 17; return state; }
-int draw(int below) { return static_cast<int>(draw() % static_cast<unsigned>(below)); }
 std::uint64_t own_state = 1;  // each rank's own
 int own_draw(int below) {
   own_state = own_state * 6364136223846793005ull + 1442695040888963407ull;
@@ -143,14 +131,9 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
   delay_us = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0;
   own_state = static_cast<std::uint64_t>(rank_world) * 977 + 3;
-  std::vector<MPI_Comm> comms = {MPI_COMM_WORLD};
-  MPI_Comm every_other, reversed, dup;
-  MPI_Comm_split(MPI_COMM_WORLD, rank_world % 2, rank_world, &every_other);
-  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_world, &reversed);
-  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-  comms.insert(comms.end(), {every_other, reversed, dup});
+  Communicators comms;
   for (int round = 0; round < rounds; ++round)
-    for (std::size_t c = 0; c < comms.size(); ++c) {
+    for (const MPI_Comm comm : comms.all) {
       int n, members;
       switch (draw(6)) {
         case 0: n = draw(3); break;
@@ -160,18 +143,14 @@ int main(int argc, char** argv) {
       }
       const int op = draw(3), root = draw(2 * size);
       const bool in_place = draw(3) == 0;
-      MPI_Comm_size(comms[c], &members);
-      one(comms[c], round, op, n, root % members, in_place);
-      if (draw(8) == 0) MPI_Barrier(comms[c]);  // lets communicators be told apart, and plans come into force
+      MPI_Comm_size(comm, &members);
+      one(comm, round, op, n, root % members, in_place);
+      if (draw(8) == 0) MPI_Barrier(comm);  // lets communicators be told apart, and plans come into force
     }
   for (int root = 0; root < size; ++root)
     for (const int op : {0, 1, 2})
       for (const int n : {1, 300})
         for (const bool in_place : {false, true}) one(MPI_COMM_WORLD, root, op, n, root, in_place);
-  MPI_Comm_free(&every_other), MPI_Comm_free(&reversed), MPI_Comm_free(&dup);
-  int total = 0;
-  PMPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank_world == 0) std::printf("%d failures\n", total);
-  MPI_Finalize();
-  return total != 0;
+  comms.free();
+  return finish();
 }

@@ -2,27 +2,14 @@
 // Hundreds of random allreduces and reduces, each against MPICH's own allreduce (PMPI, which no preload sees; its reduce in
 // place to a root other than 0 crashes above 2 KiB): bit by bit where the operator is exact, bitwise equal on all ranks always. In place, derived datatypes with gaps,
 // user-defined operators (non-commutative ones too), sub-communicators of every other rank and reversed.
-#include <mpi.h>
-
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <string>
-#include <vector>
+
+#include "tests/mpi/random_calls.hpp"
 
 namespace {
-
-int failures = 0, rank_world = 0;
-
-void fail(const std::string& what) {
-  if (++failures < 10) std::printf("rank %d: %s\n", rank_world, what.c_str());
-}
-
-std::uint64_t state = 88172645463325252ull;  // the same on every rank: shapes must agree
-std::uint64_t draw() { state ^= state << 13, state ^= state >> 7, state ^= state << 17; return state; }
 
 struct Affine { std::int64_t a, b; };  // (a, b) o (c, d) = (a c, b c + d) mod M: not commutative
 constexpr std::int64_t kModulus = 1000003;
@@ -163,14 +150,9 @@ int main(int argc, char** argv) {
        }},
       {"gapped ints", gapped, gapped_op, 24, true, [](char* at, int n, int r) { for (int i = 0; i < n; ++i) for (int k : {1, 3, 4}) put<std::int32_t>(at, i * 6 + k, r * 100 + i * 5 + k); }},
   };
-  std::vector<MPI_Comm> comms = {MPI_COMM_WORLD};
-  MPI_Comm every_other, reversed, dup;
-  MPI_Comm_split(MPI_COMM_WORLD, rank_world % 2, rank_world, &every_other);
-  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_world, &reversed);
-  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-  comms.insert(comms.end(), {every_other, reversed, dup});
+  Communicators comms;
   for (int round = 0; round < rounds; ++round)
-    for (std::size_t c = 0; c < comms.size(); ++c) {
+    for (const MPI_Comm comm : comms.all) {
       const Kind& kind = kinds[draw() % (sizeof kinds / sizeof kinds[0])];
       int count;
       switch (draw() % 6) {
@@ -179,12 +161,12 @@ int main(int argc, char** argv) {
         case 2: count = 20000 + static_cast<int>(draw() % 30000); break;
         default: count = static_cast<int>(draw() % 700);
       }
-      one(comms[c], kind, count, draw() % 3 == 0);
+      one(comm, kind, count, draw() % 3 == 0);
       const int root = static_cast<int>(draw() % static_cast<unsigned>(2 * size));
       const bool in_place = draw() % 3 == 0;
       int members;
-      MPI_Comm_size(comms[c], &members);
-      one(comms[c], kind, count, natively_safe(kind, count, root % members, in_place), root % members);
+      MPI_Comm_size(comm, &members);
+      one(comm, kind, count, natively_safe(kind, count, root % members, in_place), root % members);
     }
   // What natively crashes, for policies that serve every reduce: `shapes ROUNDS in_place`.
   if (argc > 2)
@@ -195,10 +177,6 @@ int main(int argc, char** argv) {
   for (const Kind& kind : kinds)
     for (const int count : {1, size + 5})
       for (const bool in_place : {false, true}) one(MPI_COMM_WORLD, kind, count, in_place), one(MPI_COMM_WORLD, kind, count, in_place, size - 1);
-  MPI_Comm_free(&every_other), MPI_Comm_free(&reversed), MPI_Comm_free(&dup);
-  int total = 0;
-  PMPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank_world == 0) std::printf("%d failures\n", total);
-  MPI_Finalize();
-  return total != 0;
+  comms.free();
+  return finish();
 }

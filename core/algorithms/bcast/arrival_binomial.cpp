@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::bcast {
 
-Schedule arrival_binomial(const Instance& instance, Rank me) { return bcast_tree(instance, me, Placing::early_near, {}); }
+Schedule arrival_binomial(const Instance& instance, Rank me) { return bcast_tree(instance, me, Placing::early_near, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::bcast

@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::bcast {
 
-Schedule arrival_linear(const Instance& instance, Rank me) { return bcast_list(instance, me, instance.order); }
+Schedule arrival_linear(const Instance& instance, Rank me) { return list_from_root(instance, me, instance.order, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::bcast

@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::bcast {
 
-Schedule background_binomial(const Instance& instance, Rank me) { return bcast_tree(instance, me, Placing::early_near, {true}); }
+Schedule background_binomial(const Instance& instance, Rank me) { return bcast_tree(instance, me, Placing::early_near, Lane::background); }
 
 }  // namespace latecomer::core::algorithms::bcast

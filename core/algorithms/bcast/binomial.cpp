@@ -5,6 +5,6 @@
 
 namespace latecomer::core::algorithms::bcast {
 
-Schedule binomial(const Instance& instance, Rank me) { return bcast_tree(instance, me, Placing::rotated, {}); }
+Schedule binomial(const Instance& instance, Rank me) { return bcast_tree(instance, me, Placing::rotated, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::bcast

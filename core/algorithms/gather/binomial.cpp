@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::gather {
 
-Schedule binomial(const Instance& instance, Rank me) { return gather_tree(instance, me, Placing::rotated, {}); }
+Schedule binomial(const Instance& instance, Rank me) { return gather_tree(instance, me, Placing::rotated, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::gather

@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::gather {
 
-Schedule bsls(const Instance& instance, Rank me) { return gather_synchronised(instance, me, instance.order, {true}); }
+Schedule bsls(const Instance& instance, Rank me) { return gather_synchronised(instance, me, instance.order, Lane::background); }
 
 }  // namespace latecomer::core::algorithms::gather

@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::gather {
 
-Schedule linear_sync(const Instance& instance, Rank me) { return gather_synchronised(instance, me, instance.rank_order, {}); }
+Schedule linear_sync(const Instance& instance, Rank me) { return gather_synchronised(instance, me, instance.rank_order, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::gather

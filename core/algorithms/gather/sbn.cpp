@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::gather {
 
-Schedule sbn(const Instance& instance, Rank me) { return gather_tree(instance, me, Placing::early_far, {}); }
+Schedule sbn(const Instance& instance, Rank me) { return gather_tree(instance, me, Placing::early_far, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::gather

@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::scatter {
 
-Schedule binomial(const Instance& instance, Rank me) { return scatter_tree(instance, me, Placing::rotated, {}); }
+Schedule binomial(const Instance& instance, Rank me) { return scatter_tree(instance, me, Placing::rotated, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::scatter

@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::scatter {
 
-Schedule bsbn(const Instance& instance, Rank me) { return scatter_tree(instance, me, Placing::early_near, {true}); }
+Schedule bsbn(const Instance& instance, Rank me) { return scatter_tree(instance, me, Placing::early_near, Lane::background); }
 
 }  // namespace latecomer::core::algorithms::scatter

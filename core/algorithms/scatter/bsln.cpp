@@ -6,6 +6,6 @@
 
 namespace latecomer::core::algorithms::scatter {
 
-Schedule bsln(const Instance& instance, Rank me) { return scatter_list(instance, me, instance.order, {true}); }
+Schedule bsln(const Instance& instance, Rank me) { return list_from_root(instance, me, instance.order, Lane::background); }
 
 }  // namespace latecomer::core::algorithms::scatter

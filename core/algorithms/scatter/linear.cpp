@@ -5,6 +5,6 @@
 
 namespace latecomer::core::algorithms::scatter {
 
-Schedule linear(const Instance& instance, Rank me) { return scatter_list(instance, me, instance.rank_order, {}); }
+Schedule linear(const Instance& instance, Rank me) { return list_from_root(instance, me, instance.rank_order, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::scatter

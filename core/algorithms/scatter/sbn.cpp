@@ -7,6 +7,6 @@
 
 namespace latecomer::core::algorithms::scatter {
 
-Schedule sbn(const Instance& instance, Rank me) { return scatter_tree(instance, me, Placing::early_near, {}); }
+Schedule sbn(const Instance& instance, Rank me) { return scatter_tree(instance, me, Placing::early_near, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::scatter

@@ -5,6 +5,6 @@
 
 namespace latecomer::core::algorithms::scatter {
 
-Schedule slin(const Instance& instance, Rank me) { return scatter_list(instance, me, instance.order, {}); }
+Schedule slin(const Instance& instance, Rank me) { return list_from_root(instance, me, instance.order, Lane::foreground); }
 
 }  // namespace latecomer::core::algorithms::scatter
