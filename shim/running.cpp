@@ -2,6 +2,7 @@
 // Compiling schedules to flat arrays, and running them.
 #include "shim/running.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace latecomer::shim {
@@ -14,7 +15,7 @@ int Layout::fill(MPI_Datatype type) {
   return rc;
 }
 
-Compiled::Compiled(core::RankProgram program) : ops(std::move(program.ops)), scratch(program.scratch) {
+Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& pieces) : ops(std::move(program.ops)), scratch(program.scratch) {
   const std::size_t n = ops.size();
   dependent_begin.assign(n + 1, 0);
   initial_waiting.resize(n);
@@ -32,6 +33,27 @@ Compiled::Compiled(core::RankProgram program) : ops(std::move(program.ops)), scr
       dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] = static_cast<std::int32_t>(i);
   // What is held back until the process arrives becomes ready twice.
   waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n);
+  for (const core::Pieces& p : pieces) {
+    std::vector<MPI_Count> lengths, places;
+    for (const core::Slice& s : p.where) lengths.push_back(s.count), places.push_back(s.offset);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    int rc = PMPI_Type_create_hindexed_c(static_cast<MPI_Count>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &type);
+    if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&type);
+    if (rc != MPI_SUCCESS) throw std::bad_alloc();
+    indexed.push_back({p.message, p.where.front().buffer, type});
+  }
+}
+
+Compiled::~Compiled() {
+  int finalized = 0;
+  if (!indexed.empty()) PMPI_Finalized(&finalized);
+  for (Indexed& i : indexed)
+    if (!finalized) PMPI_Type_free(&i.type);
+}
+
+const Compiled::Indexed* Compiled::indexed_at(core::OpId message) const {
+  const auto at = std::lower_bound(indexed.begin(), indexed.end(), message, [](const Indexed& i, core::OpId m) { return i.message < m; });
+  return at != indexed.end() && at->message == message ? &*at : nullptr;
 }
 
 void Running::begin(Compiled& program, const Where& where, Herald* herald) {
@@ -85,8 +107,11 @@ int Running::start(std::int32_t id) {
       const int tag = tag_of(where_.context, op.channel);
       MPI_Request& request = p.requests[static_cast<std::size_t>(active_)];
       p.active[static_cast<std::size_t>(active_)] = id;
-      rc = sends ? PMPI_Isend_c(at(op.src), op.src.count, type_, peer, tag, where_.comm, &request)
-                 : PMPI_Irecv_c(at(op.dst), op.dst.count, type_, peer, tag, where_.comm, &request);
+      const Compiled::Indexed* pieces = p.indexed.empty() ? nullptr : p.indexed_at(id);
+      char* const data = pieces ? base_[static_cast<int>(pieces->buffer)] : at(sends ? op.src : op.dst);
+      const MPI_Count count = pieces ? 1 : op.count();
+      const MPI_Datatype type = pieces ? pieces->type : type_;
+      rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, &request) : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, &request);
       if (rc == MPI_SUCCESS) ++active_, --unposted_;
       break;
     }

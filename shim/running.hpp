@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/schedule/pieces.hpp"
 #include "core/schedule/verify.hpp"
 #include "shim/job.hpp"
 
@@ -24,12 +25,23 @@ struct Layout {
 
 /// A schedule, with the work space of one run at a time.
 struct Compiled {
-  explicit Compiled(core::RankProgram program);
+  /// `pieces`: of messages whose elements are bytes, ascending.
+  explicit Compiled(core::RankProgram program, const std::vector<core::Pieces>& pieces = {});
+  ~Compiled();
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
   std::vector<core::Operation> ops;
   std::vector<std::int32_t> dependent_begin, dependents;  // dependents of i: [begin[i], begin[i+1])
   std::vector<std::int32_t> initial_waiting;
   core::Elements scratch = 0;
   int messages = 0, foreground = 0;
+  struct Indexed {
+    core::OpId message;
+    core::Buffer buffer;
+    MPI_Datatype type;
+  };
+  std::vector<Indexed> indexed;  ///< messages that lie in pieces, by message
+  const Indexed* indexed_at(core::OpId message) const;
   // Work space.
   std::vector<std::int32_t> waiting, ready, held, active, finished;
   std::vector<MPI_Request> requests;

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/schedule/pieces.hpp"
 #include "core/schedule/verify.hpp"
 
 namespace latecomer::test {
 
 using namespace latecomer::core;
 
-/// "" if this run ended with the right result, else what went wrong.
-inline std::string run_once(const Call& call, const std::vector<RankProgram>& programs, std::uint64_t seed) {
+/// "" if this run ended with the right result, else what went wrong. `pieces`: by rank, where messages lie; or none.
+inline std::string run_once(const Call& call, const std::vector<RankProgram>& programs, std::uint64_t seed, const std::vector<std::vector<Pieces>>& pieces = {}) {
   SplitMix64 random(seed);
   const int P = call.ranks;
   const bool lazy_sends = random.below(2) == 0;  // a send's data are read as late as allowed
@@ -93,10 +94,19 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     const auto& from = mem(r, s.buffer);
     return std::vector<std::string>(from.begin() + s.offset, from.begin() + s.end());
   };
+  const auto places_of = [&](Rank r, int i, const Slice& whole) {
+    if (!pieces.empty())
+      for (const Pieces& p : pieces[static_cast<std::size_t>(r)])
+        if (p.message == i) return p.where;
+    return std::vector<Slice>{whole};
+  };
   std::string problem;
   const auto fill = [&](std::pair<Rank, int> sender) {
     Message& m = messages[sender];
-    if (!m.filled) m.data = read(sender.first, ops(sender.first)[static_cast<std::size_t>(sender.second)].src), m.filled = true;
+    if (m.filled) return;
+    m.filled = true;
+    for (const Slice& s : places_of(sender.first, sender.second, ops(sender.first)[static_cast<std::size_t>(sender.second)].src))
+      for (const std::string& element : read(sender.first, s)) m.data.push_back(element);
   };
   /// One step of an open operation; false if it cannot move now.
   const auto step = [&](std::size_t at) {
@@ -132,7 +142,9 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     fill(theirs[k]);
     const auto& data = messages[theirs[k]].data;
     if (data.size() != static_cast<std::size_t>(op.dst.count)) { problem = "size"; return true; }
-    for (Elements e = 0; e < op.dst.count; ++e) mem(r, op.dst.buffer)[static_cast<std::size_t>(op.dst.offset + e)] = data[static_cast<std::size_t>(e)];
+    auto next = data.begin();
+    for (const Slice& s : places_of(r, i, op.dst))
+      for (Elements e = s.offset; e < s.end(); ++e) mem(r, s.buffer)[static_cast<std::size_t>(e)] = *next++;
     Live& sender = live[static_cast<std::size_t>(theirs[k].first)][static_cast<std::size_t>(theirs[k].second)];
     if (sender.state == started) sender.state = moved;
     end(at);

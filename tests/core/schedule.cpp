@@ -3,7 +3,11 @@
 // verifier finds.
 #include <catch2/catch.hpp>
 
+#include <map>
+
+#include "core/schedule/pieces.hpp"
 #include "core/schedule/verify.hpp"
+#include "tests/core/random_executor.hpp"
 
 using namespace latecomer::core;
 
@@ -107,4 +111,65 @@ TEST_CASE("PRR with a flat pattern is the ring", "[schedule]") {
       for (std::size_t i = 0; i < ring[r].ops.size(); ++i) CHECK(describe(ring[r].ops[i]) == describe(prr[r].ops[i]));
     }
   }
+}
+
+TEST_CASE("Messages that lie in pieces do what copies did", "[schedule]") {
+  std::map<std::string_view, int> found;
+  for (const Algorithm& algorithm : catalogue()) {
+    if (!has_blocks(algorithm.op)) continue;
+    for (const int ranks : {2, 5, 8, 13})
+      for (const char* arrivals : {"balanced", "descending:10ms", "randlate:10ms:3"})
+        for (const bool in_place : {false, true}) {
+          const Call call{algorithm.op, ranks, ranks / 3, 3, 1, in_place, true};
+          const Instance instance(call, *parse_arrivals(arrivals, ranks), {});
+          auto programs = materialize(algorithm, instance);
+          std::vector<std::vector<Pieces>> pieces;
+          for (RankProgram& p : programs) {
+            const Elements before = p.scratch;
+            pieces.push_back(skip_packing(p, 4));
+            CHECK(p.scratch <= before);
+            found[algorithm.name] += static_cast<int>(pieces.back().size());
+            for (const Pieces& m : pieces.back()) {
+              Elements all = 0;
+              for (const Slice& s : m.where) {
+                all += s.count;
+                CHECK(s.buffer == (algorithm.op == Collective::scatter ? Buffer::input : Buffer::output));
+              }
+              CHECK(all == p.ops[static_cast<std::size_t>(m.message)].count());
+              CHECK(all >= 4);
+            }
+          }
+          for (std::uint64_t seed = 0; seed < 5; ++seed) {
+            INFO(algorithm.name << " on " << ranks << ", " << arrivals);
+            CHECK(latecomer::test::run_once(call, programs, seed, pieces) == "");
+          }
+        }
+  }
+  // The sorted trees' roots have such messages; lists have none, and what comes before its process needs the scratch.
+  for (const char* name : {"sbn", "binomial"}) CHECK(found[name] > 0);
+  for (const char* name : {"linear", "slin", "bsls", "linear_sync"}) CHECK(found[name] == 0);
+}
+
+TEST_CASE("A copy is left out only where nothing else sees it", "[schedule]") {
+  // Two blocks of the input, in the other order.
+  const Slice packed{Buffer::scratch, 0, 4}, low{Buffer::scratch, 0, 2}, high{Buffer::scratch, 2, 2}, a{Buffer::input, 0, 2}, b{Buffer::input, 2, 2};
+  RankProgram p;
+  p.scratch = 4;
+  p.ops = {copy(low, b), copy(high, a).after(0), send(1, packed, 0).after(1)};
+  const auto pieces = [](RankProgram program, Elements least = 1) { return skip_packing(program, least); };
+  REQUIRE(pieces(p).size() == 1);
+  CHECK(pieces(p)[0].where == std::vector<Slice>{b, a});
+  CHECK(pieces(p, 5).empty());
+  RankProgram q = p;
+  SECTION("a part that nobody copied") { q.ops[1] = copy({Buffer::scratch, 2, 1}, {Buffer::input, 0, 1}).after(0); }
+  SECTION("a second reader") { q.ops.push_back(send(2, low, 0).after(1)); }
+  SECTION("written again") { q.ops.push_back(recv(2, high, 0).after(2)); }
+  SECTION("from the output, which may change") { q.ops[0].src.buffer = Buffer::output; }
+  SECTION("in the background") { q.ops[2] = q.ops[2].in_lane(Lane::background); }
+  SECTION("an output that something else writes too") {
+    q.ops = {recv(1, packed, 0), copy({Buffer::output, 2, 2}, low).after(0), copy({Buffer::output, 0, 2}, high).after(1)};
+    REQUIRE(pieces(q).size() == 1);
+    q.ops.push_back(copy({Buffer::output, 1, 1}, {Buffer::input, 0, 1}).after(2));
+  }
+  CHECK(pieces(q).empty());
 }
