@@ -19,7 +19,7 @@ struct Call {
   Collective op = Collective::allreduce;
   int ranks = 1;
   Rank root = 0;
-  Elements count = 0;      ///< elements of the vector; scatter, gather: of the block of one rank
+  Elements count = 0;      ///< elements of the vector; scatter, gather: of the block of one rank; scatterv, gatherv: 1, a block
   Bytes element_bytes = 1; ///< size of one element, for the model
   bool in_place = false;   ///< the root's own block is where it belongs (scatter: has no output), or input is output
   bool commutative = true; ///< false: operands must stay in rank order
@@ -30,7 +30,7 @@ struct Call {
 /// Elements of a rank's input or output. The one buffer of a bcast counts as output, the root's too.
 inline Elements buffer_elements(const Call& call, Rank me, Buffer buffer) {
   const bool root = me == call.root, input = buffer == Buffer::input;
-  switch (call.op) {
+  switch (regular(call.op)) {
     case Collective::bcast: return input ? 0 : call.count;
     case Collective::scatter: return input ? (root ? call.ranks * call.count : 0) : (root && call.in_place ? 0 : call.count);
     case Collective::gather: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.ranks * call.count : 0);
@@ -43,6 +43,7 @@ struct Parameters {
   int segments = 0;      ///< 0: the algorithm's own choice
   bool overlap = true;   ///< false: the papers' lockstep (a step begins when the previous one is complete)
   Network network;       ///< figures an algorithm may build its schedule on (PRR: the time of one step)
+  std::vector<Bytes> sizes = {};  ///< [ranks], scatterv and gatherv: expected sizes of the blocks; empty: all alike
 };
 
 /// One collective call with everything its schedules are computed from; shared by all ranks of a
@@ -121,6 +122,9 @@ const Algorithm* find_algorithm(Collective op, std::string_view name);
 /// The algorithm whose schedule MPICH 4 would run for that call between nodes: what the model takes for native. Empty: none
 /// of ours is.
 std::string_view native_stand_in(const Call& call);
+
+/// Whether the algorithm's tree is built from the sizes of blocks: it serves no call before a plan brings them.
+bool needs_sizes(const Algorithm& algorithm);
 
 /// Whether a collective has any algorithm.
 bool has_algorithms(Collective op);

@@ -45,6 +45,11 @@ std::vector<std::string_view> algorithm_names(Collective op) {
   return names;
 }
 
+bool needs_sizes(const Algorithm& a) {
+  // The first two do not ask for sizes, and the ranks can build the adaptive tree themselves.
+  return is_irregular(a.op) && a.name != "linear" && a.name != "binomial" && a.name != "adaptive";
+}
+
 std::string_view native_stand_in(const Call& call) {
   // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE, MPIR_CVAR_BCAST_SHORT_MSG_SIZE and the like; fewer elements
   // than ranks cannot be scattered).
@@ -53,6 +58,8 @@ std::string_view native_stand_in(const Call& call) {
   switch (call.op) {
     case Collective::scatter:
     case Collective::gather: return "binomial";
+    case Collective::scatterv:
+    case Collective::gatherv: return "linear";
     case Collective::bcast: return call.bytes() < kShortBcast || call.ranks < kFewRanks ? "binomial" : "scatter_ring";
     case Collective::reduce:
     case Collective::allreduce:

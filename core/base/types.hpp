@@ -41,8 +41,12 @@ constexpr bool is_rooted(Collective c) {
          c == Collective::reduce || c == Collective::scatter || c == Collective::scatterv;
 }
 
-/// Every rank has a block of its own, all of one size; the root has all of them.
-constexpr bool has_blocks(Collective c) { return c == Collective::scatter || c == Collective::gather; }
+/// Blocks of different sizes, which no rank but the root knows.
+constexpr bool is_irregular(Collective c) { return c == Collective::scatterv || c == Collective::gatherv; }
+/// The collective that moves the same with blocks of one size.
+constexpr Collective regular(Collective c) { return c == Collective::scatterv ? Collective::scatter : c == Collective::gatherv ? Collective::gather : c; }
+/// Every rank has a block of its own; the root has all of them.
+constexpr bool has_blocks(Collective c) { return regular(c) == Collective::scatter || regular(c) == Collective::gather; }
 
 constexpr bool is_reduction(Collective c) {
   return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan || c == Collective::exscan ||

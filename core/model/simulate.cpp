@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/algorithms/irregular.hpp"
 #include "core/base/text.hpp"
 
 namespace latecomer::core {
@@ -194,7 +195,7 @@ class Engine {
       pull(r, now);
     }
     const Operation op = node(r, id).op;  // pull may move nodes
-    const Bytes bytes = op.count() * instance_.call.element_bytes;
+    const Bytes bytes = is_irregular(instance_.call.op) ? irregular_bytes(instance_, r, op.kind == OpKind::send ? op.src : op.dst) : op.count() * instance_.call.element_bytes;
     if (!op.communicates()) {
       const double per_byte = op.kind == OpKind::reduce ? network_.gamma_ns_per_byte : network_.copy_ns_per_byte;
       post(compute(r, op.lane, now, per_byte * static_cast<double>(bytes)), r, id, Moment::complete);
@@ -293,30 +294,32 @@ double reduction_end(const Call& call, const Network& network, const Pattern& ar
   return end;
 }
 
-/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block: time of one block (bcast:
+/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block(r): time of r's block (bcast:
 /// of all) on one port.
-double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, double block, double ports, double latency) {
+template <typename Block>
+double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, Block block, double ports, double latency) {
   const double root = static_cast<double>(arrivals.arrival(call.root)), last = a.back();
-  const int others = call.ranks - 1;
-  switch (call.op) {
-    case Collective::scatter: return std::max(last, root + network.alpha_ns + others * block / ports + latency);
+  double others = 0;
+  for (Rank r = 0; r < call.ranks; ++r) others += r == call.root ? 0 : block(r);
+  switch (regular(call.op)) {
+    case Collective::scatter: return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
     case Collective::gather: {
       // What the k last send comes in after the first of them has come.
-      std::vector<double> senders;
+      std::vector<std::pair<double, double>> senders;
       for (Rank r = 0; r < call.ranks; ++r)
-        if (r != call.root) senders.push_back(static_cast<double>(arrivals.arrival(r)));
+        if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
       std::sort(senders.begin(), senders.end(), std::greater<>());
-      double end = last;
-      for (int k = 0; k < others; ++k) end = std::max(end, senders[static_cast<std::size_t>(k)] + network.alpha_ns + (k + 1) * block / ports + latency);
+      double end = last, sum = 0;
+      for (const auto& [arrival, time] : senders) sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
       return end;
     }
-    default: return std::max(last, root + std::max(std::ceil(std::log2(call.ranks) / std::log2(ports + 1)) * network.alpha_ns, network.alpha_ns + block / ports) + latency);
+    default: return std::max(last, root + std::max(std::ceil(std::log2(call.ranks) / std::log2(ports + 1)) * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
   }
 }
 
 }  // namespace
 
-LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals) {
+LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes) {
   LowerBound bound;
   if (!has_algorithms(call.op)) return bound;
   bound.known = true;
@@ -328,10 +331,11 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
   if (ranks > 1 && call.bytes() > 0) {
     const double ports = network.ports == 0 ? ranks - 1 : network.ports;
     const double port = static_cast<double>(call.count * call.element_bytes) * network.beta_ns_per_byte;
+    const auto block = [&](Rank r) { return sizes.empty() ? port : static_cast<double>(sizes[static_cast<std::size_t>(r)]) * network.beta_ns_per_byte; };
     // Segments may be small enough to be eager, so the smaller of the two latencies bounds.
     double latency = network.flight_ns(call.bytes());
     if (network.eager_bytes > 0) latency = std::min(latency, network.latency_ns);
-    end = is_reduction(call.op) ? reduction_end(call, network, arrivals, a, port / ports, latency) : movement_end(call, network, arrivals, a, port, ports, latency);
+    end = is_reduction(call.op) ? reduction_end(call, network, arrivals, a, port / ports, latency) : movement_end(call, network, arrivals, a, block, ports, latency);
   }
   bound.run_time = static_cast<Nanoseconds>(std::floor(end - a.front()));
   bound.after_last = static_cast<Nanoseconds>(std::floor(end - a.back()));

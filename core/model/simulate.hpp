@@ -37,7 +37,8 @@ struct LowerBound {
   bool known = false;  ///< false: no bound is implemented for the collective
 };
 
-/// What no schedule can beat under the network's bandwidth and latency (INTERFACE, "What the words mean").
-LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals);
+/// What no schedule can beat under the network's bandwidth and latency (INTERFACE, "What the words mean"). `sizes`: of the
+/// blocks, as in Parameters.
+LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes = {});
 
 }  // namespace latecomer::core

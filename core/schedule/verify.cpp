@@ -96,7 +96,7 @@ class Verifier {
   Contribution contribution(Rank r) const {
     const Elements input = buffer_elements(call_, r, Buffer::input);
     if (input > 0) return {Buffer::input, 0, input};
-    switch (call_.op) {
+    switch (regular(call_.op)) {
       case Collective::bcast: return {Buffer::output, 0, r == call_.root ? call_.count : 0};
       case Collective::scatter: return {Buffer::input, 0, 0};
       case Collective::gather: return {Buffer::output, r * call_.count, call_.count};
@@ -106,8 +106,8 @@ class Verifier {
 
   /// Data movement: whose contribution, and which element of it, output element e of rank r has to be.
   std::pair<Rank, Elements> origin(Rank r, Elements e) const {
-    if (call_.op == Collective::gather) return {static_cast<Rank>(e / call_.count), e % call_.count};
-    return {call_.root, call_.op == Collective::scatter ? r * call_.count + e : e};
+    if (regular(call_.op) == Collective::gather) return {static_cast<Rank>(e / call_.count), e % call_.count};
+    return {call_.root, regular(call_.op) == Collective::scatter ? r * call_.count + e : e};
   }
 
   void check_slice(Rank r, std::size_t i, const Slice& s) {
@@ -446,6 +446,20 @@ std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance&
 
 Verdict verify(const Call& call, const std::vector<RankProgram>& programs) { return Verifier(call, programs).run(); }
 
+namespace {
+
+/// Blocks of different sizes, another kind for each count: alike, one in four large, two, some empty.
+std::vector<Bytes> sizes_for(Collective op, int ranks, Elements kind) {
+  std::vector<Bytes> out;
+  for (Rank r = 0; is_irregular(op) && kind > 0 && r < ranks; ++r) {
+    const auto drawn = static_cast<Bytes>(mix64(static_cast<std::uint64_t>(r + 100 * kind)) % 4);
+    out.push_back(kind == 1 ? 1000 : kind == ranks - 1 ? (drawn == 0 ? 50'000 : 1) : kind == ranks ? (r == 0 || r == ranks - 1 ? 100'000 : 0) : drawn * 777);
+  }
+  return out;
+}
+
+}  // namespace
+
 SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::vector<Pattern>& arrivals) {
   SweepResult result;
   std::vector<Pattern> patterns = arrivals;
@@ -471,6 +485,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
               Call call{algorithm.op, ranks, root, count, 8, in_place, commutative};
               parameters.overlap = overlap;
               parameters.segments = segments;
+              parameters.sizes = sizes_for(algorithm.op, ranks, count);
               const Instance instance(call, patterns[i], parameters);
               const Verdict verdict = verify(call, materialize(algorithm, instance));
               ++result.cases;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 #include "core/base/text.hpp"
+#include "core/trees/distributions.hpp"
 #include "profiles/cli/commands.hpp"
 
 namespace latecomer::cli {
@@ -45,6 +47,33 @@ std::string human_bytes(double bytes) {
   while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
   std::snprintf(text, sizeof text, bytes == static_cast<double>(static_cast<long>(bytes)) ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
   return text;
+}
+
+std::vector<double> numbers(const std::string& option, const std::string& text) {
+  constexpr std::string_view kFile = "file:";
+  std::vector<double> out;
+  if (!text.starts_with(kFile)) {
+    std::size_t used = 0;
+    try {
+      out.push_back(std::stod(text, &used));
+    } catch (const std::exception&) {
+    }
+    if (out.empty() || used != text.size()) throw BadUsage(option + ": expected a number or file:PATH, got '" + text + "'");
+    return out;
+  }
+  const std::string path = text.substr(kFile.size());
+  std::ifstream in(path);
+  if (!in) throw BadUsage(option + ": cannot read '" + path + "'");
+  for (double x; in >> x;) out.push_back(x);
+  if (!in.eof()) throw BadUsage(option + ": '" + path + "', number " + std::to_string(out.size() + 1) + ": not a number");
+  return out;
+}
+
+std::vector<double> sizes_named(const std::string& text) {
+  if (text.starts_with("file:")) return numbers("--sizes", text);
+  auto sizes = core::parse_distribution(text);
+  if (!sizes) throw BadUsage("--sizes: " + sizes.error() + ", or file:PATH");
+  return std::move(*sizes);
 }
 
 }  // namespace latecomer::cli

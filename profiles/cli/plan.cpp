@@ -8,6 +8,7 @@
 #include "core/algorithms/clairvoyant/planner.hpp"
 #include "core/base/text.hpp"
 #include "core/pap/pattern.hpp"
+#include "core/trees/tree.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 
@@ -54,6 +55,52 @@ int clairvoyant(const ClairvoyantOptions& o) {
   return 0;
 }
 
+struct TreeArguments {
+  std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", arrivals, variant = "exact", op = "gather";
+  bool plain = false, time = false, json = false;
+};
+
+int tree(const TreeArguments& o) {
+  const auto kind = core::parse_tree_kind(o.kind);
+  if (!kind) throw BadUsage("--kind: " + kind.error());
+  core::TreeProblem problem;
+  problem.sizes = sizes_named(o.sizes);
+  problem.alpha = numbers("--alpha", o.alpha), problem.beta = numbers("--beta", o.beta), problem.gamma = numbers("--gamma", o.gamma);
+  if (!o.arrivals.empty()) problem.arrivals = numbers("--arrivals", o.arrivals);
+  const core::Collective op = collective_named(o.op);
+  problem.whole = op == core::Collective::bcast || op == core::Collective::reduce;
+  core::TreeOptions options;
+  options.form = o.variant == "paper" ? core::TreeForm::paper : o.variant == "program" ? core::TreeForm::program : core::TreeForm::exact, options.plain = o.plain;
+  if (o.root != "best") {
+    const auto root = core::parse_integer(o.root);
+    if (!root || *root < 0 || *root > 1 << 20) throw BadUsage("--root: expected a rank or 'best', got '" + o.root + "'");
+    options.root = static_cast<core::Rank>(*root);
+  }
+  const auto before = std::chrono::steady_clock::now();
+  const auto found = core::plan_tree(*kind, problem, options);
+  const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
+  if (!found) throw BadUsage("plan tree: " + found.error());
+  if (o.json) {
+    const auto whole = [](double x) { return x == static_cast<double>(static_cast<std::int64_t>(x)); };
+    nlohmann::ordered_json out;
+    if (whole(found->cost)) out["cost"] = static_cast<std::int64_t>(found->cost);
+    else out["cost"] = found->cost;
+    out["root"] = found->root, out["parent"] = found->parent, out["generation_ns"] = spent;
+    std::printf("%s\n", out.dump().c_str());
+    return 0;
+  }
+  std::printf("time %.15g\nroot %d\n", found->cost, found->root);
+  if (o.time) {
+    std::printf("%s: planned in %s\n", o.kind.c_str(), human_time(static_cast<double>(spent)).c_str());
+    return 0;
+  }
+  // A gather's messages; a scatter's are the same, backwards.
+  const auto order = found->preorder();
+  for (auto r = order.rbegin(); r != order.rend(); ++r)
+    if (found->parent[static_cast<std::size_t>(*r)] >= 0) std::printf("%d %d\n", *r, found->parent[static_cast<std::size_t>(*r)]);
+  return 0;
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app, Action& action) {
@@ -70,6 +117,22 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_flag("--time", o->time, "only the generation time");
   sub->add_flag("--json", o->json, "machine-readable answer");
   sub->callback([o, &action] { action = [o] { return clairvoyant(*o); }; });
+
+  auto* trees = command->add_subcommand("tree", "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message");
+  auto t = std::make_shared<TreeArguments>();
+  trees->add_option("--kind", t->kind, "linear, binary, binomial, adaptive, optimal, two_block or sorted")->required();
+  trees->add_option("--sizes", t->sizes, "size of each rank's block: file:PATH (one per line), or a distribution of paper 003 as NAME:P[:B[:RHO]], spikes:2000 for one")->required();
+  trees->add_option("--root", t->root, "root rank, or 'best'")->capture_default_str();
+  trees->add_option("--alpha", t->alpha, "start-up of a message; or file:PATH with a matrix, row: sender")->capture_default_str();
+  trees->add_option("--beta", t->beta, "time per unit of size; or file:PATH with a matrix")->capture_default_str();
+  trees->add_option("--gamma", t->gamma, "local copy per unit of size; or file:PATH, one per line")->capture_default_str();
+  trees->add_option("--arrivals", t->arrivals, "file:PATH: when each rank arrives, in the same unit of time");
+  trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")->check(CLI::IsMember({"gather", "scatter", "bcast", "reduce"}))->capture_default_str();
+  trees->add_option("--variant", t->variant, "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its own program has it, too")->check(CLI::IsMember({"exact", "paper", "program"}))->capture_default_str();
+  trees->add_flag("--plain", t->plain, "optimal: the cubic program, which checks the quadratic one");
+  trees->add_flag("--time", t->time, "not the messages but the planning time");
+  trees->add_flag("--json", t->json, "machine-readable answer");
+  trees->callback([t, &action] { action = [t] { return tree(*t); }; });
 }
 
 }  // namespace latecomer::cli

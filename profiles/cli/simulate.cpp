@@ -15,7 +15,7 @@ namespace latecomer::cli {
 namespace {
 
 struct Options {
-  std::string op = "allreduce", algorithm = "all", bytes, arrivals = "balanced", network = "tryton2018";
+  std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", network = "tryton2018";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   core::Bytes element = 1;
@@ -25,7 +25,12 @@ struct Options {
 int simulate(const Options& o) {
   const core::Collective op = collective_named(o.op);
   const auto algorithms = algorithms_named(op, o.algorithm);
-  const auto bytes = core::parse_bytes(o.bytes);
+  core::Parameters parameters;
+  for (const double size : o.sizes.empty() ? std::vector<double>{} : sizes_named(o.sizes)) parameters.sizes.push_back(static_cast<core::Bytes>(size));
+  if (!parameters.sizes.empty() && !core::is_irregular(op)) throw BadUsage("--sizes: blocks of " + o.op + " have one size; gatherv and scatterv take them");
+  if (!parameters.sizes.empty() && parameters.sizes.size() != static_cast<std::size_t>(o.ranks)) throw BadUsage("--sizes: " + std::to_string(parameters.sizes.size()) + " sizes for " + std::to_string(o.ranks) + " ranks");
+  if (o.bytes.empty() && parameters.sizes.empty()) throw BadUsage("--bytes: how much is moved, such as 4MiB" + std::string(core::is_irregular(op) ? "; or --sizes" : ""));
+  const auto bytes = core::parse_bytes(o.bytes.empty() ? "0" : o.bytes);
   if (!bytes) throw BadUsage("--bytes: " + bytes.error());
   if (o.root >= o.ranks) throw BadUsage("--root: expected a rank below " + std::to_string(o.ranks));
   const auto arrivals = core::parse_arrivals(o.arrivals, o.ranks);
@@ -36,10 +41,10 @@ int simulate(const Options& o) {
   core::Call call;
   call.op = op, call.ranks = o.ranks, call.root = o.root;
   call.element_bytes = o.element, call.count = *bytes / o.element / (core::has_blocks(op) ? o.ranks : 1);
-  core::Parameters parameters;
+  if (core::is_irregular(op)) call.element_bytes = std::max<core::Bytes>(1, *bytes / o.ranks), call.count = 1;
   parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
 
-  const core::LowerBound bound = core::lower_bound(call, *network, *arrivals);
+  const core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   if (!o.json)
     std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");
@@ -82,7 +87,8 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--op", o->op, "collective")->capture_default_str();
   command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
   command->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
-  command->add_option("--bytes", o->bytes, "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)")->required();
+  command->add_option("--bytes", o->bytes, "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)");
+  command->add_option("--sizes", o->sizes, "gatherv, scatterv: bytes of each rank's block, as for plan tree");
   command->add_option("--element", o->element, "bytes of one element, which is never split")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   command->add_option("--arrivals", o->arrivals,
                       "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")->capture_default_str();

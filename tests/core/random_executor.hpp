@@ -27,12 +27,13 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   std::vector<std::vector<std::string>> memory(static_cast<std::size_t>(P) * 3);
   const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& { return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)]; };
   // What MPI says of each collective's buffers: elements of input and output, and where the contribution begins.
-  const bool moves = call.op == Collective::scatter || call.op == Collective::gather || call.op == Collective::bcast;
+  const Collective op = regular(call.op);
+  const bool moves = op == Collective::scatter || op == Collective::gather || op == Collective::bcast;
   for (Rank r = 0; r < P; ++r) {
     const bool root = r == call.root;
     Elements in = call.count, out = call.count, own_at = 0, own = call.count;
     bool own_in_output = call.in_place;
-    switch (call.op) {
+    switch (op) {
       case Collective::reduce: out = root ? call.count : 0, own_in_output = call.in_place && root; break;
       case Collective::scatter: in = root ? P * call.count : 0, own = in, out = root && call.in_place ? 0 : call.count, own_in_output = false; break;
       case Collective::gather: out = root ? P * call.count : 0, own_in_output = call.in_place && root, own_at = own_in_output ? r * call.count : 0; break;
@@ -173,8 +174,8 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   for (Rank r = 0; moves && r < P; ++r) {
     const auto& out = mem(r, Buffer::output);
     for (Elements e = 0; e < static_cast<Elements>(out.size()); ++e) {
-      const Rank from = call.op == Collective::gather ? static_cast<Rank>(e / call.count) : call.root;
-      const Elements element = call.op == Collective::gather ? e % call.count : call.op == Collective::scatter ? r * call.count + e : e;
+      const Rank from = op == Collective::gather ? static_cast<Rank>(e / call.count) : call.root;
+      const Elements element = op == Collective::gather ? e % call.count : op == Collective::scatter ? r * call.count + e : e;
       if (out[static_cast<std::size_t>(e)] != std::to_string(element) + ":" + std::to_string(from) + ",") return "wrong element";
     }
   }

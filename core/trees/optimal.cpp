@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cheapest strongly ordered trees: every node always holds one range of consecutive ranks with itself in it, and a
+// tree over a range is made by one message between trees over its two parts. Source: paper 003, Propositions 3 and
+// Figures 5 to 7; the symmetric and the quadratic form: ALGORITHMS 4.
+//
+// T(i,j), the least time to collect ranks i..j at one of them, is the least of
+//   root i:       max(copy_i, T(i+1,j)) + c(i+1..j)
+//   root j:       max(copy_j, T(i,j-1)) + c(i..j-1)
+//   left sends:   max(T(i,k), T(k+1,j)) + c(i..k),    k = i .. j-2
+//   right sends:  max(T(i,k), T(k+1,j)) + c(k+1..j),  k = i+1 .. j-1
+// (a receiver of one rank is a root that copies its own block first: the first two lines).
+//
+// Why O(p^2) is enough. Let T grow under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j). Then for fixed i, j there is
+// a first k* with T(i,k) >= T(k+1,j), since the left side grows with k and the right side falls; and k* never falls with j,
+// nor rises with falling i. Left sends: from k* on the time is T(i,k) + c(i..k), which grows with k, so k* is the best of
+// them; before k* it is T(k+1,j) + beta P(k+1) + (what does not depend on k), P the prefix sums: the least of column j over
+// a window of k both of whose ends move one way only as i falls, which a monotone queue holds at constant cost. Right
+// sends: the mirror image, k*-1 and a queue per row. A message of nothing costs no start-up, so the parts of total size
+// zero, which are where the formula with the start-up is too high, get one candidate a side: the longest such part, the
+// other side being smallest there. A given root only clips the windows: they stay monotone.
+//
+// Why T grows under inclusion where copy_i <= c(i) for every i (also with arrivals: T(i,i) is then i's arrival). Take a
+// tree over i..j+1 and remove rank j+1. If it is a leaf, its message goes and nothing becomes later. If it receives, let q
+// be the sender of its first message: q takes its place, and with it all its later messages. q is complete before it sent,
+// so at the time at which that message left, and has at most its own copy to do that j+1 had not; it saves the message,
+// which is no shorter than q's own block's, hence no shorter than its copy. The ranges stay consecutive, since j+1 was at
+// the end. So the tree over i..j is no slower. The tests compare with the cubic program.
+#include <algorithm>
+#include <limits>
+
+#include "core/trees/tree.hpp"
+
+namespace latecomer::core::trees {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// The least of f(first) ... f(last): four at a time, so that none waits for the one before it.
+template <typename F>
+double least_of(int first, int last, F f) {
+  double a = kNever, b = kNever, c = kNever, d = kNever;
+  int k = first;
+  for (; k + 3 <= last; k += 4) {
+    const double fa = f(k), fb = f(k + 1), fc = f(k + 2), fd = f(k + 3);
+    a = fa < a ? fa : a, b = fb < b ? fb : b, c = fc < c ? fc : c, d = fd < d ? fd : d;
+  }
+  for (; k <= last; ++k) a = std::min(a, f(k));
+  return std::min(std::min(a, b), std::min(c, d));
+}
+
+/// What all programs over ranges need.
+class Ranges {
+ public:
+  Ranges(const TreeProblem& problem, Rank root, TreeForm form) : problem_(problem), root_(root), form_(form), alpha_(problem.alpha[0]), beta_(problem.beta[0]), whole_(problem.whole ? problem.sizes[0] : 0), p_(problem.ranks()), times_(at(p_) * at(p_), kNever), sums_(at(p_) + 1, 0) {
+    for (int i = 0; i < p_; ++i) sums_[at(i) + 1] = sums_[at(i)] + problem.sizes[at(i)], time(i, i) = problem.arrival(i);
+  }
+  double& time(int i, int j) { return times_[at(i) * at(p_) + at(j)]; }
+  double time(int i, int j) const { return times_[at(i) * at(p_) + at(j)]; }
+  /// Column j, by row: the mirror of time(), where the cubic program keeps it.
+  double& mirror(int i, int j) { return times_[at(j) * at(p_) + at(i)]; }
+  double sum(int i, int j) const { return sums_[at(j) + 1] - sums_[at(i)]; }
+  double prefix(int i) const { return sums_[at(i)]; }
+  double message(int i, int j) const {
+    const double size = whole_ > 0 ? whole_ : sum(i, j);
+    return alpha_ * (size != 0) + beta_ * size;  // without a branch
+  }
+  bool holds_root(int i, int j) const { return i <= root_ && root_ <= j; }
+  int ranks() const { return p_; }
+  Rank root() const { return root_; }
+
+  double root_left(int i, int j) const {
+    if (holds_root(i, j) && root_ != i) return kNever;
+    return std::max(problem_.arrival(i) + problem_.copy(i), time(i + 1, j)) + message(i + 1, j);
+  }
+  double root_right(int i, int j) const {
+    if (holds_root(i, j) ? root_ != j : form_ == TreeForm::program && j == i + 1) return kNever;
+    const double message_in = message(i, j - 1);
+    return form_ != TreeForm::exact ? std::max(problem_.arrival(j), time(i, j - 1)) + message_in + problem_.copy(j) : std::max(problem_.arrival(j) + problem_.copy(j), time(i, j - 1)) + message_in;
+  }
+  /// Windows of k in which the left or the right part may send.
+  int last_left(int i, int j) const { return holds_root(i, j) ? std::min(j - 2, root_ - 1) : j - 2; }
+  int first_right(int i, int j) const { return holds_root(i, j) ? std::max(i + 1, root_) : i + 1; }
+
+  /// The tree, from the times: each range's cheapest division is looked for again, which costs O(p) per node.
+  RankTree tree() const {
+    std::vector<Merge> merges;
+    const Rank top = expand(0, p_ - 1, merges);
+    RankTree out = tree_of(p_, top, merges);
+    out.cost = time(0, p_ - 1);
+    return out;
+  }
+
+ private:
+  struct Division {
+    double time = kNever;
+    int k = 0;               ///< last rank of the left part
+    bool leftwards = false;  ///< the right part sends
+  };
+  Division divide(int i, int j) const {
+    Division best;
+    const auto take = [&](double time, int k, bool leftwards) {
+      if (time < best.time) best = {time, k, leftwards};
+    };
+    take(root_left(i, j), i, true);
+    take(root_right(i, j), j - 1, false);
+    for (int k = i; k <= last_left(i, j); ++k) take(std::max(time(i, k), time(k + 1, j)) + message(i, k), k, false);
+    for (int k = first_right(i, j); k < j; ++k) take(std::max(time(i, k), time(k + 1, j)) + message(k + 1, j), k, true);
+    return best;
+  }
+  /// Appends the merges of range i..j in an order that keeps each node's own; returns its root.
+  Rank expand(int first, int last, std::vector<Merge>& merges) const {
+    // Post-order without recursion: p levels are possible.
+    struct Open {
+      int i, j, stage;
+      Division division;
+      Rank left;
+    };
+    std::vector<Open> open{{first, last, 0, {}, -1}};
+    Rank done = -1;
+    while (!open.empty()) {
+      Open& o = open.back();
+      if (o.i == o.j) {
+        done = o.i;
+        open.pop_back();
+        continue;
+      }
+      switch (o.stage++) {
+        case 0: {
+          o.division = divide(o.i, o.j);
+          const int i = o.i, k = o.division.k;
+          open.push_back({i, k, 0, {}, -1});
+          break;
+        }
+        case 1: {
+          o.left = done;
+          const int k = o.division.k, j = o.j;
+          open.push_back({k + 1, j, 0, {}, -1});
+          break;
+        }
+        default: {
+          const Rank left = o.left, right = done;
+          merges.push_back(o.division.leftwards ? Merge{right, left} : Merge{left, right});
+          done = o.division.leftwards ? left : right;
+          open.pop_back();
+        }
+      }
+    }
+    return done;
+  }
+
+  const TreeProblem& problem_;
+  const Rank root_;
+  const TreeForm form_;
+  const double alpha_, beta_, whole_;
+  const int p_;
+  std::vector<double> times_;
+  std::vector<double> sums_;
+};
+
+/// The least of a window whose ends both move one way: indices with values that grow from the oldest on.
+class Window {
+ public:
+  void add(int index, double value) {
+    while (head_ < items_.size() && items_.back().value >= value) items_.pop_back();
+    items_.push_back({index, value});
+  }
+  /// Forgets the oldest while they are outside.
+  template <typename Outside>
+  void forget(Outside outside) {
+    while (head_ < items_.size() && outside(items_[head_].index)) ++head_;
+    if (head_ == items_.size()) items_.clear(), head_ = 0;
+  }
+  double least() const { return head_ < items_.size() ? items_[head_].value : kNever; }
+
+ private:
+  struct Item {
+    int index;
+    double value;
+  };
+  std::vector<Item> items_;
+  std::size_t head_ = 0;
+};
+
+}  // namespace
+
+RankTree optimal_cubic(const TreeProblem& problem, Rank root, TreeForm form) {
+  Ranges r(problem, root, form);
+  const int p = r.ranks();
+  for (int i = p - 1; i >= 0; --i)
+    for (int j = i + 1; j < p; ++j) {
+      double best = std::min(r.root_left(i, j), r.root_right(i, j));
+      const double *row = &r.time(i, 0), *column = &r.mirror(0, j);
+      best = std::min(best, least_of(i, r.last_left(i, j), [&](int k) { return std::max(row[k], column[k + 1]) + r.message(i, k); }));
+      best = std::min(best, least_of(r.first_right(i, j), j - 1, [&](int k) { return std::max(row[k], column[k + 1]) + r.message(k + 1, j); }));
+      r.time(i, j) = r.mirror(i, j) = best;
+    }
+  return r.tree();
+}
+
+bool quadratic_is_exact(const TreeProblem& problem) {
+  for (Rank r = 0; r < problem.ranks(); ++r)
+    if (problem.copy(r) > problem.message(r, r, problem.sizes[at(r)])) return false;
+  return problem.homogeneous();
+}
+
+RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
+  Ranges r(problem, root, TreeForm::exact);
+  const int p = r.ranks();
+  // Whole messages all cost the same, whatever they hold.
+  const double alpha = problem.whole ? r.message(0, 0) : problem.alpha[0], beta = problem.whole ? 0 : problem.beta[0];
+  std::vector<Window> columns(at(p));
+  std::vector<int> zeros_from(at(p)), zeros_to(at(p));  // the run of empty blocks that begins or ends at a rank: its other end
+  for (int i = p - 1; i >= 0; --i) zeros_from[at(i)] = problem.sizes[at(i)] > 0 ? i - 1 : i + 1 < p && problem.sizes[at(i) + 1] == 0 ? zeros_from[at(i) + 1] : i;
+  for (int j = 0; j < p; ++j) zeros_to[at(j)] = problem.sizes[at(j)] > 0 ? j + 1 : j > 0 && problem.sizes[at(j) - 1] == 0 ? zeros_to[at(j) - 1] : j;
+  for (int i = p - 1; i >= 0; --i) {
+    Window row;
+    int split = i;  // k*; j where there is none
+    for (int j = i + 1; j < p; ++j) {
+      while (split < j && r.time(i, split) < r.time(split + 1, j)) ++split;
+      double best = std::min(r.root_left(i, j), r.root_right(i, j));
+      const auto left = [&](int k) { best = std::min(best, std::max(r.time(i, k), r.time(k + 1, j)) + r.message(i, k)); };
+      const auto right = [&](int k) { best = std::min(best, std::max(r.time(i, k), r.time(k + 1, j)) + r.message(k + 1, j)); };
+      const int last = r.last_left(i, j), first = r.first_right(i, j);
+
+      Window& column = columns[at(j)];
+      if (i <= j - 2) column.add(i, r.time(i + 1, j) + beta * r.prefix(i + 1));
+      column.forget([&](int k) { return k > last || k >= split; });
+      best = std::min(best, column.least() + alpha - beta * r.prefix(i));
+      if (split <= last) left(split);
+
+      if (j - 1 > i) row.add(j - 1, r.time(i, j - 1) - beta * r.prefix(j));
+      row.forget([&](int k) { return k < first || k < split; });
+      best = std::min(best, row.least() + alpha + beta * r.prefix(j + 1));
+      if (split - 1 >= first) right(split - 1);
+
+      // Parts of nothing: the longest on each side.
+      if (const int k = std::min(zeros_from[at(i)], last); k >= i) left(k);
+      if (const int k = std::max(zeros_to[at(j)] - 1, first); k < j && zeros_to[at(j)] <= j) right(k);
+      r.time(i, j) = best;
+    }
+  }
+  return r.tree();
+}
+
+namespace {
+
+/// Times of trees over i..j by root: [i][j][root - i].
+class ByRoot {
+ public:
+  explicit ByRoot(int p) : p_(p), times_(at(p) * at(p) * at(p), kNever) {}
+  double& operator()(int i, int j, Rank r) { return times_[(at(i) * at(p_) + at(j)) * at(p_) + at(r)]; }
+
+ private:
+  int p_;
+  std::vector<double> times_;
+};
+
+/// All ways to divide i..j with receiver r: visit(time, k, sender).
+template <typename Visit>
+void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums, int i, int j, Rank r, bool paper, Visit visit) {
+  const auto size = [&](int a, int b) { return p.whole ? p.sizes[0] : sums[at(b) + 1] - sums[at(a)]; };
+  for (int k = i; k < r; ++k)  // the left part sends
+    for (Rank q = i; q <= k; ++q) {
+      const double message = p.message(q, r, size(i, k));
+      const bool leaf = k + 1 == r && r == j;
+      if (leaf && paper) visit(std::max(p.arrival(r), t(i, k, q)) + message + p.copy(r), k, q);
+      else visit(std::max(t(k + 1, j, r) + (leaf ? p.copy(r) : 0), t(i, k, q)) + message, k, q);
+    }
+  for (int k = r; k < j; ++k)
+    for (Rank q = k + 1; q <= j; ++q) visit(std::max(t(i, k, r) + (i == k ? p.copy(r) : 0), t(k + 1, j, q)) + p.message(q, r, size(k + 1, j)), k, q);
+}
+
+}  // namespace
+
+RankTree optimal_nonhomogeneous(const TreeProblem& p, Rank root, bool paper) {
+  const int n = p.ranks();
+  std::vector<double> sums(at(n) + 1, 0);
+  for (int i = 0; i < n; ++i) sums[at(i) + 1] = sums[at(i)] + p.sizes[at(i)];
+  ByRoot t(n);
+  for (int i = 0; i < n; ++i) t(i, i, i) = p.arrival(i);
+  for (int length = 2; length <= n; ++length)
+    for (int i = 0, j = length - 1; j < n; ++i, ++j)
+      for (Rank r = i; r <= j; ++r) {
+        double best = kNever;
+        divisions(p, t, sums, i, j, r, paper, [&](double time, int, Rank) { best = std::min(best, time); });
+        t(i, j, r) = best;
+      }
+  Rank top = std::max(root, 0);
+  for (Rank r = 0; root < 0 && r < n; ++r)
+    if (t(0, n - 1, r) < t(0, n - 1, top)) top = r;
+  std::vector<Merge> merges;
+  const auto expand = [&](const auto& self, int i, int j, Rank r) -> void {
+    if (i == j) return;
+    double best = kNever;
+    int division = i;
+    Rank sender = r;
+    divisions(p, t, sums, i, j, r, paper, [&](double time, int k, Rank q) {
+      if (time < best) best = time, division = k, sender = q;
+    });
+    self(self, i, division, r <= division ? r : sender);
+    self(self, division + 1, j, r <= division ? sender : r);
+    merges.push_back({sender, r});
+  };
+  expand(expand, 0, n - 1, top);
+  RankTree out = tree_of(n, top, merges);
+  out.cost = t(0, n - 1, top);
+  return out;
+}
+
+namespace {
+
+/// The division of i..j under a root with at most two children: [first child], [second child], either may be empty.
+struct Twig {
+  double time = kNever;
+  Rank root = -1;
+  int split = -1;  ///< root at an end: last rank of the part nearer to the range's start; -1: one child
+};
+
+/// All ways of i..j, or those of `root`, in the paper's order of cases: each(first, last, f) for a row of them, f(k) being
+/// {time, root, split}.
+template <typename Each>
+[[gnu::always_inline]] inline void twigs(const TreeProblem& p, const std::vector<double>& times, const std::vector<double>& sums, int i, int j, Rank root, Each each) {
+  const int n = p.ranks();
+  const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n, *sum = sums.data();  // columns mirror the upper triangle
+  const double alpha = p.alpha[0], beta = p.beta[0], whole = p.sizes[0];
+  const bool all = p.whole;
+  const auto c = [=](int a, int b) {
+    const double size = all ? whole : sum[b + 1] - sum[a];
+    return alpha * (size != 0) + beta * size;
+  };
+  if (root < 0 || root == i) {
+    const double ready = p.arrival(i) + p.copy(i);
+    each(j, j, [=](int) { return Twig{std::max(ready, below[j]) + c(i + 1, j), i, -1}; });
+    each(i + 1, j - 1, [=](int k) { return Twig{std::max(std::max(ready, below[k]) + c(i + 1, k), column[k + 1]) + c(k + 1, j), i, k}; });
+  }
+  if (root < 0 || root == j) {
+    const double here = p.arrival(j), copy = p.copy(j);
+    each(j - 1, j - 1, [=](int) { return Twig{std::max(here, row[j - 1]) + c(i, j - 1) + copy, j, -1}; });
+    each(i, j - 2, [=](int k) { return Twig{std::max(std::max(here, row[k]) + c(i, k), before[k + 1]) + c(k + 1, j - 1) + copy, j, k}; });
+  }
+  each(root < 0 ? i + 1 : std::max(root, i + 1), root < 0 ? j - 1 : std::min(root, j - 1),
+       [&](Rank r) { return Twig{std::max(std::max(p.arrival(r), row[r - 1]) + c(i, r - 1) + p.copy(r), column[r + 1]) + c(r + 1, j), r, -1}; });
+}
+
+}  // namespace
+
+RankTree binary(const TreeProblem& p, Rank root) {
+  const int n = p.ranks();
+  std::vector<double> sums(at(n) + 1, 0), times(at(n) * at(n), kNever);
+  for (int i = 0; i < n; ++i) sums[at(i) + 1] = sums[at(i)] + p.sizes[at(i)], times[at(i) * at(n) + at(i)] = p.arrival(i);
+  for (int i = n - 1; i >= 0; --i)
+    for (int j = i + 1; j < n; ++j) {
+      double best = kNever;
+      twigs(p, times, sums, i, j, i == 0 && j == n - 1 ? root : -1, [&](int first, int last, auto way) { best = std::min(best, least_of(first, last, [&](int k) { return way(k).time; })); });
+      times[at(i) * at(n) + at(j)] = times[at(j) * at(n) + at(i)] = best;
+    }
+  RankTree out = tree_of(n, -1, {});
+  out.cost = times[at(n) - 1];
+  struct Open {
+    int i, j;
+    Rank parent;
+  };
+  // First children first: a node's parts are put on the pile in reverse.
+  std::vector<Open> open{{0, n - 1, -1}};
+  while (!open.empty()) {
+    const Open o = open.back();
+    open.pop_back();
+    if (o.i > o.j) continue;
+    Twig twig;
+    if (o.i == o.j) twig.root = o.i;
+    else
+      twigs(p, times, sums, o.i, o.j, o.parent < 0 ? root : -1, [&](int first, int last, auto way) {
+        for (int k = first; k <= last; ++k)
+          if (const Twig other = way(k); other.time < twig.time) twig = other;
+      });
+    const Rank r = twig.root;
+    out.parent[at(r)] = o.parent;
+    if (o.parent < 0) out.root = r;
+    else out.children[at(o.parent)].push_back(r);
+    if (twig.split >= 0) {
+      const int from = r == o.i ? o.i + 1 : o.i, to = r == o.i ? o.j : o.j - 1;
+      open.push_back({twig.split + 1, to, r});
+      open.push_back({from, twig.split, r});
+    } else {
+      open.push_back({r + 1, o.j, r});
+      open.push_back({o.i, r - 1, r});
+    }
+  }
+  return out;
+}
+
+}  // namespace latecomer::core::trees

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a tree costs, the trees that need no search, and the way to all of them.
+#include "core/trees/tree.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include "core/base/text.hpp"
+
+namespace latecomer::core {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::string_view kNames[] = {"linear", "binary", "binomial", "adaptive", "optimal", "two_block", "sorted"};
+
+std::size_t at(Rank r) { return static_cast<std::size_t>(r); }
+
+/// A block of consecutive places of `order`, and the tree that it has become.
+struct Block {
+  Rank root = -1;
+  double time = 0, size = 0;
+  bool leaf = true;
+};
+
+/// `sender`'s blocks go to `receiver`, which copies its own block first, if it has not, or (`copies_last`) after.
+Block joined(const TreeProblem& p, const Block& sender, const Block& receiver, bool copies_last) {
+  const double copy = receiver.leaf ? p.copy(receiver.root) : 0, message = p.message(sender.root, receiver.root, p.whole ? p.sizes[0] : sender.size);
+  const double time = copies_last ? std::max(receiver.time, sender.time) + message + copy : std::max(receiver.time + copy, sender.time) + message;
+  return {receiver.root, time, sender.size + receiver.size, false};
+}
+/// Binomial trees bottom up over the places of `order` (paper 003, Proposition 1). Of two blocks the one with `root`
+/// receives; else the second one, or, adaptively, the one that is complete earlier that way.
+Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root, bool adaptive, std::vector<trees::Merge>& merges) {
+  std::vector<Block> blocks;
+  std::vector<char> holds;
+  for (const Rank r : order) blocks.push_back({r, p.arrival(r), p.sizes[at(r)], true}), holds.push_back(r == root);
+  const std::size_t n = blocks.size();
+  for (std::size_t d = 1; d < n; d *= 2)
+    for (std::size_t i = 0; i + d < n; i += 2 * d) {
+      const Block &left = blocks[i], &right = blocks[i + d];
+      const Block to_left = joined(p, right, left, false), to_right = joined(p, left, right, true);  // as the paper's
+      const bool leftwards = holds[i] || (!holds[i + d] && adaptive && to_left.time < to_right.time);
+      merges.push_back(leftwards ? trees::Merge{right.root, left.root} : trees::Merge{left.root, right.root});
+      blocks[i] = leftwards ? to_left : to_right;
+      holds[i] = holds[i] || holds[i + d];
+    }
+  return blocks[0];
+}
+
+std::vector<Rank> rank_order(int ranks) {
+  std::vector<Rank> out(at(ranks));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
+RankTree binomial(const TreeProblem& p, Rank root, bool adaptive) {
+  const auto order = rank_order(p.ranks());
+  RankTree best;
+  best.cost = kNever;
+  for (Rank r = root < 0 ? 0 : root; r <= (root < 0 ? p.ranks() - 1 : root); ++r) {
+    std::vector<trees::Merge> merges;
+    const double cost = binomial_over(p, order, r, adaptive, merges).time;
+    if (cost >= best.cost) continue;
+    best = trees::tree_of(p.ranks(), r, merges);
+    best.cost = cost;
+  }
+  return best;
+}
+
+RankTree star(const TreeProblem& p, Rank root) {
+  std::vector<trees::Merge> merges;
+  for (Rank r = 0; r < p.ranks(); ++r)
+    if (r != root) merges.push_back({r, root});
+  RankTree out = trees::tree_of(p.ranks(), root, merges);
+  out.cost = completion(p, out);
+  return out;
+}
+
+RankTree linear(const TreeProblem& p, Rank root) {
+  if (root >= 0) return star(p, root);
+  if (!p.homogeneous() || !p.arrivals.empty() || p.whole) {
+    RankTree best = star(p, 0);
+    for (Rank r = 1; r < p.ranks(); ++r)
+      if (RankTree other = star(p, r); other.cost < best.cost) best = std::move(other);
+    return best;
+  }
+  Rank best = 0;
+  const auto saved = [&](Rank r) { return p.message(r, r, p.sizes[at(r)]) - p.copy(r); };
+  for (Rank r = 1; r < p.ranks(); ++r)
+    if (saved(r) > saved(best)) best = r;
+  return star(p, best);
+}
+
+/// Lemma 2, for any sizes: they are cut in two where they differ most, in proportion.
+RankTree two_block(const TreeProblem& p, Rank root) {
+  std::vector<Rank> by_size = rank_order(p.ranks());
+  const auto size = [&](Rank r) { return p.sizes[at(r)]; };
+  std::stable_sort(by_size.begin(), by_size.end(), [&](Rank a, Rank b) { return size(a) < size(b); });
+  std::size_t cut = 0;
+  double widest = 1;
+  for (std::size_t i = 1; i < by_size.size(); ++i) {
+    const double low = size(by_size[i - 1]), high = size(by_size[i]);
+    const double ratio = high == low ? 1 : low == 0 ? kNever : high / low;
+    if (ratio > widest) widest = ratio, cut = i;
+  }
+  std::vector<Rank> classes[2] = {{by_size.begin(), by_size.begin() + static_cast<std::ptrdiff_t>(cut)}, {by_size.begin() + static_cast<std::ptrdiff_t>(cut), by_size.end()}};
+  for (auto& c : classes) std::sort(c.begin(), c.end());
+  if (cut == 0) return binomial(p, root, true);
+  RankTree best;
+  best.cost = kNever;
+  for (const int receiver : {0, 1}) {
+    const bool here = root < 0 || std::find(classes[receiver].begin(), classes[receiver].end(), root) != classes[receiver].end();
+    if (!here) continue;
+    std::vector<trees::Merge> merges;
+    const Block sends = binomial_over(p, classes[1 - receiver], -1, true, merges);
+    const Block receives = binomial_over(p, classes[receiver], root, true, merges);
+    merges.push_back({sends.root, receives.root});
+    const double cost = joined(p, sends, receives, false).time;
+    if (cost >= best.cost) continue;
+    best = trees::tree_of(p.ranks(), receives.root, merges);
+    best.cost = cost;
+  }
+  return best;
+}
+
+RankTree optimal(const TreeProblem& p, const TreeOptions& o) {
+  if (!p.homogeneous()) return trees::optimal_nonhomogeneous(p, o.root, o.form != TreeForm::exact);
+  return o.plain || o.form != TreeForm::exact || !trees::quadratic_is_exact(p) ? trees::optimal_cubic(p, o.root, o.form) : trees::optimal_quadratic(p, o.root);
+}
+
+/// The problem with its ranks in another order.
+TreeProblem reordered(const TreeProblem& p, std::span<const Rank> order) {
+  TreeProblem out = p;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    out.sizes[i] = p.sizes[at(order[i])];
+    if (!p.arrivals.empty()) out.arrivals[i] = p.arrivals[at(order[i])];
+    if (p.gamma.size() > 1) out.gamma[i] = p.gamma[at(order[i])];
+  }
+  return out;
+}
+
+/// Sorting what comes late and what is large next to the root is what paper 003 (5.1) credits to Traeff 2004, with arrivals
+/// beside the sizes; which of the orders is best is seen by trying them all.
+RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
+  const auto copy = [&](Rank r) { return p.sizes[at(r)]; };
+  const auto ready = [&](Rank r) { return p.arrival(r) + p.message(r, r, p.sizes[at(r)]); };
+  std::vector<std::vector<Rank>> orders(4, rank_order(p.ranks()));
+  std::stable_sort(orders[1].begin(), orders[1].end(), [&](Rank a, Rank b) { return copy(a) > copy(b); });
+  std::stable_sort(orders[2].begin(), orders[2].end(), [&](Rank a, Rank b) { return std::pair(p.arrival(a), copy(b)) < std::pair(p.arrival(b), copy(a)); });
+  std::stable_sort(orders[3].begin(), orders[3].end(), [&](Rank a, Rank b) { return ready(a) < ready(b); });
+  RankTree best;
+  best.cost = kNever;
+  for (const bool root_first : {false, true})
+    for (std::vector<Rank> order : orders) {
+      if (root_first && o.root < 0) continue;
+      if (root_first) {
+        order.erase(std::find(order.begin(), order.end(), o.root));
+        order.insert(order.begin(), o.root);
+      }
+      TreeOptions options = o;
+      options.root = o.root < 0 ? -1 : static_cast<Rank>(std::find(order.begin(), order.end(), o.root) - order.begin());
+      const RankTree tree = optimal(reordered(p, order), options);
+      if (tree.cost >= best.cost) continue;
+      best.cost = tree.cost;
+      best.root = order[at(tree.root)];
+      best.parent.assign(at(p.ranks()), -1);
+      best.children.assign(at(p.ranks()), {});
+      for (Rank i = 0; i < p.ranks(); ++i) {
+        if (tree.parent[at(i)] >= 0) best.parent[at(order[at(i)])] = order[at(tree.parent[at(i)])];
+        for (const Rank c : tree.children[at(i)]) best.children[at(order[at(i)])].push_back(order[at(c)]);
+      }
+    }
+  return best;
+}
+
+std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind kind) {
+  const std::size_t n = p.sizes.size();
+  const auto of = [&](const std::vector<double>& v, std::string_view name, std::size_t many) {
+    if (v.size() != 1 && v.size() != many) return std::string(name) + ": " + std::to_string(v.size()) + " figures; expected 1 or " + std::to_string(many);
+    for (const double x : v)
+      if (!(x >= 0) || x == kNever) return std::string(name) + ": expected numbers from 0 on";
+    return std::string();
+  };
+  if (n == 0) return "no sizes";
+  for (const auto& said : {of(p.alpha, "alpha", n * n), of(p.beta, "beta", n * n), of(p.gamma, "gamma", n), of(p.arrivals.empty() ? p.gamma : p.arrivals, "arrivals", n)})
+    if (!said.empty()) return said;
+  for (const double x : p.sizes)
+    if (!(x >= 0) || x == kNever) return "sizes: expected numbers from 0 on";
+  if (!p.arrivals.empty() && p.arrivals.size() != n) return "arrivals: " + std::to_string(p.arrivals.size()) + " figures for " + std::to_string(n) + " ranks";
+  if (o.root >= p.ranks()) return "root " + std::to_string(o.root) + ": the last of " + std::to_string(n) + " ranks is " + std::to_string(n - 1);
+  if (!p.homogeneous() && (kind == TreeKind::binary || kind == TreeKind::sorted)) return std::string(name_of(kind)) + ": for one alpha and one beta only; optimal takes matrices";
+  constexpr std::size_t kMostNonhomogeneous = 160;
+  if (!p.homogeneous() && kind == TreeKind::optimal && n > kMostNonhomogeneous) return "optimal: with matrices up to " + std::to_string(kMostNonhomogeneous) + " ranks (the time grows as p^5); adaptive has no limit";
+  if (o.form != TreeForm::exact && kind != TreeKind::optimal) return "the paper's own forms differ for optimal only";
+  return "";
+}
+
+}  // namespace
+
+std::string_view name_of(TreeKind kind) { return kNames[static_cast<int>(kind)]; }
+
+Result<TreeKind> parse_tree_kind(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    if (kNames[i] == name) return static_cast<TreeKind>(i);
+  return Error{"no such tree: '" + std::string(name) + "'" + suggestion(name, kNames)};
+}
+
+std::vector<Rank> RankTree::preorder() const {
+  std::vector<Rank> out, open{root};
+  while (!open.empty()) {
+    const Rank r = open.back();
+    open.pop_back();
+    out.push_back(r);
+    open.insert(open.end(), children[at(r)].rbegin(), children[at(r)].rend());
+  }
+  return out;
+}
+
+RankTree trees::tree_of(int ranks, Rank root, const std::vector<Merge>& merges) {
+  RankTree out;
+  out.root = root;
+  out.parent.assign(at(ranks), -1);
+  out.children.assign(at(ranks), {});
+  for (const Merge& m : merges) out.parent[at(m.from)] = m.to, out.children[at(m.to)].push_back(m.from);
+  return out;
+}
+
+double completion(const TreeProblem& p, const RankTree& tree) {
+  const auto order = tree.preorder();
+  std::vector<double> time(order.size()), size(p.sizes);
+  for (auto next = order.rbegin(); next != order.rend(); ++next) {
+    const Rank r = *next;
+    const auto& children = tree.children[at(r)];
+    // before: if the copy comes later; after: if it has been made.
+    double before = p.arrival(r), after = before + p.copy(r);
+    for (const Rank c : children) {
+      const double message = p.message(c, r, p.whole ? p.sizes[0] : size[at(c)]);
+      before = std::max(before, time[at(c)]) + message;
+      after = std::min(std::max(after, time[at(c)]) + message, before + p.copy(r));
+      size[at(r)] += size[at(c)];
+    }
+    time[at(r)] = children.empty() ? before : after;
+  }
+  return time[at(tree.root)];
+}
+
+Result<RankTree> plan_tree(TreeKind kind, const TreeProblem& given, const TreeOptions& options) {
+  if (const std::string said = problem_with(given, options, kind); !said.empty()) return Error{said};
+  TreeProblem whole = given;
+  if (given.whole) std::fill(whole.sizes.begin(), whole.sizes.end(), *std::max_element(given.sizes.begin(), given.sizes.end()));
+  const TreeProblem& p = given.whole ? whole : given;
+  if (p.ranks() == 1) {
+    RankTree alone = trees::tree_of(1, 0, {});
+    alone.cost = p.arrival(0);
+    return alone;
+  }
+  switch (kind) {
+    case TreeKind::linear: return linear(p, options.root);
+    case TreeKind::binary: return trees::binary(p, options.root);
+    case TreeKind::binomial: return binomial(p, options.root, false);
+    case TreeKind::adaptive: return binomial(p, options.root, true);
+    case TreeKind::optimal: return optimal(p, options);
+    case TreeKind::two_block: return two_block(p, options.root);
+    case TreeKind::sorted: return sorted(p, options);
+  }
+  return Error{"no such tree"};
+}
+
+}  // namespace latecomer::core
