@@ -49,7 +49,7 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     const core::PlanEntry& e = plan.entries[i];
     Json slot = {{"signature", hex16(e.signature)}, {"algorithm", algorithm_of(e.algorithm)}, {"segments", e.segments}, {"overlap", e.overlap != 0},
-                 {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)}};
+                 {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)}, {"sizes", e.sizes < 0 ? Json(nullptr) : Json(e.sizes)}};
     const core::SlotReport* report = nullptr;
     if (plan.period != 0 && reports.size() == plan.entries.size()) report = &reports[i];
     else
@@ -60,6 +60,7 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
   }
   out["slots"] = std::move(slots);
   out["patterns_ns"] = plan.patterns;
+  out["sizes_bytes"] = plan.sizes;
   return out.dump();
 }
 
@@ -89,12 +90,14 @@ core::Result<History> read_history(const std::string& path, int ranks) {
       core::Plan read;
       read.period = plan.at("period"), read.first = plan.at("first");
       read.patterns = plan.at("patterns_ns").get<std::vector<std::vector<Nanoseconds>>>();
+      read.sizes = plan.value("sizes_bytes", std::vector<std::vector<Bytes>>{});
       for (const Json& slot : plan.at("slots")) {
         core::PlanEntry e;
         e.signature = std::stoull(slot.at("signature").get<std::string>(), nullptr, 16);
         if (const auto op = core::find_collective(slot.at("op").get<std::string>())) e.algorithm = core::index_of(core::find_algorithm(*op, slot.at("algorithm").get<std::string>()));
         e.segments = slot.at("segments"), e.overlap = slot.at("overlap").get<bool>();
         if (!slot.at("pattern").is_null()) e.pattern = slot.at("pattern");
+        if (slot.contains("sizes") && !slot.at("sizes").is_null()) e.sizes = slot.at("sizes");
         read.entries.push_back(e);
       }
       // What is not sound as bytes is not sound as history.

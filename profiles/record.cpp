@@ -118,8 +118,13 @@ void SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     r.offset.add(records[i]->arrival - first);
     r.last_count += i == latest && last - first > tie_ns;
   }
-  if (network && owner.bytes >= 0) {
-    const double message = static_cast<double>(network->step_ns(owner.bytes));
+  Bytes bytes = owner.bytes;
+  if (core::is_irregular(owner.op)) {
+    bytes = 0;
+    for (const CallRecord* r : records) bytes += std::max<Bytes>(r->bytes, 0);
+  }
+  if (network && bytes >= 0) {
+    const double message = static_cast<double>(network->step_ns(bytes));
     if (message > 0) site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
   }
   if (!complete) return;

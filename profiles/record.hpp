@@ -25,7 +25,7 @@ struct CallRecord {
   Nanoseconds arrival = 0;      ///< on the job's common clock
   Nanoseconds exit = 0;         ///< 0: not seen (a non-blocking call whose completion was not)
   std::uint64_t site = 0;       ///< hash of build-id and offset of the calling frame; 0: unknown
-  std::int64_t bytes = -1;      ///< INTERFACE's `bytes`; -1: not known on every rank
+  std::int64_t bytes = -1;      ///< INTERFACE's `bytes`; -1: not known on every rank; gatherv, scatterv: of this rank's block
   std::int32_t root = -1;
   core::Collective op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;

@@ -119,6 +119,12 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   }
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
   call.offsets = lead.offsets;
+  if (core::is_irregular(signature->op)) {
+    lead.sizes.clear();
+    for (const auto* r : records)
+      if (r->bytes >= 0) lead.sizes.push_back(r->bytes);
+    if (lead.sizes.size() == records.size()) call.sizes = lead.sizes;
+  }
   if (complete) call.after_last = std::max<Nanoseconds>(exit - last, 0), call.mean_elapsed = elapsed / static_cast<double>(records.size());
   lead.learner->see(call);
 }

@@ -50,6 +50,7 @@ struct Leadership {
   // Work space.
   std::vector<Nanoseconds> uncertainty; ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;     ///< [ranks]
+  std::vector<core::Bytes> sizes;  ///< work space: of the blocks of one call
   std::vector<const profiles::CallRecord*> row;  ///< [ranks]
   std::vector<char> body;
   explicit Leadership(int ranks)

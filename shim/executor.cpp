@@ -7,6 +7,7 @@
 
 #include "shim/engine.hpp"
 #include "shim/intercept.hpp"
+#include "shim/irregular.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -15,6 +16,9 @@ namespace {
 constexpr std::size_t kKeptSchedules = 64;  // per communicator: slots of a period, sizes that alternate inside one iteration
 
 }  // namespace
+
+Executor::Executor() = default;
+Executor::~Executor() = default;
 
 constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
 
@@ -31,16 +35,31 @@ core::Call Executor::Key::call(int ranks) const {
 }
 
 std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Plan* plan) {
-  return build(rank, ranks, key, key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]));
+  return build(rank, ranks, key, key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]),
+               key.sizes < 0 ? std::vector<core::Bytes>{} : plan->sizes[static_cast<std::size_t>(key.sizes)]);
 }
 
-std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern) {
+namespace {
+
+/// An element is a block: what the root has in scratch is never built there.
+std::shared_ptr<Compiled> compile_irregular(core::RankProgram program) {
+  auto pieces = core::skip_packing(program, 1);
+  auto out = std::make_shared<Compiled>(std::move(program));
+  out->pieces = std::move(pieces);
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern, const std::vector<core::Bytes>& sizes) {
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
+  parameters.sizes = sizes;
   const core::Instance instance(key.call(ranks), pattern, parameters);
   core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
+  if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));
   // Below that copying is as fast (tests/bench/permutation: 0.26 to 0.85 of its time above, up to 1.4 below).
   constexpr core::Elements kWorthIndexing = 16384;
   const auto pieces = core::has_blocks(key.algorithm->op) ? core::skip_packing(program, kWorthIndexing) : std::vector<core::Pieces>{};
@@ -69,7 +88,7 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
   shape.root = call.root;
   // Whoever is not the root of a scatter may pass anything as what it does not send.
   const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
-  shape.in_place = matters && (signature.op == core::Collective::scatter ? operands.recv : operands.send) == MPI_IN_PLACE;
+  shape.in_place = matters && (core::regular(signature.op) == core::Collective::scatter ? operands.recv : operands.send) == MPI_IN_PLACE;
   shape.commutative = call.commutative;
   return shape;
 }
@@ -91,7 +110,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
       Key key = s.shape;
       key.algorithm = &core::algorithm_at(e.algorithm);
       if (key.algorithm->background && state.watched) continue;  // the engine keeps its own
-      key.segments = e.segments, key.pattern = e.pattern, key.overlap = e.overlap != 0;
+      key.segments = e.segments, key.pattern = e.pattern, key.sizes = e.sizes, key.overlap = e.overlap != 0;
       if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
       prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
       built_ahead.fetch_add(1, std::memory_order_relaxed);
@@ -102,7 +121,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
 }
 
 void Executor::change_plans() {
-  std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0; });
+  std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0 || entry.first.sizes >= 0; });
   for (auto& entry : prepared_) {
     if (kept_.size() == kKeptSchedules) break;
     if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; })) kept_.push_back(std::move(entry));
@@ -176,16 +195,18 @@ class Executor::Bytewise {
   int rc_ = MPI_SUCCESS;
 };
 
-int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given) {
+int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given, core::Bytes block) {
   int rc = MPI_SUCCESS;
   try {
     Key key = shape_of(state, signature, given);
     key.algorithm = decision.algorithm;
-    key.segments = decision.segments, key.pattern = decision.pattern, key.overlap = decision.overlap;
+    key.segments = decision.segments, key.pattern = decision.pattern, key.sizes = decision.sizes, key.overlap = decision.overlap;
     if (decision.edge && state.context == kWorldContext && engine_runs()) {
       const core::Pattern pattern = engine_pattern();
       rc = run_reduction(state, key, given, pattern.flat() ? nullptr : &pattern);
       engine_iteration(common_now());
+    } else if (core::is_irregular(signature.op)) {
+      rc = run_irregular(state, key, given, block);
     } else {
       rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, nullptr) : run_movement(state, n, key, given);
     }
@@ -206,6 +227,29 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, co
   plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
   const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain, Layout::bytes(), nullptr);
   return rc == MPI_SUCCESS ? bytes.finish() : rc;
+}
+
+int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block) {
+  const core::Call call = key.call(state.size);
+  const bool root = state.rank == call.root;
+  std::shared_ptr<Compiled> once;
+  if (key.algorithm->name == "adaptive" && key.sizes < 0) {
+    core::TreePart part;
+    const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root, block, part);
+    if (rc != MPI_SUCCESS) return rc;
+    const bool gathers = core::regular(call.op) == core::Collective::gather;
+    once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {}) : core::scatter_part(call, state.rank, std::move(part), {})));
+  }
+  Compiled& program = once ? *once : compiled(state, key);
+  if (!irregular_) irregular_ = std::make_unique<Irregular>();
+  int rc = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
+  if (rc != MPI_SUCCESS) return rc;
+  Running running;
+  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr, irregular_.get());
+  running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
+  rc = running.run_until([&] { return running.done(); });
+  if (rc != MPI_SUCCESS) running.abandon();
+  return rc;
 }
 
 int Executor::run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own) {

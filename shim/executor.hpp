@@ -14,6 +14,14 @@
 
 namespace latecomer::shim {
 
+/// Sizes and places of all blocks at the root of a gatherv or scatterv, in items of their datatype.
+struct BlockArray {
+  const void *counts, *displacements;
+  bool large;  ///< of MPI_Count and MPI_Aint, else of int
+  MPI_Count count(Rank r) const { return large ? static_cast<const MPI_Count*>(counts)[r] : static_cast<const int*>(counts)[r]; }
+  MPI_Count displacement(Rank r) const { return large ? static_cast<const MPI_Aint*>(displacements)[r] : static_cast<const int*>(displacements)[r]; }
+};
+
 /// The local side of a call: where its data lie. What is not significant on this rank means nothing.
 struct Operands {
   const void* send;  ///< MPI_IN_PLACE allowed
@@ -23,15 +31,20 @@ struct Operands {
   MPI_Op op;
   MPI_Count send_count;
   MPI_Datatype send_type;
+  BlockArray blocks;  ///< of `recv` or `send`, whichever is all blocks
 };
 
+class Irregular;  // shim/irregular.hpp
+
 struct Executor {
+  Executor();
+  ~Executor();
   /// What a schedule is built from, on one rank of one communicator.
   struct Key {
     const core::Algorithm* algorithm = nullptr;
     core::Elements count = 0;
     core::Bytes element_bytes = 0;
-    int segments = 0, pattern = -1;
+    int segments = 0, pattern = -1, sizes = -1;
     Rank root = 0;
     bool overlap = true, in_place = false, commutative = true;
     core::Call call(int ranks) const;
@@ -42,7 +55,8 @@ struct Executor {
 
   /// Runs `decision` for call n on `state`. Returns an MPI error code; errors have been given to the
   /// communicator's error handler.
-  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& operands);
+  /// `block`: bytes of the own block of a gatherv or scatterv.
+  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& operands, core::Bytes block);
 
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
@@ -65,15 +79,17 @@ struct Executor {
   std::size_t next_seen_ = 0;
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_, staged_;
+  std::unique_ptr<Irregular> irregular_;
 
   /// What a call contributes to the key: the same whether it is noted or run.
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const Key& key);
   int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands);
+  int run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block);
   int run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own);
   /// `layout`: of the operands' datatype. `own`: the pattern of this call alone.
   int run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout, const core::Pattern* own);
-  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern);
+  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern, const std::vector<core::Bytes>& sizes = {});
 };
 
 }  // namespace latecomer::shim

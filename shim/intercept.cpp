@@ -131,7 +131,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
 }
 
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  if (core::has_algorithms(signature_.op)) operands_ = {send, recv, count, type, op, count, type};
+  if (core::has_algorithms(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
   classify(signature_, type, op);
 }
 
@@ -188,7 +188,7 @@ std::uint8_t edge_of(const Call& call) {
 }
 
 profiles::CallRecord record_of(const Call& call) {
-  return {.arrival = call.arrival, .site = call.slot->site.load(std::memory_order_relaxed), .bytes = call.signature.bytes,
+  return {.arrival = call.arrival, .site = call.slot->site.load(std::memory_order_relaxed), .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
           .root = call.signature.root, .op = call.signature.op, .kind = call.signature.kind, .algorithm = call.algorithm, .edge = edge_of(call)};
 }
 
@@ -219,7 +219,7 @@ void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
   profiles::LocalSite* local = slot.local;
   if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
     local = find_local(call);
-  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.signature.bytes);
+  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes());
 }
 
 /// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
@@ -269,7 +269,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
 void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size) {
   const JobLock lock;
   if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
-  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}], record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0), record.bytes);
+  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}], record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0), core::is_irregular(record.op) ? -1 : record.bytes);
 }
 
 void end_call(Call& call, int rc) noexcept try {

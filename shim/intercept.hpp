@@ -37,6 +37,10 @@ struct Call {
   std::uint64_t n = 0;
   std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
+  core::Bytes block = -1;      ///< gatherv, scatterv: of this rank's own block
+  core::Bytes all_blocks = -1; ///< the same of all blocks together, at the root
+  /// What this rank's own figures say: INTERFACE's `bytes`.
+  core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
   Operands operands;
 };
 
@@ -53,7 +57,7 @@ class KeepErrno {
 /// Fills U(n) from the arguments of one call; see collectives.def.
 class Describe {
  public:
-  explicit Describe(Call& call) : state_(*call.state), signature_(call.signature), operands_(call.operands) {}
+  explicit Describe(Call& call) : call_(call), state_(*call.state), signature_(call.signature), operands_(call.operands) {}
 
   int size() const { return state_.size; }
   bool is(int root) const { return state_.rank == root; }
@@ -78,6 +82,17 @@ class Describe {
     else total(recv_count, recv_type, size());
     movement(send, send_count, send_type, recv, recv_count, recv_type);
   }
+  /// Blocks of different sizes: what all ranks know of the call is that it is one.
+  template <typename Count, typename Displacement>
+  void gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const Count* counts, const Displacement* displacements, MPI_Datatype recv_type) {
+    irregular(counts, recv_type, send_count, send_type);
+    operands_ = {send, recv, 0, recv_type, MPI_OP_NULL, send_count, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
+  }
+  template <typename Count, typename Displacement>
+  void scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    irregular(counts, send_type, recv_count, recv_type);
+    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, 0, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
+  }
   template <typename Count>
   void sum(const Count* counts, MPI_Datatype type) {
     MPI_Count all = 0;
@@ -96,11 +111,25 @@ class Describe {
     if (!job().decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
     signature_.servable = signature_.exact = true;
-    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type};
+    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
+  }
+  template <typename Count>
+  void irregular(const Count* counts, MPI_Datatype all_type, MPI_Count own_count, MPI_Datatype own_type) {
+    signature_.bytes = -1;
+    signature_.count = 1;
+    signature_.servable = signature_.exact = job().decides && signature_.root >= 0 && signature_.root < size();
+    if (!is(signature_.root)) {
+      call_.block = bytes_of(own_count, own_type, 1);
+    } else if (counts) {
+      MPI_Count all = 0;
+      for (int r = 0; r < size(); ++r) all += counts[r];
+      call_.all_blocks = bytes_of(all, all_type, 1), call_.block = bytes_of(counts[state_.rank], all_type, 1);
+    }
   }
   void operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
   static inline constinit std::atomic<std::uint64_t> last_type{0};  // handle and size
+  Call& call_;
   const CommState& state_;
   core::Signature& signature_;
   Operands& operands_;
@@ -136,7 +165,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   int rc;
   if (call.decision.algorithm) {
     inside = true;
-    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands);
+    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block);
     inside = false;
   } else {
     if constexpr (!std::is_null_pointer_v<Start>) {

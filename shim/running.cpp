@@ -56,8 +56,8 @@ const Compiled::Indexed* Compiled::indexed_at(core::OpId message) const {
   return at != indexed.end() && at->message == message ? &*at : nullptr;
 }
 
-void Running::begin(Compiled& program, const Where& where, Herald* herald) {
-  program_ = &program, where_ = where, herald_ = herald;
+void Running::begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks) {
+  program_ = &program, where_ = where, herald_ = herald, blocks_ = blocks;
   head_ = tail_ = held_ = done_ = 0;
   active_ = 0, unposted_ = program.messages, foreground_left_ = program.foreground;
   arrived_ = false;
@@ -94,6 +94,29 @@ void Running::complete(std::int32_t op) {
   }
 }
 
+/// Posts a message; `posted`: false if it has to come first.
+int Running::post(std::int32_t id, bool& posted) {
+  Compiled& p = *program_;
+  const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
+  const bool sends = op.kind == core::OpKind::send;
+  const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
+  const int tag = tag_of(where_.context, op.channel);
+  MPI_Request& request = p.requests[static_cast<std::size_t>(active_)];
+  int rc;
+  posted = true;
+  if (blocks_) {
+    rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, &request) : blocks_->receive(op, id, peer, tag, where_.comm, &request, posted);
+  } else {
+    const Compiled::Indexed* pieces = p.indexed.empty() ? nullptr : p.indexed_at(id);
+    char* const data = pieces ? base_[static_cast<int>(pieces->buffer)] : at(sends ? op.src : op.dst);
+    const MPI_Count count = pieces ? 1 : op.count();
+    const MPI_Datatype type = pieces ? pieces->type : type_;
+    rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, &request) : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, &request);
+  }
+  if (rc == MPI_SUCCESS && posted) p.active[static_cast<std::size_t>(active_++)] = id, --unposted_;
+  return rc;
+}
+
 int Running::start(std::int32_t id) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
@@ -101,18 +124,10 @@ int Running::start(std::int32_t id) {
   switch (op.kind) {
     case core::OpKind::send:
     case core::OpKind::recv: {
-      const bool sends = op.kind == core::OpKind::send;
-      if (herald_ && (sends || op.dst.count == 0)) herald_->before_message(op.peer);
-      const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
-      const int tag = tag_of(where_.context, op.channel);
-      MPI_Request& request = p.requests[static_cast<std::size_t>(active_)];
-      p.active[static_cast<std::size_t>(active_)] = id;
-      const Compiled::Indexed* pieces = p.indexed.empty() ? nullptr : p.indexed_at(id);
-      char* const data = pieces ? base_[static_cast<int>(pieces->buffer)] : at(sends ? op.src : op.dst);
-      const MPI_Count count = pieces ? 1 : op.count();
-      const MPI_Datatype type = pieces ? pieces->type : type_;
-      rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, &request) : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, &request);
-      if (rc == MPI_SUCCESS) ++active_, --unposted_;
+      if (herald_ && (op.kind == core::OpKind::send || op.dst.count == 0)) herald_->before_message(op.peer);
+      bool posted = false;
+      rc = post(id, posted);
+      if (rc == MPI_SUCCESS && !posted) p.held[held_++] = id;
       break;
     }
     case core::OpKind::reduce:
@@ -120,6 +135,11 @@ int Running::start(std::int32_t id) {
       complete(id);
       break;
     case core::OpKind::copy: {
+      if (blocks_) {
+        rc = blocks_->copy(op, where_.self, tag_of(where_.context, kSelfChannel), where_.comm);
+        complete(id);
+        break;
+      }
       char *to = at(op.dst), *from = at(op.src);
       if (to == from || op.dst.count == 0) {
         // Already there: a root in place whose part the engine began, or a meeting point of dependencies.
@@ -148,6 +168,12 @@ int Running::step(bool& moved) {
     }
     rc = start(id);
     moved = true;
+  }
+  for (std::size_t i = 0; arrived_ && i < held_ && rc == MPI_SUCCESS;) {
+    bool posted = false;
+    rc = post(p.held[i], posted);
+    if (posted) p.held[i] = p.held[--held_], moved = true;
+    else ++i;
   }
   if (active_ == 0 || rc != MPI_SUCCESS) return rc;
   int count = 0;

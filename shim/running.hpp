@@ -41,6 +41,7 @@ struct Compiled {
     MPI_Datatype type;
   };
   std::vector<Indexed> indexed;  ///< messages that lie in pieces, by message
+  std::vector<core::Pieces> pieces;  ///< the same, where only a call knows the size of an element
   const Indexed* indexed_at(core::OpId message) const;
   // Work space.
   std::vector<std::int32_t> waiting, ready, held, active, finished;
@@ -64,10 +65,23 @@ class Herald {
   ~Herald() = default;
 };
 
+/// Serves a schedule whose elements are not items of one datatype. All return an MPI error code; `id`: of the operation.
+class Blockwise {
+ public:
+  virtual int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) = 0;
+  /// `there`: false if the message has to come before it can be received; then it is asked again.
+  virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request, bool& there) = 0;
+  virtual int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
+
+ protected:
+  ~Blockwise() = default;
+};
+
 class Running {
  public:
-  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr.
-  void begin(Compiled& program, const Where& where, Herald* herald);
+  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`: nullptr for
+  /// elements of one datatype; else foreground operations only.
+  void begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
   void give_scratch(char* memory, const Layout& layout);
   /// The process is there: its buffers, and what foreground operations work with.
@@ -99,11 +113,13 @@ class Running {
  private:
   void complete(std::int32_t op);
   int start(std::int32_t id);
+  int post(std::int32_t id, bool& posted);
   char* at(const core::Slice& s) const { return base_[static_cast<int>(s.buffer)] + s.offset * layout_.extent; }
 
   Compiled* program_ = nullptr;
   Where where_;
   Herald* herald_ = nullptr;
+  Blockwise* blocks_ = nullptr;
   Layout layout_;
   MPI_Datatype type_ = MPI_BYTE;
   MPI_Op op_ = MPI_OP_NULL;

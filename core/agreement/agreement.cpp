@@ -46,21 +46,21 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans) {
 
 Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
   Decision out;
-  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || s.bytes <= 0 || !s.servable) return out;
+  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || !s.moves() || !s.servable) return out;
   if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
   const Algorithm& algorithm = algorithm_at(entry.algorithm);
-  if (algorithm.op != s.op) return out;
+  if (algorithm.op != s.op || (needs_sizes(algorithm) && entry.sizes < 0)) return out;
   if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return out;
   // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
   if (!s.exact && (policy.reproducible == Reproducible::native ||
                    (policy.reproducible == Reproducible::run && !algorithm.pattern_independent)))
     return out;
-  return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.edge != 0 && depends_on_all(s.op, s.bytes)};
+  return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, entry.edge != 0 && depends_on_all(s.op, s.bytes)};
 }
 
 Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
   if (entry) return decide_as(policy, s, comm_size, *entry);
-  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || s.bytes <= 0 || !s.servable) return {};
+  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || !s.moves() || !s.servable) return {};
   const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
   if (!rule || rule->use.kind != Use::Kind::algorithm) return {};
   const Algorithm* algorithm = find_algorithm(s.op, rule->use.algorithm);

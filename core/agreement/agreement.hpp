@@ -27,11 +27,13 @@ struct Signature {
   CallKind kind = CallKind::blocking;
   Rank root = -1;
   Bytes bytes = -1;               ///< -1: no size that every rank knows
-  Elements count = 0;             ///< reductions: elements; scatter, gather, bcast: bytes of a block, or of all
+  Elements count = 0;             ///< reductions: elements; scatter, gather, bcast: bytes of a block, or of all; scatterv, gatherv: 1
   OpClass op_class = OpClass::none;
   bool exact = false;             ///< the result does not depend on the association, if there is one
   bool servable = false;          ///< our executor can run it: operator and datatype are a pair, the root is there
   std::uint64_t hash() const;
+  /// There is something to move: known for certain, or known to nobody but the root.
+  bool moves() const { return bytes > 0 || is_irregular(op); }
 };
 
 /// The call that schedules are built and modelled for; not in place.
@@ -93,6 +95,7 @@ struct Decision {
   int segments = 0;
   bool overlap = true;
   int pattern = -1;  ///< index in the plan's patterns; -1: flat
+  int sizes = -1;    ///< index in the plan's sizes; -1: none
   bool edge = false; ///< a pattern of this call's own may take its place
 };
 

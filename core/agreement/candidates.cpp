@@ -14,8 +14,9 @@ struct Trial {
   int segments;
 };
 
-// 2 (P - 1) messages per segment, of which there are P where the algorithm chooses.
-long messages_of(const Call& call, int segments) { return 2L * (call.ranks - 1) * (segments ? segments : call.ranks); }
+// 2 (P - 1) messages per segment, of which there are P where the algorithm chooses. For a tree's the cost of finding it counts
+// too: some 10 ns times P^2.
+long messages_of(const Call& call, int segments) { return is_irregular(call.op) ? call.ranks - 1L + static_cast<long>(call.ranks) * call.ranks / 50 : 2L * (call.ranks - 1) * (segments ? segments : call.ranks); }
 
 /// One call's share of what a rank spends on computing a plan, which happens at most once per epoch. Per message of the plan,
 /// measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
@@ -28,7 +29,8 @@ std::vector<Trial> trials_for(const Call& call) {
   std::vector<Trial> out;
   constexpr long kMostPerTrial = 7'000;
   for (const Algorithm& a : catalogue()) {
-    if (a.op != call.op) continue;
+    // The cheapest binary tree takes O(P^3) to find, on every rank, and is never the cheapest tree.
+    if (a.op != call.op || (is_irregular(a.op) && a.name == "binary")) continue;
     // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
     for (const int segments : {0, 4 * call.ranks, 16 * call.ranks})
       if (!segments || (a.segmented && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments)) out.push_back({&a, segments});
@@ -44,12 +46,13 @@ long candidate_messages(const Call& call) {
   return out;
 }
 
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known) {
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known, const std::vector<Bytes>& sizes) {
   Candidates out;
   // The background engine looks every few milliseconds (shim/engine.cpp): measured on a virtual machine, where it costs most.
   constexpr double kReaction = 2.5e6;
   Parameters parameters;
   parameters.network = network;
+  parameters.sizes = sizes;
   Network with_engine = network;
   with_engine.reaction_ns = kReaction;
   for (const Trial& t : trials_for(call)) {

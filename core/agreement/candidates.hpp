@@ -28,7 +28,7 @@ struct Candidates {
 long candidate_messages(const Call& call);
 
 /// Models every algorithm of the collective under the pattern, pattern-aware segmented ones with more segments, too.
-/// `known`: schedules are built for the pattern; else for none, and the pattern just happens.
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known = true);
+/// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in Parameters.
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known = true, const std::vector<Bytes>& sizes = {});
 
 }  // namespace latecomer::core

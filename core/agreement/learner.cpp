@@ -26,6 +26,14 @@ bool moved(std::span<const Nanoseconds> before, std::span<const Nanoseconds> now
   return 2 * most > spread;
 }
 
+/// Other sizes: more than a tenth of all bytes lie elsewhere. Less does not make another tree worth announcing.
+bool resized(std::span<const Bytes> before, std::span<const Bytes> now) {
+  if (before.size() != now.size()) return true;
+  Bytes all = 0, elsewhere = 0;
+  for (std::size_t r = 0; r < now.size(); ++r) all += before[r], elsewhere += std::abs(before[r] - now[r]);
+  return 10 * elsewhere > all;
+}
+
 std::string time_text(double ns) {
   char text[32];
   std::snprintf(text, sizeof text, ns >= 1e6 ? "%.2f ms" : "%.1f us", ns >= 1e6 ? ns / 1e6 : ns / 1e3);
@@ -90,6 +98,7 @@ void Learner::see(const CallSeen& call) {
   if (call.signature.kind != CallKind::blocking) return;
   slot->edged = call.edge ? slot->edged + 1 : 0;
   slot->predictor.add(call.offsets);
+  if (!call.sizes.empty()) slot->sizes.assign(call.sizes.begin(), call.sizes.end());
   if (call.after_last < 0) return;
   if (call.algorithm < 0) slot->native.add(call.after_last, call.mean_elapsed);
   else if (call.algorithm == slot->algorithm && call.n >= slot->counts_from) slot->current.add(call.after_last, call.mean_elapsed);
@@ -137,8 +146,13 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   std::vector<Nanoseconds> pattern;
   if (algorithm >= 0 && with_pattern && !algorithm_at(algorithm).pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
-  if (algorithm == slot.algorithm && segments == slot.segments && same_pattern) return;
+  // What is built on sizes has them from the plan.
+  std::vector<Bytes> sizes;
+  if (algorithm >= 0 && (needs_sizes(algorithm_at(algorithm)) || !algorithm_at(algorithm).pattern_independent)) sizes = slot.sizes;
+  const bool same_sizes = !resized(slot.announced_sizes, sizes);
+  if (algorithm == slot.algorithm && segments == slot.segments && same_pattern && same_sizes) return;
   if (!same_pattern) slot.announced = std::move(pattern);
+  if (!same_sizes) slot.announced_sizes = std::move(sizes);
   slot.algorithm = algorithm;
   slot.segments = segments;
   slot.current.clear();
@@ -151,6 +165,14 @@ bool Learner::wins(const Slot& slot) const {
   return policy_.objective == Objective::mean_elapsed ? elapsed < kWins && after < kNotWorse : after < kWins && elapsed < kNotWorse;
 }
 
+/// Whether the policy lets an algorithm serve the slot once a plan says so.
+bool Learner::may(const Slot& slot, int algorithm) const {
+  PlanEntry e;
+  e.algorithm = algorithm;
+  e.sizes = slot.sizes.empty() ? -1 : 0;
+  return decide_as(policy_, slot.signature, ranks_, e).algorithm;
+}
+
 /// Models what may serve the slot under its forecast. False if the budget of this announcement is spent.
 bool Learner::model(Slot& slot) {
   const Call call = call_of(slot.signature, ranks_);
@@ -158,13 +180,13 @@ bool Learner::model(Slot& slot) {
   if (wanted > budget_ && budget_ < kModelBudget) return false;
   budget_ -= wanted;
   slot.candidates.clear();
-  slot.modelled_for = slot.forecast.offsets;
+  slot.modelled_for = slot.forecast.offsets, slot.modelled_sizes = slot.sizes;
   slot.native_modelled = -1;
   if (wanted > 4 * kModelBudget) return true;  // no candidates: too many ranks to model inside a job
-  Candidates all = model_candidates(call, Pattern(slot.forecast.offsets), policy_.network, policy_.objective);
+  Candidates all = model_candidates(call, slot.forecast.uncertain() ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.sizes);
   slot.native_modelled = all.native_ns;
   slot.candidates = std::move(all.list);
-  std::erase_if(slot.candidates, [&](const Candidate& c) { return !decide_as(policy_, slot.signature, ranks_, {0, c.algorithm}).algorithm || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
+  std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
   return true;
 }
 
@@ -173,18 +195,21 @@ bool Learner::model(Slot& slot) {
 void Learner::choose(Slot& slot) {
   const Forecast& f = slot.forecast;
   slot.modelled = -1;
-  if (f.uncertain()) {
+  // A better tree for blocks of different sizes is one with balanced arrivals, too.
+  const bool irregular = is_irregular(slot.signature.op);
+  if (irregular && slot.sizes.empty()) return settle(slot, -1, 0, false, "auto: no sizes were seen yet");
+  if (f.uncertain() && !irregular) {
     slot.candidates.clear();
     slot.modelled_for.clear();
     return settle(slot, -1, 0, false, f.offsets.empty() ? "auto: nothing was seen yet"
                                                      : "auto: native, arrivals are balanced or not to be foreseen (spread " + time_text(static_cast<double>(f.spread)) +
                                                            ", forecast off by " + time_text(static_cast<double>(f.error)) + ")");
   }
-  if (slot.modelled_for.empty() || moved(slot.modelled_for, f.offsets)) {
+  if (slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.sizes)) {
     if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, "auto: as before, the model's time at this boundary is spent");
   }
   if (!slot.native.enough()) return settle(slot, -1, 0, false, "auto: native is being measured");
-  if (slot.algorithm >= 0 && !slot.announced.empty() && slot.current.enough() && !wins(slot))
+  if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
     for (Candidate& c : slot.candidates)
       if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true;
   const std::string native_time = time_text(slot.native.median_after());
@@ -208,7 +233,7 @@ void Learner::choose(Slot& slot) {
 void Learner::decide_slot(Slot& slot) {
   slot.forecast = slot.predictor.forecast(policy_.predictor);
   const Signature& s = slot.signature;
-  if (s.kind != CallKind::blocking || s.bytes <= 0 || !s.servable) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
+  if (s.kind != CallKind::blocking || !s.moves() || !s.servable) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
   double factor = -1;
   if (policy_.network_given && s.bytes > 0) {
     const double message = static_cast<double>(policy_.network.port_ns(s.bytes)) + policy_.network.flight_ns(s.bytes);
@@ -230,7 +255,8 @@ void Learner::decide_slot(Slot& slot) {
   if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, by + " says native");
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
-  if (wanted < 0 || !decide_as(policy_, s, ranks_, {0, wanted}).algorithm) return settle(slot, -1, 0, false, by + " asks for " + rule->use.algorithm + ", which `reproducible` or the operator forbids");
+  if (wanted >= 0 && needs_sizes(algorithm_at(wanted)) && slot.sizes.empty()) return settle(slot, -1, 0, false, by + ": native until sizes were seen");
+  if (wanted < 0 || !may(slot, wanted)) return settle(slot, -1, 0, false, by + " asks for " + rule->use.algorithm + ", which `reproducible` or the operator forbids");
   // What the model expects of it, so that it can be held against what is measured.
   if (policy_.network_given && !slot.forecast.uncertain() && (slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot);
   for (const Candidate& c : slot.candidates)
@@ -246,10 +272,14 @@ PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
   e.segments = slot.segments;
   e.overlap = slot.overlap;
   e.edge = edges_ && slot.edged >= kEnough && !algorithm_at(slot.algorithm).pattern_independent;
-  if (slot.announced.empty()) return e;
-  const auto known = std::find(plan.patterns.begin(), plan.patterns.end(), slot.announced);
-  e.pattern = static_cast<std::int32_t>(known - plan.patterns.begin());
-  if (known == plan.patterns.end()) plan.patterns.push_back(slot.announced);
+  const auto index = [](auto& all, const auto& one) {
+    if (one.empty()) return -1;
+    const auto known = std::find(all.begin(), all.end(), one);
+    const auto at = static_cast<std::int32_t>(known - all.begin());
+    if (known == all.end()) all.push_back(one);
+    return at;
+  };
+  e.pattern = index(plan.patterns, slot.announced), e.sizes = index(plan.sizes, slot.announced_sizes);
   return e;
 }
 
@@ -274,7 +304,7 @@ Learner::Announcement Learner::announce(bool dropped) {
   const auto add = [&](const Slot& slot) {
     const PlanEntry e = entry_for(slot, plan);
     const Decision alone = decide(policy_, slot.signature, ranks_);
-    const bool trivial = e.pattern < 0 && !e.edge && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
+    const bool trivial = e.pattern < 0 && e.sizes < 0 && !e.edge && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
     says_anything = says_anything || !trivial;
     plan.entries.push_back(e);
   };
@@ -288,7 +318,7 @@ Learner::Announcement Learner::announce(bool dropped) {
     for (const Slot* slot : slots) {
       auto& [chosen, agree] = by_signature.try_emplace(slot->signature.hash(), slot, true).first->second;
       const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments && chosen->overlap == slot->overlap &&
-                        chosen->announced.empty() == slot->announced.empty() && (chosen->announced.empty() || !moved(chosen->announced, slot->announced));
+                        chosen->announced.empty() == slot->announced.empty() && (chosen->announced.empty() || !moved(chosen->announced, slot->announced)) && !resized(chosen->announced_sizes, slot->announced_sizes);
       agree = agree && same;
       if (slot->calls > chosen->calls) chosen = slot;
     }

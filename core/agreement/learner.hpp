@@ -33,6 +33,7 @@ struct CallSeen {
   Nanoseconds after_last = -1;           ///< last arrival to last exit; -1: not seen
   double mean_elapsed = 0;               ///< over ranks, nanoseconds
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
+  std::span<const Bytes> sizes = {};     ///< [ranks], of the blocks of a gatherv or scatterv; else empty
   bool edge = false;                     ///< every rank had said before how far it was
 };
 
@@ -109,7 +110,9 @@ class Learner {
     int rule_line = 0;
     Forecast forecast;
     std::vector<Nanoseconds> announced;      ///< pattern that the plan holds; empty: flat
+    std::vector<Bytes> sizes, announced_sizes;  ///< of the blocks, as last seen and as the plan holds them
     std::vector<Nanoseconds> modelled_for;   ///< pattern that the candidates were modelled under
+    std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
     double native_modelled = -1, modelled = -1;
     std::string reason;
@@ -123,6 +126,7 @@ class Learner {
   bool model(Slot& slot);
   void settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason);
   bool wins(const Slot& slot) const;
+  bool may(const Slot& slot, int algorithm) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;
   std::vector<Slot*> decided() const;
 

@@ -11,15 +11,16 @@ namespace latecomer::core {
 namespace {
 
 struct Head {
-  std::uint64_t period, first, entries, patterns;
+  std::uint64_t period, first, entries, patterns, sizes;
 };
 
 }  // namespace
 
 std::vector<char> Plan::serialize() const {
-  const Head head{period, first, entries.size(), patterns.size()};
-  const std::size_t ranks = patterns.empty() ? 0 : patterns[0].size();
-  std::vector<char> out(sizeof head + entries.size() * sizeof(PlanEntry) + patterns.size() * ranks * sizeof(Nanoseconds));
+  static_assert(sizeof(Nanoseconds) == sizeof(Bytes) && sizeof(PlanEntry) == 32);
+  const Head head{period, first, entries.size(), patterns.size(), sizes.size()};
+  const std::size_t ranks = patterns.empty() ? (sizes.empty() ? 0 : sizes[0].size()) : patterns[0].size();
+  std::vector<char> out(sizeof head + entries.size() * sizeof(PlanEntry) + (patterns.size() + sizes.size()) * ranks * sizeof(Nanoseconds));
   char* at = out.data();
   const auto put = [&](const void* data, std::size_t size) {
     if (size) std::memcpy(at, data, size);
@@ -28,6 +29,7 @@ std::vector<char> Plan::serialize() const {
   put(&head, sizeof head);
   put(entries.data(), entries.size() * sizeof(PlanEntry));
   for (const auto& pattern : patterns) put(pattern.data(), ranks * sizeof(Nanoseconds));
+  for (const auto& of_blocks : sizes) put(of_blocks.data(), ranks * sizeof(Bytes));
   return out;
 }
 
@@ -37,8 +39,8 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   std::memcpy(&head, bytes.data(), sizeof head);
   constexpr std::uint64_t kMost = 1 << 20;
   const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Nanoseconds);
-  if (head.entries > kMost || head.patterns > head.entries || (head.period != 0 && head.period != head.entries) ||
-      bytes.size() != sizeof head + head.entries * sizeof(PlanEntry) + head.patterns * row)
+  if (head.entries > kMost || head.patterns > head.entries || head.sizes > head.entries || (head.period != 0 && head.period != head.entries) ||
+      bytes.size() != sizeof head + head.entries * sizeof(PlanEntry) + (head.patterns + head.sizes) * row)
     return false;
   const char* at = bytes.data() + sizeof head;
   out.period = head.period;
@@ -48,8 +50,13 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   at += head.entries * sizeof(PlanEntry);
   out.patterns.assign(head.patterns, std::vector<Nanoseconds>(static_cast<std::size_t>(ranks)));
   for (auto& pattern : out.patterns) std::memcpy(pattern.data(), at, row), at += row;
+  out.sizes.assign(head.sizes, std::vector<Bytes>(static_cast<std::size_t>(ranks)));
+  for (auto& of_blocks : out.sizes) {
+    std::memcpy(of_blocks.data(), at, row), at += row;
+    if (std::any_of(of_blocks.begin(), of_blocks.end(), [](Bytes b) { return b < 0; })) return false;
+  }
   for (const PlanEntry& e : out.entries)
-    if (e.pattern >= static_cast<std::int32_t>(head.patterns)) return false;
+    if (e.pattern >= static_cast<std::int32_t>(head.patterns) || e.sizes >= static_cast<std::int32_t>(head.sizes)) return false;
   return true;
 }
 

@@ -18,6 +18,8 @@ struct PlanEntry {
   std::int32_t pattern = -1;     ///< index in Plan::patterns; -1: flat
   std::uint16_t overlap = 1;
   std::uint16_t edge = 0;        ///< the pattern is exchanged for this very call, if all ranks have said how far they are
+  std::int32_t sizes = -1;       ///< index in Plan::sizes; -1: none
+  std::int32_t unused = 0;       ///< plans are hashed as bytes
   bool operator==(const PlanEntry&) const = default;
 };
 
@@ -26,6 +28,7 @@ struct Plan {
   std::uint64_t first = 0;       ///< call n >= first is in slot (n - first) mod period
   std::vector<PlanEntry> entries;
   std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], after the first arrival
+  std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], of the blocks of a gatherv or scatterv
 
   bool empty() const { return entries.empty(); }
   bool operator==(const Plan&) const = default;

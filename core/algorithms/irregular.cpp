@@ -93,7 +93,8 @@ Rank rank_at(std::span<const Rank> order, int place) { return order.empty() ? pl
 
 TreeProblem tree_problem(const Network& network) {
   TreeProblem out;
-  out.alpha = {network.alpha_ns + network.latency_ns + network.overhead_ns};
+  out.alpha = {network.alpha_ns + network.overhead_ns};
+  out.latency = network.latency_ns;
   out.beta = {network.beta_ns_per_byte};
   out.gamma = {network.copy_ns_per_byte};
   return out;
@@ -152,7 +153,7 @@ Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
   const Call& call = instance.call;
   const auto& sizes = instance.parameters.sizes;
-  const auto size = [&](Rank r) { return sizes.empty() ? call.element_bytes : sizes[at(r)]; };
+  const auto size = [&](Rank r) { return sizes.empty() ? call.count * call.element_bytes : sizes[at(r)]; };
   if (slice.buffer != Buffer::scratch) {
     const bool all = me == call.root && (slice.buffer == Buffer::input) == (regular(call.op) == Collective::scatter);
     Bytes out = 0;

@@ -31,7 +31,7 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
 /// The same along the tree of a kind, built from the instance's sizes, arrivals and network.
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind);
 
-/// What a message costs here, as the trees' programs have it: c(x) = alpha + beta x, and a copy.
+/// What a message costs here, as the trees' programs have it: c(x) = alpha + beta x, a latency, and a copy.
 TreeProblem tree_problem(const Network& network);
 
 /// Sizes by rank of the blocks in a slice of that rank's buffers: what the model charges for. Not thread-safe.

@@ -430,9 +430,10 @@ std::string describe(const Operation& op) {
   return "";
 }
 
-RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me) {
+RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me) { return materialize(algorithm.build(instance, me)); }
+
+RankProgram materialize(Schedule schedule) {
   RankProgram program;
-  Schedule schedule = algorithm.build(instance, me);
   while (const Operation* op = schedule.next()) program.ops.push_back(*op);
   program.scratch = schedule.scratch_elements();
   return program;
@@ -471,7 +472,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
   }
   Parameters parameters;
   // One step of the papers' network is about 10 us here: some patterns above are much wider, some not.
-  parameters.network.alpha_ns = 1e4;
+  parameters.network.alpha_ns = 1e4, parameters.network.beta_ns_per_byte = 1, parameters.network.copy_ns_per_byte = 0.5;
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
     for (const bool in_place : {false, true}) {

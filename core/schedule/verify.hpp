@@ -24,6 +24,7 @@ struct RankProgram {
 /// Generates all ranks' schedules.
 std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance);
 RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me);
+RankProgram materialize(Schedule schedule);
 
 enum class Fault {
   none,

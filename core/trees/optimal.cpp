@@ -8,7 +8,8 @@
 //   root j:       max(copy_j, T(i,j-1)) + c(i..j-1)
 //   left sends:   max(T(i,k), T(k+1,j)) + c(i..k),    k = i .. j-2
 //   right sends:  max(T(i,k), T(k+1,j)) + c(k+1..j),  k = i+1 .. j-1
-// (a receiver of one rank is a root that copies its own block first: the first two lines).
+// (a receiver of one rank is a root that copies its own block first: the first two lines). Where messages have a latency L,
+// which occupies nobody, the sender's time counts with L added; the paper has none.
 //
 // Why O(p^2) is enough. Let T grow under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j). Then for fixed i, j there is
 // a first k* with T(i,k) >= T(k+1,j), since the left side grows with k and the right side falls; and k* never falls with j,
@@ -17,7 +18,8 @@
 // a window of k both of whose ends move one way only as i falls, which a monotone queue holds at constant cost. Right
 // sends: the mirror image, k*-1 and a queue per row. A message of nothing costs no start-up, so the parts of total size
 // zero, which are where the formula with the start-up is too high, get one candidate a side: the longest such part, the
-// other side being smallest there. A given root only clips the windows: they stay monotone.
+// other side being smallest there. A given root only clips the windows: they stay monotone. With a
+// latency there are two k*, one for each sender: both move as before.
 //
 // Why T grows under inclusion where copy_i <= c(i) for every i (also with arrivals: T(i,i) is then i's arrival). Take a
 // tree over i..j+1 and remove rank j+1. If it is a leaf, its message goes and nothing becomes later. If it receives, let q
@@ -52,7 +54,7 @@ double least_of(int first, int last, F f) {
 /// What all programs over ranges need.
 class Ranges {
  public:
-  Ranges(const TreeProblem& problem, Rank root, TreeForm form) : problem_(problem), root_(root), form_(form), alpha_(problem.alpha[0]), beta_(problem.beta[0]), whole_(problem.whole ? problem.sizes[0] : 0), p_(problem.ranks()), times_(at(p_) * at(p_), kNever), sums_(at(p_) + 1, 0) {
+  Ranges(const TreeProblem& problem, Rank root, TreeForm form) : problem_(problem), root_(root), form_(form), alpha_(problem.alpha[0]), beta_(problem.beta[0]), latency_(problem.latency), whole_(problem.whole ? problem.sizes[0] : 0), p_(problem.ranks()), times_(at(p_) * at(p_), kNever), sums_(at(p_) + 1, 0) {
     for (int i = 0; i < p_; ++i) sums_[at(i) + 1] = sums_[at(i)] + problem.sizes[at(i)], time(i, i) = problem.arrival(i);
   }
   double& time(int i, int j) { return times_[at(i) * at(p_) + at(j)]; }
@@ -65,18 +67,22 @@ class Ranges {
     const double size = whole_ > 0 ? whole_ : sum(i, j);
     return alpha_ * (size != 0) + beta_ * size;  // without a branch
   }
+  double lag(int i, int j) const { return latency_ * ((whole_ > 0 ? whole_ : sum(i, j)) != 0); }
+  /// Neighbouring ranges: the first sends, or the second does.
+  double left_sends(double left, double right, int i, int k) const { return std::max(left + lag(i, k), right) + message(i, k); }
+  double right_sends(double left, double right, int k, int j) const { return std::max(left, right + lag(k + 1, j)) + message(k + 1, j); }
   bool holds_root(int i, int j) const { return i <= root_ && root_ <= j; }
   int ranks() const { return p_; }
   Rank root() const { return root_; }
 
   double root_left(int i, int j) const {
     if (holds_root(i, j) && root_ != i) return kNever;
-    return std::max(problem_.arrival(i) + problem_.copy(i), time(i + 1, j)) + message(i + 1, j);
+    return std::max(problem_.arrival(i) + problem_.copy(i), time(i + 1, j) + lag(i + 1, j)) + message(i + 1, j);
   }
   double root_right(int i, int j) const {
     if (holds_root(i, j) ? root_ != j : form_ == TreeForm::program && j == i + 1) return kNever;
-    const double message_in = message(i, j - 1);
-    return form_ != TreeForm::exact ? std::max(problem_.arrival(j), time(i, j - 1)) + message_in + problem_.copy(j) : std::max(problem_.arrival(j) + problem_.copy(j), time(i, j - 1)) + message_in;
+    const double sent = time(i, j - 1) + lag(i, j - 1), message_in = message(i, j - 1);
+    return form_ != TreeForm::exact ? std::max(problem_.arrival(j), sent) + message_in + problem_.copy(j) : std::max(problem_.arrival(j) + problem_.copy(j), sent) + message_in;
   }
   /// Windows of k in which the left or the right part may send.
   int last_left(int i, int j) const { return holds_root(i, j) ? std::min(j - 2, root_ - 1) : j - 2; }
@@ -104,8 +110,8 @@ class Ranges {
     };
     take(root_left(i, j), i, true);
     take(root_right(i, j), j - 1, false);
-    for (int k = i; k <= last_left(i, j); ++k) take(std::max(time(i, k), time(k + 1, j)) + message(i, k), k, false);
-    for (int k = first_right(i, j); k < j; ++k) take(std::max(time(i, k), time(k + 1, j)) + message(k + 1, j), k, true);
+    for (int k = i; k <= last_left(i, j); ++k) take(left_sends(time(i, k), time(k + 1, j), i, k), k, false);
+    for (int k = first_right(i, j); k < j; ++k) take(right_sends(time(i, k), time(k + 1, j), k, j), k, true);
     return best;
   }
   /// Appends the merges of range i..j in an order that keeps each node's own; returns its root.
@@ -152,7 +158,7 @@ class Ranges {
   const TreeProblem& problem_;
   const Rank root_;
   const TreeForm form_;
-  const double alpha_, beta_, whole_;
+  const double alpha_, beta_, latency_, whole_;
   const int p_;
   std::vector<double> times_;
   std::vector<double> sums_;
@@ -191,8 +197,8 @@ RankTree optimal_cubic(const TreeProblem& problem, Rank root, TreeForm form) {
     for (int j = i + 1; j < p; ++j) {
       double best = std::min(r.root_left(i, j), r.root_right(i, j));
       const double *row = &r.time(i, 0), *column = &r.mirror(0, j);
-      best = std::min(best, least_of(i, r.last_left(i, j), [&](int k) { return std::max(row[k], column[k + 1]) + r.message(i, k); }));
-      best = std::min(best, least_of(r.first_right(i, j), j - 1, [&](int k) { return std::max(row[k], column[k + 1]) + r.message(k + 1, j); }));
+      best = std::min(best, least_of(i, r.last_left(i, j), [&](int k) { return r.left_sends(row[k], column[k + 1], i, k); }));
+      best = std::min(best, least_of(r.first_right(i, j), j - 1, [&](int k) { return r.right_sends(row[k], column[k + 1], k, j); }));
       r.time(i, j) = r.mirror(i, j) = best;
     }
   return r.tree();
@@ -208,19 +214,20 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
   Ranges r(problem, root, TreeForm::exact);
   const int p = r.ranks();
   // Whole messages all cost the same, whatever they hold.
-  const double alpha = problem.whole ? r.message(0, 0) : problem.alpha[0], beta = problem.whole ? 0 : problem.beta[0];
+  const double latency = problem.latency, alpha = problem.whole ? r.message(0, 0) : problem.alpha[0], beta = problem.whole ? 0 : problem.beta[0];
   std::vector<Window> columns(at(p));
   std::vector<int> zeros_from(at(p)), zeros_to(at(p));  // the run of empty blocks that begins or ends at a rank: its other end
   for (int i = p - 1; i >= 0; --i) zeros_from[at(i)] = problem.sizes[at(i)] > 0 ? i - 1 : i + 1 < p && problem.sizes[at(i) + 1] == 0 ? zeros_from[at(i) + 1] : i;
   for (int j = 0; j < p; ++j) zeros_to[at(j)] = problem.sizes[at(j)] > 0 ? j + 1 : j > 0 && problem.sizes[at(j) - 1] == 0 ? zeros_to[at(j) - 1] : j;
   for (int i = p - 1; i >= 0; --i) {
     Window row;
-    int split = i;  // k*; j where there is none
+    int split = i, late_split = i;  // k* for the left part as sender, and as receiver; j where there is none
     for (int j = i + 1; j < p; ++j) {
-      while (split < j && r.time(i, split) < r.time(split + 1, j)) ++split;
+      while (split < j && r.time(i, split) + latency < r.time(split + 1, j)) ++split;
+      while (late_split < j && r.time(i, late_split) < r.time(late_split + 1, j) + latency) ++late_split;
       double best = std::min(r.root_left(i, j), r.root_right(i, j));
-      const auto left = [&](int k) { best = std::min(best, std::max(r.time(i, k), r.time(k + 1, j)) + r.message(i, k)); };
-      const auto right = [&](int k) { best = std::min(best, std::max(r.time(i, k), r.time(k + 1, j)) + r.message(k + 1, j)); };
+      const auto left = [&](int k) { best = std::min(best, r.left_sends(r.time(i, k), r.time(k + 1, j), i, k)); };
+      const auto right = [&](int k) { best = std::min(best, r.right_sends(r.time(i, k), r.time(k + 1, j), k, j)); };
       const int last = r.last_left(i, j), first = r.first_right(i, j);
 
       Window& column = columns[at(j)];
@@ -230,9 +237,9 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
       if (split <= last) left(split);
 
       if (j - 1 > i) row.add(j - 1, r.time(i, j - 1) - beta * r.prefix(j));
-      row.forget([&](int k) { return k < first || k < split; });
+      row.forget([&](int k) { return k < first || k < late_split; });
       best = std::min(best, row.least() + alpha + beta * r.prefix(j + 1));
-      if (split - 1 >= first) right(split - 1);
+      if (late_split - 1 >= first) right(late_split - 1);
 
       // Parts of nothing: the longest on each side.
       if (const int k = std::min(zeros_from[at(i)], last); k >= i) left(k);
@@ -262,13 +269,13 @@ void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums,
   const auto size = [&](int a, int b) { return p.whole ? p.sizes[0] : sums[at(b) + 1] - sums[at(a)]; };
   for (int k = i; k < r; ++k)  // the left part sends
     for (Rank q = i; q <= k; ++q) {
-      const double message = p.message(q, r, size(i, k));
+      const double message = p.message(q, r, size(i, k)), sent = t(i, k, q) + p.lag(size(i, k));
       const bool leaf = k + 1 == r && r == j;
-      if (leaf && paper) visit(std::max(p.arrival(r), t(i, k, q)) + message + p.copy(r), k, q);
-      else visit(std::max(t(k + 1, j, r) + (leaf ? p.copy(r) : 0), t(i, k, q)) + message, k, q);
+      if (leaf && paper) visit(std::max(p.arrival(r), sent) + message + p.copy(r), k, q);
+      else visit(std::max(t(k + 1, j, r) + (leaf ? p.copy(r) : 0), sent) + message, k, q);
     }
   for (int k = r; k < j; ++k)
-    for (Rank q = k + 1; q <= j; ++q) visit(std::max(t(i, k, r) + (i == k ? p.copy(r) : 0), t(k + 1, j, q)) + p.message(q, r, size(k + 1, j)), k, q);
+    for (Rank q = k + 1; q <= j; ++q) visit(std::max(t(i, k, r) + (i == k ? p.copy(r) : 0), t(k + 1, j, q) + p.lag(size(k + 1, j))) + p.message(q, r, size(k + 1, j)), k, q);
 }
 
 }  // namespace
@@ -325,22 +332,24 @@ template <typename Each>
   const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n, *sum = sums.data();  // columns mirror the upper triangle
   const double alpha = p.alpha[0], beta = p.beta[0], whole = p.sizes[0];
   const bool all = p.whole;
-  const auto c = [=](int a, int b) {
+  /// After its child over a..b, done at `child`, has sent to a node that is ready at `ready`.
+  const double latency = p.latency;
+  const auto got = [=](double ready, double child, int a, int b) {
     const double size = all ? whole : sum[b + 1] - sum[a];
-    return alpha * (size != 0) + beta * size;
+    return std::max(ready, child + latency * (size != 0)) + alpha * (size != 0) + beta * size;
   };
   if (root < 0 || root == i) {
     const double ready = p.arrival(i) + p.copy(i);
-    each(j, j, [=](int) { return Twig{std::max(ready, below[j]) + c(i + 1, j), i, -1}; });
-    each(i + 1, j - 1, [=](int k) { return Twig{std::max(std::max(ready, below[k]) + c(i + 1, k), column[k + 1]) + c(k + 1, j), i, k}; });
+    each(j, j, [=](int) { return Twig{got(ready, below[j], i + 1, j), i, -1}; });
+    each(i + 1, j - 1, [=](int k) { return Twig{got(got(ready, below[k], i + 1, k), column[k + 1], k + 1, j), i, k}; });
   }
   if (root < 0 || root == j) {
     const double here = p.arrival(j), copy = p.copy(j);
-    each(j - 1, j - 1, [=](int) { return Twig{std::max(here, row[j - 1]) + c(i, j - 1) + copy, j, -1}; });
-    each(i, j - 2, [=](int k) { return Twig{std::max(std::max(here, row[k]) + c(i, k), before[k + 1]) + c(k + 1, j - 1) + copy, j, k}; });
+    each(j - 1, j - 1, [=](int) { return Twig{got(here, row[j - 1], i, j - 1) + copy, j, -1}; });
+    each(i, j - 2, [=](int k) { return Twig{got(got(here, row[k], i, k), before[k + 1], k + 1, j - 1) + copy, j, k}; });
   }
   each(root < 0 ? i + 1 : std::max(root, i + 1), root < 0 ? j - 1 : std::min(root, j - 1),
-       [&](Rank r) { return Twig{std::max(std::max(p.arrival(r), row[r - 1]) + c(i, r - 1) + p.copy(r), column[r + 1]) + c(r + 1, j), r, -1}; });
+       [&](Rank r) { return Twig{got(got(p.arrival(r), row[r - 1], i, r - 1) + p.copy(r), column[r + 1], r + 1, j), r, -1}; });
 }
 
 }  // namespace

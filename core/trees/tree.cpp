@@ -17,33 +17,28 @@ constexpr std::string_view kNames[] = {"linear", "binary", "binomial", "adaptive
 
 std::size_t at(Rank r) { return static_cast<std::size_t>(r); }
 
-/// A block of consecutive places of `order`, and the tree that it has become.
-struct Block {
-  Rank root = -1;
-  double time = 0, size = 0;
-  bool leaf = true;
-};
+using trees::Block;
 
 /// `sender`'s blocks go to `receiver`, which copies its own block first, if it has not, or (`copies_last`) after.
 Block joined(const TreeProblem& p, const Block& sender, const Block& receiver, bool copies_last) {
-  const double copy = receiver.leaf ? p.copy(receiver.root) : 0, message = p.message(sender.root, receiver.root, p.whole ? p.sizes[0] : sender.size);
-  const double time = copies_last ? std::max(receiver.time, sender.time) + message + copy : std::max(receiver.time + copy, sender.time) + message;
-  return {receiver.root, time, sender.size + receiver.size, false};
+  const double copy = receiver.leaf ? receiver.copy : 0, size = p.whole ? p.sizes[0] : sender.size;
+  const double message = p.message(sender.root, receiver.root, size), sent = sender.time + p.lag(size);
+  const double time = copies_last ? std::max(receiver.time, sent) + message + copy : std::max(receiver.time + copy, sent) + message;
+  return {receiver.root, time, sender.size + receiver.size, 0, false};
 }
 /// Binomial trees bottom up over the places of `order` (paper 003, Proposition 1). Of two blocks the one with `root`
 /// receives; else the second one, or, adaptively, the one that is complete earlier that way.
 Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root, bool adaptive, std::vector<trees::Merge>& merges) {
   std::vector<Block> blocks;
   std::vector<char> holds;
-  for (const Rank r : order) blocks.push_back({r, p.arrival(r), p.sizes[at(r)], true}), holds.push_back(r == root);
+  for (const Rank r : order) blocks.push_back({r, p.arrival(r), p.sizes[at(r)], p.copy(r), true}), holds.push_back(r == root);
   const std::size_t n = blocks.size();
   for (std::size_t d = 1; d < n; d *= 2)
     for (std::size_t i = 0; i + d < n; i += 2 * d) {
-      const Block &left = blocks[i], &right = blocks[i + d];
-      const Block to_left = joined(p, right, left, false), to_right = joined(p, left, right, true);  // as the paper's
-      const bool leftwards = holds[i] || (!holds[i + d] && adaptive && to_left.time < to_right.time);
-      merges.push_back(leftwards ? trees::Merge{right.root, left.root} : trees::Merge{left.root, right.root});
-      blocks[i] = leftwards ? to_left : to_right;
+      const Rank left = blocks[i].root, right = blocks[i + d].root;
+      bool leftwards = false;
+      blocks[i] = trees::join(p, blocks[i], blocks[i + d], holds[i], holds[i + d], adaptive, leftwards);
+      merges.push_back(leftwards ? trees::Merge{right, left} : trees::Merge{left, right});
       holds[i] = holds[i] || holds[i + d];
     }
   return blocks[0];
@@ -188,6 +183,7 @@ std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind ki
     if (!said.empty()) return said;
   for (const double x : p.sizes)
     if (!(x >= 0) || x == kNever) return "sizes: expected numbers from 0 on";
+  if (!(p.latency >= 0) || p.latency == kNever) return "latency: expected a number from 0 on";
   if (!p.arrivals.empty() && p.arrivals.size() != n) return "arrivals: " + std::to_string(p.arrivals.size()) + " figures for " + std::to_string(n) + " ranks";
   if (o.root >= p.ranks()) return "root " + std::to_string(o.root) + ": the last of " + std::to_string(n) + " ranks is " + std::to_string(n - 1);
   if (!p.homogeneous() && (kind == TreeKind::binary || kind == TreeKind::sorted)) return std::string(name_of(kind)) + ": for one alpha and one beta only; optimal takes matrices";
@@ -218,6 +214,12 @@ std::vector<Rank> RankTree::preorder() const {
   return out;
 }
 
+trees::Block trees::join(const TreeProblem& p, const Block& left, const Block& right, bool root_in_left, bool root_in_right, bool adaptive, bool& leftwards) {
+  const Block to_left = joined(p, right, left, false), to_right = joined(p, left, right, true);  // as the paper's
+  leftwards = root_in_left || (!root_in_right && adaptive && to_left.time < to_right.time);
+  return leftwards ? to_left : to_right;
+}
+
 RankTree trees::tree_of(int ranks, Rank root, const std::vector<Merge>& merges) {
   RankTree out;
   out.root = root;
@@ -236,9 +238,9 @@ double completion(const TreeProblem& p, const RankTree& tree) {
     // before: if the copy comes later; after: if it has been made.
     double before = p.arrival(r), after = before + p.copy(r);
     for (const Rank c : children) {
-      const double message = p.message(c, r, p.whole ? p.sizes[0] : size[at(c)]);
-      before = std::max(before, time[at(c)]) + message;
-      after = std::min(std::max(after, time[at(c)]) + message, before + p.copy(r));
+      const double moved = p.whole ? p.sizes[0] : size[at(c)], message = p.message(c, r, moved), sent = time[at(c)] + p.lag(moved);
+      before = std::max(before, sent) + message;
+      after = std::min(std::max(after, sent) + message, before + p.copy(r));
       size[at(r)] += size[at(c)];
     }
     time[at(r)] = children.empty() ? before : after;

@@ -19,6 +19,7 @@ struct TreeProblem {
   std::vector<double> alpha{0};      ///< start-up per message: one figure, or [p * p] by sender, then receiver
   std::vector<double> beta{0};       ///< time per unit of size: the same shapes
   std::vector<double> gamma{0};      ///< local copy per unit of size: one figure, or [p]
+  double latency = 0;                ///< of every message, time in flight that occupies nobody; the paper has none
   std::vector<double> arrivals;      ///< [p], or empty: all at 0. A rank does nothing before it arrives.
   bool whole = false;                ///< broadcast and reduction: every message has the size of the largest block
 
@@ -27,6 +28,8 @@ struct TreeProblem {
   double arrival(Rank r) const { return arrivals.empty() ? 0 : arrivals[static_cast<std::size_t>(r)]; }
   /// Copying the own block, which a leaf need not do.
   double copy(Rank r) const { return (gamma.size() == 1 ? gamma[0] : gamma[static_cast<std::size_t>(r)]) * sizes[static_cast<std::size_t>(r)]; }
+  /// How much later than its sender is ready a message of `size` can begin to occupy its receiver.
+  double lag(double size) const { return size == 0 ? 0 : latency; }
   /// A message of `size`; nothing costs nothing.
   double message(Rank from, Rank to, double size) const {
     if (size == 0) return 0;
@@ -88,6 +91,17 @@ struct Merge {
 };
 /// The tree that a list of merges builds, each node's children in their order. The cost is left at 0.
 RankTree tree_of(int ranks, Rank root, const std::vector<Merge>& merges);
+
+/// A range of places and the tree that it has become.
+struct Block {
+  Rank root = -1;
+  double time = 0, size = 0;
+  double copy = 0;   ///< of the root's own block
+  bool leaf = true;
+};
+/// Joins two neighbouring ranges as the binomial trees do (Proposition 1): the range with the given root receives; else the
+/// right one, or, `adaptive`, the left one where that is complete earlier. `leftwards`: the right one sends.
+Block join(const TreeProblem& problem, const Block& left, const Block& right, bool root_in_left, bool root_in_right, bool adaptive, bool& leftwards);
 
 RankTree optimal_cubic(const TreeProblem& problem, Rank root, TreeForm form);
 /// Exact where copying never costs more than sending: see optimal.cpp for the argument.

@@ -56,7 +56,7 @@ int clairvoyant(const ClairvoyantOptions& o) {
 }
 
 struct TreeArguments {
-  std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", arrivals, variant = "exact", op = "gather";
+  std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", latency = "0", arrivals, variant = "exact", op = "gather";
   bool plain = false, time = false, json = false;
 };
 
@@ -66,6 +66,7 @@ int tree(const TreeArguments& o) {
   core::TreeProblem problem;
   problem.sizes = sizes_named(o.sizes);
   problem.alpha = numbers("--alpha", o.alpha), problem.beta = numbers("--beta", o.beta), problem.gamma = numbers("--gamma", o.gamma);
+  problem.latency = numbers("--latency", o.latency).front();
   if (!o.arrivals.empty()) problem.arrivals = numbers("--arrivals", o.arrivals);
   const core::Collective op = collective_named(o.op);
   problem.whole = op == core::Collective::bcast || op == core::Collective::reduce;
@@ -126,6 +127,7 @@ void add_plan(CLI::App& app, Action& action) {
   trees->add_option("--alpha", t->alpha, "start-up of a message; or file:PATH with a matrix, row: sender")->capture_default_str();
   trees->add_option("--beta", t->beta, "time per unit of size; or file:PATH with a matrix")->capture_default_str();
   trees->add_option("--gamma", t->gamma, "local copy per unit of size; or file:PATH, one per line")->capture_default_str();
+  trees->add_option("--latency", t->latency, "time of a message in flight, which occupies nobody")->capture_default_str();
   trees->add_option("--arrivals", t->arrivals, "file:PATH: when each rank arrives, in the same unit of time");
   trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")->check(CLI::IsMember({"gather", "scatter", "bcast", "reduce"}))->capture_default_str();
   trees->add_option("--variant", t->variant, "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its own program has it, too")->check(CLI::IsMember({"exact", "paper", "program"}))->capture_default_str();

@@ -36,7 +36,7 @@ class Loop {
  public:
   Loop(const Policy& policy, int ranks) : ranks_(ranks), learner(policy, ranks, site_matches), policy_(policy) {}
   /// One call whose after-last time is `native` natively and `native * factor` under an algorithm.
-  Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets, Nanoseconds native = 1'000'000, double factor = 0.8) {
+  Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets, Nanoseconds native = 1'000'000, double factor = 0.8, const std::vector<Bytes>& sizes = {}) {
     const auto b = sequence.begin(s, true, true);
     if (b.hear) {
       force.install(waiting);
@@ -55,7 +55,7 @@ class Loop {
     Nanoseconds last = 0;
     for (const Nanoseconds o : offsets) last = std::max(last, o);
     for (const Nanoseconds o : offsets) elapsed += static_cast<double>(last - o) / ranks_;
-    learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm)});
+    learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm), sizes});
     return d;
   }
   int ranks_;
@@ -110,6 +110,8 @@ TEST_CASE("plan: bytes are the plan; torn or foreign ones are refused", "[learni
   plan.period = 2, plan.first = 48;
   plan.entries = {{allreduce(64).hash(), 2, 4, 0, 1}, {allreduce(8).hash(), -1, 0, -1, 1}};
   plan.patterns = {{0, 5, 10}};
+  plan.sizes = {{100, 0, 7}};
+  plan.entries[1].sizes = 0;
   const auto bytes = plan.serialize();
   Plan back;
   REQUIRE(Plan::deserialize(bytes, 3, back));
@@ -117,6 +119,10 @@ TEST_CASE("plan: bytes are the plan; torn or foreign ones are refused", "[learni
   CHECK(back.hash() == plan.hash());
   CHECK_FALSE(Plan::deserialize(bytes, 4, back));
   for (std::size_t cut = 0; cut < bytes.size(); ++cut) CHECK_FALSE(Plan::deserialize({bytes.data(), cut}, 3, back));
+  plan.entries[0].sizes = 1;
+  CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
+  plan.entries[0].sizes = -1, plan.sizes[0][1] = -1;
+  CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
 }
 
 TEST_CASE("plan: slots by number; another call than expected drops it for good", "[learning]") {
@@ -226,6 +232,67 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
   CHECK(dispatched == 0);
   CHECK(by_luck <= 128);  // one epoch in 24: chance looks like a pattern at times
   CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) == static_cast<long>(balanced.kinds.size()));
+}
+
+namespace {
+Signature gatherv(Rank root) {
+  Signature s;
+  s.op = Collective::gatherv, s.root = root, s.count = 1, s.servable = s.exact = true;
+  return s;
+}
+const std::vector<Bytes> kSpikes = {1, 400'000, 1, 1, 400'000, 1, 1, 1};
+}  // namespace
+
+TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and change with them", "[learning]") {
+  const Policy policy = policy_of("{\"match\": {\"op\": \"gatherv\", \"root\": {\"max\": 0}}, \"use\": \"optimal\"}, {\"match\": {\"op\": \"gatherv\"}, \"use\": \"binomial\"}");
+  Loop loop(policy, 8);
+  SplitMix64 random(3);
+  const auto run = [&](int calls, const std::vector<Bytes>& sizes) {
+    Decision d;
+    for (int i = 0; i < calls; ++i) {
+      loop.call(allreduce(8), 1, late(8, 0, 0, random));
+      d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.8, sizes);
+      CHECK(loop.call(gatherv(3), 3, late(8, 0, 0, random), 1'000'000, 0.8, sizes).algorithm->name == "binomial");  // needs none
+    }
+    return d;
+  };
+  CHECK(run(5, kSpikes).algorithm == nullptr);
+  const Decision d = run(60, kSpikes);
+  REQUIRE(d.algorithm);
+  CHECK(d.algorithm->name == "optimal");
+  REQUIRE(d.sizes >= 0);
+  CHECK(loop.force.plan().sizes[static_cast<std::size_t>(d.sizes)] == kSpikes);
+  // A little more here and there is no reason for another plan; other blocks are.
+  auto more = kSpikes;
+  more[3] = 30'000;
+  run(100, more);
+  CHECK(loop.force.plan().sizes[0] == kSpikes);
+  auto other = kSpikes;
+  std::swap(other[1], other[6]);
+  run(150, other);
+  CHECK(loop.force.plan().sizes[0] == other);
+}
+
+TEST_CASE("auto: gives blocks of different sizes a better tree without any late rank, and takes it back", "[learning]") {
+  Policy policy = policy_of(kAuto);
+  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0, policy.network.alpha_ns = 25'000;  // of every message, at both ends
+  for (const double factor : {0.6, 1.2}) {
+    Loop loop(policy, 8);
+    SplitMix64 random(3);
+    int dispatched = 0;
+    Decision d;
+    const std::vector<Bytes> small(8, 100);  // latency is what counts: a tree beats the list that is native
+    for (int i = 0; i < 900; ++i) {
+      loop.call(allreduce(8), 1, late(8, 0, 0, random));
+      d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, factor, small);
+      dispatched += d.algorithm != nullptr;
+    }
+    std::string reasons;
+    for (const SlotReport& r : loop.learner.reports()) reasons += r.reason + "; ";
+    INFO(reasons);
+    CHECK(dispatched > 0);
+    CHECK((d.algorithm != nullptr) == (factor < 1));
+  }
 }
 
 TEST_CASE("auto: obeys `reproducible`", "[learning]") {

@@ -40,7 +40,7 @@ TreeProblem problem_of(const Json& j) {
 }
 
 std::string text_of(const TreeProblem& p) {
-  return Json{{"m", p.sizes}, {"alpha", p.alpha}, {"beta", p.beta}, {"gamma", p.gamma}, {"arrivals", p.arrivals}}.dump();
+  return Json{{"m", p.sizes}, {"alpha", p.alpha}, {"beta", p.beta}, {"gamma", p.gamma}, {"latency", p.latency}, {"arrivals", p.arrivals}}.dump();
 }
 
 void check_tree(const TreeProblem& p, const RankTree& tree, bool ordered) {
@@ -79,6 +79,7 @@ TreeProblem random_problem(SplitMix64& random, int ranks, bool copies_cheap) {
   const auto kind = random.below(4);
   for (int r = 0; r < ranks; ++r) p.sizes.push_back(static_cast<double>(kind == 0 ? random.below(3) : kind == 1 ? random.below(1000) : random.below(4) == 0 ? random.below(2000) : random.below(2)));
   p.alpha = {static_cast<double>(random.below(200))}, p.beta = {static_cast<double>(random.below(4))};
+  if (random.below(3) == 0) p.latency = static_cast<double>(random.below(300));
   p.gamma = {static_cast<double>(copies_cheap ? random.below(static_cast<std::uint64_t>(p.beta[0]) + 1) : random.below(6))};
   return p;
 }
@@ -100,7 +101,7 @@ double brute(const TreeProblem& p, std::vector<Part> parts, Rank root, std::map<
     for (const bool leftwards : {false, true}) {
       const Part &to = parts[i + (leftwards ? 0 : 1)], &from = parts[i + (leftwards ? 1 : 0)];
       const double ready = to.time + (to.leaf ? p.copy(to.root) : 0);
-      const Part whole{parts[i].first, parts[i + 1].last, to.root, std::max(ready, from.time) + p.message(from.root, to.root, p.whole ? p.sizes[0] : from.size), parts[i].size + parts[i + 1].size, false};
+      const Part whole{parts[i].first, parts[i + 1].last, to.root, std::max(ready, from.time + p.lag(p.whole ? p.sizes[0] : from.size)) + p.message(from.root, to.root, p.whole ? p.sizes[0] : from.size), parts[i].size + parts[i + 1].size, false};
       std::vector<Part> next = parts;
       next[i] = whole;
       next.erase(next.begin() + static_cast<std::ptrdiff_t>(i) + 1);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hundreds of random gathervs and scattervs whose results are known by construction: every root, in place, sizes of several
+// distributions that change from call to call, counts of zero, displacements with gaps and in another order, another datatype
+// of the same signature on every rank, arguments that are not significant, sub-communicators of every other rank and
+// reversed, int and MPI_Count forms; delays at random. `irregular ROUNDS [DELAY_US]`
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "tests/mpi/random_calls.hpp"
+
+namespace {
+
+unsigned delay_us = 0;
+std::uint64_t own_state = 1;  // each rank's own
+int own_draw(int below) {
+  own_state = own_state * 6364136223846793005ull + 1442695040888963407ull;
+  return static_cast<int>(own_state >> 33) % below;
+}
+
+constexpr std::int32_t kUntouched = -77;
+std::int32_t value(int round, int rank, int i) { return round * 1'000'003 + rank * 7919 + i * 31; }
+
+/// Ints of every `stride`-th place: a datatype with gaps for stride > 1, two ints per item for `pairs`.
+struct Ints {
+  MPI_Datatype type = MPI_INT32_T;
+  int stride = 1, per_item = 1;
+  bool made = false;
+  Ints(int kind, bool even) {
+    if (kind == 1) MPI_Type_create_resized(MPI_INT32_T, 0, 12, &type), stride = 3, made = true;
+    if (kind == 2 && even) {
+      MPI_Type_vector(2, 1, 2, MPI_INT32_T, &type);  // ints 0 and 2; the next item begins at 3 and would overlap, so resized
+      MPI_Datatype wide;
+      MPI_Type_create_resized(type, 0, 16, &wide);
+      MPI_Type_free(&type);
+      type = wide, stride = 2, per_item = 2, made = true;
+    }
+    if (made) MPI_Type_commit(&type);
+  }
+  ~Ints() {
+    if (made) MPI_Type_free(&type);
+  }
+  Ints(const Ints&) = delete;
+  Ints& operator=(const Ints&) = delete;
+};
+
+/// Sizes in ints, alike on all ranks.
+std::vector<int> sizes_for(int ranks, bool even) {
+  std::vector<int> out(static_cast<std::size_t>(ranks));
+  const int kind = draw(6), mean = 1 + draw(draw(4) == 0 ? 3000 : 200);
+  for (int r = 0; r < ranks; ++r) {
+    int n = mean;
+    switch (kind) {
+      case 1: n = draw(2 * mean); break;
+      case 2: n = draw(4) == 0 ? 5 * mean : 1; break;
+      case 3: n = r == 0 || r == ranks - 1 ? ranks * mean / 2 : 0; break;
+      case 4: n = 2 * mean * (ranks - r) / ranks; break;
+      case 5: n = draw(3) == 0 ? 0 : draw(mean); break;
+      default: break;
+    }
+    out[static_cast<std::size_t>(r)] = even ? 2 * n : n;
+  }
+  return out;
+}
+
+void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool large, const std::vector<int>& sizes, bool even) {
+  int rank, ranks;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  const bool at_root = rank == root;
+  const auto size_of = [&](int r) { return sizes[static_cast<std::size_t>(r)]; };
+  const std::string where = std::string(scatters ? "scatterv " : "gatherv ") + std::to_string(round) + ", root " + std::to_string(root) + (in_place ? ", in place" : "") + (large ? ", large" : "") + ", " + std::to_string(rank) + " of " + std::to_string(ranks);
+  const Ints all_type(own_draw(3), even), own_type(own_draw(3), even);
+  // The root's blocks: in an order of its own, with gaps, counted in items of its datatype.
+  std::vector<int> order(static_cast<std::size_t>(ranks)), counts(order.size()), places(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (own_draw(2)) std::reverse(order.begin(), order.end());
+  if (own_draw(2)) std::rotate(order.begin(), order.begin() + ranks / 2, order.end());
+  int next = own_draw(3);
+  for (const int r : order) {
+    counts[static_cast<std::size_t>(r)] = size_of(r) / all_type.per_item, places[static_cast<std::size_t>(r)] = next;
+    next += counts[static_cast<std::size_t>(r)] + own_draw(3);
+  }
+  const auto all_at = [&](int r, int i) { return static_cast<std::size_t>((places[static_cast<std::size_t>(r)] * all_type.per_item + i) * all_type.stride); };
+  const auto own_at = [&](int i) { return static_cast<std::size_t>(i * own_type.stride); };
+  std::vector<std::int32_t> all(at_root ? static_cast<std::size_t>((next + 1) * all_type.per_item * all_type.stride + 4) : 0, kUntouched);
+  std::vector<std::int32_t> own(static_cast<std::size_t>(size_of(rank) * own_type.stride + 4), kUntouched);
+  auto all_wanted = all, own_wanted = own;
+  for (int r = 0; r < ranks && at_root; ++r)
+    for (int i = 0; i < size_of(r); ++i) all_wanted[all_at(r, i)] = value(round, r, i);
+  for (int i = 0; i < size_of(rank); ++i) own_wanted[own_at(i)] = value(round, rank, i);
+  if (delay_us && own_draw(4) == 0) usleep(static_cast<unsigned>(own_draw(static_cast<int>(delay_us))));
+  std::vector<MPI_Count> large_counts(counts.begin(), counts.end());
+  std::vector<MPI_Aint> large_places(places.begin(), places.end());
+  const int own_count = size_of(rank) / own_type.per_item;
+  int rc;
+  if (scatters) {
+    all = all_wanted;
+    void* const into = at_root && in_place ? MPI_IN_PLACE : own.data();
+    if (large) rc = MPI_Scatterv_c(all.data(), at_root ? large_counts.data() : nullptr, at_root ? large_places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, into, own_count, own_type.type, root, comm);
+    else rc = MPI_Scatterv(all.data(), at_root ? counts.data() : nullptr, at_root ? places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, into, own_count, own_type.type, root, comm);
+    if (at_root && in_place) own_wanted = own;
+  } else {
+    own = own_wanted;
+    if (at_root && in_place)
+      for (int i = 0; i < size_of(rank); ++i) all[all_at(rank, i)] = value(round, rank, i);
+    const void* const from = at_root && in_place ? MPI_IN_PLACE : own.data();
+    if (large) rc = MPI_Gatherv_c(from, own_count, own_type.type, all.data(), at_root ? large_counts.data() : nullptr, at_root ? large_places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, root, comm);
+    else rc = MPI_Gatherv(from, own_count, own_type.type, all.data(), at_root ? counts.data() : nullptr, at_root ? places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, root, comm);
+  }
+  if (rc != MPI_SUCCESS) fail(where + ": error " + std::to_string(rc));
+  if (at_root && all != all_wanted) fail(where + ": the root's blocks are wrong, or more was written than they");
+  if (own != own_wanted) fail(where + ": the own block is wrong, or more was written than it");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_world);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
+  delay_us = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0;
+  own_state = static_cast<std::uint64_t>(rank_world) * 977 + 3;
+  Communicators comms;
+  // Some sizes stay for many calls, so that plans hold them; others belong to one call.
+  std::vector<int> steady;
+  for (int round = 0; round < rounds; ++round)
+    for (const MPI_Comm comm : comms.all) {
+      int members;
+      MPI_Comm_size(comm, &members);
+      const bool even = draw(2);
+      // Every other rank: two halves, which may differ by one rank; what is drawn has to be the same on both.
+      std::vector<int> sizes = sizes_for(size, even);
+      if (round % 20 == 0) steady = sizes_for(size, true);
+      const bool keep = draw(3) != 0;
+      one(comm, round, draw(2), draw(2 * size) % members, draw(3) == 0, draw(3) == 0, keep ? steady : sizes, keep || even);
+      if (draw(4) == 0) {
+        int there = 1, all = 0;  // plans come into force after a call that depends on all
+        MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_SUM, comm);
+        if (all != members) fail("allreduce");
+      }
+    }
+  for (int root = 0; root < size; ++root)
+    for (const bool scatters : {false, true})
+      for (const bool in_place : {false, true}) one(MPI_COMM_WORLD, root, scatters, root, in_place, false, steady, true);
+  comms.free();
+  return finish();
+}
