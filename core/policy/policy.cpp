@@ -447,7 +447,8 @@ const Rule* first_match(const Policy& policy, const CallFacts& facts, const std:
     const Match& m = rule.match;
     if (!m.universal() && (!learnt || !learnt(m))) continue;
     if (!listed(m.ops, facts.op) || !listed(m.op_classes, facts.op_class)) continue;
-    if (!m.bytes.contains(static_cast<double>(facts.bytes)) || !m.comm_size.contains(facts.comm_size)) continue;
+    if (!m.bytes.all() && (facts.bytes < 0 || !m.bytes.contains(static_cast<double>(facts.bytes)))) continue;
+    if (!m.comm_size.contains(facts.comm_size)) continue;
     if (!m.root.all() && (facts.root < 0 || !m.root.contains(facts.root))) continue;
     return &rule;
   }

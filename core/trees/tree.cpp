@@ -106,11 +106,16 @@ RankTree two_block(const TreeProblem& p, Rank root) {
   RankTree best;
   best.cost = kNever;
   for (const int receiver : {0, 1}) {
-    const bool here = root < 0 || std::find(classes[receiver].begin(), classes[receiver].end(), root) != classes[receiver].end();
-    if (!here) continue;
+    // A root of the other class may join this one, so that what is large does not travel twice.
+    std::vector<Rank> to = classes[receiver], from = classes[1 - receiver];
+    if (const auto root_at = std::find(from.begin(), from.end(), root); root_at != from.end()) {
+      from.erase(root_at);
+      to.insert(std::lower_bound(to.begin(), to.end(), root), root);
+    }
+    if (from.empty()) continue;
     std::vector<trees::Merge> merges;
-    const Block sends = binomial_over(p, classes[1 - receiver], -1, true, merges);
-    const Block receives = binomial_over(p, classes[receiver], root, true, merges);
+    const Block sends = binomial_over(p, from, -1, true, merges);
+    const Block receives = binomial_over(p, to, root, true, merges);
     merges.push_back({sends.root, receives.root});
     const double cost = joined(p, sends, receives, false).time;
     if (cost >= best.cost) continue;

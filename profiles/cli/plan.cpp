@@ -57,7 +57,7 @@ int clairvoyant(const ClairvoyantOptions& o) {
 
 struct TreeArguments {
   std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", latency = "0", arrivals, variant = "exact", op = "gather";
-  bool plain = false, time = false, json = false;
+  bool plain = false, time = false, list_sizes = false, json = false;
 };
 
 int tree(const TreeArguments& o) {
@@ -87,6 +87,7 @@ int tree(const TreeArguments& o) {
     if (whole(found->cost)) out["cost"] = static_cast<std::int64_t>(found->cost);
     else out["cost"] = found->cost;
     out["root"] = found->root, out["parent"] = found->parent, out["generation_ns"] = spent;
+    if (o.list_sizes) out["sizes"] = problem.sizes;
     std::printf("%s\n", out.dump().c_str());
     return 0;
   }
@@ -133,6 +134,7 @@ void add_plan(CLI::App& app, Action& action) {
   trees->add_option("--variant", t->variant, "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its own program has it, too")->check(CLI::IsMember({"exact", "paper", "program"}))->capture_default_str();
   trees->add_flag("--plain", t->plain, "optimal: the cubic program, which checks the quadratic one");
   trees->add_flag("--time", t->time, "not the messages but the planning time");
+  trees->add_flag("--list-sizes", t->list_sizes, "with --json: the sizes, too");
   trees->add_flag("--json", t->json, "machine-readable answer");
   trees->callback([t, &action] { action = [t] { return tree(*t); }; });
 }

@@ -130,3 +130,12 @@ TEST_CASE("policy: decisions", "[policy]") {
   policy.mode = Mode::observe, s.exact = true;
   CHECK(name(4) == "native");
 }
+
+TEST_CASE("policy: what no rank but the root knows matches no rule about bytes", "[policy]") {
+  const auto policy = parse_policy(rules("{\"match\":{\"op\":\"gatherv\",\"bytes\":{\"max\":\"4KiB\"}},\"use\":\"linear\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"binomial\"}")).policy;
+  Signature s;
+  s.op = Collective::gatherv, s.root = 0, s.count = 1, s.servable = s.exact = true;
+  const Decision d = decide(policy, s, 4);
+  REQUIRE(d.algorithm);
+  CHECK(d.algorithm->name == "binomial");
+}
