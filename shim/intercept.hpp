@@ -158,8 +158,11 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   if (!state) return native();
   inside = true;
   Call call(*state, op, kind, common_now());
-  Describe description(call);
-  fill(description);
+  // Between communicators not all arguments are significant on every rank: none is looked at.
+  if (!state->foreign) {
+    Describe description(call);
+    fill(description);
+  }
   begin_call(call, return_address, __builtin_frame_address(0));
   inside = false;  // callbacks of user-defined operators may call MPI
   int rc;

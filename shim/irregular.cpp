@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shim/job.hpp"
+#include "shim/log.hpp"
 
 namespace latecomer::shim {
 
@@ -130,7 +131,6 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
       const auto r = static_cast<Rank>(ranks->front().offset);
       return PMPI_Irecv_c(block_at(r), operands_.blocks.count(r), all_type_, from, tag, comm, request);
     }
-    return as_type(*ranks, nullptr, [&](MPI_Datatype type) { return PMPI_Irecv_c(MPI_BOTTOM, 1, type, from, tag, comm, request); });
   }
   int found = 0;
   MPI_Message message;
@@ -141,6 +141,18 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
   MPI_Count bytes = 0;
   rc = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
   if (rc != MPI_SUCCESS) return rc;
+  if (root_) {
+    // In one message of several blocks, a block that is shorter than the root expects would put all behind it in the wrong
+    // place. MPI (6.5) forbids that; it must not go unnoticed.
+    const auto* ranks = pieces_of(id);
+    MPI_Count expected = 0;
+    for (const core::Slice& s : *ranks)
+      for (auto r = static_cast<Rank>(s.offset); r < static_cast<Rank>(s.end()); ++r) expected += operands_.blocks.count(r) * all_layout_.size;
+    if (bytes == expected) return as_type(*ranks, nullptr, [&](MPI_Datatype type) { return PMPI_Imrecv_c(MPI_BOTTOM, 1, type, &message, request); });
+    warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes), static_cast<long long>(expected));
+    rc = PMPI_Imrecv_c(take(bytes), bytes, MPI_PACKED, &message, request);
+    return rc == MPI_SUCCESS ? MPI_ERR_TRUNCATE : rc;
+  }
   char* const data = take(bytes);
   held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes, scatters_});
   return PMPI_Imrecv_c(data, bytes, MPI_PACKED, &message, request);
