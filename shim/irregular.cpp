@@ -35,127 +35,114 @@ char* Irregular::take(MPI_Count bytes) {
   return place.data();
 }
 
-const std::vector<core::Slice>* Irregular::pieces_of(core::OpId id) const {
-  for (const core::Pieces& p : program_->pieces)
-    if (p.message == id) return &p.where;
-  return nullptr;
+template <typename Visit>
+int Irregular::each_block(core::OpId message, Visit visit) const {
+  const core::Pieces* pieces = entry_of(program_->pieces, message);
+  if (!pieces) return MPI_ERR_INTERN;
+  for (const core::Slice& s : pieces->where)
+    for (auto r = static_cast<Rank>(s.offset); r < static_cast<Rank>(s.end()); ++r) visit(r);
+  return MPI_SUCCESS;
 }
 
 template <typename Use>
-int Irregular::as_type(const std::vector<core::Slice>& ranks, const std::vector<std::int64_t>* header, Use use) {
+int Irregular::as_one(const std::vector<Part>& parts, Use use) {
+  if (parts.empty()) return use(static_cast<void*>(nullptr), MPI_Count{0}, MPI_BYTE);
+  if (parts.size() == 1) return use(const_cast<void*>(parts[0].place), parts[0].length, parts[0].type);
   std::vector<MPI_Count> lengths, places;
   std::vector<MPI_Datatype> types;
-  const auto add = [&](MPI_Count length, const void* place, MPI_Datatype type) { lengths.push_back(length), places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(place))), types.push_back(type); };
-  if (header) add(static_cast<MPI_Count>(header->size() * sizeof(std::int64_t)), header->data(), MPI_BYTE);
-  for (const core::Slice& s : ranks)
-    for (auto r = static_cast<Rank>(s.offset); r < static_cast<Rank>(s.end()); ++r)
-      if (operands_.blocks.count(r) > 0) add(operands_.blocks.count(r), block_at(r), all_type_);
+  for (const Part& p : parts) lengths.push_back(p.length), places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.place))), types.push_back(p.type);
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  int rc = PMPI_Type_create_struct_c(static_cast<MPI_Count>(lengths.size()), lengths.data(), places.data(), types.data(), &type);
+  int rc = PMPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), lengths.data(), places.data(), types.data(), &type);
   if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&type);
-  if (rc != MPI_SUCCESS) return rc;
-  rc = use(type);
-  PMPI_Type_free(&type);  // what is under way keeps it
+  if (rc == MPI_SUCCESS) rc = use(MPI_BOTTOM, MPI_Count{1}, type);
+  if (type != MPI_DATATYPE_NULL) PMPI_Type_free(&type);  // what is under way keeps it
   return rc;
 }
 
 int Irregular::find(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const {
-  for (const Held& h : held_) {
-    if (first < h.first || first + count > h.first + h.count || !h.header) continue;
-    const auto* all = reinterpret_cast<const std::int64_t*>(h.data);
-    MPI_Count before = 0, here = 0, after = 0;
-    for (int i = 0; i < h.count; ++i) (h.first + i < first ? before : h.first + i < first + count ? here : after) += all[i];
-    const auto head = static_cast<MPI_Count>(static_cast<std::size_t>(h.count) * sizeof(std::int64_t));
-    if (before < 0 || here < 0 || after < 0 || head + before + here + after != h.bytes) return MPI_ERR_TRUNCATE;
-    sizes = all + (first - h.first), data = h.data + head + before, bytes = here;
-    return MPI_SUCCESS;
-  }
-  return MPI_ERR_INTERN;
+  if (held_.empty()) return MPI_ERR_INTERN;
+  const Held& h = held_.front();
+  const auto* all = reinterpret_cast<const std::int64_t*>(h.data);
+  MPI_Count before = 0, here = 0, after = 0;
+  for (int i = 0; i < h.count; ++i) (h.first + i < first ? before : h.first + i < first + count ? here : after) += all[i];
+  const auto head = static_cast<MPI_Count>(static_cast<std::size_t>(h.count) * sizeof(std::int64_t));
+  if (before < 0 || here < 0 || after < 0 || head + before + here + after != h.bytes) return MPI_ERR_TRUNCATE;
+  sizes = all + (first - h.first), data = h.data + head + before, bytes = here;
+  return MPI_SUCCESS;
 }
 
 int Irregular::send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) {
   if (op.src.buffer != core::Buffer::scratch) return PMPI_Isend_c(own_, own_count_, own_type_, to, tag, comm, request);  // a leaf
   const int first = static_cast<int>(op.src.offset), count = static_cast<int>(op.src.count);
-  const auto packed = [&](const std::vector<std::pair<char*, MPI_Count>>& parts) {
-    if (parts.size() == 1) return PMPI_Isend_c(parts[0].first, parts[0].second, MPI_PACKED, to, tag, comm, request);
-    std::vector<MPI_Count> lengths, places;
-    for (const auto& [data, bytes] : parts) lengths.push_back(bytes), places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(data)));
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    int rc = PMPI_Type_create_hindexed_c(static_cast<MPI_Count>(lengths.size()), lengths.data(), places.data(), MPI_PACKED, &type);
-    if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&type);
-    if (rc == MPI_SUCCESS) rc = PMPI_Isend_c(MPI_BOTTOM, 1, type, to, tag, comm, request);
-    if (type != MPI_DATATYPE_NULL) PMPI_Type_free(&type);
-    return rc;
-  };
+  const auto sizes_part = [](const std::int64_t* sizes, int n) { return Part{sizes, static_cast<MPI_Count>(static_cast<std::size_t>(n) * sizeof(std::int64_t)), MPI_BYTE}; };
+  std::vector<Part> parts;
+  int rc = MPI_SUCCESS;
   if (root_) {
-    const auto* ranks = pieces_of(id);
-    if (!ranks) return MPI_ERR_INTERN;
-    if (count == 1) {
-      const auto r = static_cast<Rank>(ranks->front().offset);
-      return PMPI_Isend_c(block_at(r), operands_.blocks.count(r), all_type_, to, tag, comm, request);
-    }
     if (headers_used_ == headers_.size()) headers_.emplace_back();
     auto& header = headers_[headers_used_++];
     header.clear();
-    for (const core::Slice& s : *ranks)
-      for (auto r = static_cast<Rank>(s.offset); r < static_cast<Rank>(s.end()); ++r) header.push_back(operands_.blocks.count(r) * all_layout_.size);
-    return as_type(*ranks, &header, [&](MPI_Datatype type) { return PMPI_Isend_c(MPI_BOTTOM, 1, type, to, tag, comm, request); });
-  }
-  if (scatters_) {
+    rc = each_block(id, [&](Rank r) {
+      const MPI_Count length = operands_.blocks.count(r);
+      header.push_back(length * all_layout_.size);
+      if (length > 0) parts.push_back({block_at(r), length, all_type_});
+    });
+    if (count > 1) parts.insert(parts.begin(), sizes_part(header.data(), count));
+  } else if (scatters_) {
     const std::int64_t* sizes = nullptr;
     char* data = nullptr;
     MPI_Count bytes = 0;
-    if (const int rc = find(first, count, sizes, data, bytes); rc != MPI_SUCCESS) return rc;
-    if (count == 1) return packed({{data, bytes}});
-    return packed({{reinterpret_cast<char*>(const_cast<std::int64_t*>(sizes)), static_cast<MPI_Count>(static_cast<std::size_t>(count) * sizeof(std::int64_t))}, {data, bytes}});
+    rc = find(first, count, sizes, data, bytes);
+    if (count > 1) parts.push_back(sizes_part(sizes, count));
+    parts.push_back({data, bytes, MPI_PACKED});
+  } else {
+    std::sort(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.first < b.first; });
+    int next = first;
+    for (const Held& h : held_) {
+      if (h.first != next) rc = MPI_ERR_INTERN;
+      next += h.count;
+      if (h.bytes > 0) parts.push_back({h.data, h.bytes, MPI_PACKED});
+    }
   }
-  std::sort(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.first < b.first; });
-  std::vector<std::pair<char*, MPI_Count>> parts;
-  int next = first;
-  for (const Held& h : held_) {
-    if (h.first != next) return MPI_ERR_INTERN;
-    next += h.count;
-    if (h.bytes > 0) parts.emplace_back(h.data, h.bytes);
-  }
-  if (parts.empty()) parts.emplace_back(nullptr, 0);
-  return packed(parts);
+  if (rc != MPI_SUCCESS) return rc;
+  return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) { return PMPI_Isend_c(data, length, type, to, tag, comm, request); });
 }
 
 int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request, bool& there) {
   there = true;
   if (op.dst.buffer != core::Buffer::scratch) return PMPI_Irecv_c(own_, own_count_, own_type_, from, tag, comm, request);  // a leaf
-  if (root_) {
-    const auto* ranks = pieces_of(id);
-    if (!ranks) return MPI_ERR_INTERN;
-    if (op.dst.count == 1) {
-      const auto r = static_cast<Rank>(ranks->front().offset);
-      return PMPI_Irecv_c(block_at(r), operands_.blocks.count(r), all_type_, from, tag, comm, request);
-    }
+  std::vector<Part> parts;
+  MPI_Count expected = 0;
+  const auto parts_of = [&] {
+    return each_block(id, [&](Rank r) {
+      const MPI_Count length = operands_.blocks.count(r);
+      expected += length * all_layout_.size;
+      if (length > 0) parts.push_back({block_at(r), length, all_type_});
+    });
+  };
+  int rc = MPI_SUCCESS;
+  if (root_ && op.dst.count == 1) {
+    rc = parts_of();
+    return rc != MPI_SUCCESS ? rc : as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) { return PMPI_Irecv_c(data, length, type, from, tag, comm, request); });
   }
   int found = 0;
   MPI_Message message;
   MPI_Status status;
-  int rc = PMPI_Improbe(from, tag, comm, &found, &message, &status);
+  rc = PMPI_Improbe(from, tag, comm, &found, &message, &status);
   there = rc == MPI_SUCCESS && found;
   if (!there) return rc;
   MPI_Count bytes = 0;
   rc = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  if (rc == MPI_SUCCESS && root_) rc = parts_of();
   if (rc != MPI_SUCCESS) return rc;
-  if (root_) {
-    // In one message of several blocks, a block that is shorter than the root expects would put all behind it in the wrong
-    // place. MPI (6.5) forbids that; it must not go unnoticed.
-    const auto* ranks = pieces_of(id);
-    MPI_Count expected = 0;
-    for (const core::Slice& s : *ranks)
-      for (auto r = static_cast<Rank>(s.offset); r < static_cast<Rank>(s.end()); ++r) expected += operands_.blocks.count(r) * all_layout_.size;
-    if (bytes == expected) return as_type(*ranks, nullptr, [&](MPI_Datatype type) { return PMPI_Imrecv_c(MPI_BOTTOM, 1, type, &message, request); });
-    warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes), static_cast<long long>(expected));
-    rc = PMPI_Imrecv_c(take(bytes), bytes, MPI_PACKED, &message, request);
-    return rc == MPI_SUCCESS ? MPI_ERR_TRUNCATE : rc;
-  }
+  if (root_ && bytes == expected) return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) { return PMPI_Imrecv_c(data, length, type, &message, request); });
   char* const data = take(bytes);
-  held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes, scatters_});
-  return PMPI_Imrecv_c(data, bytes, MPI_PACKED, &message, request);
+  held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes});
+  rc = PMPI_Imrecv_c(data, bytes, MPI_PACKED, &message, request);
+  if (!root_ || rc != MPI_SUCCESS) return rc;
+  // In one message of several blocks, a block that is shorter than the root expects would put all behind it in the wrong place.
+  // MPI (6.5) forbids that; it must not go unnoticed.
+  warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes), static_cast<long long>(expected));
+  return MPI_ERR_TRUNCATE;
 }
 
 int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm) {
@@ -171,7 +158,7 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
     char* data = own_;
     int rc = MPI_SUCCESS;
     if (!own_layout_.gapless) data = take(own_bytes), rc = PMPI_Pack_c(own_, own_count_, own_type_, data, own_bytes, &position, comm);
-    held_.push_back({static_cast<int>(op.dst.offset), 1, data, own_bytes, false});
+    held_.push_back({static_cast<int>(op.dst.offset), 1, data, own_bytes});
     return rc;
   }
   const std::int64_t* sizes = nullptr;

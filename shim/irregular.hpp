@@ -15,10 +15,10 @@
 
 namespace latecomer::shim {
 
-/// The blocks of one call on one rank; kept for the next call, so that in steady state nothing is allocated.
+/// The blocks of one call on one rank. Kept for the next call: so is the memory of what is passed on.
 class Irregular final : public Blockwise {
  public:
-  /// `part`: where this rank's own block and its subtree are in messages. Returns an MPI error code.
+  /// `in_place`: the root's own block is where it belongs. Returns an MPI error code.
   int begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place, const Operands& operands);
 
   int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) override;
@@ -26,21 +26,28 @@ class Irregular final : public Blockwise {
   int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) override;
 
  private:
-  /// Places [first, first + count) in memory, packed; `header`: count sizes come before the data.
+  /// Places [first, first + count) in memory, packed; after their sizes, if a scatter brought them.
   struct Held {
     int first, count;
     char* data;
     MPI_Count bytes;
-    bool header;
+  };
+  /// A part of a message.
+  struct Part {
+    const void* place;
+    MPI_Count length;
+    MPI_Datatype type;
   };
   char* take(MPI_Count bytes);
-  const std::vector<core::Slice>* pieces_of(core::OpId id) const;
   /// Where a block lies in the root's memory.
   char* block_at(Rank r) const { return all_ + operands_.blocks.displacement(r) * all_layout_.extent; }
-  /// The blocks of these ranks as one datatype with absolute addresses, `header` before them. Calls use(type).
+  /// The root's blocks that a message carries, in its order: visit(rank).
+  template <typename Visit>
+  int each_block(core::OpId message, Visit visit) const;
+  /// All parts as one message: use(buffer, count, type).
   template <typename Use>
-  int as_type(const std::vector<core::Slice>& ranks, const std::vector<std::int64_t>* header, Use use);
-  /// Places [first, first + count) of what has been received from the parent: sizes and data.
+  static int as_one(const std::vector<Part>& parts, Use use);
+  /// Places [first, first + count) of what a scatter brought: sizes and data.
   int find(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const;
 
   const Compiled* program_ = nullptr;

@@ -2,7 +2,6 @@
 // Compiling schedules to flat arrays, and running them.
 #include "shim/running.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace latecomer::shim {
@@ -49,11 +48,6 @@ Compiled::~Compiled() {
   if (!indexed.empty()) PMPI_Finalized(&finalized);
   for (Indexed& i : indexed)
     if (!finalized) PMPI_Type_free(&i.type);
-}
-
-const Compiled::Indexed* Compiled::indexed_at(core::OpId message) const {
-  const auto at = std::lower_bound(indexed.begin(), indexed.end(), message, [](const Indexed& i, core::OpId m) { return i.message < m; });
-  return at != indexed.end() && at->message == message ? &*at : nullptr;
 }
 
 void Running::begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks) {
@@ -107,7 +101,7 @@ int Running::post(std::int32_t id, bool& posted) {
   if (blocks_) {
     rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, &request) : blocks_->receive(op, id, peer, tag, where_.comm, &request, posted);
   } else {
-    const Compiled::Indexed* pieces = p.indexed.empty() ? nullptr : p.indexed_at(id);
+    const Compiled::Indexed* pieces = entry_of(p.indexed, id);
     char* const data = pieces ? base_[static_cast<int>(pieces->buffer)] : at(sends ? op.src : op.dst);
     const MPI_Count count = pieces ? 1 : op.count();
     const MPI_Datatype type = pieces ? pieces->type : type_;

@@ -3,6 +3,7 @@
 // arrives (background lane only, in scratch only) and change hands between threads, but is one thread's at a time.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,13 +41,19 @@ struct Compiled {
     core::Buffer buffer;
     MPI_Datatype type;
   };
-  std::vector<Indexed> indexed;  ///< messages that lie in pieces, by message
+  std::vector<Indexed> indexed;      ///< messages that lie in pieces, ascending
   std::vector<core::Pieces> pieces;  ///< the same, where only a call knows the size of an element
-  const Indexed* indexed_at(core::OpId message) const;
   // Work space.
   std::vector<std::int32_t> waiting, ready, held, active, finished;
   std::vector<MPI_Request> requests;
 };
+
+/// The entry of a message in a list by message, or nullptr.
+template <typename Entry>
+const Entry* entry_of(const std::vector<Entry>& entries, core::OpId message) {
+  const auto at = std::lower_bound(entries.begin(), entries.end(), message, [](const Entry& e, core::OpId m) { return e.message < m; });
+  return at != entries.end() && at->message == message ? &*at : nullptr;
+}
 
 /// Where a schedule runs.
 struct Where {

@@ -44,12 +44,21 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans) {
   return out;
 }
 
+namespace {
+
+/// Whether any algorithm of ours may serve such a call.
+bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
+  return policy.mode == Mode::apply && s.kind == CallKind::blocking && comm_size >= 2 && s.moves() && s.servable;
+}
+
+}  // namespace
+
 Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
   Decision out;
-  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || !s.moves() || !s.servable) return out;
+  if (!dispatches(policy, s, comm_size)) return out;
   if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
   const Algorithm& algorithm = algorithm_at(entry.algorithm);
-  if (algorithm.op != s.op || (needs_sizes(algorithm) && entry.sizes < 0)) return out;
+  if (algorithm.op != s.op || (algorithm.needs_sizes && entry.sizes < 0)) return out;
   if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return out;
   // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
   if (!s.exact && (policy.reproducible == Reproducible::native ||
@@ -60,7 +69,7 @@ Decision decide_as(const Policy& policy, const Signature& s, int comm_size, cons
 
 Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
   if (entry) return decide_as(policy, s, comm_size, *entry);
-  if (policy.mode != Mode::apply || s.kind != CallKind::blocking || comm_size < 2 || !s.moves() || !s.servable) return {};
+  if (!dispatches(policy, s, comm_size)) return {};
   const Rule* rule = first_match(policy, {s.op, s.bytes, comm_size, s.root, s.op_class});
   if (!rule || rule->use.kind != Use::Kind::algorithm) return {};
   const Algorithm* algorithm = find_algorithm(s.op, rule->use.algorithm);

@@ -148,7 +148,7 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
   // What is built on sizes has them from the plan.
   std::vector<Bytes> sizes;
-  if (algorithm >= 0 && (needs_sizes(algorithm_at(algorithm)) || !algorithm_at(algorithm).pattern_independent)) sizes = slot.sizes;
+  if (algorithm >= 0 && (algorithm_at(algorithm).needs_sizes || !algorithm_at(algorithm).pattern_independent)) sizes = slot.sizes;
   const bool same_sizes = !resized(slot.announced_sizes, sizes);
   if (algorithm == slot.algorithm && segments == slot.segments && same_pattern && same_sizes) return;
   if (!same_pattern) slot.announced = std::move(pattern);
@@ -255,7 +255,7 @@ void Learner::decide_slot(Slot& slot) {
   if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, by + " says native");
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
-  if (wanted >= 0 && needs_sizes(algorithm_at(wanted)) && slot.sizes.empty()) return settle(slot, -1, 0, false, by + ": native until sizes were seen");
+  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.sizes.empty()) return settle(slot, -1, 0, false, by + ": native until sizes were seen");
   if (wanted < 0 || !may(slot, wanted)) return settle(slot, -1, 0, false, by + " asks for " + rule->use.algorithm + ", which `reproducible` or the operator forbids");
   // What the model expects of it, so that it can be held against what is measured.
   if (policy_.network_given && !slot.forecast.uncertain() && (slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot);

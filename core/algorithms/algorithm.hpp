@@ -65,6 +65,8 @@ class Instance {
     if (!shared_filled_) shared_ = compute(), shared_filled_ = true;
     return shared_;
   }
+  /// The same table once a schedule has been generated; empty before.
+  const std::vector<int>& shared() const { return shared_; }
 
  private:
   mutable std::vector<int> shared_;
@@ -106,6 +108,7 @@ struct Algorithm {
   bool background;                ///< has background-lane operations
   bool segmented;                 ///< takes the parameter `segments`
   bool planned;                   ///< every rank computes the whole plan to know its own part
+  bool needs_sizes;               ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
   Schedule (*build)(const Instance&, Rank);
 };
 
@@ -122,9 +125,6 @@ const Algorithm* find_algorithm(Collective op, std::string_view name);
 /// The algorithm whose schedule MPICH 4 would run for that call between nodes: what the model takes for native. Empty: none
 /// of ours is.
 std::string_view native_stand_in(const Call& call);
-
-/// Whether the algorithm's tree is built from the sizes of blocks: it serves no call before a plan brings them.
-bool needs_sizes(const Algorithm& algorithm);
 
 /// Whether a collective has any algorithm.
 bool has_algorithms(Collective op);

@@ -14,8 +14,8 @@ namespace latecomer::core {
 namespace {
 constexpr Algorithm kCatalogue[] = {
 #define LATECOMER_ALGORITHM(collective, name, source, cost, restrictions, order, independent, background, \
-                            segmented, planned)                                                            \
-  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, planned, &algorithms::collective::name},
+                            segmented, planned, sizes)                                                     \
+  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, planned, sizes, &algorithms::collective::name},
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 };
@@ -43,11 +43,6 @@ std::vector<std::string_view> algorithm_names(Collective op) {
   for (const Algorithm& a : kCatalogue)
     if (a.op == op) names.push_back(a.name);
   return names;
-}
-
-bool needs_sizes(const Algorithm& a) {
-  // The first two do not ask for sizes, and the ranks can build the adaptive tree themselves.
-  return is_irregular(a.op) && a.name != "linear" && a.name != "binomial" && a.name != "adaptive";
 }
 
 std::string_view native_stand_in(const Call& call) {

@@ -153,16 +153,12 @@ Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
   const Call& call = instance.call;
   const auto& sizes = instance.parameters.sizes;
-  const auto size = [&](Rank r) { return sizes.empty() ? call.count * call.element_bytes : sizes[at(r)]; };
-  if (slice.buffer != Buffer::scratch) {
-    const bool all = me == call.root && (slice.buffer == Buffer::input) == (regular(call.op) == Collective::scatter);
-    Bytes out = 0;
-    for (Elements e = slice.offset; e < slice.end(); ++e) out += size(all ? static_cast<Rank>(e / call.count) : me);
-    return out / call.count;
-  }
-  const auto order = Table(instance.shared([] { return std::vector<int>{}; })).order();
+  if (sizes.empty()) return slice.count * call.element_bytes;
+  const bool scratch = slice.buffer == Buffer::scratch;
+  const bool all = me == call.root && (slice.buffer == Buffer::input) == (regular(call.op) == Collective::scatter);
+  const auto order = scratch ? Table(instance.shared()).order() : std::span<const Rank>(instance.rank_order);
   Bytes out = 0;
-  for (Elements e = slice.offset; e < slice.end(); ++e) out += size(order[static_cast<std::size_t>(e / call.count)]);
+  for (Elements e = slice.offset; e < slice.end(); ++e) out += sizes[at(scratch || all ? order[static_cast<std::size_t>(e / call.count)] : me)];
   return out / call.count;
 }
 

@@ -34,7 +34,8 @@ Schedule along_tree(const Instance& instance, Rank me, TreeKind kind);
 /// What a message costs here, as the trees' programs have it: c(x) = alpha + beta x, a latency, and a copy.
 TreeProblem tree_problem(const Network& network);
 
-/// Sizes by rank of the blocks in a slice of that rank's buffers: what the model charges for. Not thread-safe.
+/// Bytes of the blocks in a slice of a rank's buffers, once a schedule of the instance has been generated: what the model
+/// charges for.
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice);
 
 }  // namespace latecomer::core

@@ -51,11 +51,18 @@ double least_of(int first, int last, F f) {
   return std::min(std::min(a, b), std::min(c, d));
 }
 
-/// What all programs over ranges need.
+/// [p + 1]: the sum of the blocks before each rank, and of all.
+std::vector<double> prefix_sums(const TreeProblem& problem) {
+  std::vector<double> out{0};
+  for (const double size : problem.sizes) out.push_back(out.back() + size);
+  return out;
+}
+
+/// What the programs over ranges with one alpha and one beta need.
 class Ranges {
  public:
-  Ranges(const TreeProblem& problem, Rank root, TreeForm form) : problem_(problem), root_(root), form_(form), alpha_(problem.alpha[0]), beta_(problem.beta[0]), latency_(problem.latency), whole_(problem.whole ? problem.sizes[0] : 0), p_(problem.ranks()), times_(at(p_) * at(p_), kNever), sums_(at(p_) + 1, 0) {
-    for (int i = 0; i < p_; ++i) sums_[at(i) + 1] = sums_[at(i)] + problem.sizes[at(i)], time(i, i) = problem.arrival(i);
+  Ranges(const TreeProblem& problem, Rank root, TreeForm form) : problem_(problem), root_(root), form_(form), alpha_(problem.alpha[0]), beta_(problem.beta[0]), latency_(problem.latency), whole_(problem.whole ? problem.sizes[0] : 0), p_(problem.ranks()), times_(at(p_) * at(p_), kNever), sums_(prefix_sums(problem)) {
+    for (int i = 0; i < p_; ++i) time(i, i) = problem.arrival(i);
   }
   double& time(int i, int j) { return times_[at(i) * at(p_) + at(j)]; }
   double time(int i, int j) const { return times_[at(i) * at(p_) + at(j)]; }
@@ -252,7 +259,7 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
 
 namespace {
 
-/// Times of trees over i..j by root: [i][j][root - i].
+/// Times of trees over i..j by root: [i][j][root].
 class ByRoot {
  public:
   explicit ByRoot(int p) : p_(p), times_(at(p) * at(p) * at(p), kNever) {}
@@ -282,8 +289,7 @@ void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums,
 
 RankTree optimal_nonhomogeneous(const TreeProblem& p, Rank root, bool paper) {
   const int n = p.ranks();
-  std::vector<double> sums(at(n) + 1, 0);
-  for (int i = 0; i < n; ++i) sums[at(i) + 1] = sums[at(i)] + p.sizes[at(i)];
+  const std::vector<double> sums = prefix_sums(p);
   ByRoot t(n);
   for (int i = 0; i < n; ++i) t(i, i, i) = p.arrival(i);
   for (int length = 2; length <= n; ++length)
@@ -332,8 +338,8 @@ template <typename Each>
   const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n, *sum = sums.data();  // columns mirror the upper triangle
   const double alpha = p.alpha[0], beta = p.beta[0], whole = p.sizes[0];
   const bool all = p.whole;
-  /// After its child over a..b, done at `child`, has sent to a node that is ready at `ready`.
   const double latency = p.latency;
+  // After its child over a..b, done at `child`, has sent to a node that is ready at `ready`.
   const auto got = [=](double ready, double child, int a, int b) {
     const double size = all ? whole : sum[b + 1] - sum[a];
     return std::max(ready, child + latency * (size != 0)) + alpha * (size != 0) + beta * size;
@@ -356,8 +362,9 @@ template <typename Each>
 
 RankTree binary(const TreeProblem& p, Rank root) {
   const int n = p.ranks();
-  std::vector<double> sums(at(n) + 1, 0), times(at(n) * at(n), kNever);
-  for (int i = 0; i < n; ++i) sums[at(i) + 1] = sums[at(i)] + p.sizes[at(i)], times[at(i) * at(n) + at(i)] = p.arrival(i);
+  const std::vector<double> sums = prefix_sums(p);
+  std::vector<double> times(at(n) * at(n), kNever);
+  for (int i = 0; i < n; ++i) times[at(i) * at(n) + at(i)] = p.arrival(i);
   for (int i = n - 1; i >= 0; --i)
     for (int j = i + 1; j < n; ++j) {
       double best = kNever;

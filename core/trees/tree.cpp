@@ -26,6 +26,7 @@ Block joined(const TreeProblem& p, const Block& sender, const Block& receiver, b
   const double time = copies_last ? std::max(receiver.time, sent) + message + copy : std::max(receiver.time + copy, sent) + message;
   return {receiver.root, time, sender.size + receiver.size, 0, false};
 }
+
 /// Binomial trees bottom up over the places of `order` (paper 003, Proposition 1). Of two blocks the one with `root`
 /// receives; else the second one, or, adaptively, the one that is complete earlier that way.
 Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root, bool adaptive, std::vector<trees::Merge>& merges) {
@@ -144,34 +145,35 @@ TreeProblem reordered(const TreeProblem& p, std::span<const Rank> order) {
 /// Sorting what comes late and what is large next to the root is what paper 003 (5.1) credits to Traeff 2004, with arrivals
 /// beside the sizes; which of the orders is best is seen by trying them all.
 RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
-  const auto copy = [&](Rank r) { return p.sizes[at(r)]; };
+  const auto size = [&](Rank r) { return p.sizes[at(r)]; };
   const auto ready = [&](Rank r) { return p.arrival(r) + p.message(r, r, p.sizes[at(r)]); };
   std::vector<std::vector<Rank>> orders(4, rank_order(p.ranks()));
-  std::stable_sort(orders[1].begin(), orders[1].end(), [&](Rank a, Rank b) { return copy(a) > copy(b); });
-  std::stable_sort(orders[2].begin(), orders[2].end(), [&](Rank a, Rank b) { return std::pair(p.arrival(a), copy(b)) < std::pair(p.arrival(b), copy(a)); });
+  std::stable_sort(orders[1].begin(), orders[1].end(), [&](Rank a, Rank b) { return size(a) > size(b); });
+  std::stable_sort(orders[2].begin(), orders[2].end(), [&](Rank a, Rank b) { return std::pair(p.arrival(a), size(b)) < std::pair(p.arrival(b), size(a)); });
   std::stable_sort(orders[3].begin(), orders[3].end(), [&](Rank a, Rank b) { return ready(a) < ready(b); });
+  for (std::size_t i = 0; i < 4 && o.root >= 0; ++i) {  // the same with the root first
+    std::vector<Rank> order = orders[i];
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), o.root), std::find(order.begin(), order.end(), o.root) + 1);
+    orders.push_back(std::move(order));
+  }
   RankTree best;
   best.cost = kNever;
-  for (const bool root_first : {false, true})
-    for (std::vector<Rank> order : orders) {
-      if (root_first && o.root < 0) continue;
-      if (root_first) {
-        order.erase(std::find(order.begin(), order.end(), o.root));
-        order.insert(order.begin(), o.root);
-      }
-      TreeOptions options = o;
-      options.root = o.root < 0 ? -1 : static_cast<Rank>(std::find(order.begin(), order.end(), o.root) - order.begin());
-      const RankTree tree = optimal(reordered(p, order), options);
-      if (tree.cost >= best.cost) continue;
-      best.cost = tree.cost;
-      best.root = order[at(tree.root)];
-      best.parent.assign(at(p.ranks()), -1);
-      best.children.assign(at(p.ranks()), {});
-      for (Rank i = 0; i < p.ranks(); ++i) {
-        if (tree.parent[at(i)] >= 0) best.parent[at(order[at(i)])] = order[at(tree.parent[at(i)])];
-        for (const Rank c : tree.children[at(i)]) best.children[at(order[at(i)])].push_back(order[at(c)]);
-      }
+  for (auto order = orders.begin(); order != orders.end(); ++order) {
+    if (std::find(orders.begin(), order, *order) != order) continue;  // without arrivals some are the same
+    const auto rank = [&](Rank place) { return (*order)[at(place)]; };
+    TreeOptions options = o;
+    if (o.root >= 0) options.root = static_cast<Rank>(std::find(order->begin(), order->end(), o.root) - order->begin());
+    const RankTree tree = optimal(reordered(p, *order), options);
+    if (tree.cost >= best.cost) continue;
+    best.cost = tree.cost;
+    best.root = rank(tree.root);
+    best.parent.assign(at(p.ranks()), -1);
+    best.children.assign(at(p.ranks()), {});
+    for (Rank i = 0; i < p.ranks(); ++i) {
+      if (tree.parent[at(i)] >= 0) best.parent[at(rank(i))] = rank(tree.parent[at(i)]);
+      for (const Rank c : tree.children[at(i)]) best.children[at(rank(i))].push_back(rank(c));
     }
+  }
   return best;
 }
 

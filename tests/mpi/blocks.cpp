@@ -3,22 +3,9 @@
 // another datatype of the same signature on every rank (with gaps, with more or fewer elements), zero counts, arguments
 // that are not significant, sub-communicators of every other rank and reversed; delays at random, so that ranks run ahead.
 // `blocks ROUNDS [DELAY_US]`
-#include <unistd.h>
-
-#include <cstdlib>
-
 #include "tests/mpi/random_calls.hpp"
 
 namespace {
-
-unsigned delay_us = 0;
-std::uint64_t own_state = 1;  // each rank's own
-int own_draw(int below) {
-  own_state = own_state * 6364136223846793005ull + 1442695040888963407ull;
-  return static_cast<int>(own_state >> 33) % below;
-}
-
-constexpr std::int32_t kUntouched = -77;
 
 /// `blocks` times n ints, laid out by one of several datatypes.
 struct Side {
@@ -78,12 +65,6 @@ struct Side {
   }
 };
 
-std::int32_t value(int round, int rank, int i) { return round * 1'000'003 + rank * 7919 + i * 31; }
-
-void pause_at_random() {
-  if (delay_us && own_draw(4) == 0) usleep(static_cast<unsigned>(own_draw(static_cast<int>(delay_us))));
-}
-
 void one(MPI_Comm comm, int round, int op, int n, int root, bool in_place) {
   int rank, size;
   MPI_Comm_rank(comm, &rank);
@@ -124,13 +105,8 @@ void one(MPI_Comm comm, int round, int op, int n, int root, bool in_place) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_world);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-  delay_us = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0;
-  own_state = static_cast<std::uint64_t>(rank_world) * 977 + 3;
+  int rounds;
+  const int size = begin(argc, argv, rounds);
   Communicators comms;
   for (int round = 0; round < rounds; ++round)
     for (const MPI_Comm comm : comms.all) {

@@ -3,8 +3,6 @@
 // distributions that change from call to call, counts of zero, displacements with gaps and in another order, another datatype
 // of the same signature on every rank, arguments that are not significant, sub-communicators of every other rank and
 // reversed, int and MPI_Count forms; delays at random. `irregular ROUNDS [DELAY_US]`
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -12,16 +10,6 @@
 #include "tests/mpi/random_calls.hpp"
 
 namespace {
-
-unsigned delay_us = 0;
-std::uint64_t own_state = 1;  // each rank's own
-int own_draw(int below) {
-  own_state = own_state * 6364136223846793005ull + 1442695040888963407ull;
-  return static_cast<int>(own_state >> 33) % below;
-}
-
-constexpr std::int32_t kUntouched = -77;
-std::int32_t value(int round, int rank, int i) { return round * 1'000'003 + rank * 7919 + i * 31; }
 
 /// Ints of every `stride`-th place: a datatype with gaps for stride > 1, two ints per item for `pairs`.
 struct Ints {
@@ -91,7 +79,7 @@ void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool 
   for (int r = 0; r < ranks && at_root; ++r)
     for (int i = 0; i < size_of(r); ++i) all_wanted[all_at(r, i)] = value(round, r, i);
   for (int i = 0; i < size_of(rank); ++i) own_wanted[own_at(i)] = value(round, rank, i);
-  if (delay_us && own_draw(4) == 0) usleep(static_cast<unsigned>(own_draw(static_cast<int>(delay_us))));
+  pause_at_random();
   std::vector<MPI_Count> large_counts(counts.begin(), counts.end());
   std::vector<MPI_Aint> large_places(places.begin(), places.end());
   const int own_count = size_of(rank) / own_type.per_item;
@@ -118,13 +106,8 @@ void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool 
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_world);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-  delay_us = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0;
-  own_state = static_cast<std::uint64_t>(rank_world) * 977 + 3;
+  int rounds;
+  const int size = begin(argc, argv, rounds);
   Communicators comms;
   // Some sizes stay for many calls, so that plans hold them; others belong to one call.
   std::vector<int> steady;

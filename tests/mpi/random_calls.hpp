@@ -3,9 +3,11 @@
 #pragma once
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,33 @@ inline void fail(const std::string& what) {
 inline std::uint64_t drawn = 88172645463325252ull;  // the same on every rank: shapes must agree
 inline std::uint64_t draw() { drawn ^= drawn << 13, drawn ^= drawn >> 7, drawn ^= drawn << 17; return drawn; }
 inline int draw(int below) { return static_cast<int>(draw() % static_cast<unsigned>(below)); }
+
+inline std::uint64_t own_state = 1;  // each rank's own
+inline int own_draw(int below) {
+  own_state = own_state * 6364136223846793005ull + 1442695040888963407ull;
+  return static_cast<int>(own_state >> 33) % below;
+}
+
+inline unsigned delay_us = 0;
+inline void pause_at_random() {
+  if (delay_us && own_draw(4) == 0) usleep(static_cast<unsigned>(own_draw(static_cast<int>(delay_us))));
+}
+
+constexpr std::int32_t kUntouched = -77;
+/// What rank's block or vector of a round holds at i.
+inline std::int32_t value(int round, int rank, int i) { return round * 1'000'003 + rank * 7919 + i * 31; }
+
+/// MPI_Init. Arguments: [ROUNDS [DELAY_US]]. Returns the ranks of the world.
+inline int begin(int argc, char** argv, int& rounds) {
+  MPI_Init(&argc, &argv);
+  int size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_world);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  rounds = argc > 1 ? std::atoi(argv[1]) : 40;
+  delay_us = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0;
+  own_state = static_cast<std::uint64_t>(rank_world) * 977 + 3;
+  return size;
+}
 
 /// The world, every other rank, the world reversed, and its duplicate.
 struct Communicators {

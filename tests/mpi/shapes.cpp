@@ -99,11 +99,8 @@ bool natively_safe(const Kind& kind, int count, int root, bool in_place) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_world);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
+  int rounds;
+  const int size = begin(argc, argv, rounds);
 
   MPI_Datatype affine, extrema_type, triple, gapped;
   MPI_Type_contiguous(2, MPI_INT64_T, &affine);
