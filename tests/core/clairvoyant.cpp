@@ -94,7 +94,7 @@ TEST_CASE("clairvoyant: the paper's example and its skipped rounds", "[clairvoya
 
 TEST_CASE("clairvoyant: ten thousand random instances, four generators, one plan", "[clairvoyant]") {
   std::mt19937_64 random(5);
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 10'000 : 500); ++i) {
     Made made = random_problem(random);
     made.problem.arrivals = made.arrivals;
     const auto expected = *plan(made.problem, Generator::linear);
@@ -122,7 +122,7 @@ TEST_CASE("clairvoyant: sizes beyond one vector of bits", "[clairvoyant]") {
 
 TEST_CASE("clairvoyant: an allreduce's plan reaches everybody", "[clairvoyant]") {
   std::mt19937_64 random(11);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 2000 : 200); ++i) {
     Made made = random_problem(random);
     made.problem.arrivals = made.arrivals;
     const auto ranks = static_cast<std::size_t>(made.problem.ranks()), segments = static_cast<std::size_t>(made.problem.segments);
