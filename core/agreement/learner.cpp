@@ -180,10 +180,12 @@ bool Learner::model(Slot& slot) {
   if (wanted > budget_ && budget_ < kModelBudget) return false;
   budget_ -= wanted;
   slot.candidates.clear();
-  slot.modelled_for = slot.forecast.offsets, slot.modelled_sizes = slot.sizes;
+  const bool flat = slot.forecast.uncertain();
+  slot.modelled_for = flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
+  slot.modelled_sizes = slot.sizes;
   slot.native_modelled = -1;
   if (wanted > 4 * kModelBudget) return true;  // no candidates: too many ranks to model inside a job
-  Candidates all = model_candidates(call, slot.forecast.uncertain() ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.sizes);
+  Candidates all = model_candidates(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.sizes);
   slot.native_modelled = all.native_ns;
   slot.candidates = std::move(all.list);
   std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });

@@ -295,6 +295,25 @@ TEST_CASE("auto: gives blocks of different sizes a better tree without any late 
   }
 }
 
+TEST_CASE("auto: a tree is modelled anew when the pattern of its ranks becomes certain", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  Loop loop(policy, 8);
+  SplitMix64 random(9);
+  const auto modelled = [&](double chance, int calls) {
+    for (int i = 0; i < calls; ++i) {
+      loop.call(allreduce(8), 1, late(8, 0, 0, random));
+      loop.call(gatherv(0), 2, late(8, 5, random.uniform() < chance ? 400'000'000 : 0, random), 1'000'000, 0.8, kSpikes);
+    }
+    for (const SlotReport& r : loop.learner.reports())
+      if (r.signature.op == Collective::gatherv) return std::pair(r.forecast.uncertain(), r.native_predicted_ns);
+    return std::pair(false, -1.0);
+  };
+  const auto flat = modelled(0.6, 300), late_one = modelled(1, 300);
+  REQUIRE(flat.first);
+  REQUIRE_FALSE(late_one.first);
+  CHECK(late_one.second < flat.second);  // after the last arrival only one block is left to send
+}
+
 TEST_CASE("auto: obeys `reproducible`", "[learning]") {
   SplitMix64 random(4);
   for (const auto& [level, exact, dispatched] : {std::tuple("run", false, false), {"native", false, false}, {"run", true, true}, {"native", true, true}}) {
