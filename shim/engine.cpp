@@ -53,7 +53,7 @@ class Engine {
     thread_.join();
     // What the process has left behind is on its way: those it is for have yet to come. What it never came for is dropped.
     for (auto& run : runs_) {
-      if (run->left) run->running.run_until([&] { return run->running.done(); });
+      if (run->left) run->running.run_until(job().courteous, [&] { return run->running.done(); });
       else run->running.abandon();
     }
     runs_.clear();
@@ -93,7 +93,7 @@ class Engine {
     char* input = static_cast<char*>(const_cast<void*>(operands.send));
     if (key.in_place && key.algorithm->op == core::Collective::gather) input = static_cast<char*>(operands.recv) + watched->rank * key.count;
     r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
-    const int rc = r.running.run_until([&] { return r.running.foreground_done() && r.running.all_posted(); });
+    const int rc = r.running.run_until(job().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
     if (rc != MPI_SUCCESS) r.running.abandon();
     const std::lock_guard lock(mutex_);
     watched->posted.store(n + 1, std::memory_order_release);

@@ -129,72 +129,6 @@ void Executor::change_plans() {
   prepared_.clear();
 }
 
-/// What a scatter, gather or bcast works on: bytes one after the other. Types with gaps go through a buffer of ours.
-class Executor::Bytewise {
- public:
-  Bytewise(const core::Call& call, const CommState& state, const Operands& operands, std::vector<char>& memory) : call_(call), state_(state) {
-    const core::Elements in = core::buffer_elements(call, state.rank, core::Buffer::input), out = core::buffer_elements(call, state.rank, core::Buffer::output);
-    if (in > 0) input_ = {const_cast<void*>(operands.send), operands.send_count * in / call.count, operands.send_type, in};
-    if (out > 0) output_ = {operands.recv, operands.count * out / call.count, operands.datatype, out};
-    std::size_t need = 0;
-    for (Side* side : {&input_, &output_}) {
-      if (side->bytes == 0) continue;
-      if (rc_ == MPI_SUCCESS) rc_ = side->layout.fill(side->type);
-      if (!side->layout.gapless) side->staged = true, need += static_cast<std::size_t>(side->bytes);
-    }
-    if (memory.size() < need) memory.resize(need);
-    char* at = memory.data();
-    for (Side* side : {&input_, &output_})
-      if (side->staged) side->plain = at, at += side->bytes;
-      else side->plain = static_cast<char*>(side->user);
-    const bool root = state.rank == call.root;
-    if (input_.staged) move(true, input_, 0, input_.bytes);
-    if (output_.staged && call.op == core::Collective::bcast && root) move(true, output_, 0, output_.bytes);
-  }
-  char* input() const { return input_.plain; }
-  char* output() const { return output_.plain; }
-  /// After the schedule has run.
-  int finish() {
-    const bool root = state_.rank == call_.root;
-    if (!output_.staged || (call_.op == core::Collective::bcast && root)) return rc_;
-    if (call_.op == core::Collective::gather && call_.in_place) {  // the own block was never fetched
-      const core::Elements own = state_.rank * call_.count;
-      move(false, output_, 0, own);
-      move(false, output_, own + call_.count, output_.bytes);
-    } else {
-      move(false, output_, 0, output_.bytes);
-    }
-    return rc_;
-  }
-  int rc() const { return rc_; }
-
- private:
-  struct Side {
-    void* user = nullptr;
-    MPI_Count count = 0;  // of type, in all of the buffer
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    core::Elements bytes = 0;
-    Layout layout = {};
-    bool staged = false;
-    char* plain = nullptr;
-  };
-  /// Bytes [from, to), which are whole blocks.
-  void move(bool pack, Side& side, core::Elements from, core::Elements to) {
-    if (rc_ != MPI_SUCCESS || from >= to) return;
-    MPI_Count position = 0;
-    const auto items = [&](core::Elements bytes) { return static_cast<MPI_Count>(static_cast<__int128>(side.count) * bytes / side.bytes); };
-    char* user = static_cast<char*>(side.user) + items(from) * side.layout.extent;
-    const MPI_Count count = items(to) - items(from);
-    rc_ = pack ? PMPI_Pack_c(user, count, side.type, side.plain + from, to - from, &position, job().comm)
-               : PMPI_Unpack_c(side.plain + from, to - from, &position, user, count, side.type, job().comm);
-  }
-
-  const core::Call call_;
-  const CommState& state_;
-  Side input_, output_;
-  int rc_ = MPI_SUCCESS;
-};
-
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given, core::Bytes block) {
   int rc = MPI_SUCCESS;
   try {
@@ -221,7 +155,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
 }
 
 int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given) {
-  Bytewise bytes(key.call(state.size), state, given, staged_);
+  Bytewise bytes(key.call(state.size), state.rank, job().comm, given, staged_);
   if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
   Operands plain = given;
   plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
@@ -247,7 +181,7 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
   Running running;
   running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr, irregular_.get());
   running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
-  rc = running.run_until([&] { return running.done(); });
+  rc = running.run_until(job().courteous, [&] { return running.done(); });
   if (rc != MPI_SUCCESS) running.abandon();
   return rc;
 }
@@ -267,7 +201,7 @@ int Executor::run_schedule(CommState& state, const Key& key, const Operands& ope
   running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
   running.give_scratch(scratch_.data(), layout);
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)), static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
-  const int rc = running.run_until([&] { return running.done(); });
+  const int rc = running.run_until(job().courteous, [&] { return running.done(); });
   if (rc != MPI_SUCCESS) running.abandon();
   return rc;
 }

@@ -10,29 +10,10 @@
 
 #include "core/agreement/agreement.hpp"
 #include "shim/job.hpp"
+#include "shim/operands.hpp"
 #include "shim/running.hpp"
 
 namespace latecomer::shim {
-
-/// Sizes and places of all blocks at the root of a gatherv or scatterv, in items of their datatype.
-struct BlockArray {
-  const void *counts, *displacements;
-  bool large;  ///< of MPI_Count and MPI_Aint, else of int
-  MPI_Count count(Rank r) const { return large ? static_cast<const MPI_Count*>(counts)[r] : static_cast<const int*>(counts)[r]; }
-  MPI_Count displacement(Rank r) const { return large ? static_cast<const MPI_Aint*>(displacements)[r] : static_cast<const int*>(displacements)[r]; }
-};
-
-/// The local side of a call: where its data lie. What is not significant on this rank means nothing.
-struct Operands {
-  const void* send;  ///< MPI_IN_PLACE allowed
-  void* recv;        ///< the same for a scatter's root; a bcast's only buffer
-  MPI_Count count;   ///< of `recv`, and of the operation
-  MPI_Datatype datatype;
-  MPI_Op op;
-  MPI_Count send_count;
-  MPI_Datatype send_type;
-  BlockArray blocks;  ///< of `recv` or `send`, whichever is all blocks
-};
 
 class Irregular;  // shim/irregular.hpp
 
@@ -69,7 +50,6 @@ struct Executor {
   void change_plans();
 
  private:
-  class Bytewise;
   std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
   struct Seen {
     std::uint64_t signature;

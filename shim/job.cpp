@@ -32,20 +32,6 @@ std::atomic<bool> active{false};
 
 Job* const job_instance = new Job;
 
-void Patience::wait() {
-  // Spinning for about as long as a small message takes, then giving the core away. After a millisecond of
-  // waiting (a late process) sleeping costs little: 50 us against what is being waited for.
-  ++turns_;
-  if (!courteous_) return;
-  if (turns_ < 20) return;
-  if (turns_ < 4000) {
-    sched_yield();
-    return;
-  }
-  const timespec nap{0, 50'000};
-  nanosleep(&nap, nullptr);
-}
-
 namespace {
 
 constexpr Nanoseconds kTeardownWait = 30'000'000'000;

@@ -20,15 +20,11 @@
 #include "shim/clock.hpp"
 #include "shim/environment.hpp"
 #include "shim/mpi.hpp"
+#include "shim/patience.hpp"
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 
-/// Tags on the private communicator: a context per communicator of the program, and in it a channel per
-/// message of a schedule. 4000..4095 are ours.
-inline constexpr int kTagsPerContext = 4096;
-inline constexpr int kContexts = 2048;  // as many as MPICH has communicators
-enum ReservedChannel { kLogChannel = 4001, kPlanChannel = 4002, kSelfChannel = 4003, kFinalChannel = 4004, kClockChannel = 4005, kPongChannel = 4006, kUpdateChannel = 4007, kCheckChannel = 4008, kNoticeChannel = 4009, kTreeChannel = 4010 };
-constexpr int tag_of(int context, int channel) { return context * kTagsPerContext + channel; }
 inline constexpr int kWorldContext = 0;
 
 struct Executor;   // shim/executor.hpp
@@ -145,17 +141,5 @@ bool yield_in_progress(bool on);
 void count_progress();
 /// What the network library did for this thread so far: it changes while a message is in the middle of its way.
 unsigned progress_of_thread();
-
-/// Waits a little: spins, then yields, then sleeps. Reset before each wait.
-class Patience {
- public:
-  explicit Patience(bool courteous) : courteous_(courteous) {}
-  void wait();
-  void reset() { turns_ = 0; }
-
- private:
-  bool courteous_;
-  unsigned turns_ = 0;
-};
 
 }  // namespace latecomer::shim

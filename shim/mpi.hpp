@@ -19,6 +19,8 @@
   ROW(PMPI_Sendrecv_c) ROW(PMPI_Test) ROW(PMPI_Testsome) ROW(PMPI_Type_commit) ROW(PMPI_Type_create_hindexed_c) ROW(PMPI_Type_create_struct_c) ROW(PMPI_Type_free) ROW(PMPI_Type_get_extent_x) ROW(PMPI_Type_get_true_extent_x) \
   ROW(PMPI_Type_size_x) ROW(PMPI_Unpack_c) ROW(PMPI_Unpublish_name)
 
+// The range library is linked with MPI like any program.
+#ifndef LATECOMER_LINKS_MPI
 namespace latecomer::shim {
 
 // Inside this namespace PMPI_Wait(...) is a call through a pointer that entry.cpp fills.
@@ -26,3 +28,4 @@ namespace latecomer::shim {
 LATECOMER_PMPI(LATECOMER_POINTER)
 
 }  // namespace latecomer::shim
+#endif

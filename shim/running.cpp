@@ -3,6 +3,9 @@
 #include "shim/running.hpp"
 
 #include <cstring>
+#include <new>
+
+#include "shim/tags.hpp"
 
 namespace latecomer::shim {
 
@@ -31,7 +34,7 @@ Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& p
     for (int d = 0; d < ops[i].dep_count; ++d)
       dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] = static_cast<std::int32_t>(i);
   // What is held back until the process arrives becomes ready twice.
-  waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n);
+  waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n), tickets.resize(n);
   for (const core::Pieces& p : pieces) {
     std::vector<MPI_Count> lengths, places;
     for (const core::Slice& s : p.where) lengths.push_back(s.count), places.push_back(s.offset);
@@ -51,7 +54,7 @@ Compiled::~Compiled() {
 }
 
 void Running::begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks) {
-  program_ = &program, where_ = where, herald_ = herald, blocks_ = blocks;
+  program_ = &program, where_ = where, herald_ = herald, blocks_ = blocks, table_ = nullptr;
   head_ = tail_ = held_ = done_ = 0;
   active_ = 0, unposted_ = program.messages, foreground_left_ = program.foreground;
   arrived_ = false;
@@ -78,6 +81,17 @@ void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, co
   held_ = 0;
 }
 
+void Running::arrive(const Blocks& blocks) {
+  arrive(blocks.input.base, blocks.output.base, MPI_BYTE, MPI_OP_NULL, Layout::bytes());
+  table_ = &blocks;
+}
+
+Running::Items Running::items(const core::Slice& s) const {
+  if (!table_ || s.count == 0) return {at(s), s.count, type_};
+  const Blocks::Side& side = table_->of(s.buffer);
+  return {side.at(s.offset), side.items(s.offset), side.type};
+}
+
 void Running::complete(std::int32_t op) {
   Compiled& p = *program_;
   ++done_;
@@ -93,6 +107,14 @@ int Running::post(std::int32_t id, bool& posted) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
   const bool sends = op.kind == core::OpKind::send;
+  if (where_.wire) {
+    void*& ticket = p.tickets[static_cast<std::size_t>(active_)];
+    const Items what = items(sends ? op.src : op.dst);
+    posted = true;
+    const int rc = sends ? where_.wire->send(what.data, what.count, what.type, op.peer, op.channel, &ticket) : where_.wire->receive(what.data, what.count, what.type, op.peer, op.channel, &ticket);
+    if (rc == MPI_SUCCESS) p.active[static_cast<std::size_t>(active_++)] = id, --unposted_;
+    return rc;
+  }
   const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
   const int tag = tag_of(where_.context, op.channel);
   MPI_Request& request = p.requests[static_cast<std::size_t>(active_)];
@@ -135,7 +157,10 @@ int Running::start(std::int32_t id) {
         break;
       }
       char *to = at(op.dst), *from = at(op.src);
-      if (to == from || op.dst.count == 0) {
+      if (table_ && op.dst.count > 0) {
+        const Items in = items(op.src), out = items(op.dst);
+        if (in.data != out.data) rc = PMPI_Sendrecv_c(in.data, in.count, in.type, where_.self, tag_of(0, kSelfChannel), out.data, out.count, out.type, where_.self, tag_of(0, kSelfChannel), where_.comm, MPI_STATUS_IGNORE);
+      } else if (to == from || op.dst.count == 0) {
         // Already there: a root in place whose part the engine began, or a meeting point of dependencies.
       } else if (layout_.gapless) {
         std::memcpy(to, from, static_cast<std::size_t>(op.dst.count * layout_.extent));
@@ -171,23 +196,49 @@ int Running::step(bool& moved) {
   }
   if (active_ == 0 || rc != MPI_SUCCESS) return rc;
   int count = 0;
-  rc = PMPI_Testsome(active_, p.requests.data(), &count, p.finished.data(), MPI_STATUSES_IGNORE);
+  rc = test(count);
   if (rc != MPI_SUCCESS || count <= 0) return rc;
   moved = true;
   for (int k = 0; k < count; ++k) complete(p.active[static_cast<std::size_t>(p.finished[static_cast<std::size_t>(k)])]);
+  keep_unfinished();
+  return rc;
+}
+
+/// Fills `finished` with what has completed, and marks it as gone.
+int Running::test(int& count) {
+  Compiled& p = *program_;
+  if (!where_.wire) return PMPI_Testsome(active_, p.requests.data(), &count, p.finished.data(), MPI_STATUSES_IGNORE);
+  count = 0;
+  int rc = MPI_SUCCESS;
+  for (int k = 0; k < active_ && rc == MPI_SUCCESS; ++k)
+    if (void*& ticket = p.tickets[static_cast<std::size_t>(k)]; where_.wire->done(ticket, &rc)) {
+      ticket = nullptr;
+      if (rc == MPI_SUCCESS) p.finished[static_cast<std::size_t>(count++)] = k;
+    }
+  return rc;
+}
+
+void Running::keep_unfinished() {
+  Compiled& p = *program_;
   int kept = 0;
   for (int k = 0; k < active_; ++k) {
-    if (p.requests[static_cast<std::size_t>(k)] == MPI_REQUEST_NULL) continue;
-    p.requests[static_cast<std::size_t>(kept)] = p.requests[static_cast<std::size_t>(k)];
-    p.active[static_cast<std::size_t>(kept++)] = p.active[static_cast<std::size_t>(k)];
+    const auto from = static_cast<std::size_t>(k), to = static_cast<std::size_t>(kept);
+    if (where_.wire ? p.tickets[from] == nullptr : p.requests[from] == MPI_REQUEST_NULL) continue;
+    if (where_.wire) p.tickets[to] = p.tickets[from];
+    else p.requests[to] = p.requests[from];
+    p.active[to] = p.active[from];
+    ++kept;
   }
   active_ = kept;
-  return rc;
 }
 
 void Running::abandon() {
   Compiled& p = *program_;
   for (int k = 0; k < active_; ++k) {
+    if (where_.wire) {
+      if (p.tickets[static_cast<std::size_t>(k)]) where_.wire->drop(p.tickets[static_cast<std::size_t>(k)]);
+      continue;
+    }
     MPI_Request& request = p.requests[static_cast<std::size_t>(k)];
     if (request == MPI_REQUEST_NULL) continue;
     if (p.ops[static_cast<std::size_t>(p.active[static_cast<std::size_t>(k)])].kind == core::OpKind::recv) PMPI_Cancel(&request);

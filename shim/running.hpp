@@ -10,9 +10,12 @@
 
 #include "core/schedule/pieces.hpp"
 #include "core/schedule/verify.hpp"
-#include "shim/job.hpp"
+#include "shim/mpi.hpp"
+#include "shim/patience.hpp"
 
 namespace latecomer::shim {
+
+using core::Rank;
 
 /// Datatype geometry in bytes. Slices are element ranges: element i lies at base + i * extent.
 struct Layout {
@@ -46,6 +49,7 @@ struct Compiled {
   // Work space.
   std::vector<std::int32_t> waiting, ready, held, active, finished;
   std::vector<MPI_Request> requests;
+  std::vector<void*> tickets;
 };
 
 /// The entry of a message in a list by message, or nullptr.
@@ -55,12 +59,44 @@ const Entry* entry_of(const std::vector<Entry>& entries, core::OpId message) {
   return at != entries.end() && at->message == message ? &*at : nullptr;
 }
 
+/// Carries a schedule's messages where they are not MPI's own on one communicator. All but `done` return an MPI error code.
+class Wire {
+ public:
+  /// `ticket`: by which the message's completion is asked for, until `done` has said so.
+  virtual int send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) = 0;
+  virtual int receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) = 0;
+  /// `rc`: of the message, once it is complete.
+  virtual bool done(void* ticket, int* rc) = 0;
+  /// Nobody will ask any more.
+  virtual void drop(void* ticket) = 0;
+
+ protected:
+  ~Wire() = default;
+};
+
+/// Blocks of any size and place, where an element of a schedule is a whole block: one block per message, nothing in scratch.
+struct Blocks {
+  struct Side {
+    char* base = nullptr;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Count extent = 0;
+    const MPI_Count* counts = nullptr;       ///< [blocks]; nullptr: `count` for the only one
+    const MPI_Aint* displacements = nullptr; ///< [blocks], in extents
+    MPI_Count count = 0;
+    char* at(core::Elements block) const { return base + (displacements ? displacements[block] * extent : 0); }
+    MPI_Count items(core::Elements block) const { return counts ? counts[block] : count; }
+  };
+  Side input, output;
+  const Side& of(core::Buffer b) const { return b == core::Buffer::input ? input : output; }
+};
+
 /// Where a schedule runs.
 struct Where {
   MPI_Comm comm = MPI_COMM_NULL;
   int context = 0;
   std::span<const Rank> world;  ///< comm rank -> rank in `comm`
   int self = 0;                 ///< own rank in `comm`
+  Wire* wire = nullptr;         ///< instead of `comm`, which then serves for copies to oneself only
 };
 
 /// What is to be known of a message before it is posted.
@@ -93,6 +129,8 @@ class Running {
   void give_scratch(char* memory, const Layout& layout);
   /// The process is there: its buffers, and what foreground operations work with.
   void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout);
+  /// Instead of arrive(): elements are blocks of their own sizes. `blocks`: kept until the run has ended.
+  void arrive(const Blocks& blocks);
   /// Starts and completes what can be. Returns an MPI error code; `moved`: something was completed.
   int step(bool& moved);
 
@@ -103,8 +141,8 @@ class Running {
   bool all_posted() const { return unposted_ == 0; }
   /// Steps until `reached()`, leaving the core to others meanwhile. Returns an MPI error code.
   template <typename Reached>
-  int run_until(Reached reached) {
-    Patience patience(job().courteous);
+  int run_until(bool courteous, Reached reached) {
+    Patience patience(courteous);
     int rc = MPI_SUCCESS;
     while (rc == MPI_SUCCESS && !reached()) {
       bool moved = false;
@@ -121,12 +159,21 @@ class Running {
   void complete(std::int32_t op);
   int start(std::int32_t id);
   int post(std::int32_t id, bool& posted);
+  struct Items {
+    char* data;
+    MPI_Count count;
+    MPI_Datatype type;
+  };
+  Items items(const core::Slice& s) const;
+  int test(int& count);
+  void keep_unfinished();
   char* at(const core::Slice& s) const { return base_[static_cast<int>(s.buffer)] + s.offset * layout_.extent; }
 
   Compiled* program_ = nullptr;
   Where where_;
   Herald* herald_ = nullptr;
   Blockwise* blocks_ = nullptr;
+  const Blocks* table_ = nullptr;
   Layout layout_;
   MPI_Datatype type_ = MPI_BYTE;
   MPI_Op op_ = MPI_OP_NULL;

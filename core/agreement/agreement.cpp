@@ -48,7 +48,7 @@ namespace {
 
 /// Whether any algorithm of ours may serve such a call.
 bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
-  return policy.mode == Mode::apply && s.kind == CallKind::blocking && comm_size >= 2 && s.moves() && s.servable;
+  return policy.mode == Mode::apply && s.kind == CallKind::blocking && comm_size >= 2 && s.moves() && s.servable && is_dispatched(s.op);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ struct Call {
   Collective op = Collective::allreduce;
   int ranks = 1;
   Rank root = 0;
-  Elements count = 0;      ///< elements of the vector; scatter, gather: of the block of one rank; scatterv, gatherv: 1, a block
+  /// Elements of the vector; scatter, gather, allgather, alltoall, reduce_scatter_block: of one block; scatterv, gatherv: 1,
+  /// a block.
+  Elements count = 0;
   Bytes element_bytes = 1; ///< size of one element, for the model
   bool in_place = false;   ///< the root's own block is where it belongs (scatter: has no output), or input is output
   bool commutative = true; ///< false: operands must stay in rank order
@@ -35,6 +37,10 @@ inline Elements buffer_elements(const Call& call, Rank me, Buffer buffer) {
     case Collective::scatter: return input ? (root ? call.ranks * call.count : 0) : (root && call.in_place ? 0 : call.count);
     case Collective::gather: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.ranks * call.count : 0);
     case Collective::reduce: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.count : 0);
+    case Collective::barrier: return 0;
+    case Collective::allgather: return input ? (call.in_place ? 0 : call.count) : call.ranks * call.count;
+    case Collective::alltoall: return input && call.in_place ? 0 : call.ranks * call.count;
+    case Collective::reduce_scatter_block: return input ? (call.in_place ? 0 : call.ranks * call.count) : (call.in_place ? call.ranks * call.count : call.count);
     default: return input && call.in_place ? 0 : call.count;
   }
 }

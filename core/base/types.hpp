@@ -45,6 +45,8 @@ constexpr bool is_rooted(Collective c) {
 constexpr bool is_irregular(Collective c) { return c == Collective::scatterv || c == Collective::gatherv; }
 /// The collective that moves the same with blocks of one size.
 constexpr Collective regular(Collective c) { return c == Collective::scatterv ? Collective::scatter : c == Collective::gatherv ? Collective::gather : c; }
+/// What a policy may have served by an algorithm of ours. Other collectives' algorithms run on range communicators only.
+constexpr bool is_dispatched(Collective c) { return is_rooted(c) || c == Collective::allreduce; }
 /// Every rank has a block of its own; the root has all of them.
 constexpr bool has_blocks(Collective c) { return regular(c) == Collective::scatter || regular(c) == Collective::gather; }
 

@@ -321,7 +321,7 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
 
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes) {
   LowerBound bound;
-  if (!has_algorithms(call.op)) return bound;
+  if (!is_dispatched(call.op)) return bound;
   bound.known = true;
   const int ranks = call.ranks;
   std::vector<double> a;

@@ -348,14 +348,15 @@ class Parser {
     const std::string place = named == &v ? path : path + ".algorithm";
     std::vector<std::string_view> all{"auto", "native"};
     bool exists = false;
-    for (const Algorithm& a : catalogue()) all.push_back(a.name), exists = exists || a.name == name;
+    for (const Algorithm& a : catalogue())
+      if (is_dispatched(a.op)) all.push_back(a.name), exists = exists || a.name == name;
     if (!exists) return problem(*named, place, "unknown algorithm \"" + name + "\"" + suggestion(name, all));
     if (rule.match.ops.empty())
       return problem(*named, place, "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
     for (const Collective op : rule.match.ops) {
-      const Algorithm* a = find_algorithm(op, name);
+      const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
       if (!a) {
-        auto names = algorithm_names(op);
+        auto names = is_dispatched(op) ? algorithm_names(op) : std::vector<std::string_view>{};
         names.push_back("native");
         problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
         continue;
@@ -369,7 +370,7 @@ class Parser {
 
   static std::string_view owner(std::string_view name) {
     for (const Algorithm& a : catalogue())
-      if (a.name == name) return name_of(a.op);
+      if (a.name == name && is_dispatched(a.op)) return name_of(a.op);
     return "";
   }
 

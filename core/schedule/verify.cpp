@@ -98,15 +98,20 @@ class Verifier {
     if (input > 0) return {Buffer::input, 0, input};
     switch (regular(call_.op)) {
       case Collective::bcast: return {Buffer::output, 0, r == call_.root ? call_.count : 0};
+      case Collective::barrier:
       case Collective::scatter: return {Buffer::input, 0, 0};
-      case Collective::gather: return {Buffer::output, r * call_.count, call_.count};
+      case Collective::gather:
+      case Collective::allgather: return {Buffer::output, r * call_.count, call_.count};
+      case Collective::alltoall:
+      case Collective::reduce_scatter_block: return {Buffer::output, 0, ranks() * call_.count};
       default: return {Buffer::output, 0, call_.count};
     }
   }
 
   /// Data movement: whose contribution, and which element of it, output element e of rank r has to be.
   std::pair<Rank, Elements> origin(Rank r, Elements e) const {
-    if (regular(call_.op) == Collective::gather) return {static_cast<Rank>(e / call_.count), e % call_.count};
+    if (regular(call_.op) == Collective::gather || call_.op == Collective::allgather) return {static_cast<Rank>(e / call_.count), e % call_.count};
+    if (call_.op == Collective::alltoall) return {static_cast<Rank>(e / call_.count), r * call_.count + e % call_.count};
     return {call_.root, regular(call_.op) == Collective::scatter ? r * call_.count + e : e};
   }
 
@@ -322,10 +327,12 @@ class Verifier {
           next[global(r, static_cast<std::size_t>(op.deps[d]))].push_back(static_cast<OpId>(i));
         if (op.dep_count == 0) ready.emplace_back(r, i);
       }
+    if (call_.op == Collective::barrier) arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
     std::size_t done = 0;
     std::vector<std::int32_t> buffer;
     const auto complete = [&](Rank r, std::size_t i) {
       perform(r, i, buffer);
+      if (!arrivals_.empty()) learn(r, i);
       ++done;
       for (const OpId n : next[global(r, i)])
         if (--waiting[global(r, static_cast<std::size_t>(n))] == 0) ready.emplace_back(r, static_cast<std::size_t>(n));
@@ -355,7 +362,8 @@ class Verifier {
 
   void check_result() {
     verdict_.rank_order = true;
-    if (is_reduction(call_.op)) check_reduction();
+    if (call_.op == Collective::barrier) check_barrier();
+    else if (is_reduction(call_.op)) check_reduction();
     else check_movement();
   }
 
@@ -363,27 +371,68 @@ class Verifier {
     fail(Fault::wrong_result, r, ops(r).size(), "output[" + std::to_string(e) + "] " + what);
   }
 
+  /// Reductions: over which ranks [0, n), and which of their elements, output element e of rank r has to be. n == 0: nothing
+  /// is asked for.
+  std::pair<int, Elements> reduced(Rank r, Elements e) const {
+    switch (call_.op) {
+      case Collective::scan: return {r + 1, e};
+      case Collective::exscan: return {r, e};
+      case Collective::reduce_scatter_block: return {e < call_.count ? ranks() : 0, r * call_.count + e};
+      default: return {ranks(), e};
+    }
+  }
+
   void check_reduction() {
     const Rank first = buffer_elements(call_, 0, Buffer::output) > 0 ? 0 : call_.root;
+    const bool alike = call_.op == Collective::reduce || call_.op == Collective::allreduce;
     for (Elements e = 0; e < call_.count; ++e)
       for (Rank r = 0; r < ranks(); ++r) {
-        if (buffer_elements(call_, r, Buffer::output) == 0) continue;
+        const auto [operands, element] = reduced(r, e);
+        if (buffer_elements(call_, r, Buffer::output) == 0 || operands == 0) continue;
         const std::int32_t v = values(r, Buffer::output)[static_cast<std::size_t>(e)];
         if (v == 0) return wrong(r, e, "was never written");
         const Expression& x = expressions_[static_cast<std::size_t>(v)];
-        if (x.element != e) return wrong(r, e, "holds another element");
+        if (x.element != element) return wrong(r, e, "holds another element");
         if (!x.once) return wrong(r, e, "holds a contribution twice");
-        int have = 0;
-        for (const std::uint64_t w : x.ranks) have += __builtin_popcountll(w);
-        if (have != ranks()) return wrong(r, e, "lacks a contribution");
-        if (v != values(first, Buffer::output)[static_cast<std::size_t>(e)])
+        for (Rank from = 0; from < ranks(); ++from)
+          if ((x.ranks[static_cast<std::size_t>(from) / 64] >> (from % 64) & 1) != (from < operands ? 1 : 0))
+            return wrong(r, e, from < operands ? "lacks a contribution" : "holds a contribution of rank " + std::to_string(from));
+        if (alike && v != values(first, Buffer::output)[static_cast<std::size_t>(e)])
           return wrong(r, e, "is combined in another way than on rank 0: results would not be bitwise equal");
-        if (r != first) continue;
+        if (alike && r != first) continue;
         verdict_.rank_order = verdict_.rank_order && x.ordered;
         verdict_.association = mix64(verdict_.association ^ x.association);
       }
     if (!call_.commutative && !verdict_.rank_order)
       fail(Fault::wrong_result, 0, ops(0).size(), "operands of a non-commutative operator leave rank order");
+  }
+
+  /// Whose arrival the completion of an operation tells of. A send tells nothing: it may be eager.
+  void learn(Rank r, std::size_t i) {
+    auto& known = arrivals_[global(r, i)];
+    const auto add = [&](const std::vector<bool>& more) {
+      for (std::size_t k = 0; k < known.size(); ++k) known[k] = known[k] || more[k];
+    };
+    known[static_cast<std::size_t>(r)] = true;
+    const Operation& op = ops(r)[i];
+    for (int d = 0; d < op.dep_count; ++d) add(arrivals_[global(r, static_cast<std::size_t>(op.deps[d]))]);
+    if (op.kind != OpKind::recv) return;
+    // What its sender knew when it began to send.
+    const Operation& sent = operation(peer_[global(r, i)]);
+    known[static_cast<std::size_t>(op.peer)] = true;
+    for (int d = 0; d < sent.dep_count; ++d) add(arrivals_[global(op.peer, static_cast<std::size_t>(sent.deps[d]))]);
+  }
+
+  void check_barrier() {
+    for (Rank r = 0; r < ranks(); ++r) {
+      std::vector<bool> known(static_cast<std::size_t>(ranks()));
+      known[static_cast<std::size_t>(r)] = true;
+      for (std::size_t i = 0; i < ops(r).size(); ++i)
+        for (std::size_t k = 0; k < known.size(); ++k) known[k] = known[k] || arrivals_[global(r, i)][k];
+      for (Rank other = 0; other < ranks(); ++other)
+        if (!known[static_cast<std::size_t>(other)]) return fail(Fault::wrong_result, r, ops(r).size(), "may leave before rank " + std::to_string(other) + " arrives");
+    }
+    verdict_.rank_order = true;
   }
 
   void check_movement() {
@@ -411,6 +460,7 @@ class Verifier {
   std::vector<Expression> expressions_;
   std::unordered_map<std::uint64_t, std::int32_t> pairs_;
   std::vector<std::vector<std::int32_t>> memory_;
+  std::vector<std::vector<bool>> arrivals_;  // barrier: by operation
   Verdict verdict_;
 };
 
@@ -476,7 +526,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
     for (const bool in_place : {false, true}) {
-      if (in_place && algorithm.op == Collective::bcast) continue;  // it always is
+      if (in_place && (algorithm.op == Collective::bcast || algorithm.op == Collective::barrier)) continue;  // it always is
       for (const bool overlap : {true, false})
         for (const bool commutative : {true, false}) {
           if (!commutative && (!algorithm.keeps_rank_order || !is_reduction(algorithm.op))) continue;

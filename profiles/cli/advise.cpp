@@ -75,7 +75,7 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
     return out;
   };
   const auto op = core::find_collective(site["op"].get<std::string>());
-  if (!op || !core::has_algorithms(*op)) return leave("no algorithms for this collective in this version");
+  if (!op || !core::is_dispatched(*op)) return leave("no algorithms for this collective in this version");
   if (core::is_irregular(*op)) return leave("blocks of different sizes, which profiles do not hold: a rule that says auto learns them");
   if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1) return leave("no payload that all ranks know");
   if (site["patterns"].get<int>() < core::Learner::kEnough) return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls were seen whole");

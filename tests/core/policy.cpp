@@ -48,6 +48,7 @@ TEST_CASE("policy: each kind of mistake", "[policy]") {
       {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"mni\":1}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes.mni", "did you mean 'min'"},
       {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":9,\"max\":3}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes", "min is larger"},
       {rules("{\"match\":{\"op\":\"bcast\"},\"use\":\"prr\"}"), 2, "rules[0].use", "bcast has no algorithm"},
+      {rules("{\"match\":{\"op\":\"allgather\"},\"use\":\"ring\"}"), 2, "rules[0].use", "allgather has no algorithm"},  // ours run on ranges only
       {rules("{\"match\":{},\"use\":\"prr\"}"), 2, "rules[0].use", "\"op\": \"allreduce\""},
       {rules("{\"match\":{\"op\":\"allreduce\",\"op_class\":\"user_noncommutative\"},\"use\":\"slt\"}"), 2, "rules[0].use", "reorders operands"},
       {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":{\"algorithm\":\"ring\",\"segments\":4}}"), 2, "rules[0].use.segments", "takes no segments"},

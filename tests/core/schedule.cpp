@@ -65,6 +65,19 @@ const Call kCall{Collective::allreduce, 2, 0, 4, 8, true, false};
 Fault fault_of(const std::vector<RankProgram>& p) { return verify(kCall, p).fault; }
 }  // namespace
 
+TEST_CASE("verify: a barrier that a rank may leave early", "[schedule]") {
+  std::vector<RankProgram> p(3);
+  for (Rank r = 0; r < 3; ++r) p[static_cast<std::size_t>(r)].ops = {send((r + 1) % 3, {Buffer::output, 0, 0}, 0), recv((r + 2) % 3, {Buffer::output, 0, 0}, 0)};
+  const Call call{Collective::barrier, 3, 0, 0, 1, false, true};
+  CHECK(verify(call, p).fault == Fault::wrong_result);
+  for (auto& program : p) {  // what the sender had heard goes on
+    const Rank next = program.ops[0].peer, before = program.ops[1].peer;
+    program.ops.push_back(send(next, {Buffer::output, 0, 0}, 1).after(1));
+    program.ops.push_back(recv(before, {Buffer::output, 0, 0}, 1));
+  }
+  CHECK(verify(call, p).ok());
+}
+
 TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
   REQUIRE(verify(kCall, exchange()).ok());
   auto p = exchange();

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Envelopes: sending, matching, delivering.
+#include "shim/range/hub.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "core/base/text.hpp"
+#include "shim/tags.hpp"
+
+namespace latecomer::range {
+namespace {
+
+constexpr int kEnvelopeTag = 0;
+// Copies to oneself have a tag below (shim/tags.hpp).
+constexpr int kFirstPayload = 8192;
+// Up to here one message is sooner there than two: MPICH's own eager limit is of that order.
+constexpr MPI_Count kShort = 8192;
+
+}  // namespace
+
+Identity identity_of(const latecomer_range& r) { return {r.first, r.size, r.stride, r.depth, r.context}; }
+
+std::size_t IdentityHash::operator()(const Identity& i) const {
+  std::uint64_t h = 0;
+  for (const std::int32_t x : {i.first, i.size, i.stride, i.depth, i.context}) h = core::mix64(h ^ static_cast<std::uint32_t>(x));
+  return static_cast<std::size_t>(h);
+}
+
+KeptType::KeptType(MPI_Datatype type) : type_(type) {
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  if (type != MPI_DATATYPE_NULL) PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  owned_ = combiner != MPI_COMBINER_NAMED && PMPI_Type_dup(type, &type_) == MPI_SUCCESS;
+}
+
+KeptType::~KeptType() {
+  int finalized = 0;
+  if (owned_) PMPI_Finalized(&finalized);
+  if (owned_ && !finalized) PMPI_Type_free(&type_);
+}
+
+Hub::Hub(MPI_Comm comm) {
+  rc_ = PMPI_Comm_dup(comm, &comm_);
+  if (rc_ != MPI_SUCCESS) return;
+  PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  PMPI_Comm_size(comm_, &size_);
+  PMPI_Comm_rank(comm_, &rank_);
+  int* upper = nullptr;
+  int known = 0;
+  rc_ = PMPI_Comm_get_attr(comm_, MPI_TAG_UB, &upper, &known);
+  tags_ = (known ? *upper : 32767) - kFirstPayload;
+}
+
+Hub::~Hub() {
+  if (comm_ == MPI_COMM_NULL) return;
+  // What is still in flight here was never waited for by a correct program; short messages may be, as MPI's own may.
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    int done = 0;
+    PMPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+    if (done) continue;
+    if (!owners_[i]->sends) PMPI_Cancel(&requests_[i]);
+    PMPI_Request_free(&requests_[i]);
+    // MPI may still read from it.
+    for (auto& m : pool_)
+      if (m.get() == owners_[i]) m.release();
+  }
+  PMPI_Comm_free(&comm_);
+}
+
+Message* Hub::fresh() {
+  if (free_.empty()) {
+    pool_.push_back(std::make_unique<Message>());
+    free_.push_back(pool_.back().get());
+    free_.reserve(pool_.size());
+  }
+  Message* const m = free_.back();
+  free_.pop_back();
+  m->sends = m->complete = m->dropped = false;
+  m->rc = MPI_SUCCESS;
+  return m;
+}
+
+int Hub::track(Message* message, MPI_Request request) {
+  requests_.push_back(request);
+  owners_.push_back(message);
+  if (finished_.size() < requests_.size()) finished_.resize(requests_.capacity());
+  ++message->in_flight;
+  return MPI_SUCCESS;
+}
+
+void Hub::finish(Message* m) {
+  m->complete = true;
+  m->type_kept.reset();
+  if (m->dropped && m->in_flight == 0) free_.push_back(m);
+}
+
+void Hub::release(Message* m) {
+  m->dropped = true;
+  if (m->complete && m->in_flight == 0) {
+    free_.push_back(m);
+  } else if (!m->sends && !m->complete && m->in_flight == 0) {
+    waiting_.remove(m);
+    free_.push_back(m);
+  }
+}
+
+Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous, int* rc) {
+  shim::Layout layout;
+  *rc = count > 0 ? layout.fill(type) : MPI_SUCCESS;
+  if (*rc != MPI_SUCCESS) return nullptr;
+  Message* const m = fresh();
+  m->sends = true;
+  m->envelope = key;
+  m->envelope.bytes = layout.size * count;
+  const bool apart = synchronous || m->envelope.bytes > kShort;
+  if (apart) m->envelope.payload = kFirstPayload + static_cast<int>(sent_++ % static_cast<std::uint32_t>(tags_));
+  const std::size_t head = sizeof(Envelope), body = apart ? 0 : static_cast<std::size_t>(m->envelope.bytes);
+  m->chunk.resize(head + body);
+  std::memcpy(m->chunk.data(), &m->envelope, head);
+  if (body > 0) {
+    MPI_Count position = 0;
+    if (layout.gapless) std::memcpy(m->chunk.data() + head, data, body);
+    else *rc = PMPI_Pack_c(data, count, type, m->chunk.data() + head, static_cast<MPI_Count>(body), &position, comm_);
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (*rc == MPI_SUCCESS) *rc = PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);
+  if (*rc != MPI_SUCCESS) return free_.push_back(m), nullptr;
+  track(m, request);
+  if (!apart) {
+    m->complete = true;  // for its owner: nothing of the program's is in use
+    return m;
+  }
+  *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request) : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
+  if (*rc == MPI_SUCCESS) return track(m, request), m;
+  m->rc = *rc, m->complete = m->dropped = true;
+  return nullptr;
+}
+
+bool Hub::matches(const Arrival& arrival, Rank from, const Envelope& key) const {
+  const Envelope& e = arrival.envelope;
+  return e.where == key.where && e.collective == key.collective && (from == MPI_ANY_SOURCE || from == arrival.source) &&
+         (key.tag == MPI_ANY_TAG || key.tag == e.tag);
+}
+
+void Hub::deliver(Message& m, Arrival& arrival) {
+  const MPI_Count room = [&] {
+    MPI_Count size = 0;
+    if (m.count > 0) PMPI_Type_size_x(m.type, &size);
+    return size * m.count;
+  }();
+  m.envelope = arrival.envelope, m.source = arrival.source;
+  if (arrival.envelope.payload != 0) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    // Too long: MPI would call the error handler of MPI_COMM_WORLD from where requests are tested. It goes where nobody looks.
+    const bool fits = room >= arrival.envelope.bytes;
+    if (!fits) m.chunk.resize(static_cast<std::size_t>(arrival.envelope.bytes));
+    const int rc = fits ? PMPI_Irecv_c(m.data, m.count, m.count > 0 ? m.type : MPI_BYTE, m.source, arrival.envelope.payload, comm_, &request)
+                        : PMPI_Irecv_c(m.chunk.data(), arrival.envelope.bytes, MPI_BYTE, m.source, arrival.envelope.payload, comm_, &request);
+    m.rc = rc == MPI_SUCCESS && !fits ? MPI_ERR_TRUNCATE : rc;
+    if (rc == MPI_SUCCESS) track(&m, request);
+    else finish(&m);
+    return;
+  }
+  const char* const from = arrival.chunk.data() + sizeof(Envelope);
+  const MPI_Count bytes = std::min<MPI_Count>(room, arrival.envelope.bytes);
+  if (bytes < arrival.envelope.bytes) m.rc = MPI_ERR_TRUNCATE;
+  if (bytes > 0) {
+    shim::Layout layout;
+    int rc = layout.fill(m.type);
+    if (rc == MPI_SUCCESS && layout.gapless) {
+      std::memcpy(m.data, from, static_cast<std::size_t>(bytes));
+    } else if (rc == MPI_SUCCESS) {  // MPI's own way to fill any type, a last item in part too
+      const int tag = shim::tag_of(0, shim::kSelfChannel);
+      rc = PMPI_Sendrecv_c(from, bytes, MPI_PACKED, rank_, tag, m.data, m.count, m.type, rank_, tag, comm_, MPI_STATUS_IGNORE);
+    }
+    if (m.rc == MPI_SUCCESS) m.rc = rc;
+  }
+  finish(&m);
+}
+
+Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key, int* rc) {
+  *rc = MPI_SUCCESS;
+  Message* const m = fresh();
+  m->data = static_cast<char*>(data), m->count = count, m->type = type, m->source = from, m->envelope = key;
+  for (auto at = unexpected_.begin(); at != unexpected_.end(); ++at)
+    if (matches(**at, from, key)) {
+      deliver(*m, **at);
+      unexpected_.erase(at);
+      return m;
+    }
+  // The program may free its datatype while the receive waits.
+  m->type_kept.emplace(type);
+  m->type = m->type_kept->get();
+  waiting_.push_back(m);
+  return m;
+}
+
+Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival, int* rc) {
+  *rc = MPI_SUCCESS;
+  Message* const m = fresh();
+  m->data = static_cast<char*>(data), m->count = count, m->type = type;
+  deliver(*m, *arrival);
+  return m;
+}
+
+const Arrival* Hub::find(Rank from, const Envelope& key) const {
+  for (const auto& arrival : unexpected_)
+    if (matches(*arrival, from, key)) return arrival.get();
+  return nullptr;
+}
+
+std::unique_ptr<Arrival> Hub::take(Rank from, const Envelope& key) {
+  for (auto at = unexpected_.begin(); at != unexpected_.end(); ++at)
+    if (matches(**at, from, key)) {
+      auto out = std::move(*at);
+      unexpected_.erase(at);
+      return out;
+    }
+  return nullptr;
+}
+
+int Hub::progress() {
+  for (;;) {
+    int there = 0;
+    MPI_Message handle;
+    MPI_Status status;
+    int rc = PMPI_Improbe(MPI_ANY_SOURCE, kEnvelopeTag, comm_, &there, &handle, &status);
+    if (rc != MPI_SUCCESS) return rc;
+    if (!there) break;
+    int bytes = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &bytes);
+    auto arrival = std::make_unique<Arrival>();
+    arrival->chunk.resize(static_cast<std::size_t>(bytes));
+    rc = PMPI_Mrecv(arrival->chunk.data(), bytes, MPI_BYTE, &handle, MPI_STATUS_IGNORE);
+    if (rc != MPI_SUCCESS) return rc;
+    arrival->source = status.MPI_SOURCE;
+    std::memcpy(&arrival->envelope, arrival->chunk.data(), sizeof(Envelope));
+    const auto at = std::find_if(waiting_.begin(), waiting_.end(), [&](const Message* m) { return matches(*arrival, m->source, m->envelope); });
+    if (at == waiting_.end()) {
+      unexpected_.push_back(std::move(arrival));
+      continue;
+    }
+    Message* const m = *at;
+    waiting_.erase(at);
+    deliver(*m, *arrival);
+  }
+  if (requests_.empty()) return MPI_SUCCESS;
+  int count = 0;
+  const int rc = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
+  if (rc != MPI_SUCCESS || count <= 0) return rc;
+  for (int k = 0; k < count; ++k) {
+    Message* const m = owners_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(k)])];
+    if (--m->in_flight == 0) {
+      if (m->complete && m->dropped) free_.push_back(m);
+      else if (!m->complete) finish(m);
+    }
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i)
+    if (requests_[i] != MPI_REQUEST_NULL) requests_[kept] = requests_[i], owners_[kept++] = owners_[i];
+  requests_.resize(kept), owners_.resize(kept);
+  return MPI_SUCCESS;
+}
+
+}  // namespace latecomer::range

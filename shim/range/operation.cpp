@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives on ranges: which schedule, on what memory; and the driving of everything that is in flight.
+#include "shim/range/operation.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/schedule/verify.hpp"
+
+void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0); }
+
+namespace latecomer::range {
+
+using core::Elements;
+using Kind = core::Collective;
+
+Library& library() {
+  static Library* const instance = new Library;  // outlives everything that exit handlers do
+  return *instance;
+}
+
+int from_mpi(const Identity& where, int rank) {
+  const latecomer_range range{nullptr, where.first, where.size, where.stride, where.depth, where.context, MPI_UNDEFINED};
+  return latecomer_range_from_mpi(&range, rank);
+}
+
+void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes) {
+  if (status == MPI_STATUS_IGNORE) return;
+  PMPI_Status_set_elements_x(status, MPI_BYTE, bytes);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = source, status->MPI_TAG = tag, status->MPI_ERROR = MPI_SUCCESS;
+}
+
+PointToPoint::~PointToPoint() {
+  if (message_ && library().knows(hub_)) hub_->release(message_);
+}
+
+void PointToPoint::step() {
+  complete = !message_ || message_->complete;
+  if (message_ && complete) rc = message_->rc;
+}
+
+void PointToPoint::fill(MPI_Status* status) const {
+  if (!message_) return fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+  if (message_->sends) return Operation::fill(status);
+  const Envelope& e = message_->envelope;
+  fill_status(status, from_mpi(e.where, message_->source), e.tag, e.bytes);
+}
+
+namespace {
+
+/// From where on fewer bytes count for more than fewer messages.
+constexpr core::Bytes kLongAllgather = 80 << 10;
+
+const core::Algorithm& algorithm_for(const core::Call& call) {
+  // Elements of no size: blocks of different sizes, of which a message must hold one.
+  const bool blocks = call.element_bytes == 0;
+  std::string_view name;
+  switch (call.op) {
+    case Kind::barrier: name = "dissemination"; break;
+    case Kind::scan:
+    case Kind::exscan: name = "doubling"; break;
+    case Kind::alltoall:
+    case Kind::reduce_scatter_block: name = "pairwise"; break;
+    case Kind::allgather: name = blocks || call.count * call.element_bytes * call.ranks > kLongAllgather ? "ring" : "bruck"; break;
+    case Kind::gather:
+    case Kind::scatter: name = blocks ? "linear" : "binomial"; break;
+    default: name = core::native_stand_in(call);
+  }
+  return *core::find_algorithm(call.op, name);
+}
+
+bool same(const core::Call& a, const core::Call& b) {
+  return a.op == b.op && a.ranks == b.ranks && a.root == b.root && a.count == b.count && a.element_bytes == b.element_bytes && a.in_place == b.in_place && a.commutative == b.commutative;
+}
+
+}  // namespace
+
+std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank me) {
+  constexpr std::size_t kKept = 64;
+  bool busy = false;
+  for (const Kept& k : kept_)
+    if (k.me == me && same(k.call, call)) {
+      if (k.program.use_count() == 1) return k.program;
+      busy = true;
+    }
+  auto program = std::make_shared<shim::Compiled>(core::materialize(algorithm_for(call), core::Instance(call, core::Pattern(), core::Parameters{}), me));
+  if (busy) return program;
+  if (kept_.size() < kKept) kept_.push_back({call, me, program});
+  else kept_[next_victim_++ % kKept] = {call, me, program};
+  return program;
+}
+
+Collective::Collective(const latecomer_range& range, const Arguments& a)
+    : range_(range), number_(hub_of(range).next_collective(identity_of(range))), send_type_(a.send_type), recv_type_(a.recv_type) {
+  rc = begin(a);
+  if (rc != MPI_SUCCESS) complete = true;
+  else step();
+  if (!complete) library().drive(this);
+}
+
+Collective::~Collective() {
+  library().forget(this);
+  if (!complete && program_ && library().knows(&hub_of(range_))) running_.abandon();
+}
+
+int Collective::begin(const Arguments& a) {
+  core::Call call;
+  call.op = a.op, call.ranks = range_.size, call.root = a.root, call.element_bytes = 1;
+  if (a.op == Kind::barrier) {
+    compile(call);
+    running_.arrive(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
+    return MPI_SUCCESS;
+  }
+  if (core::is_reduction(a.op)) return begin_reduction(call, a);
+  return a.send_counts || a.recv_counts || core::is_irregular(a.op) ? begin_irregular(call, a) : begin_movement(call, a);
+}
+
+void Collective::compile(const core::Call& call) {
+  program_ = library().schedule(call, range_.rank);
+  Hub& hub = hub_of(range_);
+  running_.begin(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
+}
+
+int Collective::begin_reduction(core::Call call, const Arguments& a) {
+  shim::Layout layout;
+  int rc = layout.fill(recv_type_.get());
+  int commutes = 0;
+  if (rc == MPI_SUCCESS) rc = PMPI_Op_commutative(a.reduction, &commutes);
+  if (rc != MPI_SUCCESS) return rc;
+  call.count = a.recv_count, call.element_bytes = layout.size, call.commutative = commutes != 0;
+  call.in_place = a.send == MPI_IN_PLACE;
+  compile(call);
+  scratch_.resize(layout.bytes_for(program_->scratch) + 64);
+  running_.give_scratch(scratch_.data(), layout);
+  running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv), recv_type_.get(), a.reduction, layout);
+  return MPI_SUCCESS;
+}
+
+int Collective::begin_movement(core::Call call, const Arguments& a) {
+  const bool root = range_.rank == a.root, scatters = a.op == Kind::scatter;
+  call.in_place = scatters ? root && a.recv == MPI_IN_PLACE : a.op == Kind::gather ? root && a.send == MPI_IN_PLACE : a.op != Kind::bcast && a.send == MPI_IN_PLACE;
+  // Bytes of a block, from whichever side is significant here.
+  const bool by_send = scatters ? root : a.op != Kind::bcast && !call.in_place && !(a.op == Kind::gather && root);
+  MPI_Count size = 0;
+  const int rc = PMPI_Type_size_x(by_send ? send_type_.get() : recv_type_.get(), &size);
+  if (rc != MPI_SUCCESS) return rc;
+  call.count = size * (by_send ? a.send_count : a.recv_count);
+  compile(call);
+  bytes_ = std::make_unique<shim::Bytewise>(call, range_.rank, hub_of(range_).comm(),
+                                            shim::Operands{a.send, a.recv, a.recv_count, recv_type_.get(), MPI_OP_NULL, a.send_count, send_type_.get(), {}}, staged_);
+  if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
+  scratch_.resize(static_cast<std::size_t>(program_->scratch) + 64);
+  running_.give_scratch(scratch_.data(), shim::Layout::bytes());
+  running_.arrive(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
+  return MPI_SUCCESS;
+}
+
+int Collective::begin_irregular(core::Call call, const Arguments& a) {
+  // An element is a block.
+  const bool root = range_.rank == a.root;
+  call.op = a.op == Kind::allgatherv ? Kind::allgather : a.op == Kind::alltoallv ? Kind::alltoall : core::regular(a.op);
+  call.count = 1, call.element_bytes = 0;
+  call.in_place = a.op == Kind::scatterv ? root && a.recv == MPI_IN_PLACE : (a.op != Kind::gatherv || root) && a.send == MPI_IN_PLACE;
+  const auto side = [&](const void* base, const KeptType& type, MPI_Count count, const MPI_Count* counts, const MPI_Aint* displacements, shim::Blocks::Side& out) {
+    shim::Layout layout;
+    const int rc = layout.fill(type.get());
+    out = {static_cast<char*>(const_cast<void*>(base)), type.get(), layout.extent, counts, displacements, count};
+    return rc;
+  };
+  const bool has_input = core::buffer_elements(call, range_.rank, core::Buffer::input) > 0, has_output = core::buffer_elements(call, range_.rank, core::Buffer::output) > 0;
+  int rc = MPI_SUCCESS;
+  if (has_output) rc = side(a.recv, recv_type_, a.recv_count, a.recv_counts, a.recv_displacements, blocks_.output);
+  if (rc == MPI_SUCCESS && has_input) rc = side(a.send, send_type_, a.send_count, a.send_counts, a.send_displacements, blocks_.input);
+  if (rc != MPI_SUCCESS) return rc;
+  if (call.op == Kind::alltoall && call.in_place) {
+    // What is to be sent lies where others' blocks go: packed first, and sent from there.
+    MPI_Count size = 0, total = 0;
+    rc = PMPI_Type_size_x(recv_type_.get(), &size);
+    for (int r = 0; r < range_.size; ++r) packed_counts_.push_back(size * a.recv_counts[r]), packed_places_.push_back(total), total += packed_counts_.back();
+    staged_.resize(static_cast<std::size_t>(total));
+    for (int r = 0; r < range_.size && rc == MPI_SUCCESS; ++r) {
+      MPI_Count position = 0;
+      rc = PMPI_Pack_c(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(), staged_.data() + packed_places_[static_cast<std::size_t>(r)], packed_counts_[static_cast<std::size_t>(r)], &position, hub_of(range_).comm());
+    }
+    if (rc != MPI_SUCCESS) return rc;
+    blocks_.input = {staged_.data(), MPI_PACKED, 1, packed_counts_.data(), packed_places_.data(), 0};
+    call.in_place = false;
+  }
+  compile(call);
+  if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that passes blocks on
+  running_.arrive(blocks_);
+  return MPI_SUCCESS;
+}
+
+void Collective::step() {
+  if (complete) return;
+  bool moved = true;
+  while (rc == MPI_SUCCESS && moved && !running_.done()) rc = running_.step(moved);
+  if (rc == MPI_SUCCESS && !running_.done()) return;
+  if (rc != MPI_SUCCESS) running_.abandon();
+  else if (bytes_) rc = bytes_->finish();
+  complete = true;
+  program_.reset();
+}
+
+int Collective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
+  int rc = MPI_SUCCESS;
+  *ticket = hub_of(range_).send(data, count, type, to_mpi(range_, to), {identity_of(range_), channel, number_, 0, 0}, false, &rc);
+  return rc;
+}
+
+int Collective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
+  int rc = MPI_SUCCESS;
+  *ticket = hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0}, &rc);
+  return rc;
+}
+
+bool Collective::done(void* ticket, int* rc) {
+  auto* const message = static_cast<Message*>(ticket);
+  if (!message->complete) return false;
+  *rc = message->rc;
+  hub_of(range_).release(message);
+  return true;
+}
+
+void Collective::drop(void* ticket) { hub_of(range_).release(static_cast<Message*>(ticket)); }
+
+int Library::progress() {
+  int rc = MPI_SUCCESS;
+  for (const auto& hub : hubs_)
+    if (const int one = hub->progress(); rc == MPI_SUCCESS) rc = one;
+  for (std::size_t i = 0; i < driven_.size();) {
+    driven_[i]->step();
+    if (driven_[i]->complete) driven_[i] = driven_.back(), driven_.pop_back();
+    else ++i;
+  }
+  return rc;
+}
+
+void Library::forget(Operation* operation) { std::erase(driven_, operation); }
+
+bool Library::knows(const Hub* hub) const {
+  return std::any_of(hubs_.begin(), hubs_.end(), [&](const auto& h) { return h.get() == hub; });
+}
+
+int Library::attach(MPI_Comm comm, Hub** hub) {
+  int rc = MPI_SUCCESS;
+  if (keyval_ == MPI_KEYVAL_INVALID) {
+    rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, [](MPI_Comm, int, void* value, void*) {
+      const std::lock_guard guard(library().lock);
+      library().detach(static_cast<Hub*>(value));
+      return MPI_SUCCESS;
+    }, &keyval_, nullptr);
+    // Attributes of MPI_COMM_SELF are deleted first of all in MPI_Finalize.
+    if (rc == MPI_SUCCESS) rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, [](MPI_Comm, int, void*, void*) {
+      const std::lock_guard guard(library().lock);
+      library().end();
+      return MPI_SUCCESS;
+    }, &end_keyval_, nullptr);
+    if (rc == MPI_SUCCESS) rc = PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval_, nullptr);
+    if (rc != MPI_SUCCESS) return rc;
+  }
+  void* known = nullptr;
+  int there = 0;
+  rc = PMPI_Comm_get_attr(comm, keyval_, &known, &there);
+  if (rc != MPI_SUCCESS) return rc;
+  if (there) {
+    *hub = static_cast<Hub*>(known);
+    return MPI_SUCCESS;
+  }
+  auto fresh = std::make_unique<Hub>(comm);
+  if (fresh->rc() != MPI_SUCCESS) return fresh->rc();
+  rc = PMPI_Comm_set_attr(comm, keyval_, fresh.get());
+  if (rc != MPI_SUCCESS) return rc;
+  *hub = fresh.get();
+  hubs_.push_back(std::move(fresh));
+  return MPI_SUCCESS;
+}
+
+void Library::detach(Hub* hub) {
+  std::erase_if(hubs_, [&](const auto& h) { return h.get() == hub; });
+}
+
+void Library::end() {
+  kept_.clear();
+  hubs_.clear();
+  // The handles are let go; attributes that are still set keep their callbacks, which find nothing to do.
+  PMPI_Comm_free_keyval(&keyval_);
+  PMPI_Comm_free_keyval(&end_keyval_);
+}
+
+}  // namespace latecomer::range

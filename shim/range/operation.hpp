@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations in flight, and what drives them: every call that tests or waits moves all of them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "shim/operands.hpp"
+#include "shim/range/hub.hpp"
+
+/// What a request stands for.
+struct latecomer_range_operation {
+  virtual ~latecomer_range_operation() = default;
+  /// Does what can be done now.
+  virtual void step() = 0;
+  /// Of receives: source in the range, tag and bytes. Others leave an empty status.
+  virtual void fill(MPI_Status* status) const;
+  bool complete = false;
+  int rc = MPI_SUCCESS;
+};
+
+namespace latecomer::range {
+
+using Operation = latecomer_range_operation;
+
+inline Hub& hub_of(const latecomer_range& r) { return *reinterpret_cast<Hub*>(r.hub); }
+inline Rank to_mpi(const latecomer_range& r, int rank) { return r.first + rank * r.stride; }
+/// Rank in the range of a rank of the hub's communicator; MPI_UNDEFINED if it is none of its members.
+int from_mpi(const Identity& where, int rank);
+void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes);
+
+class PointToPoint final : public Operation {
+ public:
+  /// `message`: nullptr for what MPI_PROC_NULL completes at once.
+  PointToPoint(Hub* hub, Message* message) : hub_(hub), message_(message) { step(); }
+  ~PointToPoint() override;
+  void step() override;
+  void fill(MPI_Status* status) const override;
+
+ private:
+  Hub* hub_;
+  Message* message_;
+};
+
+/// The arguments of a collective.
+struct Arguments {
+  core::Collective op;
+  Rank root = 0;
+  MPI_Op reduction = MPI_OP_NULL;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  MPI_Count send_count = 0, recv_count = 0;
+  MPI_Datatype send_type = MPI_DATATYPE_NULL, recv_type = MPI_DATATYPE_NULL;
+  const MPI_Count *send_counts = nullptr, *recv_counts = nullptr;  ///< of the forms with blocks of different sizes
+  const MPI_Aint *send_displacements = nullptr, *recv_displacements = nullptr;
+};
+
+/// A collective of core's catalogue, running on the members of a range.
+class Collective final : public Operation, private shim::Wire {
+ public:
+  Collective(const latecomer_range& range, const Arguments& arguments);
+  ~Collective() override;
+  void step() override;
+
+ private:
+  int send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) override;
+  int receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) override;
+  bool done(void* ticket, int* rc) override;
+  void drop(void* ticket) override;
+  int begin(const Arguments& a);
+  int begin_reduction(core::Call call, const Arguments& a);
+  int begin_movement(core::Call call, const Arguments& a);
+  int begin_irregular(core::Call call, const Arguments& a);
+  void compile(const core::Call& call);
+
+  const latecomer_range range_;
+  const std::uint32_t number_;
+  KeptType send_type_, recv_type_;
+  std::shared_ptr<shim::Compiled> program_;
+  shim::Running running_;
+  std::unique_ptr<shim::Bytewise> bytes_;
+  shim::Blocks blocks_;
+  std::vector<char> scratch_, staged_;
+  std::vector<MPI_Count> packed_counts_;
+  std::vector<MPI_Aint> packed_places_;
+};
+
+/// All of the library's state in this process.
+class Library {
+ public:
+  std::recursive_mutex lock;
+  /// The hub of a communicator; the first time collective. Returns an MPI error code.
+  int attach(MPI_Comm comm, Hub** hub);
+  void detach(Hub* hub);
+  void end();
+  /// Moves every message and every operation. Returns an MPI error code.
+  int progress();
+  void drive(Operation* operation) { driven_.push_back(operation); }
+  void forget(Operation* operation);
+  bool knows(const Hub* hub) const;
+
+  /// A schedule for a rank of a range; kept, unless it is running already.
+  std::shared_ptr<shim::Compiled> schedule(const core::Call& call, Rank me);
+
+ private:
+  struct Kept {
+    core::Call call;
+    Rank me;
+    std::shared_ptr<shim::Compiled> program;
+  };
+  std::vector<std::unique_ptr<Hub>> hubs_;
+  std::vector<Operation*> driven_;
+  std::vector<Kept> kept_;
+  std::size_t next_victim_ = 0;
+  int keyval_ = MPI_KEYVAL_INVALID, end_keyval_ = MPI_KEYVAL_INVALID;
+};
+Library& library();
+
+}  // namespace latecomer::range
