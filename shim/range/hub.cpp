@@ -29,8 +29,11 @@ std::size_t IdentityHash::operator()(const Identity& i) const {
 }
 
 KeptType::KeptType(MPI_Datatype type) : type_(type) {
+  // Asking MPI takes as long as a short message.
+  for (const MPI_Datatype known : {MPI_BYTE, MPI_CHAR, MPI_INT, MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_LONG_LONG, MPI_INT64_T, MPI_UINT64_T, MPI_DATATYPE_NULL})
+    if (type == known) return;
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  if (type != MPI_DATATYPE_NULL) PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
   owned_ = combiner != MPI_COMBINER_NAMED && PMPI_Type_dup(type, &type_) == MPI_SUCCESS;
 }
 
@@ -82,12 +85,12 @@ Message* Hub::fresh() {
   return m;
 }
 
-int Hub::track(Message* message, MPI_Request request) {
+void Hub::track(Message* message, MPI_Request request) {
   requests_.push_back(request);
   owners_.push_back(message);
   if (finished_.size() < requests_.size()) finished_.resize(requests_.capacity());
   ++message->in_flight;
-  return MPI_SUCCESS;
+  awaited_ += !message->complete;
 }
 
 void Hub::finish(Message* m) {
@@ -127,13 +130,15 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   MPI_Request request = MPI_REQUEST_NULL;
   if (*rc == MPI_SUCCESS) *rc = PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);
   if (*rc != MPI_SUCCESS) return free_.push_back(m), nullptr;
+  // For its owner a short message is gone: nothing of the program's is in use.
+  m->complete = !apart;
   track(m, request);
-  if (!apart) {
-    m->complete = true;  // for its owner: nothing of the program's is in use
+  if (!apart) return m;
+  *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request) : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
+  if (*rc == MPI_SUCCESS) {
+    track(m, request);
     return m;
   }
-  *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request) : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
-  if (*rc == MPI_SUCCESS) return track(m, request), m;
   m->rc = *rc, m->complete = m->dropped = true;
   return nullptr;
 }
@@ -187,6 +192,7 @@ Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from,
   for (auto at = unexpected_.begin(); at != unexpected_.end(); ++at)
     if (matches(**at, from, key)) {
       deliver(*m, **at);
+      spare_.push_back(std::move(*at));
       unexpected_.erase(at);
       return m;
     }
@@ -202,6 +208,7 @@ Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::uniqu
   Message* const m = fresh();
   m->data = static_cast<char*>(data), m->count = count, m->type = type;
   deliver(*m, *arrival);
+  spare_.push_back(std::move(arrival));
   return m;
 }
 
@@ -222,16 +229,21 @@ std::unique_ptr<Arrival> Hub::take(Rank from, const Envelope& key) {
 }
 
 int Hub::progress() {
+  bool looked_on = false;
   for (;;) {
     int there = 0;
     MPI_Message handle;
     MPI_Status status;
     int rc = PMPI_Improbe(MPI_ANY_SOURCE, kEnvelopeTag, comm_, &there, &handle, &status);
     if (rc != MPI_SUCCESS) return rc;
+    if (looked_on) bursts_ = there ? 8 : std::max(0, bursts_ - 1);
+    looked_on = false;
     if (!there) break;
     int bytes = 0;
     PMPI_Get_count(&status, MPI_BYTE, &bytes);
-    auto arrival = std::make_unique<Arrival>();
+    if (spare_.empty()) spare_.push_back(std::make_unique<Arrival>());
+    auto arrival = std::move(spare_.back());
+    spare_.pop_back();
     arrival->chunk.resize(static_cast<std::size_t>(bytes));
     rc = PMPI_Mrecv(arrival->chunk.data(), bytes, MPI_BYTE, &handle, MPI_STATUS_IGNORE);
     if (rc != MPI_SUCCESS) return rc;
@@ -245,13 +257,21 @@ int Hub::progress() {
     Message* const m = *at;
     waiting_.erase(at);
     deliver(*m, *arrival);
+    spare_.push_back(std::move(arrival));
+    // Somebody can go on. Looking on in vain gives the core away in the middle of a collective; not looking leaves what
+    // comes in bursts (a root that is ahead) to be fetched one by one. So: as it went the last times.
+    looked_on = bursts_ > 0 || ++matched_ % 16 == 0;
+    if (!looked_on) break;
   }
-  if (requests_.empty()) return MPI_SUCCESS;
+  // Short messages that nobody waits for are asked about now and then: every question to MPI may give the core away.
+  constexpr std::size_t kMany = 64;
+  if (awaited_ == 0 && requests_.size() < kMany) return MPI_SUCCESS;
   int count = 0;
   const int rc = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
   if (rc != MPI_SUCCESS || count <= 0) return rc;
   for (int k = 0; k < count; ++k) {
     Message* const m = owners_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(k)])];
+    awaited_ -= !m->complete;
     if (--m->in_flight == 0) {
       if (m->complete && m->dropped) free_.push_back(m);
       else if (!m->complete) finish(m);

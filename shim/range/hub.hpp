@@ -109,16 +109,20 @@ class Hub {
  private:
   bool matches(const Arrival& arrival, Rank from, const Envelope& key) const;
   Message* fresh();
-  int track(Message* message, MPI_Request request);
+  void track(Message* message, MPI_Request request);
   void deliver(Message& receive, Arrival& arrival);
   void finish(Message* message);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rc_ = MPI_SUCCESS, size_ = 0, rank_ = -1;
+  int awaited_ = 0;        // requests whose message its owner waits for
+  int bursts_ = 0;         // > 0: messages came in bursts lately
+  unsigned matched_ = 0;
   int tags_ = 0;           // tags for data begin at kFirstPayload
   std::uint32_t sent_ = 0;  // data messages so far
   std::list<Message*> waiting_;                  // receives, in the order in which they were posted
   std::list<std::unique_ptr<Arrival>> unexpected_;  // in the order of arrival
+  std::vector<std::unique_ptr<Arrival>> spare_;
   std::vector<MPI_Request> requests_;            // in flight, with whose they are
   std::vector<Message*> owners_;
   std::vector<int> finished_;

@@ -76,6 +76,25 @@ bool same(const core::Call& a, const core::Call& b) {
 
 }  // namespace
 
+std::vector<char> Library::borrow(std::size_t bytes) {
+  std::vector<char> out;
+  auto best = spare_.end();
+  for (auto at = spare_.begin(); at != spare_.end(); ++at)
+    if (best == spare_.end() || (best->size() < bytes ? at->size() > best->size() : at->size() >= bytes && at->size() < best->size())) best = at;
+  if (best != spare_.end()) {
+    out = std::move(*best);
+    *best = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  if (out.size() < bytes) out = std::vector<char>(bytes);  // without keeping what nobody needs
+  return out;
+}
+
+void Library::give_back(std::vector<char> memory) {
+  constexpr std::size_t kSpare = 8, kLargest = 64 << 20;
+  if (spare_.size() < kSpare && memory.size() <= kLargest && !memory.empty()) spare_.push_back(std::move(memory));
+}
+
 std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank me) {
   constexpr std::size_t kKept = 64;
   bool busy = false;
@@ -102,6 +121,7 @@ Collective::Collective(const latecomer_range& range, const Arguments& a)
 Collective::~Collective() {
   library().forget(this);
   if (!complete && program_ && library().knows(&hub_of(range_))) running_.abandon();
+  if (complete) library().give_back(std::move(scratch_));
 }
 
 int Collective::begin(const Arguments& a) {
@@ -131,7 +151,7 @@ int Collective::begin_reduction(core::Call call, const Arguments& a) {
   call.count = a.recv_count, call.element_bytes = layout.size, call.commutative = commutes != 0;
   call.in_place = a.send == MPI_IN_PLACE;
   compile(call);
-  scratch_.resize(layout.bytes_for(program_->scratch) + 64);
+  scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
   running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv), recv_type_.get(), a.reduction, layout);
   return MPI_SUCCESS;
@@ -150,7 +170,7 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
   bytes_ = std::make_unique<shim::Bytewise>(call, range_.rank, hub_of(range_).comm(),
                                             shim::Operands{a.send, a.recv, a.recv_count, recv_type_.get(), MPI_OP_NULL, a.send_count, send_type_.get(), {}}, staged_);
   if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
-  scratch_.resize(static_cast<std::size_t>(program_->scratch) + 64);
+  scratch_ = library().borrow(static_cast<std::size_t>(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), shim::Layout::bytes());
   running_.arrive(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
   return MPI_SUCCESS;
@@ -283,7 +303,7 @@ void Library::detach(Hub* hub) {
 }
 
 void Library::end() {
-  kept_.clear();
+  kept_.clear(), spare_.clear();
   hubs_.clear();
   // The handles are let go; attributes that are still set keep their callbacks, which find nothing to do.
   PMPI_Comm_free_keyval(&keyval_);

@@ -100,6 +100,9 @@ class Library {
   void forget(Operation* operation);
   bool knows(const Hub* hub) const;
 
+  /// Memory of at least that many bytes, and back: what collectives work in stays mapped.
+  std::vector<char> borrow(std::size_t bytes);
+  void give_back(std::vector<char> memory);
   /// A schedule for a rank of a range; kept, unless it is running already.
   std::shared_ptr<shim::Compiled> schedule(const core::Call& call, Rank me);
 
@@ -112,6 +115,7 @@ class Library {
   std::vector<std::unique_ptr<Hub>> hubs_;
   std::vector<Operation*> driven_;
   std::vector<Kept> kept_;
+  std::vector<std::vector<char>> spare_;
   std::size_t next_victim_ = 0;
   int keyval_ = MPI_KEYVAL_INVALID, end_keyval_ = MPI_KEYVAL_INVALID;
 };

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Range communicators beside MPI's: creation, collectives on all ranks, a broadcast on half of them after creating them.
+// Medians of interleaved rounds, the longest time over all ranks; tests/bench/ranges runs it, yielding on both sides.
+#include <latecomer/range.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+int rank, size;
+latecomer::range::Comm world;
+
+using Work = std::function<void()>;
+
+/// Medians in microseconds per call of each way, interleaved.
+std::vector<double> compare(const std::vector<Work>& ways, int rounds, int calls) {
+  std::vector<std::vector<double>> times(ways.size());
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t k = 0; k < ways.size(); ++k) {
+      const std::size_t way = (k + static_cast<std::size_t>(round)) % ways.size();
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double before = MPI_Wtime();
+      for (int i = 0; i < calls; ++i) ways[way]();
+      double took = MPI_Wtime() - before, longest = 0;
+      MPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      times[way].push_back(longest * 1e6 / calls);
+    }
+  std::vector<double> out;
+  for (auto& t : times) {
+    std::nth_element(t.begin(), t.begin() + rounds / 2, t.end());
+    out.push_back(t[static_cast<std::size_t>(rounds / 2)]);
+  }
+  return out;
+}
+
+void creation() {
+  const int half = std::max(1, size / 2);
+  const bool member = rank < half;
+  MPI_Group all, some;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  int triple[1][3] = {{0, half - 1, 1}};
+  MPI_Group_range_incl(all, 1, triple, &some);
+  const auto drop = [](MPI_Comm c) {
+    if (c != MPI_COMM_NULL) MPI_Comm_free(&c);
+  };
+  volatile int sink = 0;
+  const auto times = compare({[&] { for (int i = 0; i < 1000; ++i) sink = sink + world.part(0, half - 1).size(); },
+                              [&] {
+                                MPI_Comm c = MPI_COMM_NULL;
+                                MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &c);
+                                drop(c);
+                              },
+                              [&] {
+                                MPI_Comm c = MPI_COMM_NULL;
+                                if (member) MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &c);
+                                drop(c);
+                              },
+                              [&] {
+                                MPI_Comm c = MPI_COMM_NULL;
+                                MPI_Comm_create(MPI_COMM_WORLD, some, &c);
+                                drop(c);
+                              }},
+                             15, 20);
+  if (rank == 0) std::printf("creation of the first half, us: range %.4f, Comm_split %.1f, Comm_create_group %.1f, Comm_create %.1f\n", times[0] / 1000, times[1], times[2], times[3]);
+  for (const int calls : {1, 50}) {
+    int value = rank;
+    const auto both = compare({[&] {
+                                 if (!member) return;
+                                 const auto c = world.part(0, half - 1);
+                                 for (int i = 0; i < calls; ++i) c.bcast(&value, 1, MPI_INT, 0);
+                               },
+                               [&] {
+                                 if (!member) return;
+                                 MPI_Comm c;
+                                 MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &c);
+                                 for (int i = 0; i < calls; ++i) MPI_Bcast(&value, 1, MPI_INT, 0, c);
+                                 MPI_Comm_free(&c);
+                               }},
+                              25, 10);
+    if (rank == 0) std::printf("creation of the first half and %d broadcasts of 4 B there, us: range %.1f, MPI %.1f (%.2fx)\n", calls, both[0], both[1], both[0] / both[1]);
+  }
+  MPI_Group_free(&all), MPI_Group_free(&some);
+}
+
+void collectives() {
+  if (rank == 0) std::printf("%-22s %10s %12s %12s %7s\n", "collective", "bytes", "range, us", "MPI, us", "ratio");
+  const auto row = [](const char* name, int bytes, const std::vector<double>& t) {
+    if (rank == 0) std::printf("%-22s %10d %12.1f %12.1f %7.2f\n", name, bytes, t[0], t[1], t[0] / t[1]);
+  };
+  row("barrier", 0, compare({[] { world.barrier(); }, [] { MPI_Barrier(MPI_COMM_WORLD); }}, 15, 50));
+  for (const int bytes : {8, 1024, 65536, 1 << 20}) {
+    const int n = bytes / 8, rounds = bytes > 65536 ? 7 : 15, calls = bytes > 65536 ? 3 : bytes > 1024 ? 10 : 50;
+    std::vector<double> in(static_cast<std::size_t>(n) * static_cast<std::size_t>(size), 1.0), out(in.size());
+    double *a = in.data(), *b = out.data();
+    row("bcast", bytes, compare({[=] { world.bcast(a, n, MPI_DOUBLE, 0); }, [=] { MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls));
+    row("reduce", bytes, compare({[=] { world.reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0); }, [=] { MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); }}, rounds, calls));
+    row("allreduce", bytes, compare({[=] { world.allreduce(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
+    row("scan", bytes, compare({[=] { world.scan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Scan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
+    row("exscan", bytes, compare({[=] { world.exscan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
+    // Of one block.
+    const int each = std::max(1, n / size);
+    row("gather", each * 8, compare({[=] { world.gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls));
+    row("scatter", each * 8, compare({[=] { world.scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls));
+    row("allgather", each * 8, compare({[=] { world.allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls));
+    row("alltoall", each * 8, compare({[=] { world.alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls));
+    row("reduce_scatter_block", each * 8, compare({[=] { world.reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  world.attach(MPI_COMM_WORLD);
+  creation();
+  collectives();
+  MPI_Finalize();
+  return 0;
+}
