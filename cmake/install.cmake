@@ -4,9 +4,10 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS latecomer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(LATECOMER_BUILD_SHIM)
-  install(TARGETS latecomer_shim latecomer_symbols latecomer_client LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS latecomer_shim latecomer_symbols latecomer_client latecomer_range latecomer_core LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(TARGETS latecomer_calibrate RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/latecomer)
   install(FILES shim/include/latecomer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES shim/include/latecomer/range.h shim/include/latecomer/range.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latecomer)
 
   set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/latecomer)
   configure_package_config_file(cmake/latecomer-config.cmake.in ${CMAKE_BINARY_DIR}/generated/latecomer-config.cmake
@@ -17,7 +18,8 @@ if(LATECOMER_BUILD_SHIM)
   # pkg-config knows where its own file lies: paths relative to it survive a prefix that is moved.
   file(RELATIVE_PATH _up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
   configure_file(cmake/latecomer.pc.in ${CMAKE_BINARY_DIR}/generated/latecomer.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/generated/latecomer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  configure_file(cmake/latecomer-range.pc.in ${CMAKE_BINARY_DIR}/generated/latecomer-range.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/latecomer.pc ${CMAKE_BINARY_DIR}/generated/latecomer-range.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 install(FILES docs/schema/policy.schema.json docs/schema/profile.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/latecomer)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

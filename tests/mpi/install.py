@@ -79,6 +79,55 @@ check(preload.exists(), f"pkg-config --variable=preload: {preload}")
 done = run(a.mpiexec, "-genv", "LD_PRELOAD", preload, "-genv", "LATECOMER_OUTPUT", folder / "pc.json", "-n", 2, client / "by_pkg_config")
 check(done.stdout == "[0.1.0] 1 0 1\n", f"preloaded by hand: {done.stdout!r} {done.stderr!r}")
 
+# Range communicators, from C and C++, by CMake and by pkg-config; never preloaded.
+(client / "part.c").write_text("""#include <latecomer/range.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  latecomer_range all, odd;
+  int rank, sum = -1;
+  MPI_Init(&argc, &argv);
+  latecomer_range_attach(MPI_COMM_WORLD, &all);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  latecomer_range_create(&all, 1, all.size - 1, 2, &odd);
+  if (odd.rank != MPI_UNDEFINED) latecomer_range_allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, &odd);
+  if (odd.rank == 0) printf("%d\\n", sum);
+  MPI_Finalize();
+  return 0;
+}
+""")
+(client / "part.cpp").write_text("""#include <latecomer/range.hpp>
+#include <cstdio>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  {
+    latecomer::range::Comm all;
+    all.attach(MPI_COMM_WORLD);
+    const auto back = all.part(all.size() - 1, 0, -1);
+    int mine = back.rank(), sum = -1;
+    back.scan(&mine, &sum, 1, MPI_INT, MPI_SUM);
+    if (back.rank() == back.size() - 1) std::printf("%d\\n", sum);
+  }
+  MPI_Finalize();
+}
+""")
+(client / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.20)
+project(part C CXX)
+find_package(latecomer 0.1 REQUIRED)
+add_executable(part part.c)
+target_link_libraries(part latecomer::range)
+add_executable(part_cpp part.cpp)
+target_link_libraries(part_cpp latecomer::range)
+""")
+done = run("cmake", "-S", client, "-B", client / "parts", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=mpicc.mpich", "-DCMAKE_CXX_COMPILER=mpicxx.mpich")
+done = run("cmake", "--build", client / "parts") if done.returncode == 0 else done
+check(done.returncode == 0, f"latecomer::range builds: {done.stdout[-600:]} {done.stderr[-600:]}")
+check(run(a.mpiexec, "-n", 4, client / "parts/part", LD_PRELOAD=a.support).stdout == "4\n", "a C program uses ranges")
+check(run(a.mpiexec, "-n", 4, client / "parts/part_cpp", LD_PRELOAD=a.support).stdout == "6\n", "a C++ program uses ranges")
+flags = run("pkg-config", "--cflags", "--libs", "latecomer-range", **paths).stdout.strip()
+done = run("sh", "-c", f"mpicc.mpich part.c {flags} -o part_by_pkg_config", cwd=client)
+check(done.returncode == 0, f"pkg-config latecomer-range: {flags}: {done.stderr[-600:]}")
+check(run(a.mpiexec, "-n", 4, client / "part_by_pkg_config", LD_PRELOAD=a.support).stdout == "4\n", "and by pkg-config")
+
 # Fortran, by bind(C), as docs/policy.md shows.
 (client / "edge.f90").write_text("""program edge
   use mpi

@@ -550,6 +550,15 @@ int main(int argc, char** argv) {
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (world_rank == 0 && all == 0) std::printf("ranges are right\n");
+  // What was sent before MPI_Finalize arrives: of about the size from which on MPI waits for its receiver.
+  std::vector<char> last(8192, static_cast<char>(world_rank));
+  if (world_size > 1 && world_rank == 0) good(world.send(last.data(), 8192, MPI_CHAR, world_size - 1, 1), "a last send");
+  if (world_size > 1 && world_rank == world_size - 1) {
+    nap(300);
+    good(world.recv(last.data(), 8192, MPI_CHAR, 0, 1, MPI_STATUS_IGNORE), "a last receive");
+    check(last[8191] == 0, "the last message");
+    all += failures;
+  }
   MPI_Finalize();
   return all != 0;
 }

@@ -7,7 +7,8 @@
 // are one communicator, whoever made them; any others never see each other's messages, wildcards included.
 //
 // All functions return an MPI error class; MPI error handlers are not invoked. Rules are MPI's: collectives of one range are
-// called by all its members in the same order; buffers of operations in flight are left alone. Tags: 0 to INT_MAX.
+// called by all its members in the same order; buffers, and MPI_Ops, of operations in flight are left alone (datatypes may
+// be freed). Tags: 0 to INT_MAX.
 // Counts are MPI_Count, displacements MPI_Aint in extents of the datatype. MPI_IN_PLACE, MPI_ANY_SOURCE, MPI_ANY_TAG,
 // MPI_PROC_NULL, MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE mean what they mean in MPI. status.MPI_SOURCE is the rank in the
 // range. Callable from several threads under MPI_THREAD_MULTIPLE.
