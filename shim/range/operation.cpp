@@ -121,7 +121,7 @@ Collective::Collective(const latecomer_range& range, const Arguments& a)
 Collective::~Collective() {
   library().forget(this);
   if (!complete && program_ && library().knows(&hub_of(range_))) running_.abandon();
-  if (complete) library().give_back(std::move(scratch_));
+  if (complete && rc == MPI_SUCCESS) library().give_back(std::move(scratch_));
 }
 
 int Collective::begin(const Arguments& a) {

@@ -16,6 +16,7 @@
 #define LATECOMER_RANGE_H
 
 #include <mpi.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
