@@ -15,6 +15,8 @@ namespace {
 constexpr int kEnvelopeTag = 0;
 // Copies to oneself have a tag below (shim/tags.hpp).
 constexpr int kFirstPayload = 8192;
+// So many short sends may be in flight before they are asked about.
+constexpr std::size_t kMany = 64;
 // Up to here one message is sooner there than two: MPICH's own eager limit is of that order.
 constexpr MPI_Count kShort = 8192;
 
@@ -142,7 +144,13 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   // For its owner a short message is gone: nothing of the program's is in use.
   m->complete = !apart;
   track(m, request);
-  if (!apart) return m;
+  if (!apart) {
+    // A root that only sends never waits.
+    if (requests_.size() >= next_collect_) *rc = collect(), next_collect_ = std::max(kMany, 2 * requests_.size());
+    if (*rc == MPI_SUCCESS) return m;
+    release(m);
+    return nullptr;
+  }
   *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request) : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
   if (*rc == MPI_SUCCESS) {
     track(m, request);
@@ -273,8 +281,10 @@ int Hub::progress() {
     if (!looked_on) break;
   }
   // Short messages that nobody waits for are asked about now and then: every question to MPI may give the core away.
-  constexpr std::size_t kMany = 64;
-  if (awaited_ == 0 && requests_.size() < kMany) return MPI_SUCCESS;
+  return awaited_ == 0 && requests_.size() < kMany ? MPI_SUCCESS : collect();
+}
+
+int Hub::collect() {
   int count = 0;
   const int rc = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
   if (rc != MPI_SUCCESS || count <= 0) return rc;

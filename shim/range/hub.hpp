@@ -112,9 +112,12 @@ class Hub {
   void track(Message* message, MPI_Request request);
   void deliver(Message& receive, Arrival& arrival);
   void finish(Message* message);
+  /// Asks MPI what has completed.
+  int collect();
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rc_ = MPI_SUCCESS, size_ = 0, rank_ = -1;
+  std::size_t next_collect_ = 64;
   int awaited_ = 0;        // requests whose message its owner waits for
   int bursts_ = 0;         // > 0: messages came in bursts lately
   unsigned matched_ = 0;
