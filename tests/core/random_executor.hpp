@@ -4,6 +4,7 @@
 // that happen at random moments between an operation's start and its end. Shares no code with the verifier.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -28,7 +29,7 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& { return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)]; };
   // What MPI says of each collective's buffers: elements of input and output, and where the contribution begins.
   const Collective op = regular(call.op);
-  const bool moves = op == Collective::scatter || op == Collective::gather || op == Collective::bcast;
+  const bool moves = op == Collective::scatter || op == Collective::gather || op == Collective::bcast || op == Collective::allgather || op == Collective::alltoall;
   for (Rank r = 0; r < P; ++r) {
     const bool root = r == call.root;
     Elements in = call.count, out = call.count, own_at = 0, own = call.count;
@@ -38,6 +39,10 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
       case Collective::scatter: in = root ? P * call.count : 0, own = in, out = root && call.in_place ? 0 : call.count, own_in_output = false; break;
       case Collective::gather: out = root ? P * call.count : 0, own_in_output = call.in_place && root, own_at = own_in_output ? r * call.count : 0; break;
       case Collective::bcast: in = 0, own = root ? call.count : 0, own_in_output = true; break;
+      case Collective::barrier: in = out = own = 0; break;
+      case Collective::allgather: out = P * call.count, own_at = own_in_output ? r * call.count : 0; break;
+      case Collective::alltoall: in = out = own = P * call.count; break;
+      case Collective::reduce_scatter_block: in = own = P * call.count, out = call.in_place ? P * call.count : call.count; break;
       default: break;
     }
     if (own_in_output) in = 0;
@@ -79,9 +84,14 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     live[static_cast<std::size_t>(r)].resize(ops(r).size());
     for (std::size_t i = 0; i < ops(r).size(); ++i) live[static_cast<std::size_t>(r)][i].missing = ops(r)[i].dep_count;
   }
-  for (Rank r = 0; r < P; ++r)
+  const auto arrive = [&](Rank r) {
     for (std::size_t i = 0; i < ops(r).size(); ++i)
       if (ops(r)[i].dep_count == 0) start(r, static_cast<int>(i));
+  };
+  // A barrier's last rank comes when nobody else can go on, and nobody may have left by then.
+  Rank absent = op == Collective::barrier ? static_cast<Rank>(random.below(static_cast<std::uint64_t>(P))) : -1;
+  for (Rank r = 0; r < P; ++r)
+    if (r != absent) arrive(r);
   const auto end = [&](std::size_t at) {
     const auto [r, i] = open[at];
     open[at] = open.back();
@@ -151,9 +161,9 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     end(at);
     return true;
   };
-  while (!open.empty() && problem.empty()) {
+  while ((!open.empty() || absent >= 0) && problem.empty()) {
     // Try operations in random order until one moves.
-    const std::size_t n = open.size(), first = random.below(n);
+    const std::size_t n = open.size(), first = n > 0 ? random.below(n) : 0;
     bool any = false;
     for (std::size_t k = 0; k < n && !any; ++k) any = step((first + k) % n);
     if (any) continue;
@@ -163,7 +173,12 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
       const Live& l = live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)];
       could = could || (ops(r)[static_cast<std::size_t>(i)].kind == OpKind::send && l.eager);
     }
-    if (!could) return "deadlock";
+    if (could) continue;
+    if (absent < 0) return "deadlock";
+    for (Rank r = 0; r < P; ++r)
+      if (r != absent && std::all_of(live[static_cast<std::size_t>(r)].begin(), live[static_cast<std::size_t>(r)].end(), [](const Live& l) { return l.state == ended; })) return "left early";
+    arrive(absent);
+    absent = -1;
   }
   if (!problem.empty()) return problem;
   for (Rank r = 0; r < P; ++r)
@@ -174,32 +189,39 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   for (Rank r = 0; moves && r < P; ++r) {
     const auto& out = mem(r, Buffer::output);
     for (Elements e = 0; e < static_cast<Elements>(out.size()); ++e) {
-      const Rank from = op == Collective::gather ? static_cast<Rank>(e / call.count) : call.root;
-      const Elements element = op == Collective::gather ? e % call.count : op == Collective::scatter ? r * call.count + e : e;
+      const bool by_block = op == Collective::gather || op == Collective::allgather || op == Collective::alltoall;
+      const Rank from = by_block ? static_cast<Rank>(e / call.count) : call.root;
+      const Elements element = op == Collective::alltoall ? r * call.count + e % call.count : by_block ? e % call.count : op == Collective::scatter ? r * call.count + e : e;
       if (out[static_cast<std::size_t>(e)] != std::to_string(element) + ":" + std::to_string(from) + ",") return "wrong element";
     }
   }
-  for (Elements e = 0; !moves && e < call.count; ++e) {
-    const std::string& first = mem(call.root, Buffer::output)[static_cast<std::size_t>(e)];
-    for (Rank r = 0; r < P; ++r)
-      if (call.op == Collective::allreduce && mem(r, Buffer::output)[static_cast<std::size_t>(e)] != first) return "ranks differ";
-    std::vector<int> seen(static_cast<std::size_t>(P), 0);
-    const auto colon = first.find(':');
-    if (colon == std::string::npos || first.substr(0, colon) != std::to_string(e)) return "wrong element";
-    std::string rest = first.substr(colon + 1);
-    int last = -1;
-    bool ordered = true;
-    while (!rest.empty()) {
-      const auto comma = rest.find(',');
-      const int r = std::stoi(rest.substr(0, comma));
-      ++seen[static_cast<std::size_t>(r)];
-      ordered = ordered && r > last;
-      last = r;
-      rest.erase(0, comma + 1);
+  const bool reduces = !moves && op != Collective::barrier;
+  for (Rank r = 0; reduces && r < P; ++r) {
+    if (op == Collective::reduce && r != call.root) continue;
+    // Whose operands, all of one element, this rank's results are made of.
+    const int operands = op == Collective::scan ? r + 1 : op == Collective::exscan ? r : P;
+    for (Elements e = 0; operands > 0 && e < call.count; ++e) {
+      const std::string& result = mem(r, Buffer::output)[static_cast<std::size_t>(e)];
+      if (op == Collective::allreduce && result != mem(0, Buffer::output)[static_cast<std::size_t>(e)]) return "ranks differ";
+      const auto colon = result.find(':');
+      const Elements element = op == Collective::reduce_scatter_block ? r * call.count + e : e;
+      if (colon == std::string::npos || result.substr(0, colon) != std::to_string(element)) return "wrong element";
+      std::vector<int> seen(static_cast<std::size_t>(P), 0);
+      std::string rest = result.substr(colon + 1);
+      int last = -1;
+      bool ordered = true;
+      while (!rest.empty()) {
+        const auto comma = rest.find(',');
+        const int from = std::stoi(rest.substr(0, comma));
+        ++seen[static_cast<std::size_t>(from)];
+        ordered = ordered && from > last;
+        last = from;
+        rest.erase(0, comma + 1);
+      }
+      for (int from = 0; from < P; ++from)
+        if (seen[static_cast<std::size_t>(from)] != (from < operands ? 1 : 0)) return "contributions";
+      if (!call.commutative && !ordered) return "order";
     }
-    for (const int count : seen)
-      if (count != 1) return "contributions";
-    if (!call.commutative && !ordered) return "order";
   }
   return "";
 }
