@@ -18,7 +18,7 @@ int list(const std::string& op, bool json) {
     if (a.background) lanes.push_back("background");
     out.push_back({{"op", core::name_of(a.op)}, {"name", a.name}, {"source", a.source}, {"cost", a.cost},
                    {"restrictions", a.restrictions}, {"lanes", lanes}, {"keeps_rank_order", a.keeps_rank_order},
-                   {"pattern_independent", a.pattern_independent}, {"dispatched", core::is_dispatched(a.op)}});
+                   {"pattern_independent", a.pattern_independent}});
   }
   if (json) {
     std::printf("%s\n", out.dump(2).c_str());
@@ -30,7 +30,6 @@ int list(const std::string& op, bool json) {
                 a["name"].get<std::string>().c_str(), a["source"].get<std::string>().c_str(), a["cost"].get<std::string>().c_str());
     if (const auto restrictions = a["restrictions"].get<std::string>(); !restrictions.empty())
       std::printf("  restrictions  %s\n", restrictions.c_str());
-    if (!a["dispatched"].get<bool>()) std::printf("  use           on range communicators only; a policy leaves %s native\n", a["op"].get<std::string>().c_str());
     std::printf("  operands      %s, association %s the pattern\n", a["keeps_rank_order"].get<bool>() ? "in rank order" : "reordered",
                 a["pattern_independent"].get<bool>() ? "independent of" : "depends on");
   }

@@ -63,7 +63,7 @@ except ImportError:
     validator = None
 
 catalogue = json.loads(subprocess.run([a.cli, "algorithms", "--json"], capture_output=True, text=True, check=True).stdout)
-catalogue = [row for row in catalogue if row["dispatched"]]  # others run on ranges only
+catalogue = [row for row in catalogue if row["restrictions"] != "range communicators only"]
 for name in a.policies.split(","):
     served = [row["op"] for row in catalogue if row["name"] == name]
     policy = {"version": 1}
