@@ -157,7 +157,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool planned = !state.plan.plan().empty();
-  const bool notes = job().announces && state.usable() && call.signature.servable && core::is_dispatched(call.signature.op) && call.signature.kind == core::CallKind::blocking;
+  const bool notes = job().announces && state.usable() && call.signature.dispatchable();
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
   call.decision = core::decide(job().policy, call.signature, state.size, planned ? state.plan.at(call.n, hash) : nullptr);
   if (notes) {

@@ -92,6 +92,12 @@ Running::Items Running::items(const core::Slice& s) const {
   return {side.at(s.offset), side.items(s.offset), side.type};
 }
 
+Running::Items Running::items(core::OpId message) const {
+  if (const Compiled::Indexed* pieces = entry_of(program_->indexed, message)) return {base_[static_cast<int>(pieces->buffer)], 1, pieces->type};
+  const core::Operation& op = program_->ops[static_cast<std::size_t>(message)];
+  return items(op.kind == core::OpKind::send ? op.src : op.dst);
+}
+
 void Running::complete(std::int32_t op) {
   Compiled& p = *program_;
   ++done_;
@@ -107,29 +113,24 @@ int Running::post(std::int32_t id, bool& posted) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
   const bool sends = op.kind == core::OpKind::send;
-  if (where_.wire) {
-    void*& ticket = p.tickets[static_cast<std::size_t>(active_)];
-    const Items what = items(sends ? op.src : op.dst);
-    posted = true;
-    const int rc = sends ? where_.wire->send(what.data, what.count, what.type, op.peer, op.channel, &ticket) : where_.wire->receive(what.data, what.count, what.type, op.peer, op.channel, &ticket);
-    if (rc == MPI_SUCCESS) p.active[static_cast<std::size_t>(active_++)] = id, --unposted_;
-    return rc;
-  }
-  const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
-  const int tag = tag_of(where_.context, op.channel);
-  MPI_Request& request = p.requests[static_cast<std::size_t>(active_)];
+  const auto slot = static_cast<std::size_t>(active_);
   int rc;
   posted = true;
-  if (blocks_) {
-    rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, &request) : blocks_->receive(op, id, peer, tag, where_.comm, &request, posted);
+  if (where_.wire) {
+    const auto [data, count, type] = items(id);
+    rc = sends ? where_.wire->send(data, count, type, op.peer, op.channel, &p.tickets[slot]) : where_.wire->receive(data, count, type, op.peer, op.channel, &p.tickets[slot]);
   } else {
-    const Compiled::Indexed* pieces = entry_of(p.indexed, id);
-    char* const data = pieces ? base_[static_cast<int>(pieces->buffer)] : at(sends ? op.src : op.dst);
-    const MPI_Count count = pieces ? 1 : op.count();
-    const MPI_Datatype type = pieces ? pieces->type : type_;
-    rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, &request) : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, &request);
+    const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
+    const int tag = tag_of(where_.context, op.channel);
+    MPI_Request* const request = &p.requests[slot];
+    if (blocks_) {
+      rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, request) : blocks_->receive(op, id, peer, tag, where_.comm, request, posted);
+    } else {
+      const auto [data, count, type] = items(id);
+      rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, request) : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, request);
+    }
   }
-  if (rc == MPI_SUCCESS && posted) p.active[static_cast<std::size_t>(active_++)] = id, --unposted_;
+  if (rc == MPI_SUCCESS && posted) p.active[slot] = id, ++active_, --unposted_;
   return rc;
 }
 
@@ -156,17 +157,14 @@ int Running::start(std::int32_t id) {
         complete(id);
         break;
       }
-      char *to = at(op.dst), *from = at(op.src);
-      if (table_ && op.dst.count > 0) {
-        const Items in = items(op.src), out = items(op.dst);
-        if (in.data != out.data) rc = PMPI_Sendrecv_c(in.data, in.count, in.type, where_.self, tag_of(0, kSelfChannel), out.data, out.count, out.type, where_.self, tag_of(0, kSelfChannel), where_.comm, MPI_STATUS_IGNORE);
-      } else if (to == from || op.dst.count == 0) {
+      const Items from = items(op.src), to = items(op.dst);
+      if (to.data == from.data || op.dst.count == 0) {
         // Already there: a root in place whose part the engine began, or a meeting point of dependencies.
-      } else if (layout_.gapless) {
-        std::memcpy(to, from, static_cast<std::size_t>(op.dst.count * layout_.extent));
+      } else if (layout_.gapless && !table_) {
+        std::memcpy(to.data, from.data, static_cast<std::size_t>(op.dst.count * layout_.extent));
       } else {
         const int tag = tag_of(where_.context, kSelfChannel);
-        rc = PMPI_Sendrecv_c(from, op.src.count, type_, where_.self, tag, to, op.dst.count, type_, where_.self, tag, where_.comm, MPI_STATUS_IGNORE);
+        rc = PMPI_Sendrecv_c(from.data, from.count, from.type, where_.self, tag, to.data, to.count, to.type, where_.self, tag, where_.comm, MPI_STATUS_IGNORE);
       }
       complete(id);
       break;

@@ -165,6 +165,7 @@ class Running {
     MPI_Datatype type;
   };
   Items items(const core::Slice& s) const;
+  Items items(core::OpId message) const;
   int test(int& count);
   void keep_unfinished();
   char* at(const core::Slice& s) const { return base_[static_cast<int>(s.buffer)] + s.offset * layout_.extent; }

@@ -46,9 +46,9 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans) {
 
 namespace {
 
-/// Whether any algorithm of ours may serve such a call.
+/// Whether any algorithm of ours may serve such a call under this policy.
 bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
-  return policy.mode == Mode::apply && s.kind == CallKind::blocking && comm_size >= 2 && s.moves() && s.servable && is_dispatched(s.op);
+  return policy.mode == Mode::apply && comm_size >= 2 && s.dispatchable();
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ struct Signature {
   std::uint64_t hash() const;
   /// There is something to move: known for certain, or known to nobody but the root.
   bool moves() const { return bytes > 0 || is_irregular(op); }
+  /// An algorithm of ours may serve it.
+  bool dispatchable() const { return kind == CallKind::blocking && moves() && servable && is_dispatched(op); }
 };
 
 /// The call that schedules are built and modelled for; not in place.

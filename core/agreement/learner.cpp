@@ -235,7 +235,7 @@ void Learner::choose(Slot& slot) {
 void Learner::decide_slot(Slot& slot) {
   slot.forecast = slot.predictor.forecast(policy_.predictor);
   const Signature& s = slot.signature;
-  if (s.kind != CallKind::blocking || !s.moves() || !s.servable || !is_dispatched(s.op)) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
+  if (!s.dispatchable()) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
   double factor = -1;
   if (policy_.network_given && s.bytes > 0) {
     const double message = static_cast<double>(policy_.network.port_ns(s.bytes)) + policy_.network.flight_ns(s.bytes);

@@ -132,9 +132,6 @@ const Algorithm* find_algorithm(Collective op, std::string_view name);
 /// of ours is.
 std::string_view native_stand_in(const Call& call);
 
-/// Whether a collective has any algorithm.
-bool has_algorithms(Collective op);
-
 /// Names of all algorithms of a collective.
 std::vector<std::string_view> algorithm_names(Collective op);
 

@@ -2,8 +2,6 @@
 // The catalogue as C++ sees it: declarations and the table, both from catalogue.def.
 #include "core/algorithms/algorithm.hpp"
 
-#include <array>
-
 namespace latecomer::core {
 
 #define LATECOMER_ALGORITHM(collective, name, ...) \
@@ -27,15 +25,6 @@ const Algorithm* find_algorithm(Collective op, std::string_view name) {
   for (const Algorithm& a : kCatalogue)
     if (a.op == op && a.name == name) return &a;
   return nullptr;
-}
-
-bool has_algorithms(Collective op) {
-  static constexpr auto kServed = [] {
-    std::array<bool, kCollectives> out{};
-    for (const Algorithm& a : kCatalogue) out[static_cast<std::size_t>(a.op)] = true;
-    return out;
-  }();
-  return kServed[static_cast<std::size_t>(op)];
 }
 
 std::vector<std::string_view> algorithm_names(Collective op) {

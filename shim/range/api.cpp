@@ -48,28 +48,42 @@ int wrong_peer(const latecomer_range& r, int peer, int tag, bool receives) {
   return tag < 0 && !(receives && tag == MPI_ANY_TAG) ? MPI_ERR_TAG : MPI_SUCCESS;
 }
 
-Rank source_in_hub(const latecomer_range& r, int from) { return from == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : to_mpi(r, from); }
+Rank in_hub(const latecomer_range& r, int peer) { return peer == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : to_mpi(r, peer); }
 Envelope key_of(const latecomer_range& r, int tag) { return {identity_of(r), tag, 0, 0, 0}; }
 
-int start_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request, bool synchronous) {
+/// Begins a message: `start` gets the hub, the peer in it, and what is matched.
+template <typename Start>
+int post(MPI_Count count, MPI_Datatype type, int peer, int tag, bool receives, const latecomer_range* range, latecomer_range_request* request, Start start) {
   return inside([&] {
     if (!request) return MPI_ERR_REQUEST;
     *request = nullptr;
     int rc = wrong_range(range);
     if (rc == MPI_SUCCESS) rc = wrong_data(count, type);
-    if (rc == MPI_SUCCESS) rc = wrong_peer(*range, to, tag, false);
+    if (rc == MPI_SUCCESS) rc = wrong_peer(*range, peer, tag, receives);
     if (rc != MPI_SUCCESS) return rc;
     Hub& hub = hub_of(*range);
-    Message* const m = to == MPI_PROC_NULL ? nullptr : hub.send(data, count, type, to_mpi(*range, to), key_of(*range, tag), synchronous, &rc);
+    Message* const m = peer == MPI_PROC_NULL ? nullptr : start(hub, in_hub(*range, peer), key_of(*range, tag), &rc);
     if (rc == MPI_SUCCESS) *request = new PointToPoint(&hub, m);
     return rc;
   });
 }
 
+int post_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request, bool synchronous) {
+  return post(count, type, to, tag, false, range, request,
+              [&](Hub& hub, Rank peer, const Envelope& key, int* rc) { return hub.send(data, count, type, peer, key, synchronous, rc); });
+}
+
+/// The blocking form of what `begin` begins.
+template <typename Begin>
+int blocking(MPI_Status* status, Begin begin) {
+  latecomer_range_request request = nullptr;
+  const int rc = begin(&request);
+  return rc != MPI_SUCCESS ? rc : latecomer_range_wait(&request, status);
+}
+
 int check_request(latecomer_range_request* request, int count) { return count < 0 ? MPI_ERR_COUNT : count > 0 && !request ? MPI_ERR_REQUEST : MPI_SUCCESS; }
 
 MPI_Status* status_at(MPI_Status* statuses, int i) { return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i; }
-void empty_status(MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0); }
 
 /// Takes what a complete operation leaves: its error, its status.
 int collect(latecomer_range_request* request, MPI_Status* status) {
@@ -78,11 +92,17 @@ int collect(latecomer_range_request* request, MPI_Status* status) {
   return operation->rc;
 }
 
-bool complete(latecomer_range_request request) {
-  if (!request) return true;
-  request->step();
-  return request->complete;
+/// All of them, which are complete. Returns the first error.
+int collect_all(int count, latecomer_range_request requests[], MPI_Status* statuses) {
+  int first = MPI_SUCCESS;
+  for (int i = 0; i < count; ++i) {
+    if (!requests[i]) empty_status(status_at(statuses, i));
+    else if (const int one = collect(&requests[i], status_at(statuses, i)); first == MPI_SUCCESS) first = one;
+  }
+  return first;
 }
+
+bool complete(latecomer_range_request request) { return !request || request->look(); }
 
 /// Drives everything until `reached`, which is asked with the library locked.
 template <typename Reached>
@@ -227,7 +247,7 @@ int latecomer_range_poll(void* state, MPI_Status*) {
   const std::unique_lock guard(library().lock, std::try_to_lock);
   if (!guard) return MPI_SUCCESS;
   const int rc = library().progress();
-  e.operation->step();
+  e.operation->look();
   e.tell();
   return rc;
 }
@@ -237,7 +257,7 @@ int latecomer_range_wait_all(int count, void** states, double, MPI_Status*) {
   return drive_until([&] {
     bool done = true;
     for (int i = 0; i < count; ++i) {
-      all[i]->operation->step();
+      all[i]->operation->look();
       all[i]->tell();
       done = done && all[i]->told;
     }
@@ -270,41 +290,23 @@ int latecomer_range_attach(MPI_Comm comm, latecomer_range* range) {
 }
 
 int latecomer_range_isend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request) {
-  return start_send(data, count, type, to, tag, range, request, false);
+  return post_send(data, count, type, to, tag, range, request, false);
 }
 int latecomer_range_issend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request) {
-  return start_send(data, count, type, to, tag, range, request, true);
+  return post_send(data, count, type, to, tag, range, request, true);
 }
-
 int latecomer_range_irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, const latecomer_range* range, latecomer_range_request* request) {
-  return inside([&] {
-    if (!request) return MPI_ERR_REQUEST;
-    *request = nullptr;
-    int rc = wrong_range(range);
-    if (rc == MPI_SUCCESS) rc = wrong_data(count, type);
-    if (rc == MPI_SUCCESS) rc = wrong_peer(*range, from, tag, true);
-    if (rc != MPI_SUCCESS) return rc;
-    Hub& hub = hub_of(*range);
-    Message* const m = from == MPI_PROC_NULL ? nullptr : hub.receive(data, count, type, source_in_hub(*range, from), key_of(*range, tag), &rc);
-    if (rc == MPI_SUCCESS) *request = new PointToPoint(&hub, m);
-    return rc;
-  });
+  return post(count, type, from, tag, true, range, request, [&](Hub& hub, Rank peer, const Envelope& key, int*) { return hub.receive(data, count, type, peer, key); });
 }
 
 int latecomer_range_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range) {
-  latecomer_range_request request = nullptr;
-  const int rc = latecomer_range_isend(data, count, type, to, tag, range, &request);
-  return rc != MPI_SUCCESS ? rc : latecomer_range_wait(&request, MPI_STATUS_IGNORE);
+  return blocking(MPI_STATUS_IGNORE, [&](latecomer_range_request* request) { return latecomer_range_isend(data, count, type, to, tag, range, request); });
 }
 int latecomer_range_ssend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range) {
-  latecomer_range_request request = nullptr;
-  const int rc = latecomer_range_issend(data, count, type, to, tag, range, &request);
-  return rc != MPI_SUCCESS ? rc : latecomer_range_wait(&request, MPI_STATUS_IGNORE);
+  return blocking(MPI_STATUS_IGNORE, [&](latecomer_range_request* request) { return latecomer_range_issend(data, count, type, to, tag, range, request); });
 }
 int latecomer_range_recv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, const latecomer_range* range, MPI_Status* status) {
-  latecomer_range_request request = nullptr;
-  const int rc = latecomer_range_irecv(data, count, type, from, tag, range, &request);
-  return rc != MPI_SUCCESS ? rc : latecomer_range_wait(&request, status);
+  return blocking(status, [&](latecomer_range_request* request) { return latecomer_range_irecv(data, count, type, from, tag, range, request); });
 }
 
 int latecomer_range_sendrecv(const void* send, MPI_Count send_count, MPI_Datatype send_type, int to, int send_tag, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
@@ -331,9 +333,9 @@ int latecomer_range_iprobe(int from, int tag, const latecomer_range* range, int*
     if (rc == MPI_SUCCESS) rc = wrong_peer(*range, from, tag, true);
     if (rc == MPI_SUCCESS) rc = library().progress();
     if (rc != MPI_SUCCESS) return rc;
-    const Arrival* const a = from == MPI_PROC_NULL ? nullptr : hub_of(*range).find(source_in_hub(*range, from), key_of(*range, tag));
+    const Arrival* const a = from == MPI_PROC_NULL ? nullptr : hub_of(*range).find(in_hub(*range, from), key_of(*range, tag));
     *flag = a || from == MPI_PROC_NULL;
-    if (a) fill_status(status, from_mpi(a->envelope.where, a->source), a->envelope.tag, a->envelope.bytes);
+    if (a) fill_received(status, a->envelope, a->source);
     else if (*flag) fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     return MPI_SUCCESS;
   });
@@ -362,7 +364,7 @@ int latecomer_range_improbe(int from, int tag, const latecomer_range* range, int
     rc = latecomer_range_iprobe(from, tag, range, flag, status);
     if (rc != MPI_SUCCESS || !*flag) return rc;
     Hub& hub = hub_of(*range);
-    *message = new latecomer_range_envelope{&hub, from == MPI_PROC_NULL ? nullptr : hub.take(source_in_hub(*range, from), key_of(*range, tag))};
+    *message = new latecomer_range_envelope{&hub, from == MPI_PROC_NULL ? nullptr : hub.take(in_hub(*range, from), key_of(*range, tag))};
     return MPI_SUCCESS;
   });
 }
@@ -371,20 +373,16 @@ int latecomer_range_imrecv(void* data, MPI_Count count, MPI_Datatype type, latec
   return inside([&] {
     if (!request || !message || !*message) return MPI_ERR_REQUEST;
     *request = nullptr;
-    int rc = wrong_data(count, type);
-    if (rc != MPI_SUCCESS) return rc;
+    if (const int rc = wrong_data(count, type); rc != MPI_SUCCESS) return rc;
     const std::unique_ptr<latecomer_range_envelope> taken(std::exchange(*message, nullptr));
     if (!library().knows(taken->hub)) return MPI_ERR_COMM;
-    Message* const m = taken->arrival ? taken->hub->receive(data, count, type, std::move(taken->arrival), &rc) : nullptr;
-    if (rc == MPI_SUCCESS) *request = new PointToPoint(taken->hub, m);
-    return rc;
+    *request = new PointToPoint(taken->hub, taken->arrival ? taken->hub->receive(data, count, type, std::move(taken->arrival)) : nullptr);
+    return MPI_SUCCESS;
   });
 }
 
 int latecomer_range_mrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message, MPI_Status* status) {
-  latecomer_range_request request = nullptr;
-  const int rc = latecomer_range_imrecv(data, count, type, message, &request);
-  return rc != MPI_SUCCESS ? rc : latecomer_range_wait(&request, status);
+  return blocking(status, [&](latecomer_range_request* request) { return latecomer_range_imrecv(data, count, type, message, request); });
 }
 
 int latecomer_range_ibarrier(const latecomer_range* range, latecomer_range_request* request) {
@@ -463,11 +461,7 @@ int latecomer_range_testall(int count, latecomer_range_request requests[], int* 
     *flag = true;
     for (int i = 0; i < count; ++i)
       if (!complete(requests[i])) *flag = false;
-    for (int i = 0; i < count && *flag; ++i) {
-      if (!requests[i]) empty_status(status_at(statuses, i));
-      else if (const int one = collect(&requests[i], status_at(statuses, i)); rc == MPI_SUCCESS) rc = one;
-    }
-    return rc;
+    return *flag ? collect_all(count, requests, statuses) : MPI_SUCCESS;
   });
 }
 
@@ -482,14 +476,7 @@ int latecomer_range_waitall(int count, latecomer_range_request requests[], MPI_S
     return true;
   });
   if (rc != MPI_SUCCESS) return rc;
-  return inside([&] {
-    int first = MPI_SUCCESS;
-    for (int i = 0; i < count; ++i) {
-      if (!requests[i]) empty_status(status_at(statuses, i));
-      else if (const int one = collect(&requests[i], status_at(statuses, i)); first == MPI_SUCCESS) first = one;
-    }
-    return first;
-  });
+  return inside([&] { return collect_all(count, requests, statuses); });
 }
 
 int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[], MPI_Status statuses[]) {

@@ -146,7 +146,7 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   track(m, request);
   if (!apart) {
     // A root that only sends never waits.
-    if (requests_.size() >= next_collect_) *rc = collect(), next_collect_ = std::max(kMany, 2 * requests_.size());
+    if (requests_.size() >= std::max(kMany, next_collect_)) *rc = collect(), next_collect_ = 2 * requests_.size();
     if (*rc == MPI_SUCCESS) return m;
     release(m);
     return nullptr;
@@ -156,11 +156,13 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
     track(m, request);
     return m;
   }
+  // The envelope has left all the same.
+  --awaited_;
   m->rc = *rc, m->complete = m->dropped = true;
   return nullptr;
 }
 
-bool Hub::matches(const Arrival& arrival, Rank from, const Envelope& key) const {
+bool Hub::matches(const Arrival& arrival, Rank from, const Envelope& key) {
   const Envelope& e = arrival.envelope;
   return e.where == key.where && e.collective == key.collective && (from == MPI_ANY_SOURCE || from == arrival.source) &&
          (key.tag == MPI_ANY_TAG || key.tag == e.tag);
@@ -202,47 +204,47 @@ void Hub::deliver(Message& m, Arrival& arrival) {
   finish(&m);
 }
 
-Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key, int* rc) {
-  *rc = MPI_SUCCESS;
+Hub::Arrivals::const_iterator Hub::first_match(Rank from, const Envelope& key) const {
+  return std::find_if(unexpected_.begin(), unexpected_.end(), [&](const auto& arrival) { return matches(*arrival, from, key); });
+}
+
+const Arrival* Hub::find(Rank from, const Envelope& key) const {
+  const auto at = first_match(from, key);
+  return at == unexpected_.end() ? nullptr : at->get();
+}
+
+std::unique_ptr<Arrival> Hub::take(Rank from, const Envelope& key) {
+  const auto at = first_match(from, key);
+  if (at == unexpected_.end()) return nullptr;
+  // A list's own iterator, of one that is const.
+  const auto mine = unexpected_.erase(at, at);
+  auto out = std::move(*mine);
+  unexpected_.erase(mine);
+  return out;
+}
+
+Message* Hub::fresh_receive(void* data, MPI_Count count, MPI_Datatype type) {
   Message* const m = fresh();
-  m->data = static_cast<char*>(data), m->count = count, m->type = type, m->source = from, m->envelope = key;
-  for (auto at = unexpected_.begin(); at != unexpected_.end(); ++at)
-    if (matches(**at, from, key)) {
-      deliver(*m, **at);
-      spare_.push_back(std::move(*at));
-      unexpected_.erase(at);
-      return m;
-    }
-  // The program may free its datatype while the receive waits.
-  m->type_kept.emplace(type);
-  m->type = m->type_kept->get();
-  waiting_.push_back(m);
+  m->data = static_cast<char*>(data), m->count = count, m->type = type;
   return m;
 }
 
-Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival, int* rc) {
-  *rc = MPI_SUCCESS;
-  Message* const m = fresh();
-  m->data = static_cast<char*>(data), m->count = count, m->type = type;
+Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival) {
+  Message* const m = fresh_receive(data, count, type);
   deliver(*m, *arrival);
   spare_.push_back(std::move(arrival));
   return m;
 }
 
-const Arrival* Hub::find(Rank from, const Envelope& key) const {
-  for (const auto& arrival : unexpected_)
-    if (matches(*arrival, from, key)) return arrival.get();
-  return nullptr;
-}
-
-std::unique_ptr<Arrival> Hub::take(Rank from, const Envelope& key) {
-  for (auto at = unexpected_.begin(); at != unexpected_.end(); ++at)
-    if (matches(**at, from, key)) {
-      auto out = std::move(*at);
-      unexpected_.erase(at);
-      return out;
-    }
-  return nullptr;
+Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key) {
+  if (auto arrival = take(from, key)) return receive(data, count, type, std::move(arrival));
+  Message* const m = fresh_receive(data, count, type);
+  m->source = from, m->envelope = key;
+  // The program may free its datatype while the receive waits.
+  m->type_kept.emplace(type);
+  m->type = m->type_kept->get();
+  waiting_.push_back(m);
+  return m;
 }
 
 int Hub::progress() {

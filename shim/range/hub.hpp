@@ -92,9 +92,9 @@ class Hub {
 
   /// `to`, `from`: in this communicator; from: MPI_ANY_SOURCE for any member of the range. Data must stay. nullptr: see `rc`.
   Message* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous, int* rc);
-  Message* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key, int* rc);
+  Message* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
   /// Receives what was taken out by take().
-  Message* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival, int* rc);
+  Message* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
   /// The first message that would match, or nullptr; take: for the caller alone.
   const Arrival* find(Rank from, const Envelope& key) const;
   std::unique_ptr<Arrival> take(Rank from, const Envelope& key);
@@ -107,7 +107,10 @@ class Hub {
   std::uint32_t next_collective(const Identity& where) { return ++collectives_[where]; }
 
  private:
-  bool matches(const Arrival& arrival, Rank from, const Envelope& key) const;
+  using Arrivals = std::list<std::unique_ptr<Arrival>>;
+  static bool matches(const Arrival& arrival, Rank from, const Envelope& key);
+  Arrivals::const_iterator first_match(Rank from, const Envelope& key) const;
+  Message* fresh_receive(void* data, MPI_Count count, MPI_Datatype type);
   Message* fresh();
   void track(Message* message, MPI_Request request);
   void deliver(Message& receive, Arrival& arrival);
@@ -117,14 +120,14 @@ class Hub {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rc_ = MPI_SUCCESS, size_ = 0, rank_ = -1;
-  std::size_t next_collect_ = 64;
+  std::size_t next_collect_ = 0;
   int awaited_ = 0;        // requests whose message its owner waits for
   int bursts_ = 0;         // > 0: messages came in bursts lately
   unsigned matched_ = 0;
   int tags_ = 0;           // tags for data begin at kFirstPayload
   std::uint32_t sent_ = 0;  // data messages so far
   std::list<Message*> waiting_;                  // receives, in the order in which they were posted
-  std::list<std::unique_ptr<Arrival>> unexpected_;  // in the order of arrival
+  Arrivals unexpected_;                          // in the order of arrival
   std::vector<std::unique_ptr<Arrival>> spare_;
   std::vector<MPI_Request> requests_;            // in flight, with whose they are
   std::vector<Message*> owners_;

@@ -7,7 +7,7 @@
 
 #include "core/schedule/verify.hpp"
 
-void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0); }
+void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
 
 namespace latecomer::range {
 
@@ -31,20 +31,24 @@ void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes) {
   status->MPI_SOURCE = source, status->MPI_TAG = tag, status->MPI_ERROR = MPI_SUCCESS;
 }
 
+void fill_received(MPI_Status* status, const Envelope& e, Rank source) { fill_status(status, from_mpi(e.where, source), e.tag, e.bytes); }
+
+void empty_status(MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0); }
+
 PointToPoint::~PointToPoint() {
   if (message_ && library().knows(hub_)) hub_->release(message_);
 }
 
-void PointToPoint::step() {
+bool PointToPoint::look() {
   complete = !message_ || message_->complete;
   if (message_ && complete) rc = message_->rc;
+  return complete;
 }
 
 void PointToPoint::fill(MPI_Status* status) const {
   if (!message_) return fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
   if (message_->sends) return Operation::fill(status);
-  const Envelope& e = message_->envelope;
-  fill_status(status, from_mpi(e.where, message_->source), e.tag, e.bytes);
+  fill_received(status, message_->envelope, message_->source);
 }
 
 namespace {
@@ -231,9 +235,8 @@ int Collective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank 
 }
 
 int Collective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
-  int rc = MPI_SUCCESS;
-  *ticket = hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0}, &rc);
-  return rc;
+  *ticket = hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0});
+  return MPI_SUCCESS;
 }
 
 bool Collective::done(void* ticket, int* rc) {

@@ -12,8 +12,10 @@
 /// What a request stands for.
 struct latecomer_range_operation {
   virtual ~latecomer_range_operation() = default;
-  /// Does what can be done now.
-  virtual void step() = 0;
+  /// Does what can be done now; of operations that the library drives.
+  virtual void step() {}
+  /// Whether it is complete, as far as all progress that was made until now tells.
+  virtual bool look() { return complete; }
   /// Of receives: source in the range, tag and bytes. Others leave an empty status.
   virtual void fill(MPI_Status* status) const;
   bool complete = false;
@@ -29,13 +31,15 @@ inline Rank to_mpi(const latecomer_range& r, int rank) { return r.first + rank *
 /// Rank in the range of a rank of the hub's communicator; MPI_UNDEFINED if it is none of its members.
 int from_mpi(const Identity& where, int rank);
 void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes);
+void fill_received(MPI_Status* status, const Envelope& envelope, Rank source);
+void empty_status(MPI_Status* status);
 
 class PointToPoint final : public Operation {
  public:
   /// `message`: nullptr for what MPI_PROC_NULL completes at once.
-  PointToPoint(Hub* hub, Message* message) : hub_(hub), message_(message) { step(); }
+  PointToPoint(Hub* hub, Message* message) : hub_(hub), message_(message) { look(); }
   ~PointToPoint() override;
-  void step() override;
+  bool look() override;
   void fill(MPI_Status* status) const override;
 
  private:
