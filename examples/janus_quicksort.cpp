@@ -57,55 +57,70 @@ std::vector<double> input(const std::string& shape, long long n, unsigned seed) 
   const long long mine = shape == "one_rank" ? (rank == 0 ? n : 0) : n / size + (rank < n % size), before = rank * (n / size) + std::min<long long>(rank, n % size);
   std::vector<double> out;
   for (long long i = 0; i < mine; ++i)
-    out.push_back(shape == "few" ? static_cast<double>(random() % 4) : shape == "constant" ? 7.0 : shape == "sorted" ? static_cast<double>(before + i) : shape == "reversed" ? static_cast<double>(n - before - i) : static_cast<double>(random()));
+    out.push_back(shape == "few" ? static_cast<double>(random() % 4) : shape == "constant" ? 7.0 : shape == "sorted" ? static_cast<double>(before + i) : shape == "reversed" ? static_cast<double>(n - before - i)
+                  // The first half of the processes has little of what is small, the others nothing else: in the order of
+                  // the senders, the first receiver hears from all of them.
+                  : shape == "scattered" ? static_cast<double>(random() >> 2) + (rank < (size + 1) / 2 && i % 16 != 0 ? 0x1p62 : 0.0)
+                                         : static_cast<double>(random()));
   return out;
 }
 
 int check(const latecomer::range::Comm& world) {
-  int failures = 0, cases = 0;
+  int failures = 0, cases = 0, most[2] = {0, 0};
   const auto count = [&](bool ok, const char* kind, const std::string& shape, long long n) {
     ++cases;
     if (ok) return;
     ++failures;
     if (rank == 0) std::printf("%s: %s, n = %lld on %d ranks is wrong\n", kind, shape.c_str(), n, size);
   };
-  for (const char* shape : {"uniform", "few", "constant", "sorted", "reversed", "one_rank"})
+  using janus::Assignment;
+  for (const char* shape : {"uniform", "few", "constant", "sorted", "reversed", "one_rank", "scattered"})
     for (const long long n : {0LL, 1LL, 3LL, static_cast<long long>(size), 100LL * size, 1000LL * size + 3, 7003LL, 700LL}) {
       const auto in = input(shape, n, static_cast<unsigned>(n));
-      count(right(in, janus::Sorter<janus::Ranges, double>::sort(world, in)), "ranges", shape, n);
       count(right(in, janus::Sorter<janus::MpiComms, double>::sort(MPI_COMM_WORLD, in)), "MPI communicators", shape, n);
+      for (const Assignment assignment : {Assignment::greedy, Assignment::deterministic}) {
+        janus::Statistics statistics;
+        const bool greedy = assignment == Assignment::greedy;
+        count(right(in, janus::Sorter<janus::Ranges, double>::sort(world, in, assignment, 1, &statistics)), greedy ? "ranges, greedy" : "ranges, deterministic", shape, n);
+        int worst[3] = {statistics.most_received, statistics.over, statistics.most_sent};
+        MPI_Allreduce(MPI_IN_PLACE, worst, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (std::string(shape) == "scattered" && n == 1000LL * size + 3) most[!greedy] = worst[0];
+        if (!greedy) count(worst[1] == 0 && worst[2] <= 8, "more messages than promised", shape, n);
+      }
     }
   std::vector<Record> records;
   std::mt19937 random(static_cast<unsigned>(rank));
   for (int i = 0; i < 500 + rank; ++i) records.push_back({static_cast<float>(random() % 50), rank});
   count(right(records, janus::Sorter<janus::Ranges, Record>::sort(world, records)), "ranges", "records", 0);
+  if (rank == 0) std::printf("most messages of one part that a process received, scattered input: greedy %d, deterministic %d\n", most[0], most[1]);
   if (rank == 0 && failures == 0) std::printf("sorted and in balance: %d cases on %d ranks\n", cases, size);
   return failures != 0;
 }
 
 void time_both(const latecomer::range::Comm& world, long long most) {
-  if (rank == 0) std::printf("Janus Quicksort, %d ranks, medians of interleaved runs\n%10s %14s %14s %8s %8s\n", size, "n / P", "ranges, ms", "MPI, ms", "ratio", "levels");
+  if (rank == 0) std::printf("Janus Quicksort, %d ranks, medians of interleaved runs\n%10s %14s %14s %14s %8s %8s\n", size, "n / P", "ranges, ms", "determ., ms", "MPI, ms", "ratio", "levels");
   for (long long each = 1; each <= most; each *= 4) {
-    std::vector<double> times[2];
+    std::vector<double> times[3];
     janus::Statistics statistics;
     const int rounds = each <= 4096 ? 25 : each <= 262144 ? 9 : 5;
     for (int round = 0; round < rounds; ++round)
-      for (const int kind : {round % 2, 1 - round % 2}) {
+      for (const int kind : {round % 3, (round + 1) % 3, (round + 2) % 3}) {
         const auto in = input("uniform", each * size, static_cast<unsigned>(round));
         MPI_Barrier(MPI_COMM_WORLD);
         const double before = MPI_Wtime();
-        const auto out = kind == 0 ? janus::Sorter<janus::Ranges, double>::sort(world, in, 1, &statistics) : janus::Sorter<janus::MpiComms, double>::sort(MPI_COMM_WORLD, in);
+        const auto assignment = kind == 1 ? janus::Assignment::deterministic : janus::Assignment::greedy;
+        const auto out = kind == 2 ? janus::Sorter<janus::MpiComms, double>::sort(MPI_COMM_WORLD, in) : janus::Sorter<janus::Ranges, double>::sort(world, in, assignment, 1, &statistics);
         double took = MPI_Wtime() - before, longest = 0;
         MPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         times[kind].push_back(longest);
         if (!right(in, out)) std::fprintf(stderr, "wrong\n"), MPI_Abort(MPI_COMM_WORLD, 1);
       }
-    double medians[2];
-    for (const int kind : {0, 1}) {
+    double medians[3];
+    for (const int kind : {0, 1, 2}) {
       std::nth_element(times[kind].begin(), times[kind].begin() + rounds / 2, times[kind].end());
       medians[kind] = times[kind][static_cast<std::size_t>(rounds / 2)] * 1e3;
     }
-    if (rank == 0) std::printf("%10lld %14.3f %14.3f %8.2f %8d\n", each, medians[0], medians[1], medians[0] / medians[1], statistics.levels);
+    if (rank == 0) std::printf("%10lld %14.3f %14.3f %14.3f %8.2f %8d\n", each, medians[0], medians[1], medians[2], medians[0] / medians[2], statistics.levels);
   }
 }
 

@@ -5,10 +5,10 @@
 // The sorted order has n places, of which every process owns an interval. A task is an interval of places that is being
 // sorted by the processes that own one of them; a process at its end may own places of the next task too (a janus process)
 // and works on both, whichever can go on. A level of a task: the median of a sample is the pivot; elements less than, equal
-// to and greater than it are counted by a scan; every element goes to the owner of the place that it is given (greedy
-// message assignment); what is less and what is greater are the next tasks, what is equal has arrived. (The paper switches
-// between < and <= to handle duplicates; three parts always make progress, and equal elements are never moved again.)
-// Tasks on one or two processes are base cases, done when no larger task is left.
+// to and greater than it are counted by a scan; every element goes to an owner of a place of its part (see Assignment); what
+// is less and what is greater are the next tasks, what is equal has arrived. (The paper switches between < and <= to handle
+// duplicates; three parts always make progress, and equal elements are never moved again.) Tasks on one or two processes
+// are base cases, done when no larger task is left.
 //
 // Generic over the element (trivially copyable, with operator<) and over what a communicator is: see Ranges and MpiComms.
 #pragma once
@@ -130,11 +130,21 @@ struct Places {
   }
 };
 
+/// Who gets which elements of a part (paper 004, section VII). Greedy: in the order of the senders, so that one scan tells;
+/// a process may receive from all others. Deterministic: small pieces are spread evenly over the processes that own only
+/// places of the part, then large ones fill what is left, matched by processes that each know a piece of both sides; a
+/// process sends at most eight messages per level, and receives at most 3 r + 3 of a part, r being the processes of the task
+/// for each that the part fills.
+enum class Assignment { greedy, deterministic };
+
 /// What a sort has done, for people who measure.
 struct Statistics {
   int levels = 0;         ///< of the deepest task that this process was in
   int communicators = 0;  ///< created here
   Count messages = 0;     ///< of elements, sent from here
+  int most_sent = 0;      ///< at one level of one task
+  int most_received = 0;  ///< of one part, at one level of one task
+  int over = 0;           ///< parts of which more messages came than deterministic assignment promises
 };
 
 template <typename Kind, typename T>
@@ -144,12 +154,46 @@ class Sorter {
   using Request = typename Kind::Request;
 
   /// Collective over `all`: every process brings any number of elements. Returns its share of the sorted order.
-  static std::vector<T> sort(Comm all, std::vector<T> data, std::uint64_t seed = 1, Statistics* statistics = nullptr) {
-    Sorter s(all, seed);
-    s.run(std::move(data));
-    if (statistics) *statistics = s.statistics_;
-    return std::move(s.sorted_);
+  static std::vector<T> sort(Comm all, std::vector<T> data, Assignment assignment = Assignment::greedy, std::uint64_t seed = 1, Statistics* statistics = nullptr) {
+    Sorter s(all, std::move(data), assignment, seed);
+    while (!s.done())
+      if (!s.step()) sched_yield();
+    if (statistics) *statistics = s.statistics();
+    return std::move(s.sorted());
   }
+
+  /// The same, step by step.
+  Sorter(Comm all, std::vector<T> data, Assignment assignment, std::uint64_t seed)
+      : all_(Kind::world(all)), beside_(Kind::beside(all_)), seed_(seed), assignment_(assignment), me_(Kind::rank(all_)) {
+    jobs_.push_back(begin(std::move(data)));
+  }
+  ~Sorter() {
+    for (const Job& j : jobs_) j.handle.destroy();
+    Kind::release(beside_), Kind::release(all_);
+  }
+  Sorter(const Sorter&) = delete;
+  Sorter& operator=(const Sorter&) = delete;
+  /// Goes on with whatever can go on; false: nothing could.
+  bool step() {
+    bool moved = false;
+    for (auto at = jobs_.begin(); at != jobs_.end();) {
+      const auto handle = at->handle;
+      if (!handle.promise().ready || handle.promise().ready()) {
+        handle.promise().ready = nullptr;
+        handle.resume();
+        moved = true;
+      }
+      if (handle.done()) handle.destroy(), at = jobs_.erase(at);
+      else ++at;
+    }
+    // Base cases: no larger task waits for this process any more.
+    if (jobs_.empty())
+      for (BaseCase& b : std::exchange(bases_, {})) jobs_.push_back(base(std::move(b)));
+    return moved;
+  }
+  bool done() const { return jobs_.empty(); }
+  std::vector<T>& sorted() { return sorted_; }
+  const Statistics& statistics() const { return statistics_; }
 
  private:
   /// A task of this process, suspended wherever it waits for others.
@@ -177,16 +221,48 @@ class Sorter {
     Count lo, hi;
     std::vector<T> data;
   };
-  enum Tag { kLess = 1, kEqual = 2, kGreater = 3, kSample = 4, kBase = 5, kFirst = 6 };
+  static constexpr int kParts = 3;  // less, equal, greater
+  enum Tag { kSample = 1, kBase, kFirst, kData, kSmall = kData + kParts, kClaim = kSmall + kParts, kShare = kClaim + kParts };
 
-  Sorter(Comm all, std::uint64_t seed) : all_(Kind::world(all)), beside_(Kind::beside(all_)), seed_(seed), me_(Kind::rank(all_)) {}
-  ~Sorter() { Kind::release(beside_), Kind::release(all_); }
+  /// One level's elements on their way.
+  struct Exchange {
+    struct Part {
+      Count lo, hi;    // places
+      Count mine;      // elements here
+      Count before;    // on processes before this one
+      const T* data;
+      std::vector<T> received;
+      int messages = 0;
+    };
+    Comm comm;
+    int first;  // process of the communicator's first rank
+    Part parts[kParts];
+    bool done = false;
+  };
+  /// Of deterministic assignment: positions in a part's large pieces, or in the room for them.
+  struct Claim {
+    Count begin, length;
+    std::int32_t rank, receives;
+  };
+  struct Portion {
+    Count begin, length;
+    std::int64_t to;
+  };
 
-  static char* grow(std::vector<T>& v, Count bytes) {
+  template <typename Item>
+  static char* grow(std::vector<Item>& v, Count bytes) {
     const std::size_t before = v.size();
-    v.resize(before + static_cast<std::size_t>(bytes) / sizeof(T));
+    v.resize(before + static_cast<std::size_t>(bytes) / sizeof(Item));
     return reinterpret_cast<char*>(v.data() + before);
   }
+  template <typename Item>
+  static void post(const std::vector<Item>& items, int to, int tag, const Comm& comm, std::vector<Request>& requests) {
+    requests.emplace_back();
+    Kind::isend(items.data(), static_cast<Count>(items.size() * sizeof(Item)), to, tag, comm, &requests.back());
+  }
+  static Count overlap(Count a_lo, Count a_hi, Count b_lo, Count b_hi) { return std::max<Count>(0, std::min(a_hi, b_hi) - std::max(a_lo, b_lo)); }
+  /// How many places of a part are this process's.
+  Count room(const typename Exchange::Part& part) const { return overlap(part.lo, part.hi, places_.begin(me_), places_.begin(me_ + 1)); }
 
   /// Sends elements that belong to consecutive places from `place` on to whoever owns them. `first`: the group's first process.
   void deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm, std::vector<Request>& requests) {
@@ -197,31 +273,6 @@ class Sorter {
       Kind::isend(data, n * static_cast<Count>(sizeof(T)), owner - first, tag, comm, &requests.back());
       data += n, count -= n, place += n;
       ++statistics_.messages;
-    }
-  }
-
-  void run(std::vector<T> data) {
-    jobs_.push_back(begin(std::move(data)));
-    drive();
-    // Base cases: no larger task waits for this process any more.
-    for (BaseCase& b : bases_) jobs_.push_back(base(std::move(b)));
-    drive();
-  }
-
-  void drive() {
-    while (!jobs_.empty()) {
-      bool moved = false;
-      for (auto at = jobs_.begin(); at != jobs_.end();) {
-        const auto handle = at->handle;
-        if (!handle.promise().ready || handle.promise().ready()) {
-          handle.promise().ready = nullptr;
-          handle.resume();
-          moved = true;
-        }
-        if (handle.done()) handle.destroy(), at = jobs_.erase(at);
-        else ++at;
-      }
-      if (!moved) sched_yield();
     }
   }
 
@@ -245,11 +296,11 @@ class Sorter {
     while (static_cast<Count>(balanced.size()) < share)
       co_await [&] { return Kind::take(MPI_ANY_SOURCE, kFirst, beside_, [&](int, Count bytes) { return grow(balanced, bytes); }); };
     co_await [&] { return Kind::all_done(requests); };
-    if (share > 0) place(0, total, all_, std::move(balanced), 0, nullptr);
+    if (share > 0) place(0, total, all_, std::move(balanced), 0, 0);
   }
 
-  /// What is to be done with places [lo, hi), of which this process has its share of elements. `parent`: null for all_.
-  void place(Count lo, Count hi, Comm parent, std::vector<T> data, int level, const int* parent_first) {
+  /// What is to be done with places [lo, hi), of which this process has its share of elements. `from`: the parent's first process.
+  void place(Count lo, Count hi, Comm parent, std::vector<T> data, int level, int from) {
     if (lo >= hi) return;
     const int first = places_.owner(lo), last = places_.owner(hi - 1);
     if (me_ < first || me_ > last) return;
@@ -258,7 +309,6 @@ class Sorter {
       return;
     }
     ++statistics_.communicators;
-    const int from = parent_first ? *parent_first : 0;
     jobs_.push_back(task(lo, hi, Kind::part(parent, first - from, last - from), std::move(data), level));
   }
 
@@ -313,24 +363,167 @@ class Sorter {
     const Count less_hi = lo + total[0], greater_lo = less_hi + total[1];
     const Count less_before = upto[0] - mine[0], equal_before = upto[1] - mine[1], greater_before = begin - lo - less_before - equal_before;
 
-    requests.clear();
-    const Count greater = share - mine[0] - mine[1];
-    deal(data.data(), mine[0], lo + less_before, first, kLess, comm, requests);
-    deal(data.data() + mine[0], mine[1], less_hi + equal_before, first, kEqual, comm, requests);
-    deal(data.data() + mine[0] + mine[1], greater, greater_lo + greater_before, first, kGreater, comm, requests);
-    std::vector<T> less, equal, above;
-    for (Count missing = share; missing > 0;)
-      co_await [&] {
-        return Kind::take(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, [&](int tag, Count bytes) {
-          missing -= bytes / static_cast<Count>(sizeof(T));
-          return grow(tag == kLess ? less : tag == kEqual ? equal : above, bytes);
-        });
-      };
-    co_await [&] { return Kind::all_done(requests); };
+    const T* const at = data.data();
+    Exchange exchange{comm, first, {{lo, less_hi, mine[0], less_before, at, {}}, {less_hi, greater_lo, mine[1], equal_before, at + mine[0], {}}, {greater_lo, hi, share - mine[0] - mine[1], greater_before, at + mine[0] + mine[1], {}}}};
+    const Count sent = statistics_.messages;
+    jobs_.push_back(assignment_ == Assignment::greedy ? exchange_greedily(exchange) : exchange_bounded(exchange));
+    co_await [&] { return exchange.done; };
+    statistics_.most_sent = std::max(statistics_.most_sent, static_cast<int>(statistics_.messages - sent));
+    const std::vector<T>& equal = exchange.parts[1].received;
     std::copy(equal.begin(), equal.end(), sorted_.begin() + (std::max(begin, less_hi) - places_.begin(me_)));
-    place(lo, less_hi, comm, std::move(less), level + 1, &first);
-    place(greater_lo, hi, comm, std::move(above), level + 1, &first);
+    std::vector<T> less = std::move(exchange.parts[0].received), above = std::move(exchange.parts[2].received);
+    place(lo, less_hi, comm, std::move(less), level + 1, first);
+    place(greater_lo, hi, comm, std::move(above), level + 1, first);
     Kind::release(comm);
+  }
+
+  /// Takes a message of elements of any part of which some are missing; false: none is there.
+  bool take_elements(Exchange& x, int tag) {
+    for (int q = 0; q < kParts; ++q) {
+      auto& part = x.parts[q];
+      if (static_cast<Count>(part.received.size()) < room(part) && Kind::take(MPI_ANY_SOURCE, tag + q, x.comm, [&](int, Count bytes) { return grow(part.received, bytes); })) {
+        statistics_.most_received = std::max(statistics_.most_received, ++part.messages);
+        return true;
+      }
+    }
+    return false;
+  }
+  bool has_all(const Exchange& x) const {
+    return std::all_of(std::begin(x.parts), std::end(x.parts), [&](const auto& part) { return static_cast<Count>(part.received.size()) >= room(part); });
+  }
+
+  Job exchange_greedily(Exchange& x) {
+    std::vector<Request> requests;
+    for (int q = 0; q < kParts; ++q) deal(x.parts[q].data, x.parts[q].mine, x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm, requests);
+    while (!has_all(x)) co_await [&] { return take_elements(x, kData); };
+    co_await [&] { return Kind::all_done(requests); };
+    x.done = true;
+  }
+
+  Job exchange_bounded(Exchange& x) {
+    const int members = Kind::size(x.comm), me = Kind::rank(x.comm);
+    const Count share = places_.n / places_.processes;
+    std::vector<Request> requests;
+    // A piece is small if as many as any process gets of them leave half of its places free.
+    struct Plan {
+      int full, filled;           // processes that own places of this part only, from which
+      Count rate, threshold;      // processes of the task for each of them
+      Count smalls, large;        // in all
+      Count small_before, large_before, small_each, room_before, width;
+      bool small;
+      int offers = 0;
+    } plans[kParts];
+    Count mine[2 * kParts], upto[2 * kParts], total[2 * kParts];
+    for (int q = 0; q < kParts; ++q) {
+      const auto& part = x.parts[q];
+      Plan& p = plans[q];
+      p.full = 0, p.filled = 0;
+      if (part.lo < part.hi) {
+        const int from = places_.owner(part.lo), to = places_.owner(part.hi - 1);
+        p.full = part.lo == places_.begin(from) ? from : from + 1;
+        p.filled = std::max(0, (part.hi == places_.begin(to + 1) ? to + 1 : to) - p.full);
+      }
+      p.rate = p.filled > 0 ? (members + p.filled - 1) / p.filled : members;
+      p.threshold = p.filled > 0 ? share / (2 * p.rate) : 0;
+      p.small = part.mine > 0 && part.mine <= p.threshold;
+      mine[q] = p.small, mine[kParts + q] = p.small ? 0 : part.mine;
+    }
+    requests.emplace_back();
+    Kind::iscan(mine, upto, 2 * kParts, x.comm, &requests.back());
+    co_await [&] { return Kind::all_done(requests); };
+    std::copy(upto, upto + 2 * kParts, total);
+    requests.assign(1, Request{});
+    Kind::ibcast(total, sizeof total, members - 1, x.comm, &requests[0]);
+    co_await [&] { return Kind::all_done(requests); };
+
+    requests.clear();
+    for (int q = 0; q < kParts; ++q) {
+      Plan& p = plans[q];
+      p.smalls = total[q], p.large = total[kParts + q];
+      p.small_before = upto[q] - mine[q], p.large_before = upto[kParts + q] - mine[kParts + q];
+      p.small_each = p.filled > 0 ? (p.smalls + p.filled - 1) / p.filled : 0;
+      p.width = std::max<Count>({1, share / 2, (p.large + members - 1) / members});
+      if (!p.small) continue;
+      requests.emplace_back();
+      Kind::isend(x.parts[q].data, x.parts[q].mine * static_cast<Count>(sizeof(T)), p.full + static_cast<int>(p.small_before / p.small_each) - x.first, kSmall + q, x.comm, &requests.back());
+      ++statistics_.messages;
+    }
+    for (;;) {
+      const bool waits = [&] {
+        for (int q = 0; q < kParts; ++q) {
+          const Plan& p = plans[q];
+          const Count nth = me_ - p.full;
+          if (nth >= 0 && nth < p.filled && x.parts[q].messages < std::min(p.smalls, (nth + 1) * p.small_each) - nth * p.small_each) return true;
+        }
+        return false;
+      }();
+      if (!waits) break;
+      co_await [&] { return take_elements(x, kSmall); };
+    }
+
+    // Where the room that is left lies among all of it.
+    Count left[kParts], left_upto[kParts];
+    for (int q = 0; q < kParts; ++q) left[q] = room(x.parts[q]) - static_cast<Count>(x.parts[q].received.size());
+    requests.emplace_back();
+    Kind::iscan(left, left_upto, kParts, x.comm, &requests.back());
+    co_await [&] { return Kind::all_done(requests); };
+
+    // Both sides tell those who match the positions that they have.
+    requests.clear();
+    std::list<std::vector<Claim>> claims_out;
+    std::vector<Claim> claims[kParts];
+    Count unmatched[kParts];
+    for (int q = 0; q < kParts; ++q) {
+      Plan& p = plans[q];
+      p.room_before = left_upto[q] - left[q];
+      unmatched[q] = 2 * overlap(me * p.width, (me + 1) * p.width, 0, p.large);
+      const auto tell = [&](Count begin, Count length, bool receives) {
+        for (Count h = begin / p.width; length > 0 && h * p.width < begin + length; ++h) {
+          claims_out.push_back({{begin, length, me, receives}});
+          post(claims_out.back(), static_cast<int>(h), kClaim + q, x.comm, requests);
+          p.offers += !receives;
+        }
+      };
+      tell(p.large_before, mine[kParts + q], false);
+      tell(p.room_before, left[q], true);
+    }
+    for (int q = 0; q < kParts; ++q)
+      while (unmatched[q] > 0) {
+        const std::size_t before = claims[q].size();
+        co_await [&] { return Kind::take(MPI_ANY_SOURCE, kClaim + q, x.comm, [&](int, Count bytes) { return grow(claims[q], bytes); }); };
+        for (std::size_t i = before; i < claims[q].size(); ++i) unmatched[q] -= overlap(me * plans[q].width, (me + 1) * plans[q].width, claims[q][i].begin, claims[q][i].begin + claims[q][i].length);
+      }
+    std::list<std::vector<Portion>> portions_out;
+    for (int q = 0; q < kParts; ++q)
+      for (const Claim& sends : claims[q]) {
+        if (sends.receives) continue;
+        portions_out.emplace_back();
+        for (const Claim& gets : claims[q]) {
+          const Count from = std::max({me * plans[q].width, sends.begin, gets.begin}), to = std::min({(me + 1) * plans[q].width, sends.begin + sends.length, gets.begin + gets.length});
+          if (gets.receives && from < to) portions_out.back().push_back({from, to - from, gets.rank});
+        }
+        post(portions_out.back(), sends.rank, kShare + q, x.comm, requests);
+      }
+    for (int q = 0; q < kParts; ++q) {
+      const Plan& p = plans[q];
+      std::vector<Portion> portions;
+      for (int i = 0; i < p.offers; ++i)
+        co_await [&] { return Kind::take(MPI_ANY_SOURCE, kShare + q, x.comm, [&](int, Count bytes) { return grow(portions, bytes); }); };
+      std::sort(portions.begin(), portions.end(), [](const Portion& a, const Portion& b) { return a.begin < b.begin; });
+      for (std::size_t i = 0; i < portions.size();) {
+        Count length = 0;
+        std::size_t next = i;
+        while (next < portions.size() && portions[next].to == portions[i].to) length += portions[next++].length;
+        requests.emplace_back();
+        Kind::isend(x.parts[q].data + (portions[i].begin - p.large_before), length * static_cast<Count>(sizeof(T)), static_cast<int>(portions[i].to), kData + q, x.comm, &requests.back());
+        ++statistics_.messages;
+        i = next;
+      }
+    }
+    while (!has_all(x)) co_await [&] { return take_elements(x, kData); };
+    co_await [&] { return Kind::all_done(requests); };
+    for (int q = 0; q < kParts; ++q) statistics_.over += plans[q].filled > 0 && x.parts[q].messages > 3 * plans[q].rate + 3;
+    x.done = true;
   }
 
   /// One or two processes: each gets all that the other has, and keeps its part.
@@ -354,6 +547,7 @@ class Sorter {
 
   Comm all_, beside_;
   const std::uint64_t seed_;
+  const Assignment assignment_;
   const int me_;
   Places places_{0, 1};
   std::vector<T> sorted_;
