@@ -43,6 +43,8 @@ struct Ranges {
   static void release(Comm&) {}
   static int rank(const Comm& c) { return c.rank(); }
   static int size(const Comm& c) { return c.size(); }
+  /// So many elements have been compared: for clusters that are only modelled.
+  static void spend(const Comm&, Count) {}
   static void ibcast(void* data, Count bytes, int root, const Comm& c, Request* r) { c.ibcast(data, MPI_Count{bytes}, MPI_BYTE, root, r); }
   static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) { c.iscan(in, out, MPI_Count{n}, MPI_INT64_T, MPI_SUM, r); }
   static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) { c.isend(data, MPI_Count{bytes}, MPI_BYTE, to, tag, r); }
@@ -97,6 +99,7 @@ struct MpiComms {
     MPI_Comm_size(c, &out);
     return out;
   }
+  static void spend(Comm, Count) {}
   static void ibcast(void* data, Count bytes, int root, Comm c, Request* r) { MPI_Ibcast_c(data, bytes, MPI_BYTE, root, c, r); }
   static void iscan(const Count* in, Count* out, int n, Comm c, Request* r) { MPI_Iscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r); }
   static void isend(const void* data, Count bytes, int to, int tag, Comm c, Request* r) { MPI_Isend_c(data, bytes, MPI_BYTE, to, tag, c, r); }
@@ -352,6 +355,7 @@ class Sorter {
     const auto less_end = std::partition(data.begin(), data.end(), [&](const T& x) { return x < pivot; });
     const auto equal_end = std::partition(less_end, data.end(), [&](const T& x) { return !(pivot < x); });
     const Count mine[2] = {less_end - data.begin(), equal_end - less_end};
+    Kind::spend(comm, share);
     Count upto[2] = {0, 0}, total[2] = {0, 0};
     requests.assign(1, Request{});
     Kind::iscan(mine, upto, 2, comm, &requests[0]);
@@ -542,6 +546,7 @@ class Sorter {
       else all.erase(all.begin(), cut);
     }
     std::sort(all.begin(), all.end());
+    Kind::spend(all_, static_cast<Count>(all.size()) * std::bit_width(all.size()));
     std::copy(all.begin(), all.end(), sorted_.begin() + (begin - places_.begin(me_)));
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Range communicators beside MPI's: creation, collectives on all ranks, a broadcast on half of them after creating them.
 // Medians of interleaved rounds, the longest time over all ranks; tests/bench/ranges runs it, yielding on both sides.
+// `ranges_bench messages`, with libcount_messages.so preloaded: what both give to the network, by rank, instead of times.
+#include <dlfcn.h>
 #include <latecomer/range.hpp>
 
 #include <algorithm>
@@ -34,6 +36,27 @@ std::vector<double> compare(const std::vector<Work>& ways, int rounds, int calls
     std::nth_element(t.begin(), t.begin() + rounds / 2, t.end());
     out.push_back(t[static_cast<std::size_t>(rounds / 2)]);
   }
+  return out;
+}
+
+long long (*messages_sent)() = nullptr;
+
+/// Messages per call of each way: of the rank that sends most, and on average.
+struct Messages {
+  long long most;
+  double mean;
+};
+Messages count(const Work& way) {
+  way();  // what is done once
+  MPI_Barrier(MPI_COMM_WORLD);
+  const long long before = messages_sent();
+  way();
+  const long long sent = messages_sent() - before;
+  Messages out{};
+  long long all = 0;
+  MPI_Allreduce(&sent, &out.most, 1, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(&sent, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+  out.mean = static_cast<double>(all) / size;
   return out;
 }
 
@@ -87,27 +110,34 @@ void creation() {
 }
 
 void collectives() {
-  if (rank == 0) std::printf("%-22s %10s %12s %12s %7s\n", "collective", "bytes", "range, us", "MPI, us", "ratio");
-  const auto row = [](const char* name, int bytes, const std::vector<double>& t) {
+  if (rank == 0 && messages_sent) std::printf("messages sent per call: of the rank that sends most (mean over ranks)\n%-22s %10s %16s %16s\n", "collective", "bytes", "range", "MPI");
+  else if (rank == 0) std::printf("%-22s %10s %12s %12s %7s\n", "collective", "bytes", "range, us", "MPI, us", "ratio");
+  const auto row = [](const char* name, int bytes, const std::vector<Work>& ways, int rounds, int calls) {
+    if (messages_sent) {
+      const Messages ours = count(ways[0]), theirs = count(ways[1]);
+      if (rank == 0) std::printf("%-22s %10d %8lld (%5.2f) %8lld (%5.2f)\n", name, bytes, ours.most, ours.mean, theirs.most, theirs.mean);
+      return;
+    }
+    const auto t = compare(ways, rounds, calls);
     if (rank == 0) std::printf("%-22s %10d %12.1f %12.1f %7.2f\n", name, bytes, t[0], t[1], t[0] / t[1]);
   };
-  row("barrier", 0, compare({[] { world.barrier(); }, [] { MPI_Barrier(MPI_COMM_WORLD); }}, 15, 50));
+  row("barrier", 0, {[] { world.barrier(); }, [] { MPI_Barrier(MPI_COMM_WORLD); }}, 15, 50);
   for (const int bytes : {8, 1024, 65536, 1 << 20}) {
     const int n = bytes / 8, rounds = bytes > 65536 ? 7 : 15, calls = bytes > 65536 ? 3 : bytes > 1024 ? 10 : 50;
     std::vector<double> in(static_cast<std::size_t>(n) * static_cast<std::size_t>(size), 1.0), out(in.size());
     double *a = in.data(), *b = out.data();
-    row("bcast", bytes, compare({[=] { world.bcast(a, n, MPI_DOUBLE, 0); }, [=] { MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls));
-    row("reduce", bytes, compare({[=] { world.reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0); }, [=] { MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); }}, rounds, calls));
-    row("allreduce", bytes, compare({[=] { world.allreduce(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
-    row("scan", bytes, compare({[=] { world.scan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Scan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
-    row("exscan", bytes, compare({[=] { world.exscan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
+    row("bcast", bytes, {[=] { world.bcast(a, n, MPI_DOUBLE, 0); }, [=] { MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls);
+    row("reduce", bytes, {[=] { world.reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0); }, [=] { MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); }}, rounds, calls);
+    row("allreduce", bytes, {[=] { world.allreduce(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
+    row("scan", bytes, {[=] { world.scan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Scan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
+    row("exscan", bytes, {[=] { world.exscan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
     // Of one block.
     const int each = std::max(1, n / size);
-    row("gather", each * 8, compare({[=] { world.gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls));
-    row("scatter", each * 8, compare({[=] { world.scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls));
-    row("allgather", each * 8, compare({[=] { world.allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls));
-    row("alltoall", each * 8, compare({[=] { world.alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls));
-    row("reduce_scatter_block", each * 8, compare({[=] { world.reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls));
+    row("gather", each * 8, {[=] { world.gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls);
+    row("scatter", each * 8, {[=] { world.scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls);
+    row("allgather", each * 8, {[=] { world.allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls);
+    row("alltoall", each * 8, {[=] { world.alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls);
+    row("reduce_scatter_block", each * 8, {[=] { world.reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
   }
 }
 
@@ -118,7 +148,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   world.attach(MPI_COMM_WORLD);
-  creation();
+  if (argc > 1 && std::string(argv[1]) == "messages") {
+    if (void* const counter = dlsym(RTLD_DEFAULT, "latecomer_bench_messages")) messages_sent = reinterpret_cast<long long (*)()>(counter);
+    else return std::fprintf(stderr, "ranges_bench: 'messages' needs libcount_messages.so preloaded\n"), MPI_Abort(MPI_COMM_WORLD, 2);
+  } else {
+    creation();
+  }
   collectives();
   MPI_Finalize();
   return 0;
