@@ -15,7 +15,7 @@ namespace latecomer::cli {
 namespace {
 
 struct Options {
-  std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", network = "tryton2018";
+  std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", forecast, network = "tryton2018";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   core::Bytes element = 1;
@@ -35,6 +35,8 @@ int simulate(const Options& o) {
   if (o.root >= o.ranks) throw BadUsage("--root: expected a rank below " + std::to_string(o.ranks));
   const auto arrivals = core::parse_arrivals(o.arrivals, o.ranks);
   if (!arrivals) throw BadUsage("--arrivals: " + arrivals.error());
+  const auto forecast = core::parse_arrivals(o.forecast.empty() ? o.arrivals : o.forecast, o.ranks);
+  if (!forecast) throw BadUsage("--forecast: " + forecast.error());
   const auto network = core::parse_network(o.network);
   if (!network) throw BadUsage("--network: " + network.error());
 
@@ -50,7 +52,7 @@ int simulate(const Options& o) {
     std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");
   for (const core::Algorithm* algorithm : algorithms) {
     const auto before = std::chrono::steady_clock::now();
-    const core::Instance instance(call, *arrivals, parameters);
+    const core::Instance instance(call, *forecast, parameters);
     for (auto schedule = algorithm->build(instance, 0); schedule.next();) {}
     const auto planning = std::chrono::steady_clock::now() - before;
     const auto result = core::simulate(*algorithm, instance, *network, *arrivals);
@@ -92,6 +94,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--element", o->element, "bytes of one element, which is never split")->capture_default_str()->check(CLI::Range(1, 1 << 20));
   command->add_option("--arrivals", o->arrivals,
                       "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")->capture_default_str();
+  command->add_option("--forecast", o->forecast, "arrivals that schedules are planned for; default: those that come");
   command->add_option("--root", o->root, "root rank")->check(CLI::NonNegativeNumber);
   command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")->check(CLI::Range(1, 1 << 24));
   command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")->capture_default_str();

@@ -5,16 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
 
 namespace latecomer::core::clairvoyant {
-namespace {
-
-/// Rows of the shared table.
-enum Column { kRound, kSrc, kDst, kSegment, kFinished, kColumns };
-
-std::vector<int> table_of(const Instance& in, int segments) {
+std::vector<int> rows_of(const Instance& in, int segments) {
   const int ranks = in.call.ranks;
   std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks), 0);
   const Nanoseconds zero = in.pattern.flat() ? 0 : in.pattern.first();
@@ -26,14 +22,12 @@ std::vector<int> table_of(const Instance& in, int segments) {
   problem.round_ns = std::clamp<Nanoseconds>(in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLongestRound);
   std::vector<int> out;
   const auto add = [&](const Message& m, bool finished) {
-    out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished});
+    out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished, 0});
   };
   if (in.call.op == Collective::allreduce) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
   else plan(problem, [&](const Message& m) { add(m, false); });
   return out;
 }
-
-}  // namespace
 
 int segments_for(const Call& call, const Network& network) {
   constexpr int kMost = 512;  // beyond that the plan costs more than it gains
@@ -50,6 +44,15 @@ int segments_for(const Call& call, const Network& network) {
 
 Schedule walk(const Instance& instance, Rank me) {
   const Call& call = instance.call;
+  // A channel is a segment: more of them than channels would need an order of their own.
+  const int segments = std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments : segments_for(call, instance.parameters.network));
+  // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits in
+  // the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
+  return follow(instance, me, call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(), segments, false);
+}
+
+Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace) {
+  const Call& call = instance.call;
   const bool everywhere = call.op == Collective::allreduce, lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here
   if (call.count == 0) co_return;
@@ -57,9 +60,6 @@ Schedule walk(const Instance& instance, Rank me) {
     if (!call.in_place) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
     co_return;
   }
-  // A channel is a segment: more of them than channels would need an order of their own.
-  const int segments = std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments : segments_for(call, instance.parameters.network));
-  const auto& table = instance.shared([&] { return table_of(instance, segments); });
   const auto part = [&](int j) { return part_of(call.count, segments, j); };
   const Elements largest = largest_part(call.count, segments), slots_at = keeps ? 0 : call.count;
 
@@ -72,9 +72,10 @@ Schedule walk(const Instance& instance, Rank me) {
   };
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{own_in_output(call, me) ? Share::sum : Share::own});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
-  // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits in
-  // the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
   OpId last_sent = kNoOp, last_received = kNoOp, last_ready = kNoOp;
+  // Received and not yet landed by the plan, in this order; the last that has.
+  std::deque<std::pair<int, OpId>> landing_at;
+  OpId landed = kNoOp;
   // While one partial result is added the next may land.
   constexpr int kSlots = 2;
   OpId slot_free[kSlots] = {kNoOp, kNoOp};
@@ -90,11 +91,12 @@ Schedule walk(const Instance& instance, Rank me) {
     if (table[row + kRound] != round) round = table[row + kRound], sent_before = last_sent, ready_before = last_ready;
     const auto paced = [&](const Operation& op) { return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round); };
     Held& h = held[static_cast<std::size_t>(j)];
+    for (; !landing_at.empty() && landing_at.front().first <= round; landing_at.pop_front()) landed = landing_at.front().second;
     if (src == me) {
       // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
-      last_sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, last_sent);
+      last_sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, last_sent, landed);
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
     }
@@ -114,6 +116,7 @@ Schedule walk(const Instance& instance, Rank me) {
       h.share = Share::sum;
     }
     last_ready = h.ready;
+    if (keeps_pace) landing_at.emplace_back(table[row + kLands], h.ready);
   }
 }
 

@@ -2,12 +2,25 @@
 // From a Clairvoyant plan to one rank's schedule.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::clairvoyant {
 
 /// Segments where the caller leaves the number open: the best for a pipeline of log2 P + S steps of one segment.
 int segments_for(const Call& call, const Network& network);
+
+/// Rows of a plan, in an order in which every rank can do its own.
+enum Column { kRound, kSrc, kDst, kSegment, kFinished, kLands, kColumns };
+
+/// The rows of Clairvoyant's plan for an instance.
+std::vector<int> rows_of(const Instance& instance, int segments);
+
+/// The schedule of rank `me` from such rows, which must outlive it. `paced`: a
+/// send waits for whatever should have landed before its round, so that it does not get ahead of others at its receiver.
+Schedule follow(const Instance& instance, Rank me, std::span<const int> rows, int segments, bool paced);
 
 /// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every round
 /// waits for the rank's previous one (the papers' loops); with overlap the data alone decide.

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Time goes on from event to event: a port gets free, a rank arrives, a segment is final somewhere. At each moment first
+// contributions are matched with owners, then final segments with those who lack them. A match is looked for only among
+// what has changed, so that none is missed and none is looked for twice.
+#include "core/algorithms/exchange/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <queue>
+
+#include "core/algorithms/clairvoyant/tables.hpp"
+
+namespace latecomer::core::exchange {
+namespace {
+
+using clairvoyant::BitRows;
+using clairvoyant::Word;
+constexpr int kNone = -1;
+
+template <typename List>
+auto& at(List& list, int i) {
+  return list[static_cast<std::size_t>(i)];
+}
+
+/// The first bit at or after `from` and below `end` of a & b & ~c (c may be null), or kNone.
+int first_of(const Word* a, const Word* b, const Word* c, int from, int end) {
+  for (int at = from; at < end;) {
+    const std::size_t w = clairvoyant::word(at);
+    Word bits = a[w] & b[w] & (c ? ~c[w] : ~Word{0});
+    bits &= ~Word{0} << (at % clairvoyant::kWordBits);
+    if (bits) {
+      const int found = static_cast<int>(w) * clairvoyant::kWordBits + std::countr_zero(bits);
+      return found < end ? found : kNone;
+    }
+    at = static_cast<int>(w + 1) * clairvoyant::kWordBits;
+  }
+  return kNone;
+}
+
+/// The same, beginning at `from` and going round.
+int first_around(const Word* a, const Word* b, const Word* c, int from, int bits) {
+  const int found = first_of(a, b, c, from, bits);
+  return found != kNone ? found : first_of(a, b, c, 0, from);
+}
+
+/// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
+struct Beat {
+  Nanoseconds slot;
+  Nanoseconds hop, merge;  // in slots; merge: of what has to be added first
+};
+Beat beat_of(Bytes segment, const Network& n) {
+  // A model without a cost per message has none of its own: no machine is like that.
+  constexpr double kLeast = 100;
+  const double port = static_cast<double>(n.port_ns(segment)), added = n.gamma_ns_per_byte * static_cast<double>(segment);
+  // The next message is posted when the last has left.
+  const double leaves = n.eager(segment) ? port + n.overhead_ns : port + n.flight_ns(segment) + 2 * n.overhead_ns;
+  const double slot = std::max({leaves, 2 * n.overhead_ns + added, kLeast});
+  // The processor may be at another message just then.
+  const double whole = port + n.flight_ns(segment) + 2 * n.overhead_ns + n.overhead_ns;
+  // A whole number of slots: what comes early is passed on early, and gets before what was planned to be before it.
+  const double hop = std::max(1.0, std::floor(whole / slot));
+  const double even = std::ceil(std::max(slot, whole / hop));
+  return {static_cast<Nanoseconds>(even), static_cast<Nanoseconds>(hop), static_cast<Nanoseconds>(std::ceil((whole + 2 * added) / even))};
+}
+
+class Planner {
+ public:
+  Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
+      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), owned_(static_cast<std::size_t>(ranks_)),
+        turn_(static_cast<std::size_t>(ranks_)), unsent_(ranks_, segments_), contributors_(segments_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
+        free_(kSets, std::max(ranks_, segments_)), merges_left_(static_cast<std::size_t>(segments_)), final_at_(static_cast<std::size_t>(segments_), 0),
+        copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
+    const Beat beat = beat_of(problem.segment_bytes, problem.network);
+    slot_ = beat.slot, hop_ = beat.slot * beat.hop, merge_ = beat.slot * beat.merge;
+    phase_ = *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % slot_ - slot_;
+    std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
+    std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
+    std::iota(by_arrival.begin(), by_arrival.end(), 0);
+    std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
+    // Who comes next begins one owner earlier: contributions to a segment come one after the other, and each late rank
+    // completes one per message once all are on their way.
+    for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k;
+    if (problem.source < 0) {
+      for (int j = 0; j < segments_; ++j) {
+        const Rank owner = owner_of(j);
+        at(owned_, owner).push_back(j);
+        at(merges_left_, j) = ranks_ - 1;
+        for (Rank r = 0; r < ranks_; ++r)
+          if (r != owner) unsent_.set(r, j), contributors_.set(j, r);
+      }
+      to_go_ = std::int64_t{2} * (ranks_ - 1) * segments_;
+    } else {
+      to_go_ = std::int64_t{ranks_ - 1} * segments_;
+    }
+    for (const Rank r : by_arrival) {
+      post(up(arrival(r)), What::arrives, r, 0);
+      // An eager message may be there before who receives it.
+      post(up(problem.network.eager(problem.segment_bytes) ? 0 : arrival(r)), What::may_receive, r, 0);
+    }
+  }
+
+  Nanoseconds run() {
+    std::vector<Rank> senders, receivers;
+    std::vector<std::pair<int, Rank>> finals;
+    while (to_go_ > 0 && !events_.empty()) {
+      now_ = events_.top().time;
+      senders.clear(), receivers.clear(), finals.clear();
+      for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
+        const Event e = events_.top();
+        switch (e.what) {
+          case What::arrives:
+            set_free(kSenders, e.rank);
+            senders.push_back(e.rank);
+            if (e.rank == problem_.source)
+              for (int j = 0; j < segments_; ++j) first_copy(j, e.rank), has_.set(j, e.rank);
+            break;
+          case What::may_send: set_free(kSenders, e.rank), senders.push_back(e.rank); break;
+          case What::may_receive: set_free(kReceivers, e.rank), receivers.push_back(e.rank); break;
+          case What::is_final:
+            has_.set(e.segment, e.rank);
+            if (at(copies_, e.segment) == 0) first_copy(e.segment, e.rank);
+            finals.emplace_back(e.segment, e.rank);
+            break;
+        }
+      }
+      for (const Rank p : senders) contribute(p);
+      for (const Rank q : receivers) collect(q);
+      for (const Rank p : senders) spread_from(p);
+      for (const auto& [j, p] : finals)
+        if (free_.test(kSenders, p)) spread(j, p);
+      for (const Rank q : receivers) spread_to(q);
+    }
+    return end_;
+  }
+
+ private:
+  enum class What : char { arrives, may_send, may_receive, is_final };
+  enum Set { kSenders, kReceivers, kSegments, kSets };  // who is free; segments whose owner may receive
+  struct Event {
+    Nanoseconds time;
+    std::int64_t number;
+    What what;
+    Rank rank;
+    int segment;
+    bool operator<(const Event& o) const { return time != o.time ? time > o.time : number > o.number; }
+  };
+
+  Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
+  /// The next moment of the grid.
+  Nanoseconds up(Nanoseconds t) const { return phase_ + (t - phase_ + slot_ - 1) / slot_ * slot_; }
+  Rank owner_of(int j) const { return owners_[static_cast<std::size_t>(j) % owners_.size()]; }
+  void post(Nanoseconds time, What what, Rank rank, int segment) { events_.push({time, number_++, what, rank, segment}); }
+  void set_free(Set set, Rank r) {
+    free_.set(set, r);
+    if (set == kReceivers)
+      for (const int j : at(owned_, r)) free_.set(kSegments, j);
+  }
+  void set_busy(Set set, Rank r) {
+    free_.clear(set, r);
+    if (set == kReceivers)
+      for (const int j : at(owned_, r)) free_.clear(kSegments, j);
+  }
+
+  void transfer(Rank src, Rank dst, int j, bool final) {
+    set_busy(kSenders, src), set_busy(kReceivers, dst);
+    post(now_ + slot_, What::may_send, src, 0), post(now_ + slot_, What::may_receive, dst, 0);
+    const Nanoseconds there = up(std::max(now_ + (final ? hop_ : merge_), arrival(dst)));
+    emit_({(now_ - phase_) / slot_, (there - phase_) / slot_, src, dst, j, final});
+    --to_go_;
+    if (final) {
+      promise(j, dst);
+      post(there, What::is_final, dst, j);
+      end_ = std::max(end_, there);
+    } else {
+      unsent_.clear(src, j), contributors_.clear(j, src);
+      at(final_at_, j) = std::max(at(final_at_, j), there);
+      if (--at(merges_left_, j) == 0) {
+        post(at(final_at_, j), What::is_final, dst, j);
+        end_ = std::max(end_, at(final_at_, j));
+      }
+    }
+  }
+
+  // Contributions to owners.
+  void contribute(Rank p) {
+    if (problem_.source >= 0 || !free_.test(kSenders, p)) return;
+    const Word *mine = unsent_[p], *open = free_[kSegments];
+    const int first = first_of(mine, open, nullptr, 0, segments_);
+    if (first == kNone) return;
+    // Of the first block of segments, one per owner, that has any: in turn.
+    const int block = static_cast<int>(owners_.size()), begin = first / block * block, end = std::min(segments_, begin + block);
+    const int turn = begin + (block - at(turn_, p) % block) % block;
+    int j = turn < end ? first_of(mine, open, nullptr, turn, end) : kNone;
+    if (j == kNone) j = first;
+    transfer(p, owner_of(j), j, false);
+  }
+  void collect(Rank q) {
+    if (problem_.source >= 0 || !free_.test(kReceivers, q)) return;
+    for (const int j : at(owned_, q)) {
+      const Rank p = first_around(contributors_[j], free_[kSenders], nullptr, q, ranks_);
+      if (p != kNone) return transfer(p, q, j, false);
+    }
+  }
+
+  // What is final, the rarest first.
+  template <typename Try>
+  void rarest_first(Try attempt) {
+    for (int i = at(bucket_end_, 0), last = at(bucket_end_, ranks_ - 1); i < last; ++i)
+      if (attempt(at(order_, i))) return;
+  }
+  bool spread(int j, Rank p) {
+    const Rank q = first_around(free_[kReceivers], free_[kReceivers], promised_[j], p, ranks_);
+    if (q != kNone) transfer(p, q, j, true);
+    return q != kNone;
+  }
+  void spread_from(Rank p) {
+    if (free_.test(kSenders, p) && first_of(free_[kReceivers], free_[kReceivers], nullptr, 0, ranks_) != kNone) rarest_first([&](int j) { return has_.test(j, p) && spread(j, p); });
+  }
+  void spread_to(Rank q) {
+    if (!free_.test(kReceivers, q) || first_of(free_[kSenders], free_[kSenders], nullptr, 0, ranks_) == kNone) return;
+    rarest_first([&](int j) {
+      if (promised_.test(j, q)) return false;
+      const Rank p = first_around(has_[j], free_[kSenders], nullptr, q, ranks_);
+      if (p != kNone) transfer(p, q, j, true);
+      return p != kNone;
+    });
+  }
+
+  void first_copy(int j, Rank holder) { promise(j, holder); }
+  /// One copy more: the segment goes to the end of its bucket in the order by copies, and the bucket's end before it.
+  void promise(int j, Rank holder) {
+    promised_.set(j, holder);
+    const int last = --at(bucket_end_, at(copies_, j)), other = at(order_, last), mine = at(position_, j);
+    std::swap(at(order_, last), at(order_, mine));
+    at(position_, other) = mine, at(position_, j) = last;
+    ++at(copies_, j);
+  }
+
+  const Problem& problem_;
+  const Emit& emit_;
+  const int ranks_, segments_;
+  const std::span<const Rank> owners_;
+  std::vector<std::vector<int>> owned_;
+  std::vector<int> turn_;
+  BitRows unsent_, contributors_, has_, promised_, free_;
+  std::vector<int> merges_left_;
+  std::vector<Nanoseconds> final_at_;
+  std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
+  std::priority_queue<Event> events_;
+  std::int64_t number_ = 0, to_go_ = 0;
+  Nanoseconds now_ = 0, end_ = 0, slot_, hop_, merge_, phase_;
+};
+
+}  // namespace
+
+Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
+
+std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns) {
+  const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
+  std::vector<std::vector<Rank>> out;
+  for (const Nanoseconds before : {Nanoseconds{0}, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns}) {
+    std::vector<Rank> owners;
+    for (std::size_t r = 0; r < arrivals.size(); ++r)
+      if (arrivals[r] <= last - before) owners.push_back(static_cast<Rank>(r));
+    if (!owners.empty() && (out.empty() || owners.size() < out.back().size())) out.push_back(std::move(owners));
+  }
+  return out;
+}
+
+int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network) {
+  constexpr int kMost = 4000;
+  constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
+  constexpr double kNearly = 1.03;
+  // What has to wait for its receiver keeps to no plan so well.
+  constexpr double kRendezvous = 1.1;
+  const double hops = std::log2(std::max(2, ranks)) + 2;
+  const auto most = std::min<Elements>({kMost, std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
+  const auto time = [&](int s) {
+    const Bytes bytes = (count + s - 1) / s * element_bytes;
+    const Beat beat = beat_of(bytes, network);
+    return static_cast<double>(beat.slot) * (s + hops * static_cast<double>(beat.hop)) * (network.eager(bytes) ? 1.0 : kRendezvous);
+  };
+  std::vector<int> worth;
+  for (int s = 1; s <= std::min<Elements>(owners, most); s += std::max(1, s / 16)) worth.push_back(s);
+  if (most < owners) worth.push_back(static_cast<int>(most));
+  for (int s = owners; s <= most; s += std::max(1, s / owners / 16) * owners) worth.push_back(s);
+  double least = time(1);
+  for (const int s : worth) least = std::min(least, time(s));
+  // The fewest that are nearly as good: a plan in few segments is kept to more easily, and sooner made.
+  return *std::find_if(worth.begin(), worth.end(), [&](int s) { return time(s) <= kNearly * least; });
+}
+
+}  // namespace latecomer::core::exchange

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plan of a late exchange, its schedules through the verifier, and what they are worth in the model.
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <map>
+#include <random>
+#include <set>
+
+#include "core/algorithms/exchange/plan.hpp"
+#include "core/model/simulate.hpp"
+#include "core/schedule/verify.hpp"
+
+using namespace latecomer::core;
+using namespace latecomer::core::exchange;
+
+namespace {
+
+std::vector<Nanoseconds> random_arrivals(std::mt19937_64& random, int ranks) {
+  std::vector<Nanoseconds> out(static_cast<std::size_t>(ranks), 0);
+  const int shape = static_cast<int>(random() % 4);
+  for (Nanoseconds& a : out)
+    if (shape == 1) a = static_cast<Nanoseconds>(random() % 10'000'000);
+    else if (shape == 2) a = random() % 4 ? 0 : 5'000'000;
+    else if (shape == 3) a = static_cast<Nanoseconds>(random() % 50'000);
+  return out;
+}
+
+Network random_network(std::mt19937_64& random) {
+  Network n;
+  n.beta_ns_per_byte = static_cast<double>(random() % 80) / 10;
+  n.latency_ns = static_cast<double>(random() % 60'000);
+  n.overhead_ns = random() % 2 ? static_cast<double>(random() % 1000) : 0;
+  n.gamma_ns_per_byte = random() % 2 ? 0.3 : 0;
+  n.eager_bytes = random() % 3 ? static_cast<Bytes>(random() % 4096) : 0;
+  return n;
+}
+
+Simulation run(const char* algorithm, int ranks, Bytes bytes, const char* arrivals, const char* network) {
+  const Pattern pattern = *parse_arrivals(arrivals, ranks);
+  Parameters parameters;
+  parameters.network = *parse_network(network);
+  const Call call{Collective::allreduce, ranks, 0, bytes / 4, 4, false, true};
+  return *simulate(*find_algorithm(Collective::allreduce, algorithm), Instance(call, pattern, parameters), parameters.network, pattern);
+}
+
+double over_bound(int ranks, Bytes bytes, const char* arrivals, const char* network) {
+  const Call call{Collective::allreduce, ranks, 0, bytes / 4, 4, false, true};
+  return static_cast<double>(run("late_exchange", ranks, bytes, arrivals, network).after_last) /
+         static_cast<double>(lower_bound(call, *parse_network(network), *parse_arrivals(arrivals, ranks)).after_last);
+}
+
+}  // namespace
+
+TEST_CASE("exchange: a plan brings everything to everybody, one message a port and slot", "[exchange]") {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 1000 : 100); ++i) {
+    const int ranks = 2 + static_cast<int>(random() % 30), segments = 1 + static_cast<int>(random() % 80);
+    const auto arrivals = random_arrivals(random, ranks);
+    const Network network = random_network(random);
+    const bool broadcast = random() % 4 == 0;
+    Problem problem{segments, 1 + static_cast<Bytes>(random() % 8192), network, arrivals, broadcast ? static_cast<Rank>(random() % static_cast<unsigned>(ranks)) : -1};
+    std::vector<Rank> owners;
+    for (Rank r = 0; r < ranks; ++r)
+      if (random() % 2 || r == ranks - 1) owners.push_back(r);
+    // What everybody holds of a segment: contributions, or (-1) the result; and from when on.
+    std::map<std::pair<Rank, int>, std::set<Rank>> held;
+    std::map<std::pair<Rank, int>, Nanoseconds> since;
+    if (!broadcast)
+      for (Rank r = 0; r < ranks; ++r)
+        for (int j = 0; j < segments; ++j) held[{r, j}] = {r};
+    else
+      for (int j = 0; j < segments; ++j) held[{problem.source, j}] = {-1};
+    std::set<std::pair<Nanoseconds, Rank>> sends, receives;
+    Nanoseconds before = 0;
+    plan(problem, owners, [&](const Transfer& t) {
+      INFO(i << ": " << t.src << " to " << t.dst << ", segment " << t.segment);
+      REQUIRE(t.start >= before);
+      before = t.start;
+      REQUIRE(t.landed > t.start);
+      REQUIRE(sends.insert({t.start, t.src}).second);
+      REQUIRE(receives.insert({t.start, t.dst}).second);
+      REQUIRE(since[{t.src, t.segment}] <= t.start);
+      auto& from = held[{t.src, t.segment}];
+      auto& to = held[{t.dst, t.segment}];
+      if (t.final) {
+        REQUIRE((broadcast ? from == std::set<Rank>{-1} : from.size() == static_cast<std::size_t>(ranks)));
+        REQUIRE((to.empty()));
+        to = from;
+      } else {
+        for (const Rank r : from) REQUIRE(to.insert(r).second);
+        from.clear();
+      }
+      auto& when = since[{t.dst, t.segment}];
+      when = std::max(when, t.landed);
+    });
+    for (Rank r = 0; r < ranks; ++r)
+      for (int j = 0; j < segments; ++j) REQUIRE(held[std::pair(r, j)].size() == (broadcast ? 1 : static_cast<std::size_t>(ranks)));
+  }
+}
+
+TEST_CASE("exchange: schedules of random patterns and networks pass the verifier, and end", "[exchange]") {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 400 : 60); ++i) {
+    const int ranks = 1 + static_cast<int>(random() % 20);
+    Call call{Collective::allreduce, ranks, 0, static_cast<Elements>(random() % 300), 8, random() % 2 == 0, true};
+    Parameters parameters;
+    parameters.segments = random() % 2 ? static_cast<int>(random() % 64) : 0;
+    parameters.overlap = random() % 4 != 0;
+    parameters.network = random_network(random);
+    const Pattern pattern(random_arrivals(random, ranks));
+    const Instance instance(call, pattern, parameters);
+    const Verdict verdict = verify(call, materialize(*find_algorithm(call.op, "late_exchange"), instance));
+    INFO(i << ": " << ranks << " ranks, " << call.count << " elements, " << verdict.what);
+    REQUIRE(verdict.ok());
+    // Another pattern than the one it was planned for.
+    REQUIRE(simulate(*find_algorithm(call.op, "late_exchange"), instance, random_network(random), Pattern(random_arrivals(random, ranks))));
+  }
+}
+
+TEST_CASE("exchange: near the bound with one late process, never behind a balanced algorithm", "[exchange]") {
+  for (const char* network : {"tryton2018", "eth1g", "hdr"})
+    for (const int ranks : {16, 48}) {
+      INFO(network << ", " << ranks << " ranks");
+      CHECK(over_bound(ranks, 4 << 20, "onelate:5:500ms", network) < 1.15);
+      CHECK(over_bound(ranks, 4 << 20, "ascending:500ms", network) < 1.5);
+      CHECK(over_bound(ranks, 4 << 20, "randlate:500ms:1", network) < 1.5);
+    }
+  for (const char* network : {"tryton2018", "hdr", "hdr,overhead=0.5us,gamma=0.03ns/B", "eth1g,overhead=0.5us,gamma=0.3ns/B"})
+    for (const int ranks : {2, 3, 8, 16, 48})
+      for (const Bytes bytes : {4, 1024, 262'144, 4 << 20}) {
+        const auto mine = run("late_exchange", ranks, bytes, "balanced", network).after_last;
+        for (const auto name : algorithm_names(Collective::allreduce)) {
+          INFO(network << ", " << ranks << " ranks, " << bytes << " bytes, " << name);
+          CHECK(static_cast<double>(mine) <= 1.02 * static_cast<double>(run(std::string(name).c_str(), ranks, bytes, "balanced", network).after_last));
+        }
+      }
+}
