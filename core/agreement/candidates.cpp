@@ -32,8 +32,8 @@ std::vector<Trial> trials_for(const Call& call) {
     // The cheapest binary tree takes O(P^3) to find, on every rank, and is never the cheapest tree.
     if (a.op != call.op || (is_irregular(a.op) && a.name == "binary")) continue;
     // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-    // Left to itself a late exchange looks at several plans, which is for a policy to ask, not for a leader between calls.
-    for (const int segments : {a.name == "late_exchange" ? call.ranks : 0, 4 * call.ranks, 16 * call.ranks})
+    // Left to themselves these look at several plans, which is for a policy to ask, not for a leader between calls.
+    for (const int segments : {a.name == "late_exchange" || a.name == "rarest_first" ? call.ranks : 0, 4 * call.ranks, 16 * call.ranks})
       if (!segments || (a.segmented && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments)) out.push_back({&a, segments});
   }
   return out;

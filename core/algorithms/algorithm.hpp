@@ -3,6 +3,7 @@
 // (instance, rank) -> Schedule; every rank must be given equal instances (the agreement rule).
 #pragma once
 
+#include <memory>
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -73,10 +74,16 @@ class Instance {
   }
   /// The same table once a schedule has been generated; empty before.
   const std::vector<int>& shared() const { return shared_; }
+  /// The same once more, with a table of its own: for an algorithm that leaves the work to another.
+  const Instance& beside() const {
+    if (!beside_) beside_ = std::make_unique<Instance>(call, pattern, parameters);
+    return *beside_;
+  }
 
  private:
   mutable std::vector<int> shared_;
   mutable bool shared_filled_ = false;
+  mutable std::unique_ptr<Instance> beside_;
 };
 
 /// Part `index` of `parts` nearly equal parts of a vector of `count` elements.

@@ -118,6 +118,23 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
   }
 }
 
+TEST_CASE("exchange: broadcasts of random patterns pass the verifier, and end", "[exchange]") {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 300 : 60); ++i) {
+    const int ranks = 1 + static_cast<int>(random() % 20);
+    Call call{Collective::bcast, ranks, static_cast<Rank>(random() % static_cast<unsigned>(ranks)), static_cast<Elements>(random() % 5000), 1, false, true};
+    Parameters parameters;
+    parameters.segments = random() % 2 ? 1 + static_cast<int>(random() % 64) : 0;
+    parameters.overlap = random() % 4 != 0;
+    parameters.network = random_network(random);
+    const Instance instance(call, Pattern(random_arrivals(random, ranks)), parameters);
+    const Verdict verdict = verify(call, materialize(*find_algorithm(call.op, "rarest_first"), instance));
+    INFO(i << ": " << ranks << " ranks, root " << call.root << ", " << call.count << " bytes, " << verdict.what);
+    REQUIRE(verdict.ok());
+    REQUIRE(simulate(*find_algorithm(call.op, "rarest_first"), instance, random_network(random), Pattern(random_arrivals(random, ranks))));
+  }
+}
+
 TEST_CASE("exchange: near the bound with one late process, never behind a balanced algorithm", "[exchange]") {
   for (const char* network : {"tryton2018", "eth1g", "hdr"})
     for (const int ranks : {16, 48}) {

@@ -53,11 +53,11 @@ Schedule walk(const Instance& instance, Rank me) {
 
 Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace) {
   const Call& call = instance.call;
-  const bool everywhere = call.op == Collective::allreduce, lockstep = !instance.parameters.overlap;
+  const bool everywhere = call.op != Collective::reduce, lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here
   if (call.count == 0) co_return;
   if (call.ranks == 1) {
-    if (!call.in_place) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
+    if (!call.in_place && call.op != Collective::bcast) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
     co_return;
   }
   const auto part = [&](int j) { return part_of(call.count, segments, j); };
@@ -70,7 +70,8 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     OpId ready = kNoOp;    // produced the sum
     OpId sent = kNoOp;     // the last that read it
   };
-  std::vector<Held> held(static_cast<std::size_t>(segments), Held{own_in_output(call, me) ? Share::sum : Share::own});
+  const Share first = call.op == Collective::bcast ? (me == call.root ? Share::sum : Share::gone) : own_in_output(call, me) ? Share::sum : Share::own;
+  std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
   OpId last_sent = kNoOp, last_received = kNoOp, last_ready = kNoOp;
   // Received and not yet landed by the plan, in this order; the last that has.

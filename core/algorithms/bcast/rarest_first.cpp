@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// bcast/rarest_first. Steps: in slots of a segment's time; in each, every process that has any of the vector sends the
+// segment that the fewest have, of those it has, to one that lacks it; who comes late is served when it comes. Where the model
+// knows better of another broadcast for these arrivals, it is that one. Cost: about N beta + log2 P messages; a receiver
+// late by more: N beta after it. Operands: none, no reduction. Buffers: no scratch, or the other broadcast's. The schedule is
+// computed from the pattern. Source: ALGORITHMS 6, for a broadcast; docs/late_exchange.md.
+#include <algorithm>
+#include <array>
+
+#include "core/algorithms/clairvoyant/walk.hpp"
+#include "core/algorithms/exchange/choose.hpp"
+
+namespace latecomer::core::algorithms::bcast {
+namespace {
+
+/// Instead of a plan; what a table says first, `kOthers.size()` for the plan.
+constexpr std::array kOthers{"binomial", "scatter_ring", "arrival_linear", "arrival_binomial"};
+constexpr int kHead = 2;
+
+std::vector<int> table_of(const Instance& given) {
+  const exchange::Setting setting(given);
+  const Instance& in = setting.instance();
+  const Call& call = in.call;
+  const bool chosen = in.parameters.segments > 0;
+  exchange::Problem problem = setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network));
+  problem.source = call.root;
+  std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
+  exchange::plan(problem, {}, exchange::rows_into(out));
+  if (chosen) return out;
+  Nanoseconds least = exchange::modelled_after_last(in, "rarest_first", problem.segments);
+  for (std::size_t k = 0; k < kOthers.size(); ++k)
+    if (const Nanoseconds end = exchange::modelled_after_last(in, kOthers[k]); end < least) least = end, out = {static_cast<int>(k), 0};
+  return out;
+}
+
+}  // namespace
+
+Schedule rarest_first(const Instance& instance, Rank me) {
+  if (instance.call.ranks == 1 || instance.call.count == 0) return clairvoyant::follow(instance, me, {}, 1, false);
+  const std::span<const int> table = instance.shared([&] { return table_of(instance); });
+  if (static_cast<std::size_t>(table[0]) < kOthers.size()) return find_algorithm(Collective::bcast, kOthers[static_cast<std::size_t>(table[0])])->build(instance.beside(), me);
+  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true);
+}
+
+}  // namespace latecomer::core::algorithms::bcast

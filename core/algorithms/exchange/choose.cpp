@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings, rows, and asking the model.
+#include "core/algorithms/exchange/choose.hpp"
+
+#include <algorithm>
+
+#include "core/model/simulate.hpp"
+
+namespace latecomer::core::exchange {
+
+Setting::Setting(const Instance& instance) : instance_(instance.call, instance.pattern, instance.parameters), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
+  Network& network = instance_.parameters.network;
+  if (network.beta_ns_per_byte <= 0 && network.alpha_ns <= 0) network = *network_preset("fdr");
+  // Whatever a forecast says, there is a plan: a day late is as good as for ever.
+  constexpr Nanoseconds kLatest = 86'400'000'000'000;
+  const Pattern& pattern = instance_.pattern;
+  if (!pattern.flat())
+    for (Rank r = 0; r < instance_.call.ranks; ++r) arrivals_[static_cast<std::size_t>(r)] = std::min(pattern.arrival(r) - pattern.first(), kLatest);
+}
+
+Problem Setting::problem(int segments) const {
+  const Call& call = instance_.call;
+  Problem out;
+  out.arrivals = arrivals_, out.network = instance_.parameters.network;
+  out.segments = static_cast<int>(std::min<Elements>({segments, kChannels, call.count}));
+  out.segment_bytes = largest_part(call.count, out.segments) * call.element_bytes;
+  return out;
+}
+
+Emit rows_into(std::vector<int>& rows) {
+  return [&rows](const Transfer& t) {
+    const auto slots = [](Nanoseconds n) { return static_cast<int>(std::min<Nanoseconds>(n, INT32_MAX)); };
+    rows.insert(rows.end(), {slots(t.start), t.src, t.dst, t.segment, t.final, slots(t.landed)});
+  };
+}
+
+Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments) {
+  Parameters parameters = instance.parameters;
+  parameters.segments = segments;
+  const auto out = simulate(*find_algorithm(instance.call.op, algorithm), Instance(instance.call, instance.pattern, parameters), parameters.network, instance.pattern);
+  return out ? out->after_last : INT64_MAX;
+}
+
+}  // namespace latecomer::core::exchange

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the algorithms that plan an exchange share: from an instance to a problem, from a plan to rows, and what the model
+// says of others.
+#pragma once
+
+#include "core/algorithms/algorithm.hpp"
+#include "core/algorithms/exchange/plan.hpp"
+
+namespace latecomer::core::exchange {
+
+/// An instance with all that a plan needs: without figures of the network those of a fast one.
+class Setting {
+ public:
+  explicit Setting(const Instance& instance);
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  const Instance& instance() const { return instance_; }
+  /// From 0 on.
+  std::span<const Nanoseconds> arrivals() const { return arrivals_; }
+  /// In so many segments, or as many as there may be. Refers to this.
+  Problem problem(int segments) const;
+
+ private:
+  Instance instance_;
+  std::vector<Nanoseconds> arrivals_;
+};
+
+/// Appends what is emitted as rows for clairvoyant::follow.
+Emit rows_into(std::vector<int>& rows);
+
+/// Modelled time of an algorithm of that collective after the last arrival. `segments`: 0 for its own choice.
+Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments = 0);
+
+}  // namespace latecomer::core::exchange
