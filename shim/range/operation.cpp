@@ -54,7 +54,7 @@ void PointToPoint::fill(MPI_Status* status) const {
 namespace {
 
 /// From where on fewer bytes count for more than fewer messages.
-constexpr core::Bytes kLongAllgather = 80 << 10;
+constexpr core::Bytes kLongAllgather = 80 << 10, kLongHalving = 512 << 10;
 
 const core::Algorithm& algorithm_for(const core::Call& call) {
   // Elements of no size: blocks of different sizes, of which a message must hold one.
@@ -64,9 +64,9 @@ const core::Algorithm& algorithm_for(const core::Call& call) {
     case Kind::barrier: name = "dissemination"; break;
     case Kind::scan:
     case Kind::exscan: name = "doubling"; break;
-    case Kind::alltoall:
-    case Kind::reduce_scatter_block: name = "pairwise"; break;
-    case Kind::allgather: name = blocks || call.count * call.element_bytes * call.ranks > kLongAllgather ? "ring" : "bruck"; break;
+    case Kind::alltoall: name = "pairwise"; break;
+    case Kind::reduce_scatter_block: name = call.commutative && call.bytes() * call.ranks <= kLongHalving ? "recursive_halving" : "pairwise"; break;
+    case Kind::allgather: name = blocks || call.count * call.element_bytes * call.ranks > kLongAllgather ? "ring" : "recursive_doubling"; break;
     case Kind::gather:
     case Kind::scatter: name = blocks ? "linear" : "binomial"; break;
     default: name = core::native_stand_in(call);
