@@ -58,11 +58,14 @@ TEST_CASE("exchange: a plan brings everything to everybody, one message a port a
     const int ranks = 2 + static_cast<int>(random() % 30), segments = 1 + static_cast<int>(random() % 80);
     const auto arrivals = random_arrivals(random, ranks);
     const Network network = random_network(random);
-    const bool broadcast = random() % 4 == 0;
+    const int kind = static_cast<int>(random() % 4);
+    const bool broadcast = kind == 0, reduces = kind == 1;
     Problem problem{segments, 1 + static_cast<Bytes>(random() % 8192), network, arrivals, broadcast ? static_cast<Rank>(random() % static_cast<unsigned>(ranks)) : -1};
+    if (reduces) problem.sink = static_cast<Rank>(random() % static_cast<unsigned>(ranks));
     std::vector<Rank> owners;
     for (Rank r = 0; r < ranks; ++r)
-      if (random() % 2 || r == ranks - 1) owners.push_back(r);
+      if (r != problem.sink && random() % 2) owners.push_back(r);
+    if (owners.empty()) owners.push_back(problem.sink == 0 ? 1 : 0);
     // What everybody holds of a segment: contributions, or (-1) the result; and from when on.
     std::map<std::pair<Rank, int>, std::set<Rank>> held;
     std::map<std::pair<Rank, int>, Nanoseconds> since;
@@ -95,7 +98,7 @@ TEST_CASE("exchange: a plan brings everything to everybody, one message a port a
       when = std::max(when, t.landed);
     });
     for (Rank r = 0; r < ranks; ++r)
-      for (int j = 0; j < segments; ++j) REQUIRE(held[std::pair(r, j)].size() == (broadcast ? 1 : static_cast<std::size_t>(ranks)));
+      for (int j = 0; j < segments && (!reduces || r == problem.sink); ++j) REQUIRE(held[std::pair(r, j)].size() == (broadcast ? 1 : static_cast<std::size_t>(ranks)));
   }
 }
 
@@ -103,7 +106,8 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
   std::mt19937_64 random(5);
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 400 : 60); ++i) {
     const int ranks = 1 + static_cast<int>(random() % 20);
-    Call call{Collective::allreduce, ranks, 0, static_cast<Elements>(random() % 300), 8, random() % 2 == 0, true};
+    const bool reduces = random() % 3 == 0;
+    Call call{reduces ? Collective::reduce : Collective::allreduce, ranks, reduces ? static_cast<Rank>(random() % static_cast<unsigned>(ranks)) : 0, static_cast<Elements>(random() % 300), 8, random() % 2 == 0, true};
     Parameters parameters;
     parameters.segments = random() % 2 ? static_cast<int>(random() % 64) : 0;
     parameters.overlap = random() % 4 != 0;

@@ -57,24 +57,10 @@ std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
   const Instance& in = setting.instance();
   const Call& call = in.call;
-  const Network& network = in.parameters.network;
-  const bool chosen = in.parameters.segments > 0;
-  const auto problem_for = [&](std::size_t owners, int most) {
-    const int wanted = chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners), network);
-    return setting.problem(std::min(wanted, most));
-  };
-  // Which owners: fewer segments tell, where a plan takes long.
-  constexpr int kCells = 1 << 17;
-  Nanoseconds least = 0;
-  std::vector<Rank> best;
-  for (auto& owners : exchange::owner_candidates(setting.arrivals(), static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte), network.step_ns(1))) {
-    const Nanoseconds end = exchange::plan(problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners, [](const exchange::Transfer&) {});
-    if (best.empty() || end < least) least = end, best = std::move(owners);
-  }
-  const exchange::Problem problem = problem_for(best.size(), kChannels);
+  const auto [problem, owners] = exchange::plan_for(setting);
   std::vector<int> out{kExchange, problem.segments};
-  const Nanoseconds end = exchange::plan(problem, best, exchange::rows_into(out));
-  if (chosen) return out;
+  const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out));
+  if (in.parameters.segments > 0) return out;
   int segments = problem.segments;
   const Choice which = best_of(in, segments, end - *std::max_element(setting.arrivals().begin(), setting.arrivals().end()));
   if (which == kExchange && segments == problem.segments) return out;
@@ -83,7 +69,7 @@ std::vector<int> table_of(const Instance& given) {
     parameters.segments = segments;
     return table_of(Instance(call, in.pattern, parameters));
   }
-  out = {which, clairvoyant::segments_for(call, network)};
+  out = {which, clairvoyant::segments_for(call, in.parameters.network)};
   if (which == kRounds) {
     const auto rows = clairvoyant::rows_of(in, out[1]);
     out.insert(out.end(), rows.begin(), rows.end());

@@ -27,10 +27,8 @@ std::vector<int> table_of(const Instance& given) {
   std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
   exchange::plan(problem, {}, exchange::rows_into(out));
   if (chosen) return out;
-  Nanoseconds least = exchange::modelled_after_last(in, "rarest_first", problem.segments);
-  for (std::size_t k = 0; k < kOthers.size(); ++k)
-    if (const Nanoseconds end = exchange::modelled_after_last(in, kOthers[k]); end < least) least = end, out = {static_cast<int>(k), 0};
-  return out;
+  const std::size_t other = exchange::preferred(in, "rarest_first", problem.segments, kOthers);
+  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : out;
 }
 
 }  // namespace

@@ -27,6 +27,38 @@ Problem Setting::problem(int segments) const {
   return out;
 }
 
+Planned plan_for(const Setting& setting, Rank sink) {
+  const Instance& in = setting.instance();
+  const Call& call = in.call;
+  const Network& network = in.parameters.network;
+  const bool chosen = in.parameters.segments > 0;
+  const auto problem_for = [&](std::size_t owners, int most) {
+    const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners), network);
+    Problem out = setting.problem(std::min(wanted, most));
+    out.sink = sink;
+    return out;
+  };
+  // Which owners: fewer segments tell, where a plan takes long.
+  constexpr int kCells = 1 << 17;
+  Nanoseconds least = 0;
+  std::vector<Rank> best;
+  const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
+  for (auto& owners : owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink)) {
+    const Nanoseconds end = plan(problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners, [](const Transfer&) {});
+    if (best.empty() || end < least) least = end, best = std::move(owners);
+  }
+  const std::size_t owners = best.size();
+  return {problem_for(owners, kChannels), std::move(best)};
+}
+
+std::size_t preferred(const Instance& instance, std::string_view own, int segments, std::span<const char* const> others) {
+  std::size_t best = others.size();
+  Nanoseconds least = modelled_after_last(instance, own, segments);
+  for (std::size_t k = 0; k < others.size(); ++k)
+    if (const Nanoseconds end = modelled_after_last(instance, others[k]); end < least) least = end, best = k;
+  return best;
+}
+
 Emit rows_into(std::vector<int>& rows) {
   return [&rows](const Transfer& t) {
     const auto slots = [](Nanoseconds n) { return static_cast<int>(std::min<Nanoseconds>(n, INT32_MAX)); };

@@ -31,4 +31,14 @@ Emit rows_into(std::vector<int>& rows);
 /// Modelled time of an algorithm of that collective after the last arrival. `segments`: 0 for its own choice.
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments = 0);
 
+/// A plan with the best of the owners worth trying, in as many segments as the instance says or as suits it.
+struct Planned {
+  Problem problem;
+  std::vector<Rank> owners;
+};
+Planned plan_for(const Setting& setting, Rank sink = -1);
+
+/// Which of `others` the model prefers to `own` in so many segments; others.size() for none.
+std::size_t preferred(const Instance& instance, std::string_view own, int segments, std::span<const char* const> others);
+
 }  // namespace latecomer::core::exchange

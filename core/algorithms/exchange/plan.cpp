@@ -85,11 +85,14 @@ class Planner {
       for (int j = 0; j < segments_; ++j) {
         const Rank owner = owner_of(j);
         at(owned_, owner).push_back(j);
-        at(merges_left_, j) = ranks_ - 1;
-        for (Rank r = 0; r < ranks_; ++r)
-          if (r != owner) unsent_.set(r, j), contributors_.set(j, r);
+        for (Rank r = 0; r < ranks_; ++r) {
+          if (r != owner && r != problem.sink) unsent_.set(r, j), contributors_.set(j, r), ++at(merges_left_, j), ++to_go_;
+          // A reduce's sums go to one rank only.
+          if (problem.sink >= 0 && r != problem.sink && r != owner) promised_.set(j, r);
+        }
+        if (at(merges_left_, j) == 0) post(up(arrival(owner)), What::is_final, owner, j);
       }
-      to_go_ = std::int64_t{2} * (ranks_ - 1) * segments_;
+      to_go_ += std::int64_t{problem.sink >= 0 ? 1 : ranks_ - 1} * segments_;
     } else {
       to_go_ = std::int64_t{ranks_ - 1} * segments_;
     }
@@ -113,13 +116,13 @@ class Planner {
             set_free(kSenders, e.rank);
             senders.push_back(e.rank);
             if (e.rank == problem_.source)
-              for (int j = 0; j < segments_; ++j) first_copy(j, e.rank), has_.set(j, e.rank);
+              for (int j = 0; j < segments_; ++j) promise(j, e.rank), has_.set(j, e.rank);
             break;
           case What::may_send: set_free(kSenders, e.rank), senders.push_back(e.rank); break;
           case What::may_receive: set_free(kReceivers, e.rank), receivers.push_back(e.rank); break;
           case What::is_final:
             has_.set(e.segment, e.rank);
-            if (at(copies_, e.segment) == 0) first_copy(e.segment, e.rank);
+            if (at(copies_, e.segment) == 0) promise(e.segment, e.rank);
             finals.emplace_back(e.segment, e.rank);
             break;
         }
@@ -165,8 +168,9 @@ class Planner {
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
     post(now_ + slot_, What::may_send, src, 0), post(now_ + slot_, What::may_receive, dst, 0);
-    const Nanoseconds there = up(std::max(now_ + (final ? hop_ : merge_), arrival(dst)));
-    emit_({(now_ - phase_) / slot_, (there - phase_) / slot_, src, dst, j, final});
+    const bool adds = !final || dst == problem_.sink;
+    const Nanoseconds there = up(std::max(now_ + (adds ? merge_ : hop_), arrival(dst)));
+    emit_({(now_ - phase_) / slot_, (there - phase_) / slot_, src, dst, j, !adds});
     --to_go_;
     if (final) {
       promise(j, dst);
@@ -206,7 +210,8 @@ class Planner {
   // What is final, the rarest first.
   template <typename Try>
   void rarest_first(Try attempt) {
-    for (int i = at(bucket_end_, 0), last = at(bucket_end_, ranks_ - 1); i < last; ++i)
+    const int most = problem_.sink >= 0 ? 1 : ranks_ - 1;
+    for (int i = at(bucket_end_, 0), last = at(bucket_end_, most); i < last; ++i)
       if (attempt(at(order_, i))) return;
   }
   bool spread(int j, Rank p) {
@@ -227,7 +232,6 @@ class Planner {
     });
   }
 
-  void first_copy(int j, Rank holder) { promise(j, holder); }
   /// One copy more: the segment goes to the end of its bucket in the order by copies, and the bucket's end before it.
   void promise(int j, Rank holder) {
     promised_.set(j, holder);
@@ -256,13 +260,13 @@ class Planner {
 
 Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
 
-std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns) {
+std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
   std::vector<std::vector<Rank>> out;
   for (const Nanoseconds before : {Nanoseconds{0}, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns}) {
     std::vector<Rank> owners;
     for (std::size_t r = 0; r < arrivals.size(); ++r)
-      if (arrivals[r] <= last - before) owners.push_back(static_cast<Rank>(r));
+      if (arrivals[r] <= last - before && static_cast<Rank>(r) != sink) owners.push_back(static_cast<Rank>(r));
     if (!owners.empty() && (out.empty() || owners.size() < out.back().size())) out.push_back(std::move(owners));
   }
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plan of a late exchange: an allreduce or a broadcast in segments, message by message, when arrival times are known
+// The plan of a late exchange: an allreduce, a reduce or a broadcast in segments, message by message, when arrival times are known
 // beforehand. Owners, ranks that come early enough, take in everybody's contribution to their segments; what is final
 // spreads by whatever ports are free, the segment that the fewest have first. Deterministic to the last tie.
 // Source: ALGORITHMS 6; docs/late_exchange.md.
@@ -18,7 +18,8 @@ struct Problem {
   Bytes segment_bytes = 0;                ///< of the largest
   Network network;
   std::span<const Nanoseconds> arrivals;  ///< [ranks], from 0 on
-  Rank source = -1;                       ///< of a broadcast; -1: an allreduce
+  Rank source = -1;                       ///< of a broadcast; -1: none, a reduction
+  Rank sink = -1;                         ///< of a reduce; -1: an allreduce
   int ranks() const { return static_cast<int>(arrivals.size()); }
 };
 
@@ -28,16 +29,16 @@ struct Transfer {
   Nanoseconds landed = 0;  ///< the receiver has it, and has added it
   Rank src = -1, dst = -1;
   int segment = -1;
-  bool final = false;  ///< the segment's result, to be stored; otherwise a contribution, to be added
+  bool final = false;  ///< the segment's result, to be stored; otherwise a contribution, to be added (the sink's own is the last)
 };
 using Emit = std::function<void(const Transfer&)>;
 
-/// Plans with these owners (ranks, each once; of a broadcast: none). Returns when the last rank has all of the result.
+/// Plans with these owners (ranks, each once; of a broadcast: none; of a reduce: not the sink). Returns when the last rank has all of the result.
 Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit);
 
 /// Owners worth trying: everybody, and those who come a message, or half, all or twice the time of the vector on a port,
-/// before the last.
-std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns);
+/// before the last; never the sink. Empty where there is nobody but the sink.
+std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink = -1);
 
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
 /// many that a message's own costs, or the plan's, outweigh that.

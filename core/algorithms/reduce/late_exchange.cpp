@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// reduce/late_exchange. Steps: ranks that come early, the root never, own the segments between them and take in everybody's
+// contribution but the root's; a segment's sum goes to the root as soon as it is complete. Where the model knows better of
+// another reduce for these arrivals, it is that one. Cost: about N beta + 2 (alpha + N/S beta) after the last arrival, whoever
+// and how many are late. Operands: by arrival, so commutative only and dependent on the pattern. Buffers: N and 2 segments of
+// scratch, or the other reduce's. The schedule is computed from the pattern. Source: ALGORITHMS 6, for a reduce;
+// docs/late_exchange.md.
+#include <array>
+
+#include "core/algorithms/clairvoyant/walk.hpp"
+#include "core/algorithms/exchange/choose.hpp"
+
+namespace latecomer::core::algorithms::reduce {
+namespace {
+
+/// Instead of a plan; what a table says first, `kOthers.size()` for the plan.
+constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "clairvoyant"};
+constexpr int kHead = 2;
+
+std::vector<int> table_of(const Instance& given) {
+  const exchange::Setting setting(given);
+  const Instance& in = setting.instance();
+  const auto [problem, owners] = exchange::plan_for(setting, in.call.root);
+  std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
+  exchange::plan(problem, owners, exchange::rows_into(out));
+  if (in.parameters.segments > 0) return out;
+  const std::size_t other = exchange::preferred(in, "late_exchange", problem.segments, kOthers);
+  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : out;
+}
+
+}  // namespace
+
+Schedule late_exchange(const Instance& instance, Rank me) {
+  if (instance.call.ranks == 1 || instance.call.count == 0) return clairvoyant::follow(instance, me, {}, 1, false);
+  const std::span<const int> table = instance.shared([&] { return table_of(instance); });
+  if (static_cast<std::size_t>(table[0]) < kOthers.size()) return find_algorithm(Collective::reduce, kOthers[static_cast<std::size_t>(table[0])])->build(instance.beside(), me);
+  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true);
+}
+
+}  // namespace latecomer::core::algorithms::reduce
