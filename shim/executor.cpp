@@ -57,6 +57,7 @@ std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, 
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
   parameters.sizes = sizes;
+  parameters.only = rank;
   const core::Instance instance(key.call(ranks), pattern, parameters);
   core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
   if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));

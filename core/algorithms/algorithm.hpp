@@ -51,6 +51,7 @@ struct Parameters {
   bool overlap = true;   ///< false: the papers' lockstep (a step begins when the previous one is complete)
   Network network;       ///< figures an algorithm may build its schedule on (PRR: the time of one step)
   std::vector<Bytes> sizes = {};  ///< [ranks], scatterv and gatherv: expected sizes of the blocks; empty: all alike
+  Rank only = -1;                ///< the only rank whose schedule will be asked for: plans keep no other's part; -1: any rank's
 };
 
 /// One collective call with everything its schedules are computed from; shared by all ranks of a

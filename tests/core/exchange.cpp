@@ -2,6 +2,7 @@
 // The plan of a late exchange, its schedules through the verifier, and what they are worth in the model.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <random>
@@ -117,6 +118,15 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     const Verdict verdict = verify(call, materialize(*find_algorithm(call.op, "late_exchange"), instance));
     INFO(i << ": " << ranks << " ranks, " << call.count << " elements, " << verdict.what);
     REQUIRE(verdict.ok());
+    // Whoever asks for one rank's part only gets the same.
+    Parameters mine = parameters;
+    mine.only = static_cast<Rank>(random() % static_cast<unsigned>(ranks));
+    const RankProgram one = materialize(*find_algorithm(call.op, "late_exchange"), Instance(call, pattern, mine), mine.only);
+    const RankProgram of_all = materialize(*find_algorithm(call.op, "late_exchange"), instance, mine.only);
+    REQUIRE(one.scratch == of_all.scratch);
+    REQUIRE(std::equal(one.ops.begin(), one.ops.end(), of_all.ops.begin(), of_all.ops.end(), [](const Operation& x, const Operation& y) {
+      return x.kind == y.kind && x.peer == y.peer && x.channel == y.channel && x.dst == y.dst && x.src == y.src && x.dep_count == y.dep_count && x.deps == y.deps;
+    }));
     // Another pattern than the one it was planned for.
     REQUIRE(simulate(*find_algorithm(call.op, "late_exchange"), instance, random_network(random), Pattern(random_arrivals(random, ranks))));
   }

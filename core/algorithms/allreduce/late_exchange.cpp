@@ -59,7 +59,7 @@ std::vector<int> table_of(const Instance& given) {
   const Call& call = in.call;
   const auto [problem, owners] = exchange::plan_for(setting);
   std::vector<int> out{kExchange, problem.segments};
-  const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out));
+  const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
   if (in.parameters.segments > 0) return out;
   int segments = problem.segments;
   const Choice which = best_of(in, segments, end - *std::max_element(setting.arrivals().begin(), setting.arrivals().end()));

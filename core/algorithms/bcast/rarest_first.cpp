@@ -25,7 +25,7 @@ std::vector<int> table_of(const Instance& given) {
   exchange::Problem problem = setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network));
   problem.source = call.root;
   std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
-  exchange::plan(problem, {}, exchange::rows_into(out));
+  exchange::plan(problem, {}, exchange::rows_into(out, in.parameters.only));
   if (chosen) return out;
   const std::size_t other = exchange::preferred(in, "rarest_first", problem.segments, kOthers);
   return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : out;

@@ -22,6 +22,7 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   problem.round_ns = std::clamp<Nanoseconds>(in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLongestRound);
   std::vector<int> out;
   const auto add = [&](const Message& m, bool finished) {
+    if (in.parameters.only >= 0 && m.src != in.parameters.only && m.dst != in.parameters.only) return;
     out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished, 0});
   };
   if (in.call.op == Collective::allreduce) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });

@@ -59,8 +59,9 @@ std::size_t preferred(const Instance& instance, std::string_view own, int segmen
   return best;
 }
 
-Emit rows_into(std::vector<int>& rows) {
-  return [&rows](const Transfer& t) {
+Emit rows_into(std::vector<int>& rows, Rank only) {
+  return [&rows, only](const Transfer& t) {
+    if (only >= 0 && t.src != only && t.dst != only) return;
     const auto slots = [](Nanoseconds n) { return static_cast<int>(std::min<Nanoseconds>(n, INT32_MAX)); };
     rows.insert(rows.end(), {slots(t.start), t.src, t.dst, t.segment, t.final, slots(t.landed)});
   };
@@ -68,7 +69,7 @@ Emit rows_into(std::vector<int>& rows) {
 
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments) {
   Parameters parameters = instance.parameters;
-  parameters.segments = segments;
+  parameters.segments = segments, parameters.only = -1;
   const auto out = simulate(*find_algorithm(instance.call.op, algorithm), Instance(instance.call, instance.pattern, parameters), parameters.network, instance.pattern);
   return out ? out->after_last : INT64_MAX;
 }

@@ -25,8 +25,8 @@ class Setting {
   std::vector<Nanoseconds> arrivals_;
 };
 
-/// Appends what is emitted as rows for clairvoyant::follow.
-Emit rows_into(std::vector<int>& rows);
+/// Appends what is emitted as rows for clairvoyant::follow; `only`: as in Parameters.
+Emit rows_into(std::vector<int>& rows, Rank only);
 
 /// Modelled time of an algorithm of that collective after the last arrival. `segments`: 0 for its own choice.
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments = 0);

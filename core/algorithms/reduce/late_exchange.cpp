@@ -22,7 +22,7 @@ std::vector<int> table_of(const Instance& given) {
   const Instance& in = setting.instance();
   const auto [problem, owners] = exchange::plan_for(setting, in.call.root);
   std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
-  exchange::plan(problem, owners, exchange::rows_into(out));
+  exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
   if (in.parameters.segments > 0) return out;
   const std::size_t other = exchange::preferred(in, "late_exchange", problem.segments, kOthers);
   return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : out;
