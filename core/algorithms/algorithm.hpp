@@ -3,7 +3,7 @@
 // (instance, rank) -> Schedule; every rank must be given equal instances (the agreement rule).
 #pragma once
 
-#include <memory>
+#include <memory>  // first: after <algorithm> g++ 12.2 crashes on the coroutine in allreduce/rabenseifner.cpp
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -75,9 +75,10 @@ class Instance {
   }
   /// The same table once a schedule has been generated; empty before.
   const std::vector<int>& shared() const { return shared_; }
-  /// The same once more, with a table of its own: for an algorithm that leaves the work to another.
-  const Instance& beside() const {
-    if (!beside_) beside_ = std::make_unique<Instance>(call, pattern, parameters);
+  /// The same call once more, with these parameters (those of the first that asks) and a table of its own: for an algorithm
+  /// that leaves the work to another.
+  const Instance& beside(const Parameters& others) const {
+    if (!beside_) beside_ = std::make_unique<Instance>(call, pattern, others);
     return *beside_;
   }
 

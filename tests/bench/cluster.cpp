@@ -52,6 +52,7 @@ struct Key {
   std::uint32_t collective;  // 0: point to point
   bool operator==(const Key&) const = default;
 };
+Key key_of(const latecomer_range& r, int tag, std::uint32_t collective = 0) { return {r.first, r.size, r.stride, r.depth, r.context, tag, collective}; }
 struct Message {
   Key key;
   int source = -1, destination = -1;
@@ -110,7 +111,7 @@ class Operation final : private shim::Wire {
     int source;
     char* data;
   };
-  Key key(int channel) const { return {range_.first, range_.size, range_.stride, range_.depth, range_.context, channel, number_}; }
+  Key key(int channel) const { return key_of(range_, channel, number_); }
 
   Process& process_;
   const latecomer_range range_;
@@ -333,7 +334,7 @@ struct Modelled {
   static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) {
     const Figures& f = c.process->cluster.figures;
     c.process->spend(f.message_ns);
-    const Key key{c.range.first, c.range.size, c.range.stride, c.range.depth, c.range.context, tag, 0};
+    const Key key = key_of(c.range, tag);
     Message m{key, c.process->rank, c.range.first + to * c.range.stride, bytes + (kMpi ? 0 : f.envelope), {}};
     m.data.assign(static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
     // Long data follow their envelope.
@@ -347,7 +348,7 @@ struct Modelled {
   template <typename Room>
   static bool take(int from, int tag, const Comm& c, Room room) {
     if (c.process->blocked()) return false;
-    const Key key{c.range.first, c.range.size, c.range.stride, c.range.depth, c.range.context, tag, 0};
+    const Key key = key_of(c.range, tag);
     const auto m = c.process->take(key, from == MPI_ANY_SOURCE ? from : c.range.first + from * c.range.stride);
     if (!m) return false;
     std::memcpy(room(m->key.tag, static_cast<Count>(m->data.size())), m->data.data(), m->data.size());

@@ -4,18 +4,15 @@
 // knows better of another broadcast for these arrivals, it is that one. Cost: about N beta + log2 P messages; a receiver
 // late by more: N beta after it. Operands: none, no reduction. Buffers: no scratch, or the other broadcast's. The schedule is
 // computed from the pattern. Source: ALGORITHMS 6, for a broadcast; docs/late_exchange.md.
-#include <algorithm>
 #include <array>
 
-#include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/algorithms/exchange/choose.hpp"
 
 namespace latecomer::core::algorithms::bcast {
 namespace {
 
-/// Instead of a plan; what a table says first, `kOthers.size()` for the plan.
+/// Instead of a plan, where the model prefers it.
 constexpr std::array kOthers{"binomial", "scatter_ring", "arrival_linear", "arrival_binomial"};
-constexpr int kHead = 2;
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
@@ -33,11 +30,6 @@ std::vector<int> table_of(const Instance& given) {
 
 }  // namespace
 
-Schedule rarest_first(const Instance& instance, Rank me) {
-  if (instance.call.ranks == 1 || instance.call.count == 0) return clairvoyant::follow(instance, me, {}, 1, false);
-  const std::span<const int> table = instance.shared([&] { return table_of(instance); });
-  if (static_cast<std::size_t>(table[0]) < kOthers.size()) return find_algorithm(Collective::bcast, kOthers[static_cast<std::size_t>(table[0])])->build(instance.beside(), me);
-  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true);
-}
+Schedule rarest_first(const Instance& instance, Rank me) { return exchange::carry_out(instance, me, table_of, kOthers); }
 
 }  // namespace latecomer::core::algorithms::bcast

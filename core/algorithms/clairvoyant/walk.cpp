@@ -10,6 +10,9 @@
 #include "core/algorithms/clairvoyant/planner.hpp"
 
 namespace latecomer::core::clairvoyant {
+namespace {
+
+/// The rows of Clairvoyant's plan for an instance.
 std::vector<int> rows_of(const Instance& in, int segments) {
   const int ranks = in.call.ranks;
   std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks), 0);
@@ -29,6 +32,8 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   else plan(problem, [&](const Message& m) { add(m, false); });
   return out;
 }
+
+}  // namespace
 
 int segments_for(const Call& call, const Network& network) {
   constexpr int kMost = 512;  // beyond that the plan costs more than it gains

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "core/algorithms/algorithm.hpp"
 
@@ -14,9 +13,6 @@ int segments_for(const Call& call, const Network& network);
 
 /// Rows of a plan, in an order in which every rank can do its own.
 enum Column { kRound, kSrc, kDst, kSegment, kFinished, kLands, kColumns };
-
-/// The rows of Clairvoyant's plan for an instance.
-std::vector<int> rows_of(const Instance& instance, int segments);
 
 /// The schedule of rank `me` from such rows, which must outlive it. `paced`: a
 /// send waits for whatever should have landed before its round, so that it does not get ahead of others at its receiver.

@@ -4,13 +4,22 @@
 
 #include <algorithm>
 
+#include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/model/simulate.hpp"
 
 namespace latecomer::core::exchange {
 
-Setting::Setting(const Instance& instance) : instance_(instance.call, instance.pattern, instance.parameters), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
-  Network& network = instance_.parameters.network;
+namespace {
+
+Parameters with_network(Parameters parameters) {
+  Network& network = parameters.network;
   if (network.beta_ns_per_byte <= 0 && network.alpha_ns <= 0) network = *network_preset("fdr");
+  return parameters;
+}
+
+}  // namespace
+
+Setting::Setting(const Instance& instance) : instance_(instance.call, instance.pattern, with_network(instance.parameters)), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
   // Whatever a forecast says, there is a plan: a day late is as good as for ever.
   constexpr Nanoseconds kLatest = 86'400'000'000'000;
   const Pattern& pattern = instance_.pattern;
@@ -43,7 +52,9 @@ Planned plan_for(const Setting& setting, Rank sink) {
   Nanoseconds least = 0;
   std::vector<Rank> best;
   const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
-  for (auto& owners : owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink)) {
+  auto candidates = owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink);
+  if (candidates.size() == 1) best = std::move(candidates.front()), candidates.clear();  // no choice
+  for (auto& owners : candidates) {
     const Nanoseconds end = plan(problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners, [](const Transfer&) {});
     if (best.empty() || end < least) least = end, best = std::move(owners);
   }
@@ -57,6 +68,15 @@ std::size_t preferred(const Instance& instance, std::string_view own, int segmen
   for (std::size_t k = 0; k < others.size(); ++k)
     if (const Nanoseconds end = modelled_after_last(instance, others[k]); end < least) least = end, best = k;
   return best;
+}
+
+Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others) {
+  constexpr int kHead = 2;
+  if (instance.call.ranks == 1 || instance.call.count == 0) return clairvoyant::follow(instance, me, {}, 1, false);
+  const std::span<const int> table = instance.shared([&] { return table_of(instance); });
+  const auto which = static_cast<std::size_t>(table[0]);
+  if (which < others.size()) return find_algorithm(instance.call.op, others[which])->build(instance.beside(with_network(instance.parameters)), me);
+  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true);
 }
 
 Emit rows_into(std::vector<int>& rows, Rank only) {

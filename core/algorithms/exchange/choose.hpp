@@ -25,6 +25,10 @@ class Setting {
   std::vector<Nanoseconds> arrivals_;
 };
 
+/// Tables of the algorithms that may leave a call to one of `others` say first which one it is, others.size() for the plan
+/// that follows, and then in how many segments. The schedule of rank `me` by such a table.
+Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others);
+
 /// Appends what is emitted as rows for clairvoyant::follow; `only`: as in Parameters.
 Emit rows_into(std::vector<int>& rows, Rank only);
 

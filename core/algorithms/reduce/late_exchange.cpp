@@ -7,15 +7,13 @@
 // docs/late_exchange.md.
 #include <array>
 
-#include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/algorithms/exchange/choose.hpp"
 
 namespace latecomer::core::algorithms::reduce {
 namespace {
 
-/// Instead of a plan; what a table says first, `kOthers.size()` for the plan.
+/// Instead of a plan, where the model prefers it.
 constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "clairvoyant"};
-constexpr int kHead = 2;
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
@@ -30,11 +28,6 @@ std::vector<int> table_of(const Instance& given) {
 
 }  // namespace
 
-Schedule late_exchange(const Instance& instance, Rank me) {
-  if (instance.call.ranks == 1 || instance.call.count == 0) return clairvoyant::follow(instance, me, {}, 1, false);
-  const std::span<const int> table = instance.shared([&] { return table_of(instance); });
-  if (static_cast<std::size_t>(table[0]) < kOthers.size()) return find_algorithm(Collective::reduce, kOthers[static_cast<std::size_t>(table[0])])->build(instance.beside(), me);
-  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true);
-}
+Schedule late_exchange(const Instance& instance, Rank me) { return exchange::carry_out(instance, me, table_of, kOthers); }
 
 }  // namespace latecomer::core::algorithms::reduce
