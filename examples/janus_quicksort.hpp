@@ -240,6 +240,7 @@ class Sorter {
     Comm comm;
     int first;  // process of the communicator's first rank
     Part parts[kParts];
+    int sent = 0;  // messages of elements: of this task alone, since a janus process works on two at a time
     bool done = false;
   };
   /// Of deterministic assignment: positions in a part's large pieces, or in the room for them.
@@ -268,15 +269,17 @@ class Sorter {
   Count room(const typename Exchange::Part& part) const { return overlap(part.lo, part.hi, places_.begin(me_), places_.begin(me_ + 1)); }
 
   /// Sends elements that belong to consecutive places from `place` on to whoever owns them. `first`: the group's first process.
-  void deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm, std::vector<Request>& requests) {
-    while (count > 0) {
+  /// Returns the number of messages.
+  int deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm, std::vector<Request>& requests) {
+    int messages = 0;
+    for (; count > 0; ++messages) {
       const int owner = places_.owner(place);
       const Count n = std::min(count, places_.begin(owner + 1) - place);
       requests.emplace_back();
       Kind::isend(data, n * static_cast<Count>(sizeof(T)), owner - first, tag, comm, &requests.back());
       data += n, count -= n, place += n;
-      ++statistics_.messages;
     }
+    return messages;
   }
 
   /// Brings the elements into balance, whoever has them.
@@ -295,7 +298,7 @@ class Sorter {
     sorted_.resize(static_cast<std::size_t>(share));
     std::vector<T> balanced;
     requests.clear();
-    deal(data.data(), mine, before - mine, 0, kFirst, beside_, requests);
+    statistics_.messages += deal(data.data(), mine, before - mine, 0, kFirst, beside_, requests);
     while (static_cast<Count>(balanced.size()) < share)
       co_await [&] { return Kind::take(MPI_ANY_SOURCE, kFirst, beside_, [&](int, Count bytes) { return grow(balanced, bytes); }); };
     co_await [&] { return Kind::all_done(requests); };
@@ -369,10 +372,9 @@ class Sorter {
 
     const T* const at = data.data();
     Exchange exchange{comm, first, {{lo, less_hi, mine[0], less_before, at, {}}, {less_hi, greater_lo, mine[1], equal_before, at + mine[0], {}}, {greater_lo, hi, share - mine[0] - mine[1], greater_before, at + mine[0] + mine[1], {}}}};
-    const Count sent = statistics_.messages;
     jobs_.push_back(assignment_ == Assignment::greedy ? exchange_greedily(exchange) : exchange_bounded(exchange));
     co_await [&] { return exchange.done; };
-    statistics_.most_sent = std::max(statistics_.most_sent, static_cast<int>(statistics_.messages - sent));
+    statistics_.messages += exchange.sent, statistics_.most_sent = std::max(statistics_.most_sent, exchange.sent);
     const std::vector<T>& equal = exchange.parts[1].received;
     std::copy(equal.begin(), equal.end(), sorted_.begin() + (std::max(begin, less_hi) - places_.begin(me_)));
     std::vector<T> less = std::move(exchange.parts[0].received), above = std::move(exchange.parts[2].received);
@@ -398,7 +400,7 @@ class Sorter {
 
   Job exchange_greedily(Exchange& x) {
     std::vector<Request> requests;
-    for (int q = 0; q < kParts; ++q) deal(x.parts[q].data, x.parts[q].mine, x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm, requests);
+    for (int q = 0; q < kParts; ++q) x.sent += deal(x.parts[q].data, x.parts[q].mine, x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm, requests);
     while (!has_all(x)) co_await [&] { return take_elements(x, kData); };
     co_await [&] { return Kind::all_done(requests); };
     x.done = true;
@@ -450,7 +452,7 @@ class Sorter {
       if (!p.small) continue;
       requests.emplace_back();
       Kind::isend(x.parts[q].data, x.parts[q].mine * static_cast<Count>(sizeof(T)), p.full + static_cast<int>(p.small_before / p.small_each) - x.first, kSmall + q, x.comm, &requests.back());
-      ++statistics_.messages;
+      ++x.sent;
     }
     for (;;) {
       const bool waits = [&] {
@@ -520,7 +522,7 @@ class Sorter {
         while (next < portions.size() && portions[next].to == portions[i].to) length += portions[next++].length;
         requests.emplace_back();
         Kind::isend(x.parts[q].data + (portions[i].begin - p.large_before), length * static_cast<Count>(sizeof(T)), static_cast<int>(portions[i].to), kData + q, x.comm, &requests.back());
-        ++statistics_.messages;
+        ++x.sent;
         i = next;
       }
     }
