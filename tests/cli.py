@@ -3,12 +3,13 @@
 import hashlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 command, root = sys.argv[1], pathlib.Path(sys.argv[2])
-folder = pathlib.Path(tempfile.mkdtemp())
+folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 
 
@@ -118,4 +119,6 @@ try:
 except ImportError:
     print("python3-jsonschema is not here: schemas are not tried")
 print(f"{len(failures)} failures")
+if not failures:  # else what they left is evidence
+    shutil.rmtree(folder, ignore_errors=True)
 sys.exit(bool(failures))

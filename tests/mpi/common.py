@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,4 +30,6 @@ def run(*words, timeout=120, cwd=None, **extra):
 
 def finish():
     print(f"{len(failures)} failures")
+    if not failures:  # else what they left is evidence
+        shutil.rmtree(folder, ignore_errors=True)
     sys.exit(bool(failures))

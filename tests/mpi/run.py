@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,4 +110,6 @@ for name in a.policies.split(","):
 for f in failures:
     print("FAILED", f)
 print(f"{len(failures)} failures")
+if not failures:  # else what they left is evidence
+    shutil.rmtree(folder, ignore_errors=True)
 sys.exit(bool(failures))
