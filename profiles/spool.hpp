@@ -22,7 +22,8 @@ class Spool {
   /// The profile has been written elsewhere: removes the files, and the directory once it is empty.
   void remove();
   const std::string& directory() const { return directory_; }
-  bool written() const { return serial_ > 0; }
+  /// Both files were there before the last write.
+  bool made() const { return serial_ > 2; }
 
  private:
   std::string path(int which) const;

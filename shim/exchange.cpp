@@ -205,17 +205,15 @@ void lead(CommState& state) {
 
 void note_decisions(CommState& state) {
   if (!state.leadership || !state.leadership->learner) return;
-  auto reports = state.leadership->learner->reports();
+  Leadership& lead = *state.leadership;
+  const Nanoseconds begin = now();
+  lead.reports = lead.learner->reports();
+  std::vector<std::string> texts;
+  for (const auto& report : lead.reports)
+    if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
   const JobLock lock;
-  state.leadership->reports = std::move(reports);
-}
-
-std::vector<std::string> decisions(const CommState& state) {
-  std::vector<std::string> out;
-  if (!state.leadership) return out;
-  for (const auto& report : state.leadership->reports)
-    if (report.signature.kind == core::CallKind::blocking) out.push_back(profiles::decision_json(report, state.size));
-  return out;
+  lead.decisions = std::move(texts);
+  lead.words_next = now() + 500 * (now() - begin);
 }
 
 bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site) {
@@ -326,8 +324,8 @@ void announce(CommState& state, std::uint64_t n) {
   Leadership& lead = *state.leadership;
   lead.announced = {};
   if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped());
-  note_decisions(state);
   using Kind = core::Learner::Announcement::Kind;
+  if (lead.announced.kind == Kind::plan || now() >= lead.words_next) note_decisions(state);
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
   if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();

@@ -46,7 +46,9 @@ struct Leadership {
   std::unique_ptr<core::Learner> learner;  ///< where plans may be announced
   std::vector<core::Signature> signatures;  ///< of the calls in the leader's log, but those before it led
   core::Learner::Announcement announced;  ///< on its way to being in force
-  std::vector<core::SlotReport> reports;  ///< what the learner last said; under the job's lock
+  std::vector<core::SlotReport> reports;  ///< what the learner last said
+  std::vector<std::string> decisions;     ///< the same as JSON; under the job's lock
+  Nanoseconds words_next = 0;             ///< not before: words are for people and may cost as little as snapshots do
   // Work space.
   std::vector<Nanoseconds> uncertainty; ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;     ///< [ranks]
@@ -72,9 +74,6 @@ void lead(CommState& state);
 
 /// Brings what the leader decided up to date.
 void note_decisions(CommState& state);
-
-/// What the leader decided and why, for the profile. The caller holds the lock.
-std::vector<std::string> decisions(const CommState& state);
 
 /// LATECOMER_CHECK: all ranks tell the leader what they are about to run. False: they differ, and the leader has said
 /// how. Waits for all of them.

@@ -95,30 +95,29 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
 }
 
 void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands) {
-  for (const Seen& s : seen_)
-    if (s.signature == hash) return;
-  const Key shape = shape_of(state, signature, operands);
-  constexpr std::size_t kKinds = 16;
-  if (seen_.size() < kKinds) seen_.push_back({hash, shape});
-  else seen_[next_seen_] = {hash, shape}, next_seen_ = (next_seen_ + 1) % kKinds;
+  if (seen_.empty()) seen_.resize(kKinds);
+  Seen& seen = seen_[hash % kKinds];
+  if (seen.known && seen.signature == hash) return;
+  seen = {hash, shape_of(state, signature, operands), true};
 }
 
 void Executor::prepare(CommState& state, const core::Plan& plan) {
   prepared_.clear();
-  for (const core::PlanEntry& e : plan.entries)
-    for (const Seen& s : seen_) {
-      if (e.algorithm < 0 || s.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
-      Key key = s.shape;
-      key.algorithm = &core::algorithm_at(e.algorithm);
-      if (key.algorithm->background && state.watched) continue;  // the engine keeps its own
-      key.segments = e.segments, key.pattern = e.pattern, key.sizes = e.sizes, key.overlap = e.overlap != 0;
-      if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
-      prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
-      built_ahead.fetch_add(1, std::memory_order_relaxed);
-      // The memory too: what a run would allocate is allocated now.
-      const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
-      if (scratch_.size() < need + 64) scratch_.resize(need + 64);
-    }
+  if (seen_.empty()) return;
+  for (const core::PlanEntry& e : plan.entries) {
+    const Seen& seen = seen_[e.signature % kKinds];
+    if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
+    Key key = seen.shape;
+    key.algorithm = &core::algorithm_at(e.algorithm);
+    if (key.algorithm->background && state.watched) continue;  // the engine keeps its own
+    key.segments = e.segments, key.pattern = e.pattern, key.sizes = e.sizes, key.overlap = e.overlap != 0;
+    if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
+    prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
+    built_ahead.fetch_add(1, std::memory_order_relaxed);
+    // The memory too: what a run would allocate is allocated now.
+    const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
+    if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+  }
 }
 
 void Executor::change_plans() {

@@ -52,11 +52,12 @@ struct Executor {
  private:
   std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
   struct Seen {
-    std::uint64_t signature;
+    std::uint64_t signature = 0;
     Key shape;  ///< with neither algorithm nor pattern
+    bool known = false;
   };
-  std::vector<Seen> seen_;
-  std::size_t next_seen_ = 0;
+  static constexpr std::size_t kKinds = 128;
+  std::vector<Seen> seen_;  ///< by signature modulo kKinds: of two kinds that meet there, the later
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_, staged_;
   std::unique_ptr<Irregular> irregular_;

@@ -216,8 +216,9 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
     {
       const JobLock lock;
       constexpr std::size_t kDecisionsKept = 256;
-      for (auto& text : decisions(*state))
-        if (j.past_decisions.size() < kDecisionsKept) j.past_decisions.push_back(std::move(text));
+      if (state->leadership)
+        for (auto& text : state->leadership->decisions)
+          if (j.past_decisions.size() < kDecisionsKept) j.past_decisions.push_back(std::move(text));
     }
     if (state->context > 0 && state->context < kContexts) {
       const std::lock_guard lock(j.context_mutex);
@@ -312,7 +313,7 @@ void refresh(Job& j, bool finished) {
   }
   c.decisions = j.past_decisions;
   for (const CommState* s = j.states; s; s = s->next)
-    for (auto& text : decisions(*s)) c.decisions.push_back(std::move(text));
+    if (s->leadership) c.decisions.insert(c.decisions.end(), s->leadership->decisions.begin(), s->leadership->decisions.end());
   take_frames(j);
   while (static_cast<int>(c.warnings.size()) < warning_count()) c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
 }
@@ -328,7 +329,10 @@ bool write_spool(Job& j, bool finished) {
       live.push_back({s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
   const auto result = j.spool.write(j.mine, live);
   const Nanoseconds end = now();
-  j.spool_next = end + 100 * (end - begin);
+  // While one rank writes, the others wait for it sooner or later: the shares of all add up. What making the two files
+  // took is no measure of what the next write takes.
+  constexpr Nanoseconds kShare = 400, kAsIfMade = 50'000;
+  j.spool_next = end + kShare * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
   return static_cast<bool>(result);
 }

@@ -87,7 +87,7 @@ struct Job {
   std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
   std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
-  std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost times a hundred has to pass
+  std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost many times over has to pass
   std::atomic<Nanoseconds> spool_late{0};     ///< from then on without waiting for an epoch
   std::atomic<bool> edge_said{false};  ///< since the last call on MPI_COMM_WORLD that depends on all
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced

@@ -57,7 +57,7 @@ double Learner::Samples::median(std::array<float, kKept> values) const {
 
 Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory)
     : policy_(policy), ranks_(ranks), site_matches_(std::move(site_matches)) {
-  const std::size_t each = sizeof(Slot) + static_cast<std::size_t>(ranks) * (static_cast<std::size_t>(policy.predictor_window) + 8) * sizeof(Nanoseconds);
+  const std::size_t each = sizeof(Slot) + static_cast<std::size_t>(ranks) * (2 * static_cast<std::size_t>(policy.predictor_window) + 8) * sizeof(Nanoseconds);
   most_slots_ = std::clamp<std::size_t>(memory / each, 4, kHistory / 2);
 }
 
@@ -69,7 +69,7 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
       return nullptr;
     }
     slot = std::make_unique<Slot>(ranks_, policy_.predictor_window);
-    slot->signature = signature;
+    slot->signature = signature, slot->hash = hash;
     slot->site = site;
     if (const auto* before = history_of_ ? history_of_(site, signature.op) : nullptr) slot->predictor.seed(*before);
   }
@@ -89,7 +89,7 @@ void Learner::see(const CallSeen& call) {
   Slot* slot = nullptr;
   if (!slots_.empty()) {
     Slot& expected = *slots_[(call.n - first_) % slots_.size()];
-    if (expected.site == call.site && expected.signature.hash() == hash) slot = &expected;
+    if (expected.site == call.site && expected.hash == hash) slot = &expected;
     else end_period();  // the next announcement looks again
   }
   if (!slot) slot = slot_of(call.signature, hash, call.site);
@@ -107,7 +107,7 @@ void Learner::see(const CallSeen& call) {
 /// What the slots learnt stays with their sites.
 void Learner::end_period() {
   for (auto& slot : slots_) {
-    const std::uint64_t key = key_of(slot->signature.hash(), slot->site);
+    const std::uint64_t key = key_of(slot->hash, slot->site);
     by_key_[key] = std::move(slot);
   }
   slots_.clear();
@@ -141,8 +141,8 @@ void Learner::find_period() {
   }
 }
 
-void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason) {
-  slot.reason = std::move(reason);
+void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why) {
+  slot.why = why;
   std::vector<Nanoseconds> pattern;
   if (algorithm >= 0 && with_pattern && !algorithm_at(algorithm).pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
@@ -163,6 +163,14 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
 bool Learner::wins(const Slot& slot) const {
   const double after = slot.current.median_after() / slot.native.median_after(), elapsed = slot.current.median_elapsed() / slot.native.median_elapsed();
   return policy_.objective == Objective::mean_elapsed ? elapsed < kWins && after < kNotWorse : after < kWins && elapsed < kNotWorse;
+}
+
+/// What can be hidden behind the wait is no more than the wait. Below what is worth trying, or what a dispatch costs,
+/// arrivals are as good as balanced.
+bool Learner::slight(const Slot& slot) const {
+  constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
+  const auto spread = static_cast<double>(slot.forecast.spread);
+  return spread < kDispatch || (slot.native.enough() && spread < (1 - kWorthTrying) * slot.native.median_after());
 }
 
 /// Whether the policy lets an algorithm serve the slot once a plan says so.
@@ -199,43 +207,65 @@ void Learner::choose(Slot& slot) {
   slot.modelled = -1;
   // A better tree for blocks of different sizes is one with balanced arrivals, too.
   const bool irregular = is_irregular(slot.signature.op);
-  if (irregular && slot.sizes.empty()) return settle(slot, -1, 0, false, "auto: no sizes were seen yet");
-  if (f.uncertain() && !irregular) {
+  if (irregular && slot.sizes.empty()) return settle(slot, -1, 0, false, Why::no_sizes);
+  if (!irregular && (f.uncertain() || slight(slot))) {
     slot.candidates.clear();
     slot.modelled_for.clear();
-    return settle(slot, -1, 0, false, f.offsets.empty() ? "auto: nothing was seen yet"
-                                                     : "auto: native, arrivals are balanced or not to be foreseen (spread " + time_text(static_cast<double>(f.spread)) +
-                                                           ", forecast off by " + time_text(static_cast<double>(f.error)) + ")");
+    return settle(slot, -1, 0, false, f.offsets.empty() ? Why::nothing_seen : f.uncertain() ? Why::balanced : Why::slight);
   }
+  if (!slot.native.enough()) return settle(slot, -1, 0, false, Why::measuring);
   if (slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.sizes)) {
-    if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, "auto: as before, the model's time at this boundary is spent");
+    if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget);
   }
-  if (!slot.native.enough()) return settle(slot, -1, 0, false, "auto: native is being measured");
   if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
     for (Candidate& c : slot.candidates)
       if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true;
-  const std::string native_time = time_text(slot.native.median_after());
   for (const Candidate& c : slot.candidates) {
     if (c.lost) continue;
-    std::string name(algorithm_at(c.algorithm).name);
-    if (c.segments) name += " with " + std::to_string(c.segments) + " segments";
     if (slot.native_modelled >= 0 && c.modelled_ns > kWorthTrying * slot.native_modelled) break;
     slot.modelled = c.modelled_ns;
     const bool tried = c.algorithm == slot.algorithm && c.segments == slot.segments && slot.current.enough();
-    return settle(slot, c.algorithm, c.segments, true,
-                  "auto: " + name + (tried ? " wins: after the last arrival " + time_text(slot.current.median_after()) + ", native " + native_time
-                                           : " is tried: modelled " + time_text(c.modelled_ns) + ", native modelled " + time_text(slot.native_modelled) + ", measured " + native_time));
+    return settle(slot, c.algorithm, c.segments, true, tried ? Why::won : Why::tried);
   }
-  bool lost = false;
-  for (const Candidate& c : slot.candidates) lost = lost || c.lost;
-  settle(slot, -1, 0, false, lost ? "auto: native, what was tried did not win; not again until the pattern changes"
-                               : slot.candidates.empty() ? "auto: native, nothing may serve this call" : "auto: native, the model sees no gain worth trying");
+  const bool lost = std::any_of(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& c) { return c.lost; });
+  settle(slot, -1, 0, false, lost ? Why::lost : slot.candidates.empty() ? Why::nothing_serves : Why::no_gain);
+}
+
+/// In the words of a report. Figures are the slot's, as of now.
+std::string Learner::why_text(const Slot& slot) const {
+  const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
+  const std::string by = slot.rule ? "the rule at line " + std::to_string(slot.rule->line) : "";
+  std::string name = slot.algorithm < 0 ? "native" : std::string(algorithm_at(slot.algorithm).name);
+  if (slot.algorithm >= 0 && slot.segments) name += " with " + std::to_string(slot.segments) + " segments";
+  switch (slot.why) {
+    case Why::unknown: return "";
+    case Why::unserved: return "native: no algorithm serves this call";
+    case Why::reproducible: return "what is learnt may not change a rounding (`reproducible`)";
+    case Why::no_rule: return "no rule matches";
+    case Why::rule_native: return by + " says native";
+    case Why::rule_before_sizes: return by + ": native until sizes were seen";
+    case Why::rule_forbidden: return by + " asks for " + slot.rule->use.algorithm + ", which `reproducible` or the operator forbids";
+    case Why::rule: return by;
+    case Why::rule_flat: return by + ", without a pattern: arrivals are balanced or not to be foreseen";
+    case Why::no_sizes: return "auto: no sizes were seen yet";
+    case Why::nothing_seen: return "auto: nothing was seen yet";
+    case Why::balanced: return "auto: native, arrivals are balanced or not to be foreseen (spread " + time(slot.forecast.spread) + ", forecast off by " + time(slot.forecast.error) + ")";
+    case Why::slight: return "auto: native, arrivals spread over " + time(slot.forecast.spread) + " where a call takes " + time(slot.native.median_after()) + " after the last: nothing to gain";
+    case Why::no_budget: return "auto: as before, the model's time at this boundary is spent";
+    case Why::measuring: return "auto: native is being measured";
+    case Why::tried: return "auto: " + name + " is tried: modelled " + time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(slot.native.median_after());
+    case Why::won: return "auto: " + name + " wins: after the last arrival " + time(slot.current.median_after()) + ", native " + time(slot.native.median_after());
+    case Why::lost: return "auto: native, what was tried did not win; not again until the pattern changes";
+    case Why::nothing_serves: return "auto: native, nothing may serve this call";
+    case Why::no_gain: return "auto: native, the model sees no gain worth trying";
+  }
+  return "";
 }
 
 void Learner::decide_slot(Slot& slot) {
   slot.forecast = slot.predictor.forecast(policy_.predictor);
   const Signature& s = slot.signature;
-  if (!s.dispatchable()) return settle(slot, -1, 0, false, "native: no algorithm serves this call");
+  if (!s.dispatchable()) return settle(slot, -1, 0, false, Why::unserved);
   double factor = -1;
   if (policy_.network_given && s.bytes > 0) {
     const double message = static_cast<double>(policy_.network.port_ns(s.bytes)) + policy_.network.flight_ns(s.bytes);
@@ -244,31 +274,30 @@ void Learner::decide_slot(Slot& slot) {
   const Rule* rule = first_match(policy_, {s.op, s.bytes, ranks_, s.root, s.op_class}, [&](const Match& m) {
     return (m.site.empty() || site_matches_(slot.site, s.op, m.site)) && (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
   });
-  slot.rule_line = rule ? rule->line : 0;
+  slot.rule = rule;
   slot.overlap = !rule || rule->use.overlap;
   slot.modelled = -1;
   if (!s.exact && policy_.reproducible != Reproducible::any) {
     // When a plan comes into force, and what it says, is not the same in every run.
     const Decision alone = decide(policy_, s, ranks_);
-    return settle(slot, index_of(alone.algorithm), alone.segments, false, "what is learnt may not change a rounding (`reproducible`)");
+    return settle(slot, index_of(alone.algorithm), alone.segments, false, Why::reproducible);
   }
-  if (!rule) return settle(slot, -1, 0, false, "no rule matches");
-  const std::string by = "the rule at line " + std::to_string(rule->line);
-  if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, by + " says native");
+  if (!rule) return settle(slot, -1, 0, false, Why::no_rule);
+  if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, Why::rule_native);
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
-  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.sizes.empty()) return settle(slot, -1, 0, false, by + ": native until sizes were seen");
-  if (wanted < 0 || !may(slot, wanted)) return settle(slot, -1, 0, false, by + " asks for " + rule->use.algorithm + ", which `reproducible` or the operator forbids");
+  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.sizes.empty()) return settle(slot, -1, 0, false, Why::rule_before_sizes);
+  if (wanted < 0 || !may(slot, wanted)) return settle(slot, -1, 0, false, Why::rule_forbidden);
   // What the model expects of it, so that it can be held against what is measured.
   if (policy_.network_given && !slot.forecast.uncertain() && (slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot);
   for (const Candidate& c : slot.candidates)
     if (c.algorithm == wanted && c.segments == rule->use.segments) slot.modelled = c.modelled_ns;
-  settle(slot, wanted, rule->use.segments, true, by + (slot.forecast.uncertain() ? ", without a pattern: arrivals are balanced or not to be foreseen" : ""));
+  settle(slot, wanted, rule->use.segments, true, slot.forecast.uncertain() ? Why::rule_flat : Why::rule);
 }
 
 PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
   PlanEntry e;
-  e.signature = slot.signature.hash();
+  e.signature = slot.hash;
   e.algorithm = slot.algorithm;
   if (slot.algorithm < 0) return e;
   e.segments = slot.segments;
@@ -318,7 +347,7 @@ Learner::Announcement Learner::announce(bool dropped) {
     // Without a period the site of a coming call is not known: sites that share a signature have to agree.
     std::map<std::uint64_t, std::pair<const Slot*, bool>> by_signature;
     for (const Slot* slot : slots) {
-      auto& [chosen, agree] = by_signature.try_emplace(slot->signature.hash(), slot, true).first->second;
+      auto& [chosen, agree] = by_signature.try_emplace(slot->hash, slot, true).first->second;
       const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments && chosen->overlap == slot->overlap &&
                         chosen->announced.empty() == slot->announced.empty() && (chosen->announced.empty() || !moved(chosen->announced, slot->announced)) && !resized(chosen->announced_sizes, slot->announced_sizes);
       agree = agree && same;
@@ -348,11 +377,11 @@ std::vector<SlotReport> Learner::reports() const {
   for (const Slot* slot : decided()) {
     const Slot& s = *slot;
     SlotReport r;
-    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm, r.rule_line = s.rule_line, r.forecast = s.forecast;
+    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm, r.rule_line = s.rule ? s.rule->line : 0, r.forecast = s.forecast;
     r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
     if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
     if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
-    r.reason = s.reason;
+    r.reason = why_text(s);
     out.push_back(std::move(r));
   }
   return out;

@@ -96,9 +96,15 @@ class Learner {
    private:
     double median(std::array<float, kKept> values) const;
   };
+  /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
+  enum class Why : std::uint8_t {
+    unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_forbidden, rule, rule_flat,
+    no_sizes, nothing_seen, balanced, slight, no_budget, measuring, tried, won, lost, nothing_serves, no_gain,
+  };
   struct Slot {
     Slot(int ranks, int window) : predictor(ranks, window) {}
     Signature signature;
+    std::uint64_t hash = 0;  ///< the signature's
     std::uint64_t site = 0, calls = 0;
     Predictor predictor;
     Samples native, current;
@@ -107,7 +113,7 @@ class Learner {
     int edged = 0;                           ///< calls in a row that every rank had announced
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
     bool changed = false;                    ///< since the last announcement came into force
-    int rule_line = 0;
+    const Rule* rule = nullptr;
     Forecast forecast;
     std::vector<Nanoseconds> announced;      ///< pattern that the plan holds; empty: flat
     std::vector<Bytes> sizes, announced_sizes;  ///< of the blocks, as last seen and as the plan holds them
@@ -115,7 +121,7 @@ class Learner {
     std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
     double native_modelled = -1, modelled = -1;
-    std::string reason;
+    Why why = Why::unknown;
   };
 
   Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
@@ -124,8 +130,10 @@ class Learner {
   void decide_slot(Slot& slot);
   void choose(Slot& slot);
   bool model(Slot& slot);
-  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, std::string reason);
+  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why);
   bool wins(const Slot& slot) const;
+  bool slight(const Slot& slot) const;
+  std::string why_text(const Slot& slot) const;
   bool may(const Slot& slot, int algorithm) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;
   std::vector<Slot*> decided() const;

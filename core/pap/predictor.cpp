@@ -3,7 +3,6 @@
 #include "core/pap/predictor.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace latecomer::core {
@@ -25,13 +24,7 @@ double Predictor::value(PredictorKind kind, int rank) const {
     case PredictorKind::sma: return static_cast<double>(sums_[r]) / filled_;
     case PredictorKind::ewma: return ewma_[r];
     case PredictorKind::last: return static_cast<double>(rows_[static_cast<std::size_t>((next_ + window_ - 1) % window_) * ranks + r]);
-    case PredictorKind::median: {
-      std::array<Nanoseconds, kMostWindow> column;
-      for (int i = 0; i < filled_; ++i) column[static_cast<std::size_t>(i)] = rows_[static_cast<std::size_t>(i) * ranks + r];
-      const auto middle = column.begin() + filled_ / 2;
-      std::nth_element(column.begin(), middle, column.begin() + filled_);
-      return static_cast<double>(*middle);
-    }
+    case PredictorKind::median: return static_cast<double>(sorted_[r * static_cast<std::size_t>(window_) + static_cast<std::size_t>(filled_ / 2)]);
   }
   return 0;
 }
@@ -48,11 +41,21 @@ void Predictor::add(std::span<const Nanoseconds> offsets) {
         error += weight * (std::abs(value(static_cast<PredictorKind>(k), static_cast<int>(r)) - static_cast<double>(offsets[r])) - error);
       }
   }
+  sorted_.resize(ranks * static_cast<std::size_t>(window_));
   if (rows_.size() < ranks * static_cast<std::size_t>(window_) && filled_ < window_) rows_.resize(ranks * static_cast<std::size_t>(filled_ + 1));
   Nanoseconds* row = rows_.data() + static_cast<std::size_t>(next_) * ranks;
   constexpr double kNew = 0.25;
   for (std::size_t r = 0; r < ranks; ++r) {
-    if (filled_ == window_) sums_[r] -= row[r];
+    Nanoseconds* const sorted = sorted_.data() + r * static_cast<std::size_t>(window_);
+    int at = filled_;
+    if (filled_ == window_) {
+      sums_[r] -= row[r];
+      at = static_cast<int>(std::lower_bound(sorted, sorted + filled_, row[r]) - sorted);
+    }
+    // The old value's place moves to where the new one belongs.
+    for (; at > 0 && sorted[at - 1] > offsets[r]; --at) sorted[at] = sorted[at - 1];
+    for (; at + 1 < filled_ && sorted[at + 1] < offsets[r]; ++at) sorted[at] = sorted[at + 1];
+    sorted[at] = offsets[r];
     row[r] = offsets[r];
     sums_[r] += offsets[r];
     ewma_[r] = seen_ == 0 ? static_cast<double>(offsets[r]) : ewma_[r] + kNew * (static_cast<double>(offsets[r]) - ewma_[r]);

@@ -45,6 +45,7 @@ class Predictor {
   double value(PredictorKind kind, int rank) const;
   int ranks_, window_, next_ = 0, filled_ = 0, seen_ = 0;
   std::vector<Nanoseconds> rows_;   // [window][ranks]
+  std::vector<Nanoseconds> sorted_; // [ranks][window], the same values: the median is asked for at every call
   std::vector<Nanoseconds> sums_;   // [ranks]
   std::vector<double> ewma_;        // [ranks]
   std::vector<double> errors_;      // [kPredictors][ranks]

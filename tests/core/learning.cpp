@@ -105,6 +105,21 @@ TEST_CASE("predictor: each kind is right where it should be, and the best is cho
   CHECK(seeded.forecast().last() == 1);
 }
 
+TEST_CASE("predictor: the median is that of the window, ties and all", "[learning]") {
+  SplitMix64 random(7);
+  for (const int window : {1, 2, 5, 8}) {
+    Predictor p(2, window);
+    std::vector<Nanoseconds> seen;
+    for (int i = 0; i < 200; ++i) {
+      seen.push_back(static_cast<Nanoseconds>(random.below(6)));
+      p.add(std::vector<Nanoseconds>{0, seen.back()});
+      std::vector<Nanoseconds> last(seen.end() - std::min<std::ptrdiff_t>(window, i + 1), seen.end());
+      std::sort(last.begin(), last.end());
+      REQUIRE(p.forecast(PredictorKind::median).spread == last[last.size() / 2]);
+    }
+  }
+}
+
 TEST_CASE("plan: bytes are the plan; torn or foreign ones are refused", "[learning]") {
   Plan plan;
   plan.period = 2, plan.first = 48;
@@ -232,6 +247,23 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
   CHECK(dispatched == 0);
   CHECK(by_luck <= 128);  // one epoch in 24: chance looks like a pattern at times
   CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) == static_cast<long>(balanced.kinds.size()));
+}
+
+TEST_CASE("auto: a pattern that is certain but slight against the operation is balanced", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  SplitMix64 random(5);
+  const Signature s = allreduce(1 << 20);
+  Loop slight(policy, 4), worth(policy, 4);
+  int dispatched = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::vector<Nanoseconds> pattern = {0, 400'000, 1000, 2000};
+    dispatched += slight.call(s, 1, pattern, 10'000'000).algorithm != nullptr;
+    worth.call(s, 1, pattern, 1'000'000);
+  }
+  CHECK(dispatched == 0);
+  CHECK(slight.learner.reports().at(0).reason.find("nothing to gain") != std::string::npos);
+  CHECK(worth.learner.reports().at(0).reason.find("nothing to gain") == std::string::npos);
+  CHECK(std::count(slight.kinds.begin(), slight.kinds.end(), Learner::Announcement::Kind::none) == static_cast<long>(slight.kinds.size()));
 }
 
 namespace {

@@ -24,7 +24,9 @@ def recovered(name):
 for name in ("abort", "crash", "killed", "all_killed", "no_finalize"):
     native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", name)
     done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
-    check(done.returncode == native.returncode, f"{name}: exit status {done.returncode}, natively {native.returncode}")
+    # Ranks that leave without MPI_Finalize: what the launcher makes of it is a race of its own (natively 0 in 36 of 40 runs, 9 in 4, seldom 1).
+    same = done.returncode == native.returncode or (name == "no_finalize" and {done.returncode, native.returncode} <= {0, 1, 9})
+    check(same, f"{name}: exit status {done.returncode}, natively {native.returncode}")
     profile = recovered(name)
     if not profile:
         continue
