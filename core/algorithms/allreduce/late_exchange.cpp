@@ -36,6 +36,13 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
     const Nanoseconds after = exchange::modelled_after_last(in, "late_exchange", other);
     if (after < best.first) best.first = after, segments = other;
   }
+  // Where messages did not keep to the plan, those of another nearly as good may.
+  constexpr double kKept = 1.1;
+  for (const int other : {segments * 15 / 16, segments * 7 / 8, segments * 9 / 8}) {
+    if (static_cast<double>(best.first) <= kKept * static_cast<double>(planned) || other < 1 || other > std::min<Elements>(kChannels, call.count) || 2 * ranks * other > kMessages) continue;
+    const Nanoseconds after = exchange::modelled_after_last(in, "late_exchange", other);
+    if (after < best.first) best.first = after, segments = other;
+  }
   // Nothing is much better than that.
   constexpr double kNearly = 1.02;
   if (static_cast<double>(best.first) <= kNearly * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return best.second;

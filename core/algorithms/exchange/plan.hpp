@@ -41,8 +41,8 @@ Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emi
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink = -1);
 
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
-/// many that a message's own costs, or the plan's, outweigh that.
-/// Of more than `owners`, a multiple: each has as many as any other.
+/// many that a message's own costs, or the plan's, outweigh that; so that a message's way takes about a whole number of slots;
+/// and, of more than `owners`, nearly a multiple, so that each has about as many as any other.
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network);
 
 }  // namespace latecomer::core::exchange
