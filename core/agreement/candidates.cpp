@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/agreement/agreement.hpp"
+#include "core/algorithms/exchange/plan.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -25,25 +26,29 @@ double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   return a.planned ? kPerMessage * static_cast<double>(messages) / static_cast<double>(Sequence::kSteadyEpoch) : 0;
 }
 
-std::vector<Trial> trials_for(const Call& call) {
+std::vector<Trial> trials_for(const Call& call, const Network& network) {
   std::vector<Trial> out;
   constexpr long kMostPerTrial = 7'000;
+  const int ranks = call.ranks, most = static_cast<int>(kMostPerTrial / std::max(1, 2 * (ranks - 1)));
   for (const Algorithm& a : catalogue()) {
     // The cheapest binary tree takes O(P^3) to find, on every rank, and is never the cheapest tree.
     if (a.op != call.op || (is_irregular(a.op) && a.name == "binary")) continue;
     // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-    // Left to themselves these look at several plans, which is for a policy to ask, not for a leader between calls.
-    for (const int segments : {a.name == "late_exchange" || a.name == "rarest_first" ? call.ranks : 0, 4 * call.ranks, 16 * call.ranks})
-      if (!segments || (a.segmented && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments)) out.push_back({&a, segments});
+    std::vector<int> numbers{0, 4 * ranks, 16 * ranks};
+    // Left to themselves these look at several plans, which is for a policy to ask, not for a leader between calls. What
+    // number fits the network matters more to them than how many.
+    if (a.name == "late_exchange" || a.name == "rarest_first") numbers = {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, most), 4 * ranks};
+    for (auto at = numbers.begin(); at != numbers.end(); ++at)
+      if (std::find(numbers.begin(), at, *at) == at && (!*at || (a.segmented && !a.pattern_independent && messages_of(call, *at) <= kMostPerTrial && call.count >= *at))) out.push_back({&a, *at});
   }
   return out;
 }
 
 }  // namespace
 
-long candidate_messages(const Call& call) {
+long candidate_messages(const Call& call, const Network& network) {
   long out = 0;
-  for (const Trial& t : trials_for(call)) out += messages_of(call, t.segments);
+  for (const Trial& t : trials_for(call, network)) out += messages_of(call, t.segments);
   return out;
 }
 
@@ -56,7 +61,7 @@ Candidates model_candidates(const Call& call, const Pattern& pattern, const Netw
   parameters.sizes = sizes;
   Network with_engine = network;
   with_engine.reaction_ns = kReaction;
-  for (const Trial& t : trials_for(call)) {
+  for (const Trial& t : trials_for(call, network)) {
     parameters.segments = t.segments;
     const auto run = simulate(*t.algorithm, Instance(call, t.algorithm->pattern_independent || !known ? Pattern() : pattern, parameters), with_engine, pattern);
     if (!run) continue;

@@ -25,7 +25,7 @@ struct Candidates {
 };
 
 /// Messages that modelling a call's candidates takes.
-long candidate_messages(const Call& call);
+long candidate_messages(const Call& call, const Network& network);
 
 /// Models every algorithm of the collective under the pattern, pattern-aware segmented ones with more segments, too.
 /// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in Parameters.

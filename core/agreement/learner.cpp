@@ -184,7 +184,7 @@ bool Learner::may(const Slot& slot, int algorithm) const {
 /// Models what may serve the slot under its forecast. False if the budget of this announcement is spent.
 bool Learner::model(Slot& slot) {
   const Call call = call_of(slot.signature, ranks_);
-  const long wanted = candidate_messages(call);
+  const long wanted = candidate_messages(call, policy_.network);
   if (wanted > budget_ && budget_ < kModelBudget) return false;
   budget_ -= wanted;
   slot.candidates.clear();

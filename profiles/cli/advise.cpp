@@ -85,7 +85,7 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   call.op = *op, call.ranks = ranks, call.element_bytes = 4;
   call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
   constexpr long kMostMessages = 2'000'000;  // some seconds
-  if (core::candidate_messages(call) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
+  if (core::candidate_messages(call, network) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
   // Plans come into force on the site's communicator if calls now and then show that the leader has passed.
   const auto shows = showing.find(ranks);
   const bool planned = shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;

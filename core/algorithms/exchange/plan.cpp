@@ -316,8 +316,7 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
   return out;
 }
 
-int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network) {
-  constexpr int kMost = 4000;
+int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
   constexpr double kNearly = 1.01;
   // What has to wait for its receiver keeps to no plan so well.
@@ -325,7 +324,7 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
   const double hops = std::log2(std::max(2, ranks)) + 2;
-  const auto most = std::min<Elements>({kMost, std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
+  const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
     const Bytes bytes = (count + s - 1) / s * element_bytes;
     const Beat beat = beat_of(bytes, network);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/model/network.hpp"
+#include "core/schedule/schedule.hpp"
 
 namespace latecomer::core::exchange {
 
@@ -43,6 +44,7 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
 /// many that a message's own costs, or the plan's, outweigh that; so that a message's way takes about a whole number of slots;
 /// and, of more than `owners`, nearly a multiple, so that each has about as many as any other.
-int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network);
+/// Never more than `most`.
+int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, int most = kChannels);
 
 }  // namespace latecomer::core::exchange
