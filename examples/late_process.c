@@ -3,6 +3,7 @@
 // all processes. It knows nothing of latecomer and measures itself the way its author would.
 // With `reduce` only rank 0 gets the sum, and all meet before they compute again.
 // Usage: late_process [ITERATIONS [FLOATS [LATE_RANK [DELAY_MS [allreduce|reduce]]]]]
+// LATE_RANK: a rank, `random` (another one every iteration), or `moves:N` (the next one every N iterations).
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,15 @@ static void compute(double ms) {
   nanosleep(&t, NULL);
 }
 
+/* Who is late in an iteration; all ranks know it alike. */
+static int late_in(int iteration, const char* who, int size) {
+  if (strncmp(who, "moves:", 6) == 0) return iteration / (atoi(who + 6) > 0 ? atoi(who + 6) : 1) % size;
+  if (strcmp(who, "random") != 0) return atoi(who);
+  unsigned long long x = (unsigned long long)iteration * 6364136223846793005ULL + 1442695040888963407ULL;
+  x ^= x >> 33, x *= 0xff51afd7ed558ccdULL, x ^= x >> 33;
+  return (int)(x % (unsigned)size);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
@@ -21,7 +31,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int iterations = argc > 1 ? atoi(argv[1]) : 300;
   const int floats = argc > 2 ? atoi(argv[2]) : 262144;
-  const int late = argc > 3 ? atoi(argv[3]) : 1;
+  const char* late = argc > 3 ? argv[3] : "1";
   const double delay_ms = argc > 4 ? atof(argv[4]) : 8;
   float* mine = malloc(sizeof(float) * (size_t)floats);
   float* sum = malloc(sizeof(float) * (size_t)floats);
@@ -33,7 +43,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   for (int iteration = 0; iteration < iterations; ++iteration) {
-    compute(rank == late ? 2 + delay_ms : 2);
+    compute(rank == late_in(iteration, late, size) ? 2 + delay_ms : 2);
     const double before = MPI_Wtime();
     if (to_root) MPI_Reduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
     else MPI_Allreduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -45,7 +55,7 @@ int main(int argc, char** argv) {
   double mean = 0;
   MPI_Reduce(&in_operation, &mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    printf("%d processes, %d iterations, %d floats, rank %d late by %g ms: %.3f s, %.3f ms per %s, %d wrong\n", size, iterations, floats,
+    printf("%d processes, %d iterations, %d floats, rank %s late by %g ms: %.3f s, %.3f ms per %s, %d wrong\n", size, iterations, floats,
            late, delay_ms, total, 1e3 * mean / size / iterations, op, wrong);
   MPI_Finalize();
   return wrong != 0;
