@@ -30,16 +30,22 @@ std::vector<Trial> trials_for(const Call& call, const Network& network) {
   std::vector<Trial> out;
   constexpr long kMostPerTrial = 7'000;
   const int ranks = call.ranks, most = static_cast<int>(kMostPerTrial / std::max(1, 2 * (ranks - 1)));
+  const auto in_segments = [&](const Algorithm& a, int segments) {
+    const bool there = std::any_of(out.begin(), out.end(), [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; });
+    if (!there && a.segmented && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments) out.push_back({&a, segments});
+  };
   for (const Algorithm& a : catalogue()) {
     // The cheapest binary tree takes O(P^3) to find, on every rank, and is never the cheapest tree.
     if (a.op != call.op || (is_irregular(a.op) && a.name == "binary")) continue;
     // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-    std::vector<int> numbers{0, 4 * ranks, 16 * ranks};
     // Left to themselves these look at several plans, which is for a policy to ask, not for a leader between calls. What
     // number fits the network matters more to them than how many.
-    if (a.name == "late_exchange" || a.name == "rarest_first") numbers = {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, most), 4 * ranks};
-    for (auto at = numbers.begin(); at != numbers.end(); ++at)
-      if (std::find(numbers.begin(), at, *at) == at && (!*at || (a.segmented && !a.pattern_independent && messages_of(call, *at) <= kMostPerTrial && call.count >= *at))) out.push_back({&a, *at});
+    if (a.name == "late_exchange" || a.name == "rarest_first") {
+      for (const int segments : {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, most), 4 * ranks}) in_segments(a, segments);
+      continue;
+    }
+    out.push_back({&a, 0});
+    for (const int segments : {4 * ranks, 16 * ranks}) in_segments(a, segments);
   }
   return out;
 }

@@ -170,7 +170,7 @@ bool Learner::wins(const Slot& slot) const {
 bool Learner::slight(const Slot& slot) const {
   constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
   const auto spread = static_cast<double>(slot.forecast.spread);
-  return spread < kDispatch || (slot.native.enough() && spread < (1 - kWorthTrying) * slot.native.median_after());
+  return slot.native.enough() && (spread < kDispatch || spread < (1 - kWorthTrying) * slot.native.median_after());
 }
 
 /// Whether the policy lets an algorithm serve the slot once a plan says so.

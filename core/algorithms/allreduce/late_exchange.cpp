@@ -30,19 +30,17 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
     return messages > kMessages ? otherwise : exchange::modelled_after_last(in, name, in_segments);
   };
   std::pair best{modelled("late_exchange", 2 * ranks * segments, planned, segments), kOthers.size()};
-  // Some numbers of segments fall into step better than others.
-  for (const int other : {segments / 3, segments / 2, segments * 2 / 3, segments * 3 / 2, segments * 2, segments * 3}) {
-    if (other < 1 || other > std::min<Elements>(kChannels, call.count) || ranks * other > kMessages / 8) continue;
+  const auto look_at = [&](int other, std::int64_t most_messages) {
+    if (other < 1 || other > std::min<Elements>(kChannels, call.count) || 2 * ranks * other > most_messages) return;
     const Nanoseconds after = exchange::modelled_after_last(in, "late_exchange", other);
     if (after < best.first) best.first = after, segments = other;
-  }
+  };
+  // Some numbers of segments fall into step better than others.
+  for (const int other : {segments / 3, segments / 2, segments * 2 / 3, segments * 3 / 2, segments * 2, segments * 3}) look_at(other, kMessages / 4);
   // Where messages did not keep to the plan, those of another nearly as good may.
   constexpr double kKept = 1.1;
-  for (const int other : {segments * 15 / 16, segments * 7 / 8, segments * 9 / 8}) {
-    if (static_cast<double>(best.first) <= kKept * static_cast<double>(planned) || other < 1 || other > std::min<Elements>(kChannels, call.count) || 2 * ranks * other > kMessages) continue;
-    const Nanoseconds after = exchange::modelled_after_last(in, "late_exchange", other);
-    if (after < best.first) best.first = after, segments = other;
-  }
+  for (const int other : {segments * 15 / 16, segments * 7 / 8, segments * 9 / 8})
+    if (static_cast<double>(best.first) > kKept * static_cast<double>(planned)) look_at(other, kMessages);
   // Nothing is much better than that.
   constexpr double kNearly = 1.02;
   if (static_cast<double>(best.first) <= kNearly * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return best.second;

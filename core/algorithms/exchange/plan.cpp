@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <queue>
 
@@ -120,19 +121,13 @@ class Planner {
   }
 
   Nanoseconds run() {
-    std::vector<Rank> active, receivers;  // something happens there; may receive from now on
-    for (;;) {
-      for (const Rank p : active) free_.clear(kReady, p);
+    std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active, receivers;  // something happens there; may receive from now on
+    std::iota(everybody.begin(), everybody.end(), 0);
+    while (to_go_ > 0) {
+      // While all is quiet, those who have idled are in nobody's way.
+      if ((events_.empty() || events_.top().time > now_ + slot_) && send(everybody, {})) continue;
+      if (events_.empty()) break;
       active.clear(), receivers.clear();
-      if (to_go_ == 0) return end_;
-      if (events_.empty() || events_.top().time > now_ + slot_) {
-        // All is quiet: those who have idled are in nobody's way.
-        for (Rank p = 0; p < ranks_; ++p) active.push_back(p);
-        if (send(active)) continue;
-        if (events_.empty()) return end_;
-        for (const Rank p : active) free_.clear(kReady, p);
-        active.clear();
-      }
       now_ = events_.top().time;
       for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
         const Event e = events_.top();
@@ -160,6 +155,7 @@ class Planner {
       }
       send(active, receivers);
     }
+    return end_;
   }
 
  private:
@@ -193,7 +189,7 @@ class Planner {
   }
 
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
-  bool send(std::span<const Rank> active, std::span<const Rank> receivers = {}) {
+  bool send(std::span<const Rank> active, std::span<const Rank> receivers) {
     const std::int64_t before = to_go_;
     for (const Rank p : active)
       if (free_.test(kSenders, p)) free_.set(kReady, p);
@@ -201,6 +197,7 @@ class Planner {
     for (const Rank q : receivers) collect(q);
     for (const Rank p : active) spread_from(p);
     for (const Rank q : receivers) spread_to(q);
+    for (const Rank p : active) free_.clear(kReady, p);
     return to_go_ < before;
   }
 
@@ -331,14 +328,12 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
     return static_cast<double>(beat.slot) * (s + hops * static_cast<double>(beat.hop)) * (network.eager(bytes) ? beat.trust : kRendezvous) * (1 + kUneven * each);
   };
-  std::vector<int> worth;
-  for (int s = 1; s <= most; s += std::max(1, s / 64)) worth.push_back(s);
-  for (int s = owners; s <= most; s += owners) worth.push_back(s);
-  std::sort(worth.begin(), worth.end());
-  double least = time(1);
-  for (const int s : worth) least = std::min(least, time(s));
+  std::map<int, double> times;
+  for (int s = 1; s <= most; s += std::max(1, s / 64)) times[s] = time(s);
+  for (int s = owners; s <= most; s += owners) times.try_emplace(s, time(s));
+  const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
   // The fewest that are nearly as good: a plan in few segments is kept to more easily, and sooner made.
-  return *std::find_if(worth.begin(), worth.end(), [&](int s) { return time(s) <= kNearly * least; });
+  return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= kNearly * least; })->first;
 }
 
 }  // namespace latecomer::core::exchange
