@@ -16,7 +16,7 @@ namespace latecomer::cli {
 namespace {
 
 struct ClairvoyantOptions {
-  std::string round, arrivals = "balanced", generator = "rows";
+  std::string round, arrivals = "balanced", generator = "wide";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   bool time = false, json = false;
@@ -115,7 +115,7 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_option("--round", o->round, "time of a round, in seconds with up to nine decimals")->required();
   sub->add_option("--root", o->root, "root rank")->capture_default_str();
   sub->add_option("--arrivals", o->arrivals, "file:PATH (seconds, one per line), or as for simulate")->capture_default_str();
-  sub->add_option("--impl", o->generator, "generator: linear, heap, segment or rows; all give the same plan")->capture_default_str();
+  sub->add_option("--impl", o->generator, "generator: linear, heap, segment, rows or wide; all give the same plan")->capture_default_str();
   sub->add_flag("--time", o->time, "only the generation time");
   sub->add_flag("--json", o->json, "machine-readable answer");
   sub->callback([o, &action] { action = [o] { return clairvoyant(*o); }; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Clairvoyant planner: the worked examples of the paper, four generators that agree on ten thousand random instances,
+// The Clairvoyant planner: the worked examples of the paper, five generators that agree on ten thousand random instances,
 // and plans that the verifier takes as they are. The golden instances are tried through the command (tests/cli.py).
 #include <catch2/catch.hpp>
 
@@ -15,7 +15,7 @@ using namespace latecomer::core::clairvoyant;
 
 namespace {
 
-constexpr Generator kAll[] = {Generator::linear, Generator::heap, Generator::segment, Generator::rows};
+constexpr Generator kAll[] = {Generator::linear, Generator::heap, Generator::segment, Generator::rows, Generator::wide};
 
 struct Made {
   std::vector<Nanoseconds> arrivals;
@@ -92,7 +92,7 @@ TEST_CASE("clairvoyant: the paper's example and its skipped rounds", "[clairvoya
   }
 }
 
-TEST_CASE("clairvoyant: ten thousand random instances, four generators, one plan", "[clairvoyant]") {
+TEST_CASE("clairvoyant: ten thousand random instances, five generators, one plan", "[clairvoyant]") {
   std::mt19937_64 random(5);
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 10'000 : 500); ++i) {
     Made made = random_problem(random);
@@ -100,7 +100,7 @@ TEST_CASE("clairvoyant: ten thousand random instances, four generators, one plan
     const auto expected = *plan(made.problem, Generator::linear);
     INFO("instance " << i << ": " << made.problem.ranks() << " ranks, " << made.problem.segments << " segments, round " << made.problem.round_ns);
     REQUIRE(play(made.problem, expected) == "");
-    for (const Generator g : {Generator::heap, Generator::segment, Generator::rows}) {
+    for (const Generator g : {Generator::heap, Generator::segment, Generator::rows, Generator::wide}) {
       INFO(kGeneratorNames[static_cast<int>(g)]);
       REQUIRE(*plan(made.problem, g) == expected);
     }
@@ -109,14 +109,18 @@ TEST_CASE("clairvoyant: ten thousand random instances, four generators, one plan
 
 TEST_CASE("clairvoyant: sizes beyond one vector of bits", "[clairvoyant]") {
   std::mt19937_64 random(9);
-  for (const auto& [ranks, segments] : std::map<int, int>{{3, 600}, {70, 65}, {130, 300}, {257, 129}}) {
-    std::vector<Nanoseconds> arrivals;
-    for (int r = 0; r < ranks; ++r) arrivals.push_back(static_cast<Nanoseconds>(random() % 100'000));
-    const Problem p{segments, ranks / 2, 700, arrivals};
-    const auto expected = *plan(p, Generator::segment);
-    CHECK(play(p, expected) == "");
-    CHECK(*plan(p, Generator::rows) == expected);
-    CHECK(*plan(p, Generator::heap) == expected);
+  for (const auto& [ranks, segments] : std::map<int, int>{{3, 600}, {70, 65}, {130, 300}, {257, 129}, {512, 64}, {40, 512}, {513, 20}}) {
+    for (const std::uint64_t latest : {100'000, 1'000, 1}) {  // a few at a time, many at a time, all at once
+      std::vector<Nanoseconds> arrivals;
+      for (int r = 0; r < ranks; ++r) arrivals.push_back(static_cast<Nanoseconds>(random() % latest));
+      const Problem p{segments, ranks / 2, 700, arrivals};
+      const auto expected = *plan(p, Generator::segment);
+      INFO(ranks << " ranks, " << segments << " segments, latest " << latest);
+      CHECK(play(p, expected) == "");
+      CHECK(*plan(p, Generator::rows) == expected);
+      CHECK(*plan(p, Generator::wide) == expected);
+      CHECK(*plan(p, Generator::heap) == expected);
+    }
   }
 }
 

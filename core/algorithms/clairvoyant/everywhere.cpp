@@ -24,7 +24,7 @@ void plan_exchange(const Problem& problem, const EmitExchange& emit) {
   std::vector<std::pair<Rank, int>> combined, delivered;
   Rounds rounds(problem);
   bool idle = false;
-  for (std::int64_t to_go = std::int64_t{ranks - 1} * segments * 2; to_go > 0 && rounds.next(idle, [](Rank) { return false; });) {
+  for (std::int64_t to_go = std::int64_t{ranks - 1} * segments * 2; to_go > 0 && rounds.next(idle);) {
     const auto group = rounds.group();
     shares.begin_round(group);
     takers.clear(), combined.clear(), delivered.clear();

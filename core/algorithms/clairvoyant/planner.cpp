@@ -12,6 +12,7 @@ void plan_linear(const Problem& problem, const Emit& emit);
 void plan_heap(const Problem& problem, const Emit& emit);
 void plan_segment(const Problem& problem, const Emit& emit);
 void plan_rows(const Problem& problem, const Emit& emit);
+void plan_wide(const Problem& problem, const Emit& emit);
 void plan_exchange(const Problem& problem, const EmitExchange& emit);
 
 namespace {
@@ -40,6 +41,7 @@ std::string plan(const Problem& problem, const Emit& emit, Generator generator) 
     case Generator::heap: plan_heap(problem, emit); break;
     case Generator::segment: plan_segment(problem, emit); break;
     case Generator::rows: plan_rows(problem, emit); break;
+    case Generator::wide: plan_wide(problem, emit); break;
   }
   return "";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Clairvoyant planner: who sends which segment to whom in which round, when arrival times are known beforehand.
-// Four generators of one and the same plan; time and memory are what tells them apart. Deterministic to the last tie.
+// Five generators of one and the same plan; time and memory are what tells them apart. Deterministic to the last tie.
 // Source: paper 000 (Marendic et al. 2016 as corrected by Proficz, Ocetkiewicz, J Supercomput 2021), sections 4 and 5;
 // the rules as restated in ALGORITHMS 3.
 #pragma once
@@ -40,15 +40,16 @@ enum class Generator {
   heap,     ///< a pairing heap of candidates per segment (000, 4.1)
   segment,  ///< a segment tree over bit columns (000, 5.4): 5 bits per (process, segment)
   rows,     ///< bit rows beside the bit columns (docs/clairvoyant.md): 2 bits per (process, segment), no log P
+  wide,     ///< the same in registers of 512 bits, where the processor has them (AVX-512), up to 2048 processes and segments; else as rows
 };
-inline constexpr std::string_view kGeneratorNames[] = {"linear", "heap", "segment", "rows"};
+inline constexpr std::string_view kGeneratorNames[] = {"linear", "heap", "segment", "rows", "wide"};
 
 using Emit = std::function<void(const Message&)>;
 /// The plan of a reduce, by rounds, within a round by receivers as they are served: message by message, since one rank
 /// keeps but its own. "", or what is out of range.
-std::string plan(const Problem& problem, const Emit& emit, Generator generator = Generator::rows);
+std::string plan(const Problem& problem, const Emit& emit, Generator generator = Generator::wide);
 /// The same as a list.
-Result<std::vector<Message>> plan(const Problem& problem, Generator generator = Generator::rows);
+Result<std::vector<Message>> plan(const Problem& problem, Generator generator = Generator::wide);
 
 /// By round, then destination.
 void sort(std::vector<Message>& messages);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
@@ -20,11 +21,14 @@ class Rounds {
     group_.reserve(awaited_.size()), spare_.reserve(awaited_.size()), ranks_.reserve(awaited_.size());
   }
 
-  /// Goes to the next round. `leave`: whether a rank takes part no more; asked once per round of each that took part.
-  /// `idle`: nothing happened in the last round, so nothing will before somebody arrives. False: nobody is left.
+  /// Those who take part no more.
   template <typename Leave>
-  bool next(bool idle, Leave leave) {
-    std::erase_if(group_, [&](const Member& m) { return leave(m.rank); });
+  void drop(Leave leave) {
+    changed_ |= std::erase_if(group_, [&](const Member& m) { return leave(m.rank); }) > 0;
+  }
+  /// Goes to the next round. `idle`: nothing happened in the last round, so nothing will before somebody arrives. False:
+  /// nobody is left.
+  bool next(bool idle) {
     if (begun_) ++round_;
     begun_ = true;
     if (group_.empty() && next_ == awaited_.size()) return false;
@@ -34,6 +38,8 @@ class Rounds {
     merge();
     return true;
   }
+  /// Whether this round's group is another than the last one's.
+  bool changed() const { return group_changed_; }
   std::int64_t round() const { return round_; }
   /// Those who take part in this round: by availability, ties by rank.
   std::span<const Rank> group() const { return ranks_; }
@@ -56,10 +62,13 @@ class Rounds {
       spare_.clear();
       for (; next_ < awaited_.size() && arrival(awaited_[next_]) - past < first + problem_.round_ns; ++next_)
         spare_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]});
+      changed_ |= !spare_.empty();
       const auto middle = static_cast<std::ptrdiff_t>(group_.size());
       group_.insert(group_.end(), spare_.begin(), spare_.end());
       std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
     }
+    group_changed_ = std::exchange(changed_, false);
+    if (!group_changed_) return;
     ranks_.clear();
     for (const Member& m : group_) ranks_.push_back(m.rank);
   }
@@ -71,6 +80,7 @@ class Rounds {
   std::vector<Rank> ranks_;
   std::int64_t round_ = 0;
   bool begun_ = false;
+  bool changed_ = false, group_changed_ = false;  // since the last round; for this one
 };
 
 /// Places of the ranks by the remainder of their arrival modulo the round, ties by rank: the group of any round is in
@@ -110,7 +120,7 @@ inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {
   Rounds rounds(problem);
   bool idle = false;
   std::int64_t to_go = static_cast<std::int64_t>(problem.ranks() - 1) * problem.segments;  // held by others than the root
-  while (to_go > 0 && rounds.next(idle, [&](Rank r) { return r != problem.root && table.holds(r) == 0; })) {
+  while (to_go > 0 && rounds.next(idle)) {
     const auto group = rounds.group();
     const Rank sink = std::find(group.begin(), group.end(), problem.root) != group.end() ? problem.root : group.front();
     table.begin_round(group);
@@ -128,6 +138,7 @@ inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {
     for (const Rank p : group)
       if (p != sink) serve(p);
     table.end_round();
+    rounds.drop([&](Rank r) { return r != problem.root && table.holds(r) == 0; });
   }
 }
 
