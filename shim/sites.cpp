@@ -22,6 +22,7 @@
 namespace latecomer::shim {
 
 constinit SiteSlot site_slots[std::size_t{1} << kSiteBits];
+bool one_frame = true;
 
 namespace {
 
@@ -238,27 +239,132 @@ std::uintptr_t stack_end() {
   return end;
 }
 
-/// The first `depth` frames outside MPI by rules alone; -1 where one is missing.
-int frames_by_rules(std::uintptr_t from, std::uintptr_t frame, std::uintptr_t* chosen) {
+/// Where a walk along the stack has come to.
+struct Place {
+  std::uintptr_t address, rsp, rbp;
+};
+/// From one return address to the next. False where what the rule says cannot be.
+bool follow(const Rule& rule, std::uintptr_t limit, Place& at) {
+  const std::uintptr_t end = (rule.base == Rule::from_rsp ? at.rsp : at.rbp) + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(rule.length));
+  if (end <= at.rsp || end > limit || end % 8 != 0 || static_cast<std::uintptr_t>(rule.saved) > end - at.rsp) return false;
+  at.address = *reinterpret_cast<const std::uintptr_t*>(end - 8);
+  if (rule.saved != 0) at.rbp = *reinterpret_cast<const std::uintptr_t*>(end - static_cast<std::uintptr_t>(rule.saved));
+  at.rsp = end;
+  return true;
+}
+Place first_place(std::uintptr_t from, std::uintptr_t frame) { return {from, frame + 16, *reinterpret_cast<const std::uintptr_t*>(frame)}; }
+
+/// The way from a return address outwards, as rules lead.
+struct Walk {
+  int count = -1;                     ///< frames outside MPI, at most `depth`; -1: a rule is missing
+  std::uintptr_t chosen[kMostFrames];
+  int steps = 0;
+  Rule rule[kStack];                  ///< of each step, and the return address that it led to
+  std::uintptr_t address[kStack];
+};
+
+void walk_by_rules(std::uintptr_t from, std::uintptr_t frame, Walk& out) {
   const std::uintptr_t limit = stack_end();
-  std::uintptr_t address = from, rsp = frame + 16, rbp = *reinterpret_cast<const std::uintptr_t*>(frame);
-  for (int count = 0, steps = 0; steps < kStack; ++steps) {
-    const std::uint64_t packed = rule_of(address);
-    if (packed == 0) return -1;
+  Place at = first_place(from, frame);
+  for (int count = 0; out.steps < kStack; ++out.steps) {
+    const std::uint64_t packed = rule_of(at.address);
+    if (packed == 0) return;
     const Rule rule = Rule::unpack(packed);
-    if (rule.base == Rule::irregular) return -1;
-    if (!rule.mpi) {
-      chosen[count++] = address;
-      if (count == depth) return count;
+    if (rule.base == Rule::irregular) return;
+    if (!rule.mpi) out.chosen[count++] = at.address;
+    if (rule.base == Rule::outermost || count == depth) {
+      out.count = count;
+      return;
     }
-    if (rule.base == Rule::outermost) return count;
-    const std::uintptr_t end = (rule.base == Rule::from_rsp ? rsp : rbp) + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(rule.length));
-    if (end <= rsp || end > limit || end % 8 != 0 || static_cast<std::uintptr_t>(rule.saved) > end - rsp) return -1;
-    address = *reinterpret_cast<const std::uintptr_t*>(end - 8);
-    if (rule.saved != 0) rbp = *reinterpret_cast<const std::uintptr_t*>(end - static_cast<std::uintptr_t>(rule.saved));
-    rsp = end;
+    if (!follow(rule, limit, at)) return;
+    out.rule[out.steps] = rule, out.address[out.steps] = at.address;
   }
-  return -1;
+}
+
+/// A short walk and its site, in one cache line: walks repeat, and looking up each rule takes most of their time. A
+/// return address has one rule, so where the rules of the last walk lead to its return addresses again, so would a new
+/// walk. Read without a lock: if the version is odd, or another afterwards, nothing read may be used.
+struct alignas(64) Way {
+  static constexpr int kMost = 4;
+  std::atomic<std::uint32_t> version{0};
+  std::atomic<std::uint16_t> slot{0}, steps{0};
+  std::atomic<std::uint64_t> from{0};
+  std::atomic<std::uint64_t> address[kMost]{};
+  std::atomic<std::uint32_t> rule[kMost]{};
+};
+static_assert(sizeof(Way) == 64, "a cache line");
+constexpr int kWayBits = 12;
+constinit Way ways[std::size_t{1} << kWayBits];
+/// The slots of ways once more, where they stay in the cache: so that a slot is fetched while its way is.
+constinit std::atomic<std::uint16_t> slots_of_ways[std::size_t{1} << kWayBits];
+
+/// Programs come to one address by several ways, mostly with as many depths of the stack. Two places each, side by side.
+std::size_t place_of_way(std::uintptr_t from, std::uintptr_t frame) { return address_place(from + (frame >> 3), kWayBits); }
+
+/// A rule in half a word: base, length and what is saved in eights of bytes. 0 if it does not fit.
+std::uint32_t short_rule(const Rule& rule) {
+  const bool fits = rule.length % 8 == 0 && rule.length / 8 == static_cast<std::int16_t>(rule.length / 8) && rule.saved % 8 == 0 && rule.saved / 8 < 1 << 14;
+  if (!fits) return 0;
+  return std::uint32_t{static_cast<std::uint16_t>(rule.length / 8)} << 16 | static_cast<std::uint32_t>(rule.saved / 8) << 2 | (rule.base == Rule::from_rbp ? 2u : 0u) | 1u;
+}
+Rule rule_from(std::uint32_t w) {
+  return {(w & 2) != 0 ? Rule::from_rbp : Rule::from_rsp, false, static_cast<std::int16_t>(w >> 16) * 8, static_cast<std::int32_t>(w >> 2 & ((1u << 14) - 1)) * 8};
+}
+
+/// The site, if this way leads from here to it again; otherwise nullptr.
+Slot* follow(const Way& way, std::uintptr_t from, std::uintptr_t frame) {
+  const std::uint32_t version = way.version.load(std::memory_order_acquire);
+  if (way.from.load(std::memory_order_relaxed) != from) return nullptr;
+  const int steps = way.steps.load(std::memory_order_relaxed);
+  std::uint64_t address[Way::kMost];
+  std::uint32_t rule[Way::kMost];
+  for (int i = 0; i < Way::kMost; ++i) address[i] = way.address[i].load(std::memory_order_relaxed), rule[i] = way.rule[i].load(std::memory_order_relaxed);
+  Slot* slot = &site_slots[way.slot.load(std::memory_order_relaxed)];
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (version % 2 != 0 || way.version.load(std::memory_order_relaxed) != version) return nullptr;
+  const std::uintptr_t limit = stack_end();
+  Place at = first_place(from, frame);
+  for (int i = 0; i < steps; ++i)
+    if (!follow(rule_from(rule[i]), limit, at) || at.address != address[i]) return nullptr;
+  return slot;
+}
+
+Slot* known_way(std::uintptr_t from, std::uintptr_t frame) {
+  const std::size_t place = place_of_way(from, frame);
+  __builtin_prefetch(&site_slots[slots_of_ways[place].load(std::memory_order_relaxed)]);
+  if (Slot* slot = follow(ways[place], from, frame)) [[likely]]
+    return slot;
+  return follow(ways[place ^ 1], from, frame);
+}
+
+void keep_way(std::uintptr_t from, std::uintptr_t frame, const Walk& walk, const Slot& slot) {
+  if (walk.steps > Way::kMost || &slot < site_slots || &slot >= site_slots + kSlots) return;
+  for (int i = 0; i < walk.steps; ++i)
+    if (short_rule(walk.rule[i]) == 0) return;
+  const std::size_t place = place_of_way(from, frame);
+  const bool free = ways[place].from.load(std::memory_order_relaxed) == 0, other_free = ways[place ^ 1].from.load(std::memory_order_relaxed) == 0;
+  // Where more than two share their places, keeping each would cost more than it gains: every eighth, here and there in turn.
+  static std::atomic<unsigned> turned_away{0};
+  const unsigned before = turned_away.load(std::memory_order_relaxed);
+  if (!free && !other_free) {
+    turned_away.store(before + 1, std::memory_order_relaxed);
+    if (before % 8 != 0) return;
+  }
+  const std::size_t chosen = free ? place : other_free ? place ^ 1 : place ^ (before >> 3 & 1);
+  Way& way = ways[chosen];
+  const std::lock_guard lock(mutex);
+  const std::uint32_t version = way.version.load(std::memory_order_relaxed);
+  way.version.store(version + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  way.from.store(from, std::memory_order_relaxed);
+  way.slot.store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_relaxed);
+  way.steps.store(static_cast<std::uint16_t>(walk.steps), std::memory_order_relaxed);
+  for (int i = 0; i < walk.steps; ++i) {
+    way.address[i].store(walk.address[i], std::memory_order_relaxed);
+    way.rule[i].store(short_rule(walk.rule[i]), std::memory_order_relaxed);
+  }
+  slots_of_ways[chosen].store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_relaxed);
+  way.version.store(version + 2, std::memory_order_release);
 }
 
 /// One step of libunwind from made-up registers. Returns what unw_step does; `end`: of the frame.
@@ -368,16 +474,24 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count) {
 }
 
 Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
-  std::uintptr_t chosen[kMostFrames], checked[kMostFrames];
-  int count = frames_by_rules(from, frame, chosen);
-  if (count < 0) [[unlikely]] {
-    count = frames_by_trace(from, chosen);
-    if (learn_rules(from)) {
-      const int again = frames_by_rules(from, frame, checked);
-      if (again >= 0 && (again != count || !std::equal(chosen, chosen + count, checked))) {
-        const std::lock_guard lock(mutex);
-        keep_rule(from, Rule{});
-      }
+  if (Slot* slot = known_way(from, frame)) [[likely]]
+    return *slot;
+  Walk walk;
+  walk_by_rules(from, frame, walk);
+  if (walk.count >= 0) {
+    if (walk.count == 0) walk.chosen[walk.count++] = from;
+    Slot& slot = site_of_frames(walk.chosen, walk.count);
+    keep_way(from, frame, walk, slot);
+    return slot;
+  }
+  std::uintptr_t chosen[kMostFrames];
+  int count = frames_by_trace(from, chosen);
+  if (learn_rules(from)) {
+    Walk again;
+    walk_by_rules(from, frame, again);
+    if (again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen))) {
+      const std::lock_guard lock(mutex);
+      keep_rule(from, Rule{});
     }
   }
   if (count == 0) chosen[count++] = from;
@@ -467,7 +581,7 @@ void sites_start() {
   dl_iterate_phdr(note_unloaded, &unloaded);
 }
 
-void sites_depth(int frames_wanted, bool python_wanted) { depth = std::min(frames_wanted, kMostFrames), python = python_wanted; }
+void sites_depth(int frames_wanted, bool python_wanted) { depth = std::min(frames_wanted, kMostFrames), python = python_wanted, one_frame = depth == 1 && !python; }
 
 void sites_refresh() {
   unsigned long long now_unloaded = 0;
@@ -479,6 +593,7 @@ void sites_refresh() {
   used = 0;
   for (RuleSlot& rule : rules) rule.address.store(0, std::memory_order_relaxed);
   rules_used = 0;
+  for (Way& way : ways) way.from.store(0, std::memory_order_relaxed);
 }
 
 SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {

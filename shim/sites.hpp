@@ -31,6 +31,7 @@ struct alignas(32) SiteSlot {
 /// ever added, so readers need no lock. 512 KiB, touched as used.
 inline constexpr int kSiteBits = 14;
 extern SiteSlot site_slots[std::size_t{1} << kSiteBits];
+extern bool one_frame;  ///< is a site: the table is worth a look by address
 /// Where a key is looked for first in a table of 2^bits.
 constexpr std::size_t address_place(std::uint64_t key, int bits) { return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - bits); }
 
@@ -39,8 +40,9 @@ constexpr std::size_t address_place(std::uint64_t key, int bits) { return (key >
 SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame);
 inline SiteSlot& site_of(void* return_address, void* frame) {
   const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  if (!one_frame) return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));
   SiteSlot& first = site_slots[address_place(address, kSiteBits)];
-  // Found at once, and known by its one frame (others have another key or no site).
+  // Found at once (the bindings of MPI have no site).
   if (first.key.load(std::memory_order_acquire) == address && first.site.load(std::memory_order_relaxed) != 0) [[likely]]
     return first;
   return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));

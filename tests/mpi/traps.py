@@ -115,4 +115,18 @@ for name in ("deep1", "deep2"):
     functions = sorted([f["function"] for f in s["frames"]][:2] for s in sites)
     check(functions == [["one_late", "main"], ["staircase", "main"]] and all(s["calls"] == 40 for s in sites), f"depth 4: {functions}")
 check(ids[0] == ids[1], "depth 4: the same ids in two runs")
+
+# One address by many ways, from two threads: every call is counted where it came from, and nowhere else.
+done, profile = under("callers", a.bin + "/callers", ranks=2, policy=deep)
+said = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("caller")]
+expected = {(f"caller<{n}>", recursed): count for n, direct, deeper in said for recursed, count in ((False, direct), (True, deeper))}
+counted = {}
+for s in profile["sites"]:
+    functions = [f["function"] for f in s["frames"]]
+    if s["op"] != "allreduce" or functions[0] != "reached":
+        continue
+    key = re.search(r"caller<\d+>", functions[1])[0], functions[3] == "deeper"
+    check(functions[2] == "deeper" and key not in counted, f"callers: {functions}")
+    counted[key] = s["calls"]
+check(len(expected) == 48 and counted == expected, f"callers: {set(counted.items()) ^ set(expected.items())}")
 finish()
