@@ -314,13 +314,13 @@ Rule rule_from(std::uint32_t w) {
 /// The site, if this way leads from here to it again; otherwise nullptr.
 Slot* follow(const Way& way, std::uintptr_t from, std::uintptr_t frame) {
   const std::uint32_t version = way.version.load(std::memory_order_acquire);
-  if (way.from.load(std::memory_order_relaxed) != from) return nullptr;
-  const int steps = way.steps.load(std::memory_order_relaxed);
+  if (way.from.load(std::memory_order_acquire) != from) return nullptr;
+  // What is read is ordered before the second look at the version, what is written after the first change of it.
+  const int steps = way.steps.load(std::memory_order_acquire);
   std::uint64_t address[Way::kMost];
   std::uint32_t rule[Way::kMost];
-  for (int i = 0; i < Way::kMost; ++i) address[i] = way.address[i].load(std::memory_order_relaxed), rule[i] = way.rule[i].load(std::memory_order_relaxed);
-  Slot* slot = &site_slots[way.slot.load(std::memory_order_relaxed)];
-  std::atomic_thread_fence(std::memory_order_acquire);
+  for (int i = 0; i < Way::kMost; ++i) address[i] = way.address[i].load(std::memory_order_acquire), rule[i] = way.rule[i].load(std::memory_order_acquire);
+  Slot* slot = &site_slots[way.slot.load(std::memory_order_acquire)];
   if (version % 2 != 0 || way.version.load(std::memory_order_relaxed) != version) return nullptr;
   const std::uintptr_t limit = stack_end();
   Place at = first_place(from, frame);
@@ -355,13 +355,12 @@ void keep_way(std::uintptr_t from, std::uintptr_t frame, const Walk& walk, const
   const std::lock_guard lock(mutex);
   const std::uint32_t version = way.version.load(std::memory_order_relaxed);
   way.version.store(version + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  way.from.store(from, std::memory_order_relaxed);
-  way.slot.store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_relaxed);
-  way.steps.store(static_cast<std::uint16_t>(walk.steps), std::memory_order_relaxed);
+  way.from.store(from, std::memory_order_release);
+  way.slot.store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_release);
+  way.steps.store(static_cast<std::uint16_t>(walk.steps), std::memory_order_release);
   for (int i = 0; i < walk.steps; ++i) {
-    way.address[i].store(walk.address[i], std::memory_order_relaxed);
-    way.rule[i].store(short_rule(walk.rule[i]), std::memory_order_relaxed);
+    way.address[i].store(walk.address[i], std::memory_order_release);
+    way.rule[i].store(short_rule(walk.rule[i]), std::memory_order_release);
   }
   slots_of_ways[chosen].store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_relaxed);
   way.version.store(version + 2, std::memory_order_release);
