@@ -23,7 +23,7 @@ long messages_of(const Call& call, int segments) { return is_irregular(call.op) 
 /// measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
 double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   constexpr double kPerMessage = 300;
-  return a.planned ? kPerMessage * static_cast<double>(messages) / static_cast<double>(Sequence::kSteadyEpoch) : 0;
+  return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(Sequence::kSteadyEpoch) : 0;
 }
 
 std::vector<Trial> trials_for(const Call& call, const Network& network) {
@@ -32,15 +32,14 @@ std::vector<Trial> trials_for(const Call& call, const Network& network) {
   const int ranks = call.ranks, most = static_cast<int>(kMostPerTrial / std::max(1, 2 * (ranks - 1)));
   const auto in_segments = [&](const Algorithm& a, int segments) {
     const bool there = std::any_of(out.begin(), out.end(), [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; });
-    if (!there && a.segmented && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments) out.push_back({&a, segments});
+    if (!there && a.segments != Segments::none && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments) out.push_back({&a, segments});
   };
   for (const Algorithm& a : catalogue()) {
-    // The cheapest binary tree takes O(P^3) to find, on every rank, and is never the cheapest tree.
-    if (a.op != call.op || (is_irregular(a.op) && a.name == "binary")) continue;
+    if (a.op != call.op || a.planning == Planning::slow) continue;
     // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-    // Left to themselves these look at several plans, which is for a policy to ask, not for a leader between calls. What
-    // number fits the network matters more to them than how many.
-    if (a.name == "late_exchange" || a.name == "rarest_first") {
+    // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
+    // more then than how many.
+    if (a.segments == Segments::fitted) {
       for (const int segments : {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, most), 4 * ranks}) in_segments(a, segments);
       continue;
     }

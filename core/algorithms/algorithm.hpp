@@ -111,6 +111,19 @@ inline Slice own(const Call& call, Rank me, Part p) {
 /// The same where all ranks are alike.
 inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 
+/// What the parameter `segments` is to an algorithm.
+enum class Segments : std::uint8_t {
+  none,    ///< it takes none
+  any,
+  fitted,  ///< left to itself it looks at several plans, so a leader names numbers that fit the network
+};
+/// What a rank does to know its own part.
+enum class Planning : std::uint8_t {
+  none,
+  whole,  ///< it computes the whole plan, message by message
+  slow,   ///< too slowly for a running job
+};
+
 /// One row of the catalogue (core/algorithms/catalogue.def).
 struct Algorithm {
   Collective op;
@@ -121,8 +134,8 @@ struct Algorithm {
   bool keeps_rank_order;          ///< usable for non-commutative operators; verified
   bool pattern_independent;       ///< same association (data movement: same messages) for every pattern; verified
   bool background;                ///< has background-lane operations
-  bool segmented;                 ///< takes the parameter `segments`
-  bool planned;                   ///< every rank computes the whole plan to know its own part
+  Segments segments;
+  Planning planning;
   bool needs_sizes;               ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
   Schedule (*build)(const Instance&, Rank);
 };

@@ -12,8 +12,8 @@ namespace latecomer::core {
 namespace {
 constexpr Algorithm kCatalogue[] = {
 #define LATECOMER_ALGORITHM(collective, name, source, cost, restrictions, order, independent, background, \
-                            segmented, planned, sizes)                                                     \
-  {Collective::collective, #name, source, cost, restrictions, order, independent, background, segmented, planned, sizes, &algorithms::collective::name},
+                            segments, planning, sizes)                                                     \
+  {Collective::collective, #name, source, cost, restrictions, order, independent, background, Segments::segments, Planning::planning, sizes, &algorithms::collective::name},
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 };

@@ -364,7 +364,7 @@ class Parser {
       if (!a->keeps_rank_order && !rule.match.op_classes.empty() &&
           std::all_of(rule.match.op_classes.begin(), rule.match.op_classes.end(), [](OpClass c) { return c == OpClass::user_noncommutative; }))
         problem(*named, place, "\"" + name + "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or rabenseifner");
-      if (segments && !a->segmented) problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
+      if (segments && a->segments == Segments::none) problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
     }
   }
 

@@ -551,7 +551,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
               if (i == 0) association = verdict.association;
               else result.pattern_independent = result.pattern_independent && association == verdict.association;
             }
-            if (!algorithm.segmented) break;
+            if (algorithm.segments == Segments::none) break;
           }
         }
     }

@@ -32,7 +32,7 @@ Schedule script(const Instance&, Rank me) {
   co_yield ScratchNeed{1000};
   for (const Operation& op : scripts[static_cast<std::size_t>(me)]) co_yield op;
 }
-const Algorithm kScript{Collective::allreduce, "script", "", "", "", false, false, false, false, false, false, &script};
+const Algorithm kScript{Collective::allreduce, "script", "", "", "", false, false, false, Segments::none, Planning::none, false, &script};
 Simulation play(std::vector<std::vector<Operation>> ops, const std::string& network, const std::string& arrivals = "balanced") {
   scripts = std::move(ops);
   const int ranks = static_cast<int>(scripts.size());
