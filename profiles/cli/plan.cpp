@@ -39,7 +39,7 @@ int clairvoyant(const ClairvoyantOptions& o) {
   std::vector<Message> messages;
   std::int64_t count = 0;
   const auto before = std::chrono::steady_clock::now();
-  const std::string wrong = o.time ? plan(problem, [&](const Message&) { ++count; }, generator) : plan(problem, [&](const Message& m) { messages.push_back(m); }, generator);
+  const std::string wrong = o.time ? plan(problem, [&](std::span<const Message> round) { count += static_cast<std::int64_t>(round.size()); }, generator) : plan(problem, [&](std::span<const Message> round) { messages.insert(messages.end(), round.begin(), round.end()); }, generator);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!wrong.empty()) throw BadUsage("plan clairvoyant: " + wrong);
   sort(messages);

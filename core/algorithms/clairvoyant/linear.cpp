@@ -42,16 +42,15 @@ void plan_linear(const Problem& problem, const Emit& emit) {
     gather();
     std::fill(has_sent.begin(), has_sent.end(), 0);
     const Rank sink = std::find(group.begin(), group.end(), problem.root) != group.end() ? problem.root : group.front();
-    bool idle = true;
+    std::vector<Message> sent;
     const auto serve = [&](Rank p) {
       for (int j = 0; j < segments; ++j) {
         if (p != sink && at(p, j) != kHeld) continue;
         for (const Rank z : group) {
           if (z == p || has_sent[static_cast<std::size_t>(z)] || at(z, j) != kHeld) continue;
-          emit({round, z, p, j});
+          sent.push_back({round, z, p, j});
           has_sent[static_cast<std::size_t>(z)] = 1;
           at(z, j) = kSent, at(p, j) = kPending;
-          idle = false;
           return;
         }
       }
@@ -61,8 +60,9 @@ void plan_linear(const Problem& problem, const Emit& emit) {
       if (p != sink) serve(p);
 
     for (auto& mine : state) std::replace(mine.begin(), mine.end(), char{kPending}, char{kHeld});
+    if (!sent.empty()) emit(sent);
     std::int64_t rounds = 1;
-    if (idle) {  // nothing will happen before the next process is in the group
+    if (sent.empty()) {  // nothing will happen before the next process is in the group
       Nanoseconds next = INT64_MAX;
       for (Rank p = 0; p < ranks; ++p)
         if (!took_part[static_cast<std::size_t>(p)] && std::find(group.begin(), group.end(), p) == group.end()) next = std::min(next, time(p));

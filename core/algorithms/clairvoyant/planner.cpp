@@ -48,7 +48,7 @@ std::string plan(const Problem& problem, const Emit& emit, Generator generator) 
 
 Result<std::vector<Message>> plan(const Problem& problem, Generator generator) {
   std::vector<Message> out;
-  if (auto what = plan(problem, [&](const Message& m) { out.push_back(m); }, generator); !what.empty()) return Error{std::move(what)};
+  if (auto what = plan(problem, [&](std::span<const Message> round) { out.insert(out.end(), round.begin(), round.end()); }, generator); !what.empty()) return Error{std::move(what)};
   return out;
 }
 

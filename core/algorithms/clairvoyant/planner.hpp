@@ -44,9 +44,10 @@ enum class Generator {
 };
 inline constexpr std::string_view kGeneratorNames[] = {"linear", "heap", "segment", "rows", "wide"};
 
-using Emit = std::function<void(const Message&)>;
-/// The plan of a reduce, by rounds, within a round by receivers as they are served: message by message, since one rank
-/// keeps but its own. "", or what is out of range.
+/// Gets the messages of one round.
+using Emit = std::function<void(std::span<const Message>)>;
+/// The plan of a reduce, round by round, since one rank keeps but its own; within a round by receivers as they are served.
+/// "", or what is out of range.
 std::string plan(const Problem& problem, const Emit& emit, Generator generator = Generator::wide);
 /// The same as a list.
 Result<std::vector<Message>> plan(const Problem& problem, Generator generator = Generator::wide);

@@ -118,18 +118,18 @@ struct Found {
 template <typename Table>
 inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {
   Rounds rounds(problem);
+  std::vector<Message> sent;
   bool idle = false;
   std::int64_t to_go = static_cast<std::int64_t>(problem.ranks() - 1) * problem.segments;  // held by others than the root
   while (to_go > 0 && rounds.next(idle)) {
     const auto group = rounds.group();
     const Rank sink = std::find(group.begin(), group.end(), problem.root) != group.end() ? problem.root : group.front();
     table.begin_round(group);
-    idle = true;
+    sent.clear();
     const auto serve = [&](Rank p) {
       const Found found = table.find(p, p == sink);
       if (found.src < 0) return;
-      idle = false;
-      emit(Message{rounds.round(), found.src, p, found.segment});
+      sent.push_back({rounds.round(), found.src, p, found.segment});
       const bool held = table.move(found.src, p, found.segment);
       if (found.src != problem.root) --to_go;
       if (p != problem.root && !held) ++to_go;
@@ -137,6 +137,8 @@ inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {
     serve(sink);
     for (const Rank p : group)
       if (p != sink) serve(p);
+    idle = sent.empty();
+    if (!idle) emit(sent);
     table.end_round();
     rounds.drop([&](Rank r) { return r != problem.root && table.holds(r) == 0; });
   }

@@ -29,7 +29,7 @@ std::vector<int> rows_of(const Instance& in, int segments) {
     out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished, 0});
   };
   if (in.call.op == Collective::allreduce) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
-  else plan(problem, [&](const Message& m) { add(m, false); });
+  else plan(problem, [&](std::span<const Message> round) { for (const Message& m : round) add(m, false); });
   return out;
 }
 

@@ -66,7 +66,7 @@ class Wide {
   LATECOMER_AVX512 explicit Wide(const Problem& problem)
       : problem_(problem), places_(problem), rounds_(problem), held_(problem.arrivals.size(), Cell{from_to(0, problem.segments)}),
         holders_(static_cast<std::size_t>(problem.segments), Cell{from_to(0, problem.ranks())}), members_(holders_.size(), 0),
-        joined_(held_.size(), 0), gone_(joined_), receivers_(held_.size() + 1), sent_(held_.size()), root_(places_.of(problem.root)) {}
+        joined_(held_.size(), 0), gone_(joined_), receivers_(held_.size() + 1), sent_(held_.size()), messages_(held_.size()), root_(places_.of(problem.root)) {}
 
   LATECOMER_AVX512 void run(const Emit& emit) {
     std::int64_t to_go = static_cast<std::int64_t>(problem_.ranks() - 1) * problem_.segments;  // held by others than the root
@@ -234,8 +234,9 @@ class Wide {
       held(dst) |= only(j), holders(j) |= only(dst);
       if (--members_[static_cast<std::size_t>(j)] == 1) shared_ &= ~only(j);
       less -= src == root_;
-      emit({rounds_.round(), places_.rank_at(src), places_.rank_at(dst), j});
+      messages_[static_cast<std::size_t>(i)] = {rounds_.round(), places_.rank_at(src), places_.rank_at(dst), j};
     }
+    if (sent_count_ > 0) emit({messages_.data(), static_cast<std::size_t>(sent_count_)});
     bool somebody = false;
     for (int i = 0; i < sent_count_; ++i)
       if (const int src = sent_[static_cast<std::size_t>(i)].src; src != root_ && !any(held(src))) gone_[static_cast<std::size_t>(places_.rank_at(src))] = 1, somebody = true;
@@ -257,6 +258,7 @@ class Wide {
   std::vector<char> joined_, gone_;   // [place], [rank]
   std::vector<int> receivers_;        // all but the sink, as they are served
   std::vector<Sent> sent_;            // in this round
+  std::vector<Message> messages_;     // the same, by ranks
   const int root_;
   int sink_ = 0, others_ = 0, sent_count_ = 0, senders_left_ = 0, in_vain_ = 0;
   // Segments that somebody in the group holds, that two do, and that may still be sent in this round; the group; who of it
