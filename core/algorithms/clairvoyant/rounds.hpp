@@ -38,8 +38,9 @@ class Rounds {
     merge();
     return true;
   }
-  /// Whether this round's group is another than the last one's.
+  /// Whether this round's group is another than the last one's; who of it was not in that.
   bool changed() const { return group_changed_; }
+  std::span<const Rank> newcomers() const { return newcomers_; }
   std::int64_t round() const { return round_; }
   /// Those who take part in this round: by availability, ties by rank.
   std::span<const Rank> group() const { return ranks_; }
@@ -56,16 +57,21 @@ class Rounds {
 
   void merge() {
     const Nanoseconds past = round_ * problem_.round_ns;
+    spare_.clear(), newcomers_.clear();
     if (next_ < awaited_.size()) {
       Nanoseconds first = arrival(awaited_[next_]) - past;
       if (!group_.empty()) first = std::min(first, group_.front().base);
-      spare_.clear();
       for (; next_ < awaited_.size() && arrival(awaited_[next_]) - past < first + problem_.round_ns; ++next_)
-        spare_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]});
+        spare_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]}), newcomers_.push_back(awaited_[next_]);
       changed_ |= !spare_.empty();
-      const auto middle = static_cast<std::ptrdiff_t>(group_.size());
-      group_.insert(group_.end(), spare_.begin(), spare_.end());
-      std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
+      constexpr std::size_t kFew = 8;
+      if (spare_.size() <= kFew) {
+        for (const Member& m : spare_) group_.insert(std::upper_bound(group_.begin(), group_.end(), m), m);
+      } else {
+        const auto middle = static_cast<std::ptrdiff_t>(group_.size());
+        group_.insert(group_.end(), spare_.begin(), spare_.end());
+        std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
+      }
     }
     group_changed_ = std::exchange(changed_, false);
     if (!group_changed_) return;
@@ -77,7 +83,7 @@ class Rounds {
   std::vector<Rank> awaited_;  // by arrival, ties by rank
   std::size_t next_ = 0;       // the first who has not come
   std::vector<Member> group_, spare_;
-  std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_, newcomers_;
   std::int64_t round_ = 0;
   bool begun_ = false;
   bool changed_ = false, group_changed_ = false;  // since the last round; for this one

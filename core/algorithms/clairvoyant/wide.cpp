@@ -66,7 +66,7 @@ class Wide {
   LATECOMER_AVX512 explicit Wide(const Problem& problem)
       : problem_(problem), places_(problem), rounds_(problem), held_(problem.arrivals.size(), Cell{from_to(0, problem.segments)}),
         holders_(static_cast<std::size_t>(problem.segments), Cell{from_to(0, problem.ranks())}), members_(holders_.size(), 0),
-        joined_(held_.size(), 0), gone_(joined_), receivers_(held_.size() + 1), sent_(held_.size()), messages_(held_.size()), root_(places_.of(problem.root)) {}
+        gone_(held_.size(), 0), receivers_(held_.size() + 1), sent_(held_.size()), messages_(held_.size()), root_(places_.of(problem.root)) {}
 
   LATECOMER_AVX512 void run(const Emit& emit) {
     std::int64_t to_go = static_cast<std::int64_t>(problem_.ranks() - 1) * problem_.segments;  // held by others than the root
@@ -98,21 +98,16 @@ class Wide {
   };
 
   LATECOMER_AVX512 void gather() {
-    const auto group = rounds_.group();
-    const int head = places_.of(group.front());
-    sink_ = head, everybody_ = Set{};
-    for (const Rank r : group) {
+    for (const Rank r : rounds_.newcomers()) {
       const int p = places_.of(r);
-      if (p == root_) sink_ = p;
-      everybody_ |= only(p);
-      if (joined_[static_cast<std::size_t>(p)]) continue;
-      joined_[static_cast<std::size_t>(p)] = 1;  // with all its segments
-      shared_ |= here_, here_ = from_to(0, problem_.segments);
+      everybody_ |= only(p), root_came_ |= p == root_;
+      shared_ |= here_, here_ = from_to(0, problem_.segments);  // it comes with all its segments
       for (int& m : members_) ++m;
     }
-    others_ = 0;
-    for (const Rank r : group)
-      if (const int p = places_.of(r); p != sink_) receivers_[static_cast<std::size_t>(others_++)] = p;
+    const auto group = rounds_.group();
+    const int head = places_.of(group.front());
+    sink_ = root_came_ ? root_ : head, others_ = 0;
+    for (const Rank r : group) receivers_[static_cast<std::size_t>(others_)] = places_.of(r), others_ += places_.of(r) != sink_;
     receivers_[static_cast<std::size_t>(others_)] = sink_;  // looked up, not served
     upper_ = from_to(head, kMost);
   }
@@ -239,7 +234,7 @@ class Wide {
     if (sent_count_ > 0) emit({messages_.data(), static_cast<std::size_t>(sent_count_)});
     bool somebody = false;
     for (int i = 0; i < sent_count_; ++i)
-      if (const int src = sent_[static_cast<std::size_t>(i)].src; src != root_ && !any(held(src))) gone_[static_cast<std::size_t>(places_.rank_at(src))] = 1, somebody = true;
+      if (const int src = sent_[static_cast<std::size_t>(i)].src; src != root_ && !any(held(src))) gone_[static_cast<std::size_t>(places_.rank_at(src))] = 1, somebody = true, everybody_ &= ~only(src);
     if (somebody) rounds_.drop([&](Rank r) { return gone_[static_cast<std::size_t>(r)] != 0; });
     return less;
   }
@@ -255,11 +250,12 @@ class Wide {
   Rounds rounds_;
   std::vector<Cell> held_, holders_;  // [place] of segments, [segment] of places
   std::vector<int> members_;          // of the group, that hold the segment
-  std::vector<char> joined_, gone_;   // [place], [rank]
+  std::vector<char> gone_;            // [rank]
   std::vector<int> receivers_;        // all but the sink, as they are served
   std::vector<Sent> sent_;            // in this round
   std::vector<Message> messages_;     // the same, by ranks
   const int root_;
+  bool root_came_ = false;
   int sink_ = 0, others_ = 0, sent_count_ = 0, senders_left_ = 0, in_vain_ = 0;
   // Segments that somebody in the group holds, that two do, and that may still be sent in this round; the group; who of it
   // has not sent; places from the head's on, which come before the others.
