@@ -75,7 +75,9 @@ class Wide {
     while (to_go > 0 && rounds_.next(idle)) {
       if (rounds_.changed()) gather();
       senders_ = everybody_, senders_left_ = static_cast<int>(rounds_.group().size());
-      alive_ = shared_, in_vain_ = 0, sent_count_ = 0;
+      alive_ = shared_, counted_ = false, in_vain_ = 0;
+      // Where many found nothing in the last round it pays to count twice (`usable`); elsewhere it costs more than it gains.
+      sparse_ = sent_count_ * 4 < senders_left_ * 3, sent_count_ = 0;
       if (serve_sink() && sink_ != root_) ++to_go;
       serve_others();
       idle = sent_count_ == 0;
@@ -143,9 +145,17 @@ class Wide {
     return false;
   }
 
+  /// What a process may find. If it has not sent, it is itself one of a segment's senders, and there has to be another: who
+  /// waits for one late process would else look through all that only he holds, round after round.
+  LATECOMER_AVX512 Set usable(int place) const {
+    if (!counted_) return alive_;
+    if (any(senders_ & only(place))) return alive_ & twice_;
+    return alive_;
+  }
+
   LATECOMER_AVX512 Next look_up(int place) {
     Next out;
-    out.place = place, out.mine = held(place), out.candidates = out.mine & alive_, out.filled = words(out.candidates);
+    out.place = place, out.mine = held(place), out.candidates = out.mine & usable(place), out.filled = words(out.candidates);
     out.segment = out.filled ? first(out.candidates, out.filled) : 0, out.row = holders(out.segment);
     return out;
   }
@@ -158,17 +168,17 @@ class Wide {
         const Set others = senders_ & ~only(now.place);
         Set hits = now.row & others;
         Words filled = words(hits);
-        bool again = false;
+        bool again = false, anew = false;
         if (!filled && (again = true, search(now, others))) hits = now.row & others, filled = words(hits);
         if (filled) {
           const int z = deliver(now.place, now.mine, now.segment, now.row, hits, filled);
-          if (z == next.place) next.mine &= ~only(now.segment), next.candidates &= next.mine;
+          if (z == next.place) next.mine &= ~only(now.segment), next.candidates &= next.mine, anew = counted_;
           again |= next.segment == now.segment;
         }
         // What was looked up may be out of date by now.
-        if (again && next.filled) {
-          next.candidates = next.mine & alive_;
-          if (!any(next.candidates & only(next.segment))) {
+        if (anew || (again && next.filled)) {
+          next.candidates = next.mine & usable(next.place);
+          if (anew || !any(next.candidates & only(next.segment))) {
             next.filled = words(next.candidates);
             next.segment = next.filled ? first(next.candidates, next.filled) : 0;
           }
@@ -185,7 +195,7 @@ class Wide {
     if (!any(now.row & senders_)) alive_ &= ~tried;
     now.candidates &= ~tried;
     for (int looks = 1;; looks = 4) {
-      if ((in_vain_ += looks) * kColumnsPerLook > senders_left_) count_alive(), now.candidates &= alive_;
+      if ((in_vain_ += looks) * kColumnsPerLook > senders_left_) count_alive(), now.candidates &= usable(now.place);
       const Words filled = words(now.candidates);
       if (!filled) return false;
       const int at = std::countr_zero(filled);
@@ -211,14 +221,19 @@ class Wide {
 
   /// Which segments still have a sender, from the senders' columns.
   LATECOMER_AVX512 void count_alive() {
-    Set some{};
+    Set some{}, two{};
     for (Set left = senders_; const Words filled = words(left);) {
       const int at = std::countr_zero(filled);
       const Word bits = first_word(left, filled);
-      for (Word b = bits; b; b &= b - 1) some |= held(at * kWordBits + std::countr_zero(b));
+      for (Word b = bits; b; b &= b - 1) {
+        const Set column = held(at * kWordBits + std::countr_zero(b));
+        if (sparse_) two |= some & column;
+        some |= column;
+      }
       left &= ~in_word(at, bits);
     }
     alive_ &= some, in_vain_ = 0;
+    if (sparse_) twice_ = alive_ & two, counted_ = true;
   }
 
   /// By how much less the others than the root hold.
@@ -256,10 +271,11 @@ class Wide {
   std::vector<Message> messages_;     // the same, by ranks
   const int root_;
   bool root_came_ = false;
+  bool sparse_ = false, counted_ = false;  // whether this round counts segments with two senders; whether it has
   int sink_ = 0, others_ = 0, sent_count_ = 0, senders_left_ = 0, in_vain_ = 0;
-  // Segments that somebody in the group holds, that two do, and that may still be sent in this round; the group; who of it
-  // has not sent; places from the head's on, which come before the others.
-  Set here_, shared_, alive_, everybody_, senders_, upper_;
+  // Segments that somebody in the group holds, that two do, that may still be sent in this round, and that had two senders when
+  // they were counted; the group; who of it has not sent; places from the head's on, which come before the others.
+  Set here_, shared_, alive_, twice_, everybody_, senders_, upper_;
 };
 
 __attribute__((target(LATECOMER_TARGET))) void run_wide(const Problem& problem, const Emit& emit) {
