@@ -263,22 +263,24 @@ struct Walk {
   std::uintptr_t address[kStack];
 };
 
-void walk_by_rules(std::uintptr_t from, std::uintptr_t frame, Walk& out) {
+Walk walk_by_rules(std::uintptr_t from, std::uintptr_t frame) {
+  Walk out;
   const std::uintptr_t limit = stack_end();
   Place at = first_place(from, frame);
   for (int count = 0; out.steps < kStack; ++out.steps) {
     const std::uint64_t packed = rule_of(at.address);
-    if (packed == 0) return;
+    if (packed == 0) return out;
     const Rule rule = Rule::unpack(packed);
-    if (rule.base == Rule::irregular) return;
+    if (rule.base == Rule::irregular) return out;
     if (!rule.mpi) out.chosen[count++] = at.address;
     if (rule.base == Rule::outermost || count == depth) {
       out.count = count;
-      return;
+      return out;
     }
-    if (!follow(rule, limit, at)) return;
+    if (!follow(rule, limit, at)) return out;
     out.rule[out.steps] = rule, out.address[out.steps] = at.address;
   }
+  return out;
 }
 
 /// A short walk and its site, in one cache line: walks repeat, and looking up each rule takes most of their time. A
@@ -339,8 +341,10 @@ Slot* known_way(std::uintptr_t from, std::uintptr_t frame) {
 
 void keep_way(std::uintptr_t from, std::uintptr_t frame, const Walk& walk, const Slot& slot) {
   if (walk.steps > Way::kMost || &slot < site_slots || &slot >= site_slots + kSlots) return;
+  const auto slot_number = static_cast<std::uint16_t>(&slot - site_slots);
+  std::uint32_t short_rules[Way::kMost];
   for (int i = 0; i < walk.steps; ++i)
-    if (short_rule(walk.rule[i]) == 0) return;
+    if ((short_rules[i] = short_rule(walk.rule[i])) == 0) return;
   const std::size_t place = place_of_way(from, frame);
   const bool free = ways[place].from.load(std::memory_order_relaxed) == 0, other_free = ways[place ^ 1].from.load(std::memory_order_relaxed) == 0;
   // Where more than two share their places, keeping each would cost more than it gains: every eighth, here and there in turn.
@@ -356,13 +360,13 @@ void keep_way(std::uintptr_t from, std::uintptr_t frame, const Walk& walk, const
   const std::uint32_t version = way.version.load(std::memory_order_relaxed);
   way.version.store(version + 1, std::memory_order_relaxed);
   way.from.store(from, std::memory_order_release);
-  way.slot.store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_release);
+  way.slot.store(slot_number, std::memory_order_release);
   way.steps.store(static_cast<std::uint16_t>(walk.steps), std::memory_order_release);
   for (int i = 0; i < walk.steps; ++i) {
     way.address[i].store(walk.address[i], std::memory_order_release);
-    way.rule[i].store(short_rule(walk.rule[i]), std::memory_order_release);
+    way.rule[i].store(short_rules[i], std::memory_order_release);
   }
-  slots_of_ways[chosen].store(static_cast<std::uint16_t>(&slot - site_slots), std::memory_order_relaxed);
+  slots_of_ways[chosen].store(slot_number, std::memory_order_relaxed);
   way.version.store(version + 2, std::memory_order_release);
 }
 
@@ -475,8 +479,7 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count) {
 Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
   if (Slot* slot = known_way(from, frame)) [[likely]]
     return *slot;
-  Walk walk;
-  walk_by_rules(from, frame, walk);
+  Walk walk = walk_by_rules(from, frame);
   if (walk.count >= 0) {
     if (walk.count == 0) walk.chosen[walk.count++] = from;
     Slot& slot = site_of_frames(walk.chosen, walk.count);
@@ -486,8 +489,7 @@ Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
   std::uintptr_t chosen[kMostFrames];
   int count = frames_by_trace(from, chosen);
   if (learn_rules(from)) {
-    Walk again;
-    walk_by_rules(from, frame, again);
+    const Walk again = walk_by_rules(from, frame);
     if (again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen))) {
       const std::lock_guard lock(mutex);
       keep_rule(from, Rule{});

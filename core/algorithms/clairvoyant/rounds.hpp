@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
@@ -15,16 +14,23 @@ namespace latecomer::core::clairvoyant {
 
 class Rounds {
  public:
+  /// Availability is base + round * round_ns: it grows alike for all, so the order of those who are here never changes.
+  struct Member {
+    Nanoseconds base;
+    Rank rank;
+    bool operator<(const Member& o) const { return base != o.base ? base < o.base : rank < o.rank; }
+  };
+
   explicit Rounds(const Problem& problem) : problem_(problem), awaited_(problem.arrivals.size()) {
     std::iota(awaited_.begin(), awaited_.end(), 0);
     std::stable_sort(awaited_.begin(), awaited_.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
-    group_.reserve(awaited_.size()), spare_.reserve(awaited_.size()), ranks_.reserve(awaited_.size());
+    group_.reserve(awaited_.size()), newcomers_.reserve(awaited_.size()), ranks_.reserve(awaited_.size());
   }
 
   /// Those who take part no more.
   template <typename Leave>
   void drop(Leave leave) {
-    changed_ |= std::erase_if(group_, [&](const Member& m) { return leave(m.rank); }) > 0;
+    std::erase_if(group_, [&](const Member& m) { return leave(m.rank); });
   }
   /// Goes to the next round. `idle`: nothing happened in the last round, so nothing will before somebody arrives. False:
   /// nobody is left.
@@ -39,42 +45,34 @@ class Rounds {
     return true;
   }
   /// Whether this round's group is another than the last one's; who of it was not in that.
-  bool changed() const { return group_changed_; }
-  std::span<const Rank> newcomers() const { return newcomers_; }
+  bool changed() const { return changed_; }
+  std::span<const Member> newcomers() const { return newcomers_; }
   std::int64_t round() const { return round_; }
   /// Those who take part in this round: by availability, ties by rank.
   std::span<const Rank> group() const { return ranks_; }
 
  private:
-  /// Availability is base + round * round_ns: it grows alike for all, so the order of those who are here never changes.
-  struct Member {
-    Nanoseconds base;
-    Rank rank;
-    bool operator<(const Member& o) const { return base != o.base ? base < o.base : rank < o.rank; }
-  };
-
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
 
   void merge() {
     const Nanoseconds past = round_ * problem_.round_ns;
-    spare_.clear(), newcomers_.clear();
+    newcomers_.clear();
     if (next_ < awaited_.size()) {
       Nanoseconds first = arrival(awaited_[next_]) - past;
       if (!group_.empty()) first = std::min(first, group_.front().base);
       for (; next_ < awaited_.size() && arrival(awaited_[next_]) - past < first + problem_.round_ns; ++next_)
-        spare_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]}), newcomers_.push_back(awaited_[next_]);
-      changed_ |= !spare_.empty();
+        newcomers_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]});
       constexpr std::size_t kFew = 8;
-      if (spare_.size() <= kFew) {
-        for (const Member& m : spare_) group_.insert(std::upper_bound(group_.begin(), group_.end(), m), m);
+      if (newcomers_.size() <= kFew) {
+        for (const Member& m : newcomers_) group_.insert(std::upper_bound(group_.begin(), group_.end(), m), m);
       } else {
         const auto middle = static_cast<std::ptrdiff_t>(group_.size());
-        group_.insert(group_.end(), spare_.begin(), spare_.end());
+        group_.insert(group_.end(), newcomers_.begin(), newcomers_.end());
         std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
       }
     }
-    group_changed_ = std::exchange(changed_, false);
-    if (!group_changed_) return;
+    changed_ = !newcomers_.empty() || group_.size() != ranks_.size();
+    if (!changed_) return;
     ranks_.clear();
     for (const Member& m : group_) ranks_.push_back(m.rank);
   }
@@ -82,11 +80,10 @@ class Rounds {
   const Problem& problem_;
   std::vector<Rank> awaited_;  // by arrival, ties by rank
   std::size_t next_ = 0;       // the first who has not come
-  std::vector<Member> group_, spare_;
-  std::vector<Rank> ranks_, newcomers_;
+  std::vector<Member> group_, newcomers_;
+  std::vector<Rank> ranks_;    // of the group
   std::int64_t round_ = 0;
-  bool begun_ = false;
-  bool changed_ = false, group_changed_ = false;  // since the last round; for this one
+  bool begun_ = false, changed_ = false;
 };
 
 /// Places of the ranks by the remainder of their arrival modulo the round, ties by rank: the group of any round is in

@@ -3,6 +3,7 @@
 // of their words are not zero, and every message waits for that answer: so this file alone is not portable. For other
 // processors, and for more than 512 processes or segments, `rows` serves. See docs/clairvoyant.md for where the time goes.
 #include "core/algorithms/clairvoyant/rounds.hpp"
+#include "core/algorithms/clairvoyant/tables.hpp"
 
 namespace latecomer::core::clairvoyant {
 void plan_rows(const Problem& problem, const Emit& emit);
@@ -24,8 +25,7 @@ void plan_rows(const Problem& problem, const Emit& emit);
 namespace latecomer::core::clairvoyant {
 namespace {
 
-using Word = std::uint64_t;
-constexpr int kWordBits = 64, kWords = 8, kMost = kWords * kWordBits;
+constexpr int kMost = 8 * kWordBits;
 
 /// A set of processes or of segments below kMost. Unlike __m512i it may not alias whatever lies in memory: the compiler
 /// need not read all else again where one was written.
@@ -39,7 +39,7 @@ using Words = unsigned;
 LATECOMER_AVX512 inline Words words(Set a) { return _mm512_test_epi64_mask((__m512i)a, (__m512i)a); }
 LATECOMER_AVX512 inline bool any(Set a) { return words(a) != 0; }
 LATECOMER_AVX512 inline Set in_word(int word, Word bits) { return (Set)_mm512_maskz_set1_epi64(static_cast<__mmask8>(1u << word), static_cast<long long>(bits)); }
-LATECOMER_AVX512 inline Set only(int i) { return in_word(i / kWordBits, Word{1} << (i % kWordBits)); }
+LATECOMER_AVX512 inline Set only(int i) { return in_word(static_cast<int>(word(i)), bit(i)); }
 LATECOMER_AVX512 inline Set from_to(int begin, int end) {
   Set out{};
   for (int w = begin / kWordBits; w * kWordBits < end; ++w) {
@@ -100,8 +100,8 @@ class Wide {
   };
 
   LATECOMER_AVX512 void gather() {
-    for (const Rank r : rounds_.newcomers()) {
-      const int p = places_.of(r);
+    for (const auto& newcomer : rounds_.newcomers()) {
+      const int p = places_.of(newcomer.rank);
       everybody_ |= only(p), root_came_ |= p == root_;
       shared_ |= here_, here_ = from_to(0, problem_.segments);  // it comes with all its segments
       for (int& m : members_) ++m;
@@ -169,7 +169,10 @@ class Wide {
         Set hits = now.row & others;
         Words filled = words(hits);
         bool again = false, anew = false;
-        if (!filled && (again = true, search(now, others))) hits = now.row & others, filled = words(hits);
+        if (!filled) {
+          again = true;
+          if (search(now, others)) hits = now.row & others, filled = words(hits);
+        }
         if (filled) {
           const int z = deliver(now.place, now.mine, now.segment, now.row, hits, filled);
           if (z == next.place) next.mine &= ~only(now.segment), next.candidates &= next.mine, anew = counted_;
