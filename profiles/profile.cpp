@@ -75,6 +75,7 @@ struct Row {
   const LocalSite* own;
   const PatternSite* pattern;  ///< nullptr: none was seen whole
   std::uint64_t calls;
+  std::uint64_t rested = 0;
 };
 
 class ProfileWriter {
@@ -162,7 +163,8 @@ class ProfileWriter {
       const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
       // Where every rank comes from one place, its own count knows of calls whose pattern was not seen whole.
       const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
-      rows.push_back({key, &own, pattern, std::max(pattern ? pattern->calls : 0, counted)});
+      const std::uint64_t seen = pattern ? pattern->calls : 0, calls = std::max(seen, counted);
+      rows.push_back({key, &own, pattern, calls, std::min(own.rested / size, calls - seen)});
     }
     if (rows.size() <= kMostSitesWritten) return rows;
     // The largest by time spent in them stay; the rest is one site, so that nothing is lost from the sums.
@@ -172,7 +174,7 @@ class ProfileWriter {
     Row rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
     for (std::size_t i = kMostSitesWritten - 1; i < rows.size(); ++i) {
       rest_own_.merge(*rows[i].own);
-      rest.calls += rows[i].calls;
+      rest.calls += rows[i].calls, rest.rested += rows[i].rested;
       if (!rows[i].pattern) continue;
       PatternSite without_ranks = *rows[i].pattern;
       without_ranks.ranks = {};
@@ -206,6 +208,7 @@ class ProfileWriter {
     head["calls"] = row.calls;
     head["rank_calls"] = own.calls;
     head["patterns"] = row.pattern ? row.pattern->calls : 0;
+    head["rested"] = row.rested;
     if (own.sized > 0) head["bytes"] = {{"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
     else head["bytes"] = nullptr;
     static const PatternSite kNone;
@@ -237,7 +240,7 @@ class ProfileWriter {
     const auto decided = decisions_.find(row.key.id());
     for (const auto& [algorithm, d] : p.dispatch) {
       const std::string name = algorithm_name(algorithm);
-      Json& out = dispatch[name] = {{"calls", d.calls}, {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
+      Json& out = dispatch[name] = {{"calls", d.calls + (algorithm == 0 ? row.rested : 0)}, {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
                                     {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
                                     {"predicted_ns", nullptr}, {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
       // Of several decisions at one site (sizes, places in the period) the one with most calls stands here.

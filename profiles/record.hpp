@@ -47,13 +47,15 @@ struct SiteKey {
 /// What one rank knows by itself.
 struct LocalSite {
   std::uint64_t calls = 0;
+  std::uint64_t rested = 0;  ///< those of epochs that were not logged; native
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
   std::uint64_t sized = 0;   ///< calls with a known size
   Histogram elapsed;
   /// `spent`: from arrival to exit, -1 if the exit was not seen. `bytes`: -1 if unknown.
-  void add(Nanoseconds spent, Bytes bytes) {
+  void add(Nanoseconds spent, Bytes bytes, bool rests = false) {
     ++calls;
+    rested += rests;
     if (spent >= 0) elapsed.add(spent);
     if (bytes < 0) return;
     bytes_min = std::min(bytes_min, bytes);
@@ -84,14 +86,14 @@ class LocalBook {
 /// they have come: with many sites the misses overlap instead of delaying every call.
 class LocalQueue {
  public:
-  void add(LocalSite* site, Nanoseconds spent, Bytes bytes) {
+  void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests) {
     __builtin_prefetch(site, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(site) + 64, 1);
     if (count_ == kMost) drain();
-    queue_[count_++] = {site, spent, bytes};
+    queue_[count_++] = {site, spent, bytes, rests};
   }
   [[gnu::noinline]] void drain() {
-    for (int i = 0; i < count_; ++i) queue_[i].site->add(queue_[i].spent, queue_[i].bytes);
+    for (int i = 0; i < count_; ++i) queue_[i].site->add(queue_[i].spent, queue_[i].bytes, queue_[i].rests);
     count_ = 0;
   }
 
@@ -101,6 +103,7 @@ class LocalQueue {
     LocalSite* site;
     Nanoseconds spent;
     Bytes bytes;
+    bool rests;
   };
   int count_ = 0;
   Waiting queue_[kMost];

@@ -25,6 +25,7 @@ struct Header {
   std::uint64_t first = 0;   // log: number of the first record; plan: the announcing call
   std::uint32_t count = 0;   // log: records; plan: Learner::Announcement::Kind
   std::int32_t comm_rank = 0, comm_size = 0;
+  std::uint32_t rest = 0;       // plan: the epoch that it begins is not logged
   Nanoseconds uncertainty = 0;  // of the sender's clock
 };
 
@@ -104,8 +105,9 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   if (!lead.learner || !signature) return;
   core::CallSeen call;
   call.n = n;
+  const profiles::CallRecord& credited = *records[static_cast<std::size_t>(std::max(signature->root, 0))];
   call.signature = *signature;
-  call.site = records[static_cast<std::size_t>(std::max(signature->root, 0))]->site;
+  call.site = credited.site;
   call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
   Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
   bool complete = true;
@@ -115,6 +117,7 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
     first = std::min(first, r->arrival), last = std::max(last, r->arrival);
     exit = std::max(exit, r->exit), complete = complete && r->exit != 0;
     call.edge = call.edge && r->edge;
+    call.divergent = call.divergent || r->site != credited.site;
     elapsed += static_cast<double>(r->exit - r->arrival);
   }
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
@@ -255,10 +258,10 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
   return good != 0;
 }
 
-void end_epoch(CommState& state) {
+void end_epoch(CommState& state, bool rested) {
   sites_refresh();
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
-  if (state.usable() && state.size > 1) {
+  if (state.usable() && state.size > 1 && !rested) {
     if (state.rank == 0) {
       auto& part = state.leadership->members[0].push();
       part.first = state.logged_from;
@@ -267,7 +270,7 @@ void end_epoch(CommState& state) {
       state.leadership->signatures.clear();
       state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
     } else {
-      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, job().clocks.uncertainty_now()};
+      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, 0, job().clocks.uncertainty_now()};
       if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
         warn("the leader does not take its logs: some arrival patterns are lost");
     }
@@ -281,7 +284,7 @@ void end_epoch(CommState& state) {
 void collect(CommState& state) {
   if (!state.leadership || !state.usable()) return;
   Leadership& lead = *state.leadership;
-  for (;;) {
+  while (!lead.members[0].empty()) {  // without its own, which it has at once, nobody else's can be matched
     bool all = true;
     std::uint64_t newest = 0;
     for (std::size_t r = 0; r < lead.members.size(); ++r) {
@@ -323,14 +326,14 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   lead.announced = {};
-  if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped());
+  if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped(), now());
   using Kind = core::Learner::Announcement::Kind;
   if (lead.announced.kind == Kind::plan || now() >= lead.words_next) note_decisions(state);
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
   if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();
   const bool plan = lead.announced.kind == Kind::plan;
-  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, 0};
+  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
   if (!plan) return;
@@ -352,12 +355,14 @@ bool take_announcement(CommState& state) {
   auto heard = std::make_unique<Heard>();
   if (state.rank == 0) {
     heard->kind = state.leadership->announced.kind;
+    heard->rest = state.leadership->announced.rest;
     if (heard->kind == Kind::plan) heard->plan = state.leadership->announced.plan;
   } else {
     Header header;
     std::vector<char> body;
     if (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) return false;
     heard->kind = static_cast<Kind>(header.count);
+    heard->rest = header.rest != 0;
     // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
     if (heard->kind == Kind::plan) core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
   }
@@ -382,6 +387,8 @@ void hear(CommState& state, std::uint64_t n) {
   while (!take_announcement(state)) patience.wait();
   if (state.rank == 0) state.leadership->learner->in_force(n);
   const std::unique_ptr<Heard> heard = std::move(state.heard);
+  state.resting = heard->rest && heard->kind == Kind::none;
+  state.idle = state.resting && job().may_idle;
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
   state.plan.install(std::move(heard->plan));
   engine_plan(state);

@@ -63,6 +63,7 @@ struct Leadership {
 struct Heard {
   core::Learner::Announcement::Kind kind = core::Learner::Announcement::Kind::none;
   core::Plan plan;
+  bool rest = false;
 };
 
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
@@ -79,8 +80,8 @@ void note_decisions(CommState& state);
 /// how. Waits for all of them.
 bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site);
 
-/// Sends the log to the leader (the leader takes it in) and starts a new one.
-void end_epoch(CommState& state);
+/// Sends the log to the leader (the leader takes it in), unless the epoch `rested`, and starts a new one.
+void end_epoch(CommState& state, bool rested);
 
 /// Leader: takes in whatever logs have come.
 void collect(CommState& state);

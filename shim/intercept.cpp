@@ -144,10 +144,11 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
 [[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
   CommState& state = *call.state;
+  const bool rested = state.resting;
   if (step.hear) hear(state, step.n);
-  call.ended_epoch = step.ends_epoch;
   if (!step.ends_epoch) return;
-  end_epoch(state);
+  call.ended_epoch = !rested;
+  end_epoch(state, rested);
   collect(state);
   if (step.announce) announce(state, step.n);
   sweep_outgoing();
@@ -194,6 +195,10 @@ profiles::CallRecord record_of(const Call& call) {
 
 void write_log(const Call& call) {
   CommState& state = *call.state;
+  if (state.resting) {
+    edge_of(call);  // what was said is said of this call, logged or not
+    return;
+  }
   if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
     ++state.log_missed;
     return;
@@ -219,7 +224,7 @@ void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
   profiles::LocalSite* local = slot.local;
   if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
     local = find_local(call);
-  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes());
+  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes(), state.resting && call.algorithm == 0);
 }
 
 /// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
@@ -251,7 +256,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   call.n = step.n;
   if (step.hear || step.ends_epoch) [[unlikely]]
     at_boundary(call, step);
-  if (j.decides && j.together) decide_call(call);
+  if (call.decides && j.together) decide_call(call);
   if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
   if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
     set_log_aside(state);
@@ -266,10 +271,10 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   PMPI_Comm_call_errhandler(call.state->comm, MPI_ERR_NO_MEM);
 }
 
-void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size) {
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested) {
   const JobLock lock;
   if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
-  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}], record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0), core::is_irregular(record.op) ? -1 : record.bytes);
+  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}], record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0), core::is_irregular(record.op) ? -1 : record.bytes, rested);
 }
 
 void end_call(Call& call, int rc) noexcept try {
@@ -300,6 +305,7 @@ void defer_call(Call& call, MPI_Request request) noexcept try {
   pending.n = call.n;
   pending.record = record_of(call);
   pending.comm_size = call.state->size;
+  pending.rested = call.state->resting && core::counted(call.signature.kind);
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);
 } catch (...) {

@@ -25,13 +25,15 @@ int wait_courteously(MPI_Request request);
 
 /// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
 struct Call {
-  explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at) : state(&of), arrival(at) {
+  explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
+      : state(&of), arrival(at), decides(job().decides && !(of.idle && of.sequence.next_number() < of.sequence.next_boundary())) {
     signature.op = op;
     signature.kind = kind;
   }
   CommState* state;
   SiteSlot* slot = nullptr;
   Nanoseconds arrival;
+  bool decides;                ///< what the call is matters for more than counting it: it may be dispatched, or logged for what may be
   core::Signature signature;
   core::Decision decision;
   std::uint64_t n = 0;
@@ -102,13 +104,13 @@ class Describe {
   void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
     total(count, type, 1);
     signature_.count = count;
-    if (job().decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
+    if (call_.decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
   }
 
  private:
   /// Data are moved as bytes: what types they have is each rank's own affair.
   void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
-    if (!job().decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
+    if (!call_.decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
     signature_.servable = signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
@@ -117,7 +119,7 @@ class Describe {
   void irregular(const Count* counts, MPI_Datatype all_type, MPI_Count own_count, MPI_Datatype own_type) {
     signature_.bytes = -1;
     signature_.count = 1;
-    signature_.servable = signature_.exact = job().decides && signature_.root >= 0 && signature_.root < size();
+    signature_.servable = signature_.exact = call_.decides && signature_.root >= 0 && signature_.root < size();
     if (!is(signature_.root)) {
       call_.block = bytes_of(own_count, own_type, 1);
     } else if (counts) {
@@ -143,7 +145,7 @@ void end_call(Call& call, int rc) noexcept;
 /// A non-blocking call was started or a persistent one made: remembers the request.
 void defer_call(Call& call, MPI_Request request) noexcept;
 /// Exit time of a call that completed later.
-void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size);
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested);
 
 /// Set while latecomer is on the stack: MPI calls made from inside are not observed.
 extern thread_local bool inside;

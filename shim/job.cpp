@@ -192,6 +192,7 @@ void survey_hosts(Job& j) {
     if (!j.nonblocking_waits) yield_in_progress(true);
   }
   j.decides = j.policy.mode == core::Mode::apply || j.nonblocking_waits;
+  j.may_idle = !j.nonblocking_waits && !j.policy.decides_alone();
   survey_clocks(j.clocks, j.rank, first_of);
 }
 

@@ -43,6 +43,8 @@ struct CommState {
   std::uint64_t identity = 0;       ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;
   std::uint64_t logged_from = 0;    ///< number of log[0]
+  bool resting = false;             ///< this epoch is not logged, on any rank; there is no plan
+  bool idle = false;                ///< and no rule decides without one: until its end nothing has to be known of a call
   std::uint32_t log_missed = 0;     ///< calls not logged because the log was full
   std::vector<profiles::CallRecord> log;
   std::vector<Rank> world;          ///< comm rank -> world rank
@@ -90,6 +92,7 @@ struct Job {
   std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost many times over has to pass
   std::atomic<Nanoseconds> spool_late{0};     ///< from then on without waiting for an epoch
   std::atomic<bool> edge_said{false};  ///< since the last call on MPI_COMM_WORLD that depends on all
+  bool may_idle = false;          ///< no native call waits in another form, no rule decides without a plan
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
   std::vector<std::uint64_t> used_contexts;           ///< bit set

@@ -34,7 +34,7 @@ void finish(MPI_Request request, Nanoseconds exit) {
   PendingCall* call = find(request);
   if (!call || (call->persistent && !call->started)) return;
   call->record.exit = exit;
-  finish_later(call->state, call->n, call->record, call->comm_size);
+  finish_later(call->state, call->n, call->record, call->comm_size, call->rested);
   if (call->persistent) call->started = false;
   else drop(*call);
 }
@@ -109,7 +109,7 @@ void note_pending(const PendingCall& call) {
   while (slot < kTable && table[slot].request != MPI_REQUEST_NULL) ++slot;
   if (slot == kTable) {
     profiles::CallRecord record = call.record;  // counted, exit unknown
-    if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size);
+    if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size, call.rested);
     return;
   }
   table[slot] = call;

@@ -15,6 +15,7 @@ struct PendingCall {
   profiles::CallRecord record;
   std::int32_t comm_size = 0;
   bool persistent = false, started = false;
+  bool rested = false;              ///< begun in an epoch that is not logged
 };
 
 void note_pending(const PendingCall& call);

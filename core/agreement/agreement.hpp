@@ -10,6 +10,7 @@
 //   - the announcement is in force from the first blocking call at or after B_(k+1) that follows a blocking
 //     call which depends on all ranks, or whose data come from the leader, and which began at or after the
 //     announcement: the leader has then passed it, so whoever waits for the message waits for nobody.
+//     It may let the epoch that it begins rest: no rank logs it, and the next boundary brings an announcement, but no logs.
 // Nothing happens inside non-blocking calls, and in mode observe no rank ever waits.
 #pragma once
 

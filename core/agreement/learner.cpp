@@ -14,6 +14,7 @@ namespace {
 constexpr double kWins = 0.97, kNotWorse = 1.03;
 // What one announcement may model: 20,000 messages take some 50 ms, once per change of a pattern.
 constexpr long kModelBudget = 20'000;
+constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
 
@@ -78,6 +79,7 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
 
 void Learner::see(const CallSeen& call) {
   const std::uint64_t hash = call.signature.hash(), key = key_of(hash, call.site);
+  divergent_ = divergent_ || call.divergent;
   if (call.n != next_) {
     history_.clear();
     if (call.n < next_) return;
@@ -168,9 +170,18 @@ bool Learner::wins(const Slot& slot) const {
 /// What can be hidden behind the wait is no more than the wait. Below what is worth trying, or what a dispatch costs,
 /// arrivals are as good as balanced.
 bool Learner::slight(const Slot& slot) const {
-  constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
   const auto spread = static_cast<double>(slot.forecast.spread);
   return slot.native.enough() && (spread < kDispatch || spread < (1 - kWorthTrying) * slot.native.median_after());
+}
+
+/// Nothing is dispatched there and nothing would be if it were looked at longer.
+bool Learner::quiet(const Slot& slot) const {
+  switch (slot.why) {
+    case Why::unserved: case Why::no_rule: case Why::rule_native: case Why::slight: return slot.algorithm < 0;
+    // Not to be foreseen: a pattern may be about to show, unless what there is is small.
+    case Why::balanced: return slot.native.enough() && static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
+    default: return false;
+  }
 }
 
 /// Whether the policy lets an algorithm serve the slot once a plan says so.
@@ -323,8 +334,13 @@ std::vector<Learner::Slot*> Learner::decided() const {
   return out;
 }
 
-Learner::Announcement Learner::announce(bool dropped) {
+Learner::Announcement Learner::announce(bool dropped, Nanoseconds now) {
   Announcement out;
+  if (quiet_ && next_ == looked_at_) {  // nothing is dispatched, and nothing new was seen
+    out.rest = rest_.next(true, now);
+    return out;
+  }
+  looked_at_ = next_;
   find_period();
   budget_ = kModelBudget;
   const auto slots = decided();
@@ -360,6 +376,10 @@ Learner::Announcement Learner::announce(bool dropped) {
   out.kind = plan.empty() ? Announcement::Kind::none : plan == announced_ && !dropped ? Announcement::Kind::keep : Announcement::Kind::plan;
   if (out.kind == Announcement::Kind::plan) announced_ = plan;
   else if (out.kind == Announcement::Kind::none) announced_ = {};
+  // Where ranks come from different sites, only logs know who came from where.
+  quiet_ = policy_.rest && out.kind == Announcement::Kind::none && !slots.empty() && !divergent_ &&
+           std::all_of(slots.begin(), slots.end(), [&](const Slot* slot) { return quiet(*slot); });
+  out.rest = rest_.next(quiet_, now);
   return out;
 }
 

@@ -19,6 +19,7 @@
 #include "core/agreement/agreement.hpp"
 #include "core/agreement/candidates.hpp"
 #include "core/agreement/plan.hpp"
+#include "core/agreement/rest.hpp"
 #include "core/pap/predictor.hpp"
 #include "core/policy/policy.hpp"
 
@@ -35,6 +36,7 @@ struct CallSeen {
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
   std::span<const Bytes> sizes = {};     ///< [ranks], of the blocks of a gatherv or scatterv; else empty
   bool edge = false;                     ///< every rank had said before how far it was
+  bool divergent = false;                ///< ranks came from different call sites
 };
 
 /// What is decided for one slot and why, for people.
@@ -63,9 +65,10 @@ class Learner {
   struct Announcement {
     enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
     Plan plan;
+    bool rest = false;  ///< the epoch that begins when this comes into force is not logged
   };
-  /// What to announce. `dropped`: the plan in force has been dropped.
-  Announcement announce(bool dropped);
+  /// What to announce. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any origin.
+  Announcement announce(bool dropped, Nanoseconds now);
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
@@ -133,6 +136,7 @@ class Learner {
   void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why);
   bool wins(const Slot& slot) const;
   bool slight(const Slot& slot) const;
+  bool quiet(const Slot& slot) const;
   std::string why_text(const Slot& slot) const;
   bool may(const Slot& slot, int algorithm) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;
@@ -150,6 +154,9 @@ class Learner {
   std::vector<std::uint64_t> history_;                      ///< key of the latest calls, oldest first
   std::uint64_t next_ = 0;                                  ///< number that continues the history
   Plan announced_;
+  Rest rest_;
+  std::uint64_t looked_at_ = 0;                             ///< `next_` at the last announcement
+  bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever
   long budget_ = 0;                                         ///< messages that may still be modelled
 };
 

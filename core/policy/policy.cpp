@@ -34,6 +34,7 @@ constexpr KeyRow kPolicyKeys[] = {
     {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "how long ranks wait at start for each other's sign, seconds"},
+    {"rest", KeyType::boolean, "", 0, 0, "look at one epoch in 16 only, while nothing is dispatched and arrivals are balanced"},
     {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
     {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
 };
@@ -215,6 +216,7 @@ class Parser {
     else if (path == "sites.python") policy_.sites_python = v.boolean;
     else if (path == "courteous_by") policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "spool") policy_.spool = v.boolean;
+    else if (path == "rest") policy_.rest = v.boolean;
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
     else if (path == "history") {
       policy_.history = v.text;
@@ -423,6 +425,10 @@ bool Policy::wants_plans() const {
       if (const Algorithm* a = find_algorithm(op, rule.use.algorithm); a && !a->pattern_independent) return true;
   }
   return false;
+}
+
+bool Policy::decides_alone() const {
+  return std::any_of(rules.begin(), rules.end(), [](const Rule& r) { return r.use.kind == Use::Kind::algorithm && r.match.universal(); });
 }
 
 PolicyReport parse_policy(std::string_view text) {

@@ -71,6 +71,7 @@ struct Policy {
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
+  bool rest = true;
   double roll_call_timeout_s = 5;
   std::string history;
   std::vector<Rule> rules;
@@ -78,6 +79,9 @@ struct Policy {
   /// Some rule can only come into force through a plan, or its algorithm is built on the arrival pattern; else no
   /// plan is ever announced.
   bool wants_plans() const;
+
+  /// Some rule dispatches calls by what every rank knows of them, without a plan.
+  bool decides_alone() const;
 };
 
 struct PolicyProblem {

@@ -101,7 +101,7 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   out.row["predicted_ns"] = best.modelled_ns;
   if (best.modelled_ns > core::kWorthTrying * candidates.native_ns || algorithm.name == core::native_stand_in(call)) return leave("the model sees no gain worth another rounding");
   if (best.modelled_ns > core::kWorthTrying * native_ns) return leave("native is measured at " + human_time(native_ns) + ": no gain worth another rounding");
-  out.gain_ns = (native_ns - best.modelled_ns) * site["calls"].get<double>();
+  out.gain_ns = (native_ns - best.modelled_ns) * unrested(site);
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
   out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " + human_time(static_cast<double>(forecast->spread)) + " after the first";
   Json use = algorithm.name;

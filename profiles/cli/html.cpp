@@ -85,7 +85,7 @@ std::string html_report(const Json& profile) {
     const double wait = s["imbalance_ns"]["mean"];
     out += "<tr><td>" + escaped(s["op"]) + "<td>" + std::to_string(s["comm_size"].get<int>()) + "<td>" + std::to_string(s["calls"].get<std::uint64_t>()) + "<td>" +
            (s["bytes"].is_null() ? "-" : human_bytes(static_cast<double>(static_cast<std::int64_t>(s["bytes"]["mean"].get<double>())))) + "<td>" +
-           human_time(wait * s["calls"].get<double>()) + "<td>" + human_time(wait) + "<td>" + human_time(s["after_last_ns"]["mean"]) + "<td><a href='#" +
+           human_time(wait * unrested(s)) + "<td>" + human_time(wait) + "<td>" + human_time(s["after_last_ns"]["mean"]) + "<td><a href='#" +
            escaped(s["id"]) + "'>" + escaped(place(s["frames"][0])) + "</a></tr>";
   }
   out += "</table>";

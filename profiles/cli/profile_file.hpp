@@ -38,6 +38,9 @@ void resolve_names(Json& profile, double patience_s);
 /// "function (file:line)", or the module and offset where there is no name.
 std::string place(const Json& frame);
 
+/// Calls that the site's means of arrivals stand for: all but those that were not looked at because they were balanced.
+inline double unrested(const Json& site) { return site["calls"].get<double>() - site.value("rested", 0.0); }
+
 /// "7", or "12-14" for a row that ranks share.
 std::string row_name(const Json& row);
 

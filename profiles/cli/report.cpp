@@ -28,7 +28,7 @@ struct SortKey {
   std::string_view name;
   double (*value)(const Json& site);
 };
-double total_wait(const Json& s) { return s["imbalance_ns"]["mean"].get<double>() * s["calls"].get<double>(); }
+double total_wait(const Json& s) { return s["imbalance_ns"]["mean"].get<double>() * unrested(s); }
 constexpr SortKey kSortKeys[] = {
     {"wait", total_wait},
     {"calls", [](const Json& s) { return s["calls"].get<double>(); }},
@@ -76,6 +76,8 @@ void print_site(const Json& site) {
     std::printf("    no arrival pattern was seen whole; %llu calls by single ranks\n", static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
     return;
   }
+  if (const double rested = site.value("rested", 0.0); rested > 0)
+    std::printf("    %.0f of the calls came while arrivals were balanced and native ran, and were not looked at (policy key `rest`)\n", rested);
   bars("first to last arrival", site["imbalance_ns"]);
   std::printf("    comes last: %s\n", last_ranks(site, 4).c_str());
   std::vector<const Json*> ranks;

@@ -41,9 +41,11 @@ class Loop {
     if (b.hear) {
       force.install(waiting);
       learner.in_force(b.n);
+      resting = will_rest;
     }
     if (b.ends_epoch) {
-      const auto a = learner.announce(force.dropped());
+      const auto a = learner.announce(force.dropped(), clock);
+      will_rest = a.rest;
       kinds.push_back(a.kind);
       if (a.kind == Learner::Announcement::Kind::plan) waiting = a.plan;
       if (a.kind == Learner::Announcement::Kind::none) waiting = {};
@@ -55,7 +57,8 @@ class Loop {
     Nanoseconds last = 0;
     for (const Nanoseconds o : offsets) last = std::max(last, o);
     for (const Nanoseconds o : offsets) elapsed += static_cast<double>(last - o) / ranks_;
-    learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm), sizes});
+    clock += last + after + pause;
+    if (!resting) learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm), sizes, false, divergent}), ++seen;
     return d;
   }
   int ranks_;
@@ -63,6 +66,9 @@ class Loop {
   Sequence sequence;
   PlanInForce force;
   Plan waiting;
+  bool resting = false, will_rest = false, divergent = false;
+  Nanoseconds clock = 0, pause = 0;  ///< between two calls
+  std::uint64_t seen = 0;
   std::vector<Learner::Announcement::Kind> kinds;
 
  private:
@@ -456,7 +462,7 @@ class SimulatedJob {
       if (idle > 4000) return stuck = true, std::nullopt;
     }
   }
-  std::uint64_t dispatched = 0, plans = 0, drops = 0;
+  std::uint64_t dispatched = 0, plans = 0, drops = 0, rests = 0;
 
  private:
   struct RankState {
@@ -466,8 +472,9 @@ class SimulatedJob {
     Sequence::Before before;
     Sequence sequence;
     PlanInForce force;
-    std::deque<std::pair<Learner::Announcement::Kind, Plan>> mail, under_way;
+    std::deque<Learner::Announcement> mail, under_way;
     std::uint64_t logged_from = 0;
+    bool resting = false;
     bool silent = false;         ///< an operation returned an error here: no more logs
   };
 
@@ -480,6 +487,7 @@ class SimulatedJob {
         r.before = r.sequence.begin(call.signature, true, true);
         r.prepared = true;
       }
+      const bool rested = r.resting;
       if (r.before.hear) {
         if (me != 0 && r.mail.empty()) {
           REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
@@ -489,7 +497,7 @@ class SimulatedJob {
         r.before.hear = false;
       }
       if (r.before.ends_epoch) {
-        if (!r.silent) logs_[me].emplace_back(r.logged_from, r.before.n);
+        if (!r.silent && !rested) logs_[me].emplace_back(r.logged_from, r.before.n);
         r.logged_from = r.before.n;
         if (me == 0) announce();
       }
@@ -516,26 +524,26 @@ class SimulatedJob {
   void hear(std::size_t me) {
     RankState& r = ranks_[me];
     ++heard_[me];
-    if (me == 0) {
-      if (own_.first != Learner::Announcement::Kind::keep) r.force.install(own_.second);
-      learner_.in_force(r.before.n);
-      return;
-    }
-    if (r.mail.front().first != Learner::Announcement::Kind::keep) r.force.install(r.mail.front().second);
-    r.mail.pop_front();
+    const Learner::Announcement& heard = me == 0 ? own_ : r.mail.front();
+    if (heard.kind != Learner::Announcement::Kind::keep) r.force.install(heard.plan);
+    r.resting = heard.rest;
+    if (me == 0) learner_.in_force(r.before.n);
+    else r.mail.pop_front();
   }
 
   void announce() {
     collect();
-    auto a = learner_.announce(ranks_[0].force.dropped());
+    clock_ += static_cast<Nanoseconds>(random_.below(10'000'000));
+    auto a = learner_.announce(ranks_[0].force.dropped(), clock_);
     plans += a.kind == Learner::Announcement::Kind::plan;
+    rests += a.rest;
     ++announced_;
-    own_ = {a.kind, a.plan};
+    own_ = a;
     for (std::size_t o = 1; o < ranks_.size(); ++o) {
       Plan received;
       const auto bytes = a.plan.serialize();
       REQUIRE(Plan::deserialize(bytes, static_cast<int>(ranks_.size()), received));
-      ranks_[o].under_way.emplace_back(a.kind, received);
+      ranks_[o].under_way.push_back({a.kind, received, a.rest});
     }
   }
 
@@ -571,7 +579,7 @@ class SimulatedJob {
     const int algorithm = index_of(d.algorithm);
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
-    const auto answer = std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped());
+    const auto answer = std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped(), r.resting);
     const auto [known, first] = decisions_.try_emplace(r.before.n, answer);
     if (!first && known->second != answer) conflict_ = r.before.n;
   }
@@ -583,21 +591,57 @@ class SimulatedJob {
   bool broken_;
   std::vector<RankState> ranks_;
   std::vector<std::deque<std::pair<std::uint64_t, std::uint64_t>>> logs_;
-  std::pair<Learner::Announcement::Kind, Plan> own_;
+  Learner::Announcement own_;
+  Nanoseconds clock_ = 0;
   std::map<std::size_t, std::uint64_t> heard_;
   std::uint64_t announced_ = 0;
   std::map<std::uint64_t, int> algorithms_;
-  std::map<std::uint64_t, std::tuple<int, int, bool, int, std::uint64_t, bool>> decisions_;
+  std::map<std::uint64_t, std::tuple<int, int, bool, int, std::uint64_t, bool, bool>> decisions_;
   std::optional<std::size_t> conflict_;
 };
 
 }  // namespace
 
+TEST_CASE("rest: balanced calls are looked at one epoch in sixteen, and what changes is seen", "[learning]") {
+  SplitMix64 random(11);
+  const Policy policy = policy_of(kAuto), never = policy_of(kAuto, ", \"rest\": false");
+  const Signature s = allreduce(65536);
+  const auto balanced = [&] { return late(4, 0, 0, random, 1'000); };
+  const auto calls = [&](Loop& loop, int n) {
+    const std::uint64_t before = loop.seen;
+    for (int i = 0; i < n; ++i) loop.call(s, 1, balanced(), 20'000);
+    return loop.seen - before;
+  };
+  Loop loop(policy, 4), all(never, 4), slow(policy, 4), divergent(policy, 4);
+  CHECK(calls(loop, 512) == 512);
+  calls(loop, 10'000);
+  const std::uint64_t seen = calls(loop, 40 * 4096);
+  CHECK(seen > 40 * 4096 / 20);
+  CHECK(seen < 40 * 4096 / 12);
+  // Somebody late is served: at most a tenth of a second passes unseen, and the two epochs that are announced already.
+  const Nanoseconds from = loop.clock;
+  int until = 0;
+  while (!loop.call(s, 1, late(4, 2, 500'000, random, 1'000), 20'000).algorithm && until < 10'000) ++until;
+  CHECK(until < 10'000);
+  CHECK(loop.clock - from < Rest::kBlind + 10 * 128 * 520'000);
+  CHECK(calls(all, 20'000) == 20'000);
+  // Where epochs take long, or ranks come from different places, every call is looked at.
+  slow.pause = 1'000'000;
+  CHECK(calls(slow, 20'000) == 20'000);
+  divergent.divergent = true;
+  CHECK(calls(divergent, 20'000) == 20'000);
+  // A program that slows down is looked at again after two epochs.
+  calls(loop, 20'000);
+  loop.pause = 10'000'000;
+  calls(loop, 3 * 128);
+  CHECK(calls(loop, 4096) == 4096);
+}
+
 TEST_CASE("plans: no two ranks ever decide differently, in a million simulated calls", "[learning]") {
   SplitMix64 random(2024);
   const Policy policies[] = {policy_of(kAuto), policy_of(kPrr), policy_of("{\"match\": {\"op\": \"allreduce\", \"site\": \"site3\"}, \"use\": \"slt\"}, {\"match\": {\"op\": \"allreduce\"}, \"use\": \"auto\"}"),
                              policy_of("{\"match\": {\"op\": \"allreduce\", \"imbalance_factor\": {\"min\": 3}}, \"use\": \"prr\"}")};
-  std::uint64_t calls = 0, dispatched = 0, plans = 0, drops = 0;
+  std::uint64_t calls = 0, dispatched = 0, plans = 0, drops = 0, rests = 0;
   while (calls < 1'000'000) {
     const int ranks = 2 + static_cast<int>(random.below(4));
     ProgramMaker maker(random, ranks);
@@ -608,12 +652,13 @@ TEST_CASE("plans: no two ranks ever decide differently, in a million simulated c
     REQUIRE_FALSE(stuck);
     REQUIRE_FALSE(conflict);
     calls += program.size() * static_cast<std::size_t>(ranks);
-    dispatched += job.dispatched, plans += job.plans, drops += job.drops;
+    dispatched += job.dispatched, plans += job.plans, drops += job.drops, rests += job.rests;
   }
   // The property says nothing if nothing happens.
   CHECK(dispatched > 100'000);
   CHECK(plans > 200);
   CHECK(drops > 50);
+  CHECK(rests > 100);
 }
 
 TEST_CASE("plans: a variant that dispatches on the local call site is caught", "[learning]") {
