@@ -216,7 +216,7 @@ void note_decisions(CommState& state) {
     if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
   const JobLock lock;
   lead.decisions = std::move(texts);
-  lead.words_next = now() + 500 * (now() - begin);
+  lead.words_next = now() + 2000 * (now() - begin);
 }
 
 bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site) {

@@ -332,7 +332,7 @@ bool write_spool(Job& j, bool finished) {
   const Nanoseconds end = now();
   // While one rank writes, the others wait for it sooner or later: the shares of all add up. What making the two files
   // took is no measure of what the next write takes.
-  constexpr Nanoseconds kShare = 400, kAsIfMade = 50'000;
+  constexpr Nanoseconds kShare = 2000, kAsIfMade = 50'000;
   j.spool_next = end + kShare * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
   return static_cast<bool>(result);

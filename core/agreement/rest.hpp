@@ -14,7 +14,8 @@ class Rest {
   static constexpr int kCalm = 8;                      ///< quiet announcements before the first rest
   static constexpr int kLongest = 30;                  ///< epochs in a row that rest
   static constexpr int kAwake = 2;                     ///< epochs in a row between two rests
-  static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer
+  static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer,
+  static constexpr int kSlower = 2;                    ///< nor after an epoch that took so many times as long as the one before the rest
 
   /// Asked at every announcement, in order: whether the epoch that it begins is to rest. `quiet`: looking longer would change
   /// nothing, as far as is known, which of the last epoch or two is not yet the case. `now`: any clock of the asker's.
@@ -30,16 +31,17 @@ class Rest {
     if (left_ == 0) {
       if (awake_ > 0) return --awake_, false;
       left_ = length_, length_ = std::min(4 * length_, kLongest);
-      begun_ = now;
+      begun_ = now, begun_at_ = pace;
     }
-    left_ = now - begun_ + 2 * pace > kBlind ? 0 : left_ - 1;
+    // The leader's clock is all that is looked at meanwhile: somebody who is late now makes epochs take longer.
+    left_ = now - begun_ + 2 * pace > kBlind || pace > kSlower * begun_at_ ? 0 : left_ - 1;
     if (left_ == 0) awake_ = kAwake;
     return true;
   }
 
  private:
   int calm_ = 0, length_ = 1, left_ = 0, awake_ = 0;
-  Nanoseconds asked_ = 0, begun_ = 0;
+  Nanoseconds asked_ = 0, begun_ = 0, begun_at_ = 0;
 };
 
 }  // namespace latecomer::core

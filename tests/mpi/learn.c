@@ -2,6 +2,8 @@
 // Programs for the learning loop. All reduce integers, whose sums they check.
 //   learn two_sites CALLS COUNT STEP_US   two call sites of one size; rank 1 late at the first, rank 3 (or the last) at the second
 //   learn moving CALLS COUNT STEP_US      the late rank moves every 500 calls
+//   learn later CALLS COUNT STEP_US       three quarters of the calls from the first place, every tenth of them non-blocking, then all
+//                                         from the second, rank 1 late
 //   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with broadcasts,
 //                                         non-blocking reductions and two communicators between them
 //   learn varying CALLS COUNT SEED        nested loops whose trip counts vary
@@ -78,6 +80,20 @@ int main(int argc, char** argv) {
       fill(i);
       if (rank == i / 500 % size) pause_us(extra);
       first_place(count, MPI_COMM_WORLD);
+      check(i, size, all);
+    }
+  } else if (strcmp(mode, "later") == 0) {
+    for (long i = 0; i < calls; ++i) {
+      const int early = i < calls * 3 / 4;
+      fill(i);
+      if (!early && rank == 1) pause_us(extra);
+      if (early && i % 10 == 0) {
+        MPI_Request request;
+        MPI_Iallreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      } else {
+        (early ? first_place : second_place)(count, MPI_COMM_WORLD);
+      }
       check(i, size, all);
     }
   } else {

@@ -77,6 +77,18 @@ check(seen and len(set(seen)) >= 3, f"forecasts follow the late rank: {seen}")
 done = run(a.cli, "run", "--auto", "--output", folder / "auto_flag.json", "--", "-n", 2, learn, "two_sites", 100, 1000, 100, LD_PRELOAD=a.support)
 check(done.returncode == 0 and json.loads((folder / "auto_flag.json").read_text())["job"]["mode"] == "apply", f"run --auto: {done.stderr}")
 
+# Where no rule is about what runs, epochs rest; every call is counted all the same, and what comes after is served.
+for ranks in (2, 3):
+    rests = policy("rests", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}])
+    profile = job(f"rests{ranks}", ranks, learn, "later", 20000, 100, 100, policy=rests)
+    quiet = [s for s in profile["sites"] if "ring" not in s["dispatch"]]
+    check(len(quiet) == 2 and all(s["rested"] for s in quiet) and sum(s["calls"] for s in quiet) == 15000, f"{ranks} ranks: the first place and the non-blocking call rest: {[(s['calls'], s['rested']) for s in profile['sites']]}")
+    check(all(s["patterns"] + s["rested"] == s["calls"] == s["dispatch"]["native"]["calls"] and s["rank_calls"] == ranks * s["calls"] for s in quiet), f"{ranks} ranks: and nothing is lost: {quiet}")
+    check(sum(s["dispatch"].get("ring", {"calls": 0})["calls"] for s in profile["sites"]) > 3000, f"{ranks} ranks: the second place has its rule: {[s['dispatch'] for s in profile['sites']]}")
+    awake = policy("awake", [{"match": {"op": "reduce"}, "use": "auto"}], rest=False)
+    profile = job(f"awake{ranks}", ranks, learn, "later", 5000, 100, 0, policy=awake)
+    check(all(s["rested"] == 0 and s["patterns"] == s["calls"] for s in profile["sites"]), f"{ranks} ranks: `rest: false` looks at every call")
+
 # Ranks at the same operation from different places, at random: whatever is decided, alike.
 mixed = policy("mixed", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}, {"match": {"op": "allreduce", "site": "*place"}, "use": "auto"}])
 for ranks in (2, 3, 5, 8):
