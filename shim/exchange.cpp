@@ -385,8 +385,8 @@ void hear(CommState& state, std::uint64_t n) {
   if (!state.usable()) return;
   Patience patience(job().courteous);
   while (!take_announcement(state)) patience.wait();
-  if (state.rank == 0) state.leadership->learner->in_force(n);
   const std::unique_ptr<Heard> heard = std::move(state.heard);
+  if (state.rank == 0 && !heard->rest) state.leadership->learner->in_force(n);
   state.resting = heard->rest && heard->kind == Kind::none;
   state.idle = state.resting && job().may_idle;
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
