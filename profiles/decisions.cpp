@@ -51,7 +51,7 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
     Json slot = {{"signature", hex16(e.signature)}, {"algorithm", algorithm_of(e.algorithm)}, {"segments", e.segments}, {"overlap", e.overlap != 0},
                  {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)}, {"sizes", e.sizes < 0 ? Json(nullptr) : Json(e.sizes)}};
     const core::SlotReport* report = nullptr;
-    if (plan.period != 0 && reports.size() == plan.entries.size()) report = &reports[i];
+    if (plan.period != 0 && reports.size() == plan.entries.size() && reports[i].signature.hash() == e.signature) report = &reports[i];
     else
       for (const auto& r : reports)
         if (!report && r.signature.hash() == e.signature) report = &r;

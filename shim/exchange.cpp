@@ -214,8 +214,12 @@ void note_decisions(CommState& state) {
   std::vector<std::string> texts;
   for (const auto& report : lead.reports)
     if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
+  std::string plan;
+  if (lead.latest) plan = profiles::plan_json(state.identity, state.size, lead.latest->first, lead.latest->second, lead.reports);
+  lead.latest.reset();
   const JobLock lock;
   lead.decisions = std::move(texts);
+  if (!plan.empty()) job().keep_plan(std::move(plan));
   lead.words_next = now() + 2000 * (now() - begin);
 }
 
@@ -328,7 +332,6 @@ void announce(CommState& state, std::uint64_t n) {
   lead.announced = {};
   if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped(), now());
   using Kind = core::Learner::Announcement::Kind;
-  if (lead.announced.kind == Kind::plan || now() >= lead.words_next) note_decisions(state);
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
   if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();
@@ -336,15 +339,15 @@ void announce(CommState& state, std::uint64_t n) {
   const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
+  // Words after what others may wait for. A plan that the next one replaces before there was time for words is not in the profile.
+  constexpr std::size_t kPlansAtOnce = 16;
+  if (plan) lead.latest = {n, lead.announced.plan};
+  if ((plan && j.mine.plans.size() < kPlansAtOnce) || now() >= lead.words_next) note_decisions(state);
   if (!plan) return;
   int dispatched = 0;
   for (const core::PlanEntry& e : lead.announced.plan.entries) dispatched += e.algorithm >= 0;
   say(2, "plan announced at call %llu of a communicator of %d: %zu %s, %d of them not native, %zu patterns", static_cast<unsigned long long>(n), state.size,
       lead.announced.plan.entries.size(), lead.announced.plan.period ? "slots" : "entries", dispatched, lead.announced.plan.patterns.size());
-  const JobLock lock;
-  constexpr std::size_t kPlansKept = 256;
-  if (j.mine.plans.size() == kPlansKept) j.mine.plans.pop_back();  // the last one is worth more than another early one
-  j.mine.plans.push_back(profiles::plan_json(state.identity, state.size, n, lead.announced.plan, lead.reports));
 }
 
 namespace {

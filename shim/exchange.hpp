@@ -49,6 +49,7 @@ struct Leadership {
   std::vector<core::SlotReport> reports;  ///< what the learner last said
   std::vector<std::string> decisions;     ///< the same as JSON; under the job's lock
   Nanoseconds words_next = 0;             ///< not before: words are for people and may cost as little as snapshots do
+  std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< announced at that call and not yet put into words
   // Work space.
   std::vector<Nanoseconds> uncertainty; ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;     ///< [ranks]
@@ -73,7 +74,7 @@ void identify(CommState& state);
 /// Makes this rank the leader of an identified communicator.
 void lead(CommState& state);
 
-/// Brings what the leader decided up to date.
+/// Brings what the leader decided up to date, in the words of the profile, and the plan that was announced last.
 void note_decisions(CommState& state);
 
 /// LATECOMER_CHECK: all ranks tell the leader what they are about to run. False: they differ, and the leader has said

@@ -618,6 +618,15 @@ void start_job() {
   active.store(true, std::memory_order_release);
 }
 
+void Job::keep_plan(std::string text) {
+  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another early one.
+  constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
+  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || plan_bytes + text.size() > kPlanBytes))
+    plan_bytes -= mine.plans.back().size(), mine.plans.pop_back();
+  plan_bytes += text.size();
+  mine.plans.push_back(std::move(text));
+}
+
 bool start_late() {
   const std::lock_guard lock(start_mutex);
   int initialized = 0, finalized = 0;

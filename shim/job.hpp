@@ -86,7 +86,7 @@ struct Job {
   profiles::LocalQueue queue;   ///< calls not yet in mine.local
   profiles::Contribution mine;  ///< what goes into the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of communicators that are gone
-  std::size_t retained_records = 0, retained_missed = 0;
+  std::size_t retained_records = 0, retained_missed = 0, plan_bytes = 0;
   profiles::Spool spool;
   std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
   std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost many times over has to pass
@@ -98,6 +98,9 @@ struct Job {
   std::vector<std::uint64_t> used_contexts;           ///< bit set
   std::atomic<std::uint32_t> identities{0};           ///< given out as a leader; several threads may lead
   std::mutex context_mutex;
+
+  /// Keeps one element of the profile's `plans`. The caller holds the lock.
+  void keep_plan(std::string text);
 };
 
 /// True between the end of MPI_Init and our teardown, in programs that are to be observed.
