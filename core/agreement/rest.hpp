@@ -28,14 +28,14 @@ class Rest {
       return false;
     }
     if (calm_ < kCalm) return ++calm_, false;
+    // The leader's clock is all that is looked at meanwhile: somebody who is late now makes epochs take longer.
+    if (left_ > 0 && (now - begun_ + 2 * pace > kBlind || pace > kSlower * begun_at_)) left_ = 0, awake_ = kAwake;
     if (left_ == 0) {
       if (awake_ > 0) return --awake_, false;
       left_ = length_, length_ = std::min(4 * length_, kLongest);
       begun_ = now, begun_at_ = pace;
     }
-    // The leader's clock is all that is looked at meanwhile: somebody who is late now makes epochs take longer.
-    left_ = now - begun_ + 2 * pace > kBlind || pace > kSlower * begun_at_ ? 0 : left_ - 1;
-    if (left_ == 0) awake_ = kAwake;
+    if (--left_ == 0) awake_ = kAwake;
     return true;
   }
 

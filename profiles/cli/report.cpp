@@ -72,12 +72,12 @@ std::string last_ranks(const Json& site, std::size_t most) {
 void print_site(const Json& site) {
   std::printf("\n  %s  %s on %d ranks, site %s\n", place(site["frames"][0]).c_str(), site["op"].get<std::string>().c_str(),
               site["comm_size"].get<int>(), site["id"].get<std::string>().c_str());
+  if (const double rested = site.value("rested", 0.0); rested > 0)
+    std::printf("    %.0f of the calls came while arrivals were balanced and native ran, and were not looked at (policy key `rest`)\n", rested);
   if (site["patterns"].get<std::uint64_t>() == 0) {
     std::printf("    no arrival pattern was seen whole; %llu calls by single ranks\n", static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
     return;
   }
-  if (const double rested = site.value("rested", 0.0); rested > 0)
-    std::printf("    %.0f of the calls came while arrivals were balanced and native ran, and were not looked at (policy key `rest`)\n", rested);
   bars("first to last arrival", site["imbalance_ns"]);
   std::printf("    comes last: %s\n", last_ranks(site, 4).c_str());
   std::vector<const Json*> ranks;
