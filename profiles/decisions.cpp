@@ -64,6 +64,8 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
   return out.dump();
 }
 
+bool is_of_world(std::string_view plan) { return plan.starts_with("{\"communicator\":\"" + hex16(kWorldIdentity) + '"'); }
+
 std::string decision_json(const core::SlotReport& r, int comm_size) {
   Json out = describe(r, comm_size);
   out["algorithm"] = algorithm_of(r.algorithm);

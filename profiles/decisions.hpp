@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/agreement/learner.hpp"
@@ -18,6 +19,9 @@ inline constexpr std::uint64_t kWorldIdentity = 1;
 /// One element of the profile's `plans`: an announced plan and what the leader knew.
 /// `reports`: of the learner that made it, in its order.
 std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan, const std::vector<core::SlotReport>& reports);
+
+/// Whether such an element is of MPI_COMM_WORLD.
+bool is_of_world(std::string_view plan);
 
 /// What is to be written of one slot into its site's `decisions`; text, with the site's id.
 std::string decision_json(const core::SlotReport& report, int comm_size);

@@ -619,10 +619,14 @@ void start_job() {
 }
 
 void Job::keep_plan(std::string text) {
-  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another early one.
+  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another early
+  // one; those of MPI_COMM_WORLD, which a later run takes over, more than others.
   constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
-  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || plan_bytes + text.size() > kPlanBytes))
-    plan_bytes -= mine.plans.back().size(), mine.plans.pop_back();
+  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || plan_bytes + text.size() > kPlanBytes)) {
+    const auto other = std::find_if_not(mine.plans.rbegin(), mine.plans.rend(), [](const std::string& p) { return profiles::is_of_world(p); });
+    const auto gone = other == mine.plans.rend() ? mine.plans.end() - 1 : other.base() - 1;
+    plan_bytes -= gone->size(), mine.plans.erase(gone);
+  }
   plan_bytes += text.size();
   mine.plans.push_back(std::move(text));
 }
