@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
+#include "profiles/decisions.hpp"
 #include "profiles/profile.hpp"
 
 using namespace latecomer::profiles;
@@ -144,4 +145,24 @@ TEST_CASE("site keys: stable values", "[record]") {
   CHECK(site_hash("", "/x/y", 0x10) == site_hash("", "/other/y", 0x10));
   CHECK(site_hash("abcd", "", 0x10) != site_hash("abcd", "", 0x11));
   CHECK(SiteKey{site_hash("abcd", "", 0x10), core::Collective::allreduce, 4}.id().size() == 16);
+}
+
+TEST_CASE("plans: those of MPI_COMM_WORLD are told by their text", "[profiles]") {
+  core::Plan plan;
+  plan.entries.emplace_back();
+  CHECK(is_of_world(plan_json(kWorldIdentity, 4, 16, plan, {})));
+  CHECK_FALSE(is_of_world(plan_json(kWorldIdentity + 16, 4, 16, plan, {})));
+}
+
+TEST_CASE("sites: calls of epochs that rest are told apart and not among those that wait", "[profiles]") {
+  Contribution c;
+  c.job.ranks = 1;
+  auto& site = c.local[{11, core::Collective::allreduce, 2}];
+  site.add(1, 8);
+  site.add(1, 8, true), site.add(1, 8, true);
+  std::vector<Contribution> parts;
+  parts.push_back(std::move(c));
+  const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
+  CHECK(profile["sites"][0]["calls"] == 2);  // three calls by ranks, of two
+  CHECK(profile["sites"][0]["rested"] == 1);
 }
