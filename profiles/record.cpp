@@ -92,7 +92,7 @@ void PatternSite::merge(const PatternSite& o) {
   }
 }
 
-void SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
+bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
                    const core::Network* network) {
   const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
                                              records[0]->root < static_cast<Rank>(records.size())
@@ -128,12 +128,13 @@ void SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     const double message = static_cast<double>(network->step_ns(bytes));
     if (message > 0) site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
   }
-  if (!complete) return;
+  if (!complete) return divergent;
   site.after_last.add(end - last);
   DispatchStats& d = site.dispatch[owner.algorithm];
   ++d.calls;
   d.elapsed_sum += elapsed / static_cast<double>(records.size());
   d.after_last_sum += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
+  return divergent;
 }
 
 namespace {

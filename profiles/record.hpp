@@ -157,8 +157,9 @@ class SiteBook {
  public:
   /// One call of which every rank's record is there: records[i] belongs to world rank world[i]; shape
   /// [comm_size]. `tie_ns`: arrivals closer than this count as equal. The call is credited to the root's
-  /// site, or to the first rank's. network: nullptr if no figures are known.
-  void add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
+  /// site, or to the first rank's. network: nullptr if no figures are known. Returns whether ranks came from
+  /// different sites.
+  bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network);
   void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }

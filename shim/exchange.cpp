@@ -96,18 +96,19 @@ void records_in(const Header& header, const std::vector<char>& body, std::vector
 void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records, std::uint64_t n, const core::Signature* signature) {
   Job& j = job();
   Leadership& lead = *state.leadership;
+  bool divergent = false;
   {
     const JobLock lock;
     // Of two ranks, each may be off by its own uncertainty.
     const Nanoseconds tie = j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
-    j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
+    divergent = j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
   }
   if (!lead.learner || !signature) return;
   core::CallSeen call;
   call.n = n;
-  const profiles::CallRecord& credited = *records[static_cast<std::size_t>(std::max(signature->root, 0))];
   call.signature = *signature;
-  call.site = credited.site;
+  call.site = records[static_cast<std::size_t>(std::max(signature->root, 0))]->site;
+  call.divergent = divergent;
   call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
   Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
   bool complete = true;
@@ -117,7 +118,6 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
     first = std::min(first, r->arrival), last = std::max(last, r->arrival);
     exit = std::max(exit, r->exit), complete = complete && r->exit != 0;
     call.edge = call.edge && r->edge;
-    call.divergent = call.divergent || r->site != credited.site;
     elapsed += static_cast<double>(r->exit - r->arrival);
   }
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
@@ -220,7 +220,7 @@ void note_decisions(CommState& state) {
   const JobLock lock;
   lead.decisions = std::move(texts);
   if (!plan.empty()) job().keep_plan(std::move(plan));
-  lead.words_next = now() + 2000 * (now() - begin);
+  lead.words_next = now() + kPauseAfterWriting * (now() - begin);
 }
 
 bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site) {
@@ -355,11 +355,9 @@ namespace {
 bool take_announcement(CommState& state) {
   using Kind = core::Learner::Announcement::Kind;
   if (state.heard) return true;
-  auto heard = std::make_unique<Heard>();
+  auto heard = std::make_unique<core::Learner::Announcement>();
   if (state.rank == 0) {
-    heard->kind = state.leadership->announced.kind;
-    heard->rest = state.leadership->announced.rest;
-    if (heard->kind == Kind::plan) heard->plan = state.leadership->announced.plan;
+    *heard = std::move(state.leadership->announced);
   } else {
     Header header;
     std::vector<char> body;
@@ -388,10 +386,9 @@ void hear(CommState& state, std::uint64_t n) {
   if (!state.usable()) return;
   Patience patience(job().courteous);
   while (!take_announcement(state)) patience.wait();
-  const std::unique_ptr<Heard> heard = std::move(state.heard);
+  const auto heard = std::move(state.heard);
   if (state.rank == 0 && !heard->rest) state.leadership->learner->in_force(n);
   state.resting = heard->rest && heard->kind == Kind::none;
-  state.idle = state.resting && job().may_idle;
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
   state.plan.install(std::move(heard->plan));
   engine_plan(state);

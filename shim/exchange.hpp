@@ -60,13 +60,6 @@ struct Leadership {
       : members(static_cast<std::size_t>(ranks)), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
 };
 
-/// An announcement as it came.
-struct Heard {
-  core::Learner::Announcement::Kind kind = core::Learner::Announcement::Kind::none;
-  core::Plan plan;
-  bool rest = false;
-};
-
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
 /// ranks at the same operation number.
 void identify(CommState& state);

@@ -26,7 +26,7 @@ int wait_courteously(MPI_Request request);
 /// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
 struct Call {
   explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
-      : state(&of), arrival(at), decides(job().decides && !(of.idle && of.sequence.next_number() < of.sequence.next_boundary())) {
+      : state(&of), arrival(at), decides(job().decides && !(job().may_idle && of.resting && of.sequence.next_number() < of.sequence.next_boundary())) {
     signature.op = op;
     signature.kind = kind;
   }

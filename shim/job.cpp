@@ -332,8 +332,8 @@ bool write_spool(Job& j, bool finished) {
   const Nanoseconds end = now();
   // While one rank writes, the others wait for it sooner or later: the shares of all add up. What making the two files
   // took is no measure of what the next write takes.
-  constexpr Nanoseconds kShare = 2000, kAsIfMade = 50'000;
-  j.spool_next = end + kShare * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
+  constexpr Nanoseconds kAsIfMade = 50'000;
+  j.spool_next = end + kPauseAfterWriting * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
   return static_cast<bool>(result);
 }
@@ -622,12 +622,13 @@ void Job::keep_plan(std::string text) {
   // What is kept is written with every snapshot and read again at the end. The last one is worth more than another early
   // one; those of MPI_COMM_WORLD, which a later run takes over, more than others.
   constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
-  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || plan_bytes + text.size() > kPlanBytes)) {
+  std::size_t bytes = text.size();
+  for (const std::string& plan : mine.plans) bytes += plan.size();
+  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || bytes > kPlanBytes)) {
     const auto other = std::find_if_not(mine.plans.rbegin(), mine.plans.rend(), [](const std::string& p) { return profiles::is_of_world(p); });
     const auto gone = other == mine.plans.rend() ? mine.plans.end() - 1 : other.base() - 1;
-    plan_bytes -= gone->size(), mine.plans.erase(gone);
+    bytes -= gone->size(), mine.plans.erase(gone);
   }
-  plan_bytes += text.size();
   mine.plans.push_back(std::move(text));
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/agreement.hpp"
+#include "core/agreement/learner.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/decisions.hpp"
 #include "profiles/record.hpp"
@@ -26,10 +26,11 @@
 namespace latecomer::shim {
 
 inline constexpr int kWorldContext = 0;
+/// What is written for people or for after a kill takes 1 part in so many of the time: the next is not made before.
+inline constexpr Nanoseconds kPauseAfterWriting = 2000;
 
 struct Executor;   // shim/executor.hpp
 struct Leadership; // shim/exchange.hpp
-struct Heard;      // shim/exchange.hpp
 struct Watched;    // shim/engine.hpp
 
 /// One communicator of the program, on one rank. Lives in an attribute with a null copy function.
@@ -44,14 +45,13 @@ struct CommState {
   core::Sequence sequence;
   std::uint64_t logged_from = 0;    ///< number of log[0]
   bool resting = false;             ///< this epoch is not logged, on any rank; there is no plan
-  bool idle = false;                ///< and no rule decides without one: until its end nothing has to be known of a call
   std::uint32_t log_missed = 0;     ///< calls not logged because the log was full
   std::vector<profiles::CallRecord> log;
   std::vector<Rank> world;          ///< comm rank -> world rank
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once identified
   core::PlanInForce plan;
-  std::unique_ptr<Heard> heard;     ///< an announcement that came before it was due
+  std::unique_ptr<core::Learner::Announcement> heard;     ///< an announcement that came before it was due
   std::shared_ptr<Watched> watched; ///< what the background engine knows of it
   CommState *next = nullptr, *previous = nullptr;
 
@@ -86,13 +86,13 @@ struct Job {
   profiles::LocalQueue queue;   ///< calls not yet in mine.local
   profiles::Contribution mine;  ///< what goes into the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of communicators that are gone
-  std::size_t retained_records = 0, retained_missed = 0, plan_bytes = 0;
+  std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
   std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
   std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost many times over has to pass
   std::atomic<Nanoseconds> spool_late{0};     ///< from then on without waiting for an epoch
   std::atomic<bool> edge_said{false};  ///< since the last call on MPI_COMM_WORLD that depends on all
-  bool may_idle = false;          ///< no native call waits in another form, no rule decides without a plan
+  bool may_idle = false;          ///< nothing has to be known of a call in an epoch that rests: no native call waits in another form, no rule decides without a plan
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
   std::vector<std::uint64_t> used_contexts;           ///< bit set

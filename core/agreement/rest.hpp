@@ -17,8 +17,8 @@ class Rest {
   static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer,
   static constexpr int kSlower = 2;                    ///< nor after an epoch that took so many times as long as the one before the rest
 
-  /// Asked at every announcement, in order: whether the epoch that it begins is to rest. `quiet`: looking longer would change
-  /// nothing, as far as is known, which of the last epoch or two is not yet the case. `now`: any clock of the asker's.
+  /// Asked at every announcement, in order: whether the epoch that it begins is to rest. `quiet`: from what has been seen,
+  /// looking longer would change nothing (logs of the last epoch or two may still be on their way). `now`: any clock.
   bool next(bool quiet, Nanoseconds now) {
     const Nanoseconds pace = now - asked_;
     asked_ = now;
