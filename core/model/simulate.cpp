@@ -16,7 +16,7 @@ namespace latecomer::core {
 namespace {
 
 /// What happens to the operation.
-enum class Moment : std::uint8_t { ready, arrived, complete };
+enum class Moment : std::uint8_t { ready, posted, arrived, complete };
 
 struct Event {
   Nanoseconds time;
@@ -31,7 +31,7 @@ struct Node {
   Operation op;
   int waiting = 0;
   bool started = false, done = false;
-  std::int32_t first_edge = -1;
+  std::int32_t first_edge = -1, last_edge = -1;
 };
 
 struct Edge {
@@ -44,7 +44,7 @@ struct Waiting {
   Rank from;
   std::int32_t channel;
   OpId op;                // of the waiting side
-  Nanoseconds available;  // eager: delivery time; else time of posting
+  Nanoseconds available;  // eager: delivery time
   bool is_send, eager;
 };
 
@@ -116,6 +116,7 @@ class Engine {
   void handle(const Event& e) {
     switch (e.moment) {
       case Moment::ready: return start(e.rank, e.op, e.time);
+      case Moment::posted: return exchange(e.rank, e.op, e.time);
       case Moment::arrived: return post(compute(e.rank, node(e.rank, e.op).op.lane, e.time, network_.overhead_ns), e.rank, e.op, Moment::complete);
       case Moment::complete: return complete(e.rank, e.op, e.time);
     }
@@ -143,8 +144,10 @@ class Engine {
         std::int32_t edge;
         if (free_edges_ >= 0) edge = free_edges_, free_edges_ = edges_[static_cast<std::size_t>(edge)].next;
         else edge = static_cast<std::int32_t>(edges_.size()), edges_.push_back({});
-        edges_[static_cast<std::size_t>(edge)] = {id, before.first_edge};
-        before.first_edge = edge;
+        // Who was generated first is told first.
+        edges_[static_cast<std::size_t>(edge)] = {id, -1};
+        (before.first_edge < 0 ? before.first_edge : edges_[static_cast<std::size_t>(before.last_edge)].next) = edge;
+        before.last_edge = edge;
         ++fresh.waiting;
       }
       const bool free = fresh.waiting == 0;
@@ -187,6 +190,10 @@ class Engine {
     return *out = *in = std::max({now, *out, *in}) + busy;
   }
 
+  Bytes bytes_of(Rank r, const Operation& op) const {
+    return is_irregular(instance_.call.op) ? irregular_bytes(instance_, r, op.kind == OpKind::send ? op.src : op.dst) : op.count() * instance_.call.element_bytes;
+  }
+
   void start(Rank r, OpId id, Nanoseconds now) {
     Node& n = node(r, id);
     if (!n.started) {
@@ -195,14 +202,21 @@ class Engine {
       pull(r, now);
     }
     const Operation op = node(r, id).op;  // pull may move nodes
-    const Bytes bytes = is_irregular(instance_.call.op) ? irregular_bytes(instance_, r, op.kind == OpKind::send ? op.src : op.dst) : op.count() * instance_.call.element_bytes;
     if (!op.communicates()) {
       const double per_byte = op.kind == OpKind::reduce ? network_.gamma_ns_per_byte : network_.copy_ns_per_byte;
-      post(compute(r, op.lane, now, per_byte * static_cast<double>(bytes)), r, id, Moment::complete);
+      post(compute(r, op.lane, now, per_byte * static_cast<double>(bytes_of(r, op))), r, id, Moment::complete);
       return;
     }
+    const Nanoseconds posted = op.kind == OpKind::send ? compute(r, op.lane, now, network_.overhead_ns) : now;
+    if (posted <= now) exchange(r, id, now);
+    else post(posted, r, id, Moment::posted);
+  }
+
+  /// Ports are taken in the order in which messages are posted.
+  void exchange(Rank r, OpId id, Nanoseconds now) {
+    const Operation op = node(r, id).op;
+    const Bytes bytes = bytes_of(r, op);
     const bool is_send = op.kind == OpKind::send;
-    const Nanoseconds posted = is_send ? compute(r, op.lane, now, network_.overhead_ns) : now;
     const Rank from = is_send ? r : op.peer, to = is_send ? op.peer : r;
     auto& queue = at(to).waiting;
     const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
@@ -214,7 +228,7 @@ class Engine {
     const auto flight = static_cast<Nanoseconds>(network_.flight_ns(bytes));
     if (is_send) ++messages_;
     if (is_send && network_.eager(bytes)) {
-      const Nanoseconds left = transfer(from, to, bytes, posted);
+      const Nanoseconds left = transfer(from, to, bytes, now);
       post(left, r, id, Moment::complete);
       if (matched) deliver(to, other.op, left + flight);
       else queue.push_back({from, op.channel, id, left + flight, true, true});
@@ -222,12 +236,12 @@ class Engine {
       if (other.eager) {
         deliver(r, id, std::max(now, other.available));
       } else {
-        const Nanoseconds there = transfer(from, to, bytes, std::max(posted, other.available)) + flight;
+        const Nanoseconds there = transfer(from, to, bytes, now) + flight;
         post(there, from, is_send ? id : other.op, Moment::complete);
         deliver(to, is_send ? other.op : id, there);
       }
     } else {
-      queue.push_back({from, op.channel, id, posted, is_send, false});
+      queue.push_back({from, op.channel, id, now, is_send, false});
     }
   }
 

@@ -76,6 +76,17 @@ TEST_CASE("model: ports are first in, first out, and an unmatched message blocks
   CHECK(play({{send(1, part(0, 100), 0), send(1, part(0, 100), 1)}, {recv(0, part(0, 100), 0), recv(0, part(100, 100), 1)}}, net + ",eager=1KiB").run_time == 200'000);
 }
 
+TEST_CASE("model: ports are taken in the order in which messages are posted", "[model]") {
+  const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B,overhead=5us,eager=1KiB";
+  const Operation to_0 = send(0, part(0, 100), 0);
+  // 1's processor adds until 20 us and posts at 25, 2's copies until 10 and posts at 15.
+  auto s = play({{}, {reduce(part(0, 10), part(10, 10)), to_0}, {copy(part(0, 10), part(10, 10)), to_0.after(0)}}, net);
+  CHECK(s.finish == std::vector<Nanoseconds>{0, 215'000, 115'000});
+  // Of what waited for the same operation, what was generated first goes first.
+  s = play({{copy(part(0, 10), part(10, 10)), send(1, part(0, 100), 0).after(0), send(2, part(0, 100), 0).after(0)}, {recv(0, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net);
+  CHECK(s.finish == std::vector<Nanoseconds>{215'000, 120'000, 220'000});
+}
+
 TEST_CASE("model: lanes and processor", "[model]") {
   const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B";
   // A background receive completes before the arrival; a foreground one does not.
