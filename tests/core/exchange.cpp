@@ -105,6 +105,7 @@ TEST_CASE("exchange: a plan brings everything to everybody, one message a port a
 
 TEST_CASE("exchange: schedules of random patterns and networks pass the verifier, and end", "[exchange]") {
   std::mt19937_64 random(5);
+  int of_two = 0;
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 400 : 60); ++i) {
     const int ranks = 1 + static_cast<int>(random() % 20);
     const bool reduces = random() % 3 == 0;
@@ -113,6 +114,10 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     parameters.segments = random() % 2 ? static_cast<int>(random() % 64) : 0;
     parameters.overlap = random() % 4 != 0;
     parameters.network = random_network(random);
+    if (parameters.segments > 0 && call.count > 0) {
+      const int segments = static_cast<int>(std::min<Elements>(parameters.segments, call.count));
+      of_two += in_flight(segments, largest_part(call.count, segments) * call.element_bytes, ranks, parameters.network) == 2;
+    }
     const Pattern pattern(random_arrivals(random, ranks));
     const Instance instance(call, pattern, parameters);
     const Verdict verdict = verify(call, materialize(*find_algorithm(call.op, "late_exchange"), instance));
@@ -130,6 +135,7 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     // Another pattern than the one it was planned for.
     REQUIRE(simulate(*find_algorithm(call.op, "late_exchange"), instance, random_network(random), Pattern(random_arrivals(random, ranks))));
   }
+  CHECK(of_two > 5);  // with two messages under way each way
 }
 
 TEST_CASE("exchange: broadcasts of random patterns pass the verifier, and end", "[exchange]") {
@@ -157,6 +163,11 @@ TEST_CASE("exchange: near the bound with one late process, never behind a balanc
       CHECK(over_bound(ranks, 4 << 20, "ascending:500ms", network) < 1.5);
       CHECK(over_bound(ranks, 4 << 20, "randlate:500ms:1", network) < 1.5);
     }
+  // A processor that is busier than the port.
+  for (const int ranks : {16, 48}) {
+    CHECK(over_bound(ranks, 4 << 20, "onelate:5:500ms", "hdr,overhead=0.5us,gamma=0.03ns/B") < 1.3);
+    CHECK(over_bound(ranks, 32 << 20, "onelate:5:500ms", "hdr,overhead=0.5us,gamma=0.03ns/B") < 1.15);
+  }
   for (const char* network : {"tryton2018", "hdr", "hdr,overhead=0.5us,gamma=0.03ns/B", "eth1g,overhead=0.5us,gamma=0.3ns/B"})
     for (const int ranks : {2, 3, 8, 16, 48})
       for (const Bytes bytes : {4, 1024, 262'144, 4 << 20}) {

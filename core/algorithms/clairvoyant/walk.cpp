@@ -57,7 +57,7 @@ Schedule walk(const Instance& instance, Rank me) {
   return follow(instance, me, call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(), segments, false);
 }
 
-Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace) {
+Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace, int in_flight) {
   const Call& call = instance.call;
   const bool everywhere = call.op != Collective::reduce, lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here
@@ -74,18 +74,23 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   struct Held {
     Share share;
     OpId ready = kNoOp;    // produced the sum
-    OpId sent = kNoOp;     // the last that read it
+    OpId sent = kNoOp;     // the last that read it; what is overwritten later was sent once only
   };
   const Share first = call.op == Collective::bcast ? (me == call.root ? Share::sum : Share::gone) : own_in_output(call, me) ? Share::sum : Share::own;
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
-  OpId last_sent = kNoOp, last_received = kNoOp, last_ready = kNoOp;
+  OpId last_sent = kNoOp, last_ready = kNoOp;
+  // The last ones each way, in turn.
+  const auto window = static_cast<std::size_t>(in_flight);
+  std::vector<OpId> sends(window, kNoOp), receives(window, kNoOp);
+  std::size_t send_turn = 0, receive_turn = 0;
+  const auto next_of = [&](std::vector<OpId>& ids, std::size_t& turn) -> OpId& { return turn = (turn + 1) % window, ids[turn]; };
   // Received and not yet landed by the plan, in this order; the last that has.
   std::deque<std::pair<int, OpId>> landing_at;
   OpId landed = kNoOp;
   // While one partial result is added the next may land.
-  constexpr int kSlots = 2;
-  OpId slot_free[kSlots] = {kNoOp, kNoOp};
+  const int slots = in_flight + 1;
+  std::vector<OpId> slot_free(static_cast<std::size_t>(slots), kNoOp);
   int slot = 0;
   OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
   int round = -1;
@@ -103,23 +108,24 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
-      last_sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, last_sent, landed);
+      OpId& sent = next_of(sends, send_turn);
+      last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed);
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
     }
+    OpId& received = next_of(receives, receive_turn);
     if (h.share == Share::sum) {
       const Slice landing{Buffer::scratch, slots_at + slot * largest, p.count};
-      co_yield ScratchNeed{slots_at + kSlots * largest};
-      last_received = co_yield paced(recv(src, landing, j)).after(last_received, slot_free[slot]);
-      h.ready = co_yield core::reduce(sum_of(p), landing).after(last_received, h.ready, h.sent).in_round(round);
-      slot_free[slot] = h.ready;
-      slot = (slot + 1) % kSlots;
+      OpId& in_use = slot_free[static_cast<std::size_t>(slot)];
+      co_yield ScratchNeed{slots_at + slots * largest};
+      received = co_yield paced(recv(src, landing, j)).after(received, in_use);
+      in_use = h.ready = co_yield core::reduce(sum_of(p), landing).after(received, h.ready, h.sent).in_round(round);
+      slot = (slot + 1) % slots;
     } else {
       co_yield ScratchNeed{slots_at};
       // Over what was sent away, or where nothing of worth lies yet.
-      last_received = co_yield paced(recv(src, sum_of(p), j)).after(last_received, h.sent);
-      h.ready = last_received;
-      if (h.share == Share::own) h.ready = co_yield core::reduce(sum_of(p), own(call, me, p)).after(last_received).in_round(round);
+      h.ready = received = co_yield paced(recv(src, sum_of(p), j)).after(received, h.sent);
+      if (h.share == Share::own) h.ready = co_yield core::reduce(sum_of(p), own(call, me, p)).after(received).in_round(round);
       h.share = Share::sum;
     }
     last_ready = h.ready;

@@ -76,7 +76,8 @@ Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_o
   const std::span<const int> table = instance.shared([&] { return table_of(instance); });
   const auto which = static_cast<std::size_t>(table[0]);
   if (which < others.size()) return find_algorithm(instance.call.op, others[which])->build(instance.beside(with_network(instance.parameters)), me);
-  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true);
+  const Bytes segment = largest_part(instance.call.count, table[1]) * instance.call.element_bytes;
+  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true, in_flight(table[1], segment, instance.call.ranks, with_network(instance.parameters).network));
 }
 
 Emit rows_into(std::vector<int>& rows, Rank only) {

@@ -53,19 +53,23 @@ int first_around(const Word* a, const Word* b, const Word* c, int from, int bits
 struct Beat {
   Nanoseconds slot;
   Nanoseconds hop, merge;  // in slots; merge: of what has to be added first
+  int in_flight;           // messages each way at a time
   double trust;            // by how much it takes longer, since messages may not keep to it; 1: they do
+  Nanoseconds of_a_pipeline(double steps, double hops) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + hops * static_cast<double>(hop)) * trust); }
 };
-Beat beat(double slot, double hop, double merge_ns, double trust) {
+Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust) {
   const double even = std::ceil(slot);
-  return {static_cast<Nanoseconds>(even), static_cast<Nanoseconds>(hop), std::max(static_cast<Nanoseconds>(hop), static_cast<Nanoseconds>(std::ceil(merge_ns / even))), trust};
+  return {static_cast<Nanoseconds>(even), static_cast<Nanoseconds>(hop), std::max(static_cast<Nanoseconds>(hop), static_cast<Nanoseconds>(std::ceil(merge_ns / even))), in_flight, trust};
 }
-Beat beat_of(Bytes segment, const Network& n) {
-  // A model without a cost per message has none of its own: no machine is like that.
-  constexpr double kLeast = 100;
+
+// A model without a cost per message has none of its own: no machine is like that.
+constexpr double kLeastSlot = 100;
+
+/// One message at a time: the next is posted when the last has left.
+Beat beat_of_one(Bytes segment, const Network& n) {
   const double port = static_cast<double>(n.port_ns(segment)), added = n.gamma_ns_per_byte * static_cast<double>(segment);
-  // The next message is posted when the last has left.
   const double leaves = n.eager(segment) ? port + n.overhead_ns : port + n.flight_ns(segment) + 2 * n.overhead_ns;
-  const double slot = std::max({leaves, 2 * n.overhead_ns + added, kLeast});
+  const double slot = std::max({leaves, 2 * n.overhead_ns + added, kLeastSlot});
   // The processor may be at another message just then.
   const double whole = port + n.flight_ns(segment) + 2 * n.overhead_ns + n.overhead_ns;
   // A message's way is a whole number of slots. What lands a little early waits in its receiver's port for what was planned
@@ -75,10 +79,32 @@ Beat beat_of(Bytes segment, const Network& n) {
   constexpr double kEarly = 0.22, kVeryEarly = 0.26, kJitter = 2, kStretch = 0.005, kExact = 1e-9;
   constexpr double kDoubtful = 1.05, kUnfit = 1.5;
   const double taken = n.overhead_ns + added, ways = whole / slot, hops = std::ceil(ways - kExact), early = hops - ways;
-  if (early <= kVeryEarly && early * slot >= kJitter * taken - kExact * slot) return beat(slot, hops, whole + 2 * added, early <= kEarly ? 1 : kDoubtful);
+  if (early <= kVeryEarly && early * slot >= kJitter * taken - kExact * slot) return beat(slot, hops, whole + 2 * added, 1, early <= kEarly ? 1 : kDoubtful);
   const double fewer = std::max(1.0, std::floor(ways)), even = std::max(slot, whole / fewer);
-  return beat(even, fewer, whole + 2 * added, taken <= 0 && even <= (1 + kStretch) * slot ? 1 : kUnfit);
+  return beat(even, fewer, whole + 2 * added, 1, taken <= 0 && even <= (1 + kStretch) * slot ? 1 : kUnfit);
 }
+
+/// Two at a time, of messages that wait for their receivers: one is under way while the other is announced. Who has sent two
+/// waits until one has landed, which is two slots later, so that nobody gets ahead; where the way takes longer than that, all
+/// are slowed down alike.
+Beat beat_of_two(Bytes segment, const Network& n) {
+  const double port = static_cast<double>(n.port_ns(segment)), whole = port + n.flight_ns(segment) + 3 * n.overhead_ns;
+  constexpr int kTwo = 2;
+  constexpr double kHardly = 1.05;  // kept to if nothing disturbs it
+  return beat(std::max({port, whole / kTwo, 2 * n.overhead_ns, kLeastSlot}), kTwo, whole + n.gamma_ns_per_byte * static_cast<double>(segment), kTwo, kHardly);
+}
+
+/// For a pipeline of so many messages over so many ranks.
+Beat beat_of(Bytes segment, const Network& n, double steps, double hops) {
+  Beat one = beat_of_one(segment, n);
+  if (n.eager(segment)) return one;
+  // What has to wait for its receiver keeps to no plan so well.
+  constexpr double kRendezvous = 1.1;
+  one.trust *= kRendezvous;
+  const Beat two = beat_of_two(segment, n);
+  return two.of_a_pipeline(steps, hops) < one.of_a_pipeline(steps, hops) ? two : one;
+}
+double hops_of(int ranks) { return std::log2(std::max(2, ranks)) + 2; }
 
 class Planner {
  public:
@@ -87,7 +113,7 @@ class Planner {
         turn_(static_cast<std::size_t>(ranks_)), unsent_(ranks_, segments_), contributors_(segments_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets, std::max(ranks_, segments_)), merges_left_(static_cast<std::size_t>(segments_)), final_at_(static_cast<std::size_t>(segments_), 0),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
-    const Beat beat = beat_of(problem.segment_bytes, problem.network);
+    const Beat beat = beat_of(problem.segment_bytes, problem.network, problem.segments, hops_of(ranks_));
     slot_ = beat.slot, hop_ = beat.slot * beat.hop, merge_ = beat.slot * beat.merge;
     taken_in_ = static_cast<Nanoseconds>(problem.network.overhead_ns + problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes));
     phase_ = *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % slot_ - slot_;
@@ -301,6 +327,8 @@ class Planner {
 
 Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
 
+int in_flight(int segments, Bytes segment, int ranks, const Network& network) { return beat_of(segment, network, segments, hops_of(ranks)).in_flight; }
+
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
   std::vector<std::vector<Rank>> out;
@@ -316,17 +344,14 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
   constexpr double kNearly = 1.01;
-  // What has to wait for its receiver keeps to no plan so well.
-  constexpr double kRendezvous = 1.1;
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
-  const double hops = std::log2(std::max(2, ranks)) + 2;
+  const double hops = hops_of(ranks);
   const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
     const Bytes bytes = (count + s - 1) / s * element_bytes;
-    const Beat beat = beat_of(bytes, network);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    return static_cast<double>(beat.slot) * (s + hops * static_cast<double>(beat.hop)) * (network.eager(bytes) ? beat.trust : kRendezvous) * (1 + kUneven * each);
+    return static_cast<double>(beat_of(bytes, network, s, hops).of_a_pipeline(s, hops)) * (1 + kUneven * each);
   };
   std::map<int, double> times;
   for (int s = 1; s <= most; s += std::max(1, s / 64)) times[s] = time(s);
