@@ -25,22 +25,28 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   // What becomes of a plan tells more than what it promises, where looking does not take long.
-  constexpr std::int64_t kMessages = 1 << 17;
+  constexpr std::int64_t kMessages = 1 << 18, kFewer = 1 << 17;
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
     return messages > kMessages ? otherwise : exchange::modelled_after_last(in, name, in_segments);
   };
   std::pair best{modelled("late_exchange", 2 * ranks * segments, planned, segments), kOthers.size()};
-  const auto look_at = [&](int other, std::int64_t most_messages) {
-    if (other < 1 || other > std::min<Elements>(kChannels, call.count) || 2 * ranks * other > most_messages) return;
+  // Returns how many messages it cost.
+  const auto look_at = [&](int other, std::int64_t most_messages) -> std::int64_t {
+    if (other < 1 || other > std::min<Elements>(kChannels, call.count) || 2 * ranks * other > most_messages) return 0;
     const Nanoseconds after = exchange::modelled_after_last(in, "late_exchange", other);
     if (after < best.first) best.first = after, segments = other;
+    return 2 * ranks * other;
   };
-  // Some numbers of segments fall into step better than others.
-  for (const int other : {segments / 3, segments / 2, segments * 2 / 3, segments * 3 / 2, segments * 2, segments * 3}) look_at(other, kMessages / 4);
+  // Some numbers of segments fall into step better than others, those of which each rank owns as many in particular.
+  std::int64_t left = kFewer;
+  const int wanted = segments, each = static_cast<int>(ranks);
+  for (const int other : {each, 2 * each, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
+    if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);
   // Where messages did not keep to the plan, those of another nearly as good may.
   constexpr double kKept = 1.1;
-  for (const int other : {segments * 15 / 16, segments * 7 / 8, segments * 9 / 8})
-    if (static_cast<double>(best.first) > kKept * static_cast<double>(planned)) look_at(other, kMessages);
+  const int fewer = exchange::segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, static_cast<int>(kFewer / (2 * ranks)));
+  for (const int other : {fewer, segments * 15 / 16, segments * 7 / 8, segments * 9 / 8, fewer * 15 / 16, fewer * 7 / 8})
+    if (other != segments && static_cast<double>(best.first) > kKept * static_cast<double>(planned)) look_at(other, kFewer);
   // Nothing is much better than that.
   constexpr double kNearly = 1.02;
   if (static_cast<double>(best.first) <= kNearly * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return best.second;

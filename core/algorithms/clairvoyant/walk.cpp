@@ -84,6 +84,8 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   const auto window = static_cast<std::size_t>(in_flight);
   std::vector<OpId> sends(window, kNoOp), receives(window, kNoOp);
   std::size_t send_turn = 0, receive_turn = 0;
+  // What the last send waited for: of those that are under way together the next is not to be the first.
+  struct { OpId ready = kNoOp, landed = kNoOp; } one_before;
   const auto next_of = [&](std::vector<OpId>& ids, std::size_t& turn) -> OpId& { return turn = (turn + 1) % window, ids[turn]; };
   // Received and not yet landed by the plan, in this order; the last that has.
   std::deque<std::pair<int, OpId>> landing_at;
@@ -109,7 +111,8 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
       OpId& sent = next_of(sends, send_turn);
-      last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed);
+      last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed, one_before.ready, one_before.landed);
+      if (window > 1) one_before = {h.ready, landed};
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
     }

@@ -55,7 +55,7 @@ struct Beat {
   Nanoseconds hop, merge;  // in slots; merge: of what has to be added first
   int in_flight;           // messages each way at a time
   double trust;            // by how much it takes longer, since messages may not keep to it; 1: they do
-  Nanoseconds of_a_pipeline(double steps, double hops) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + hops * static_cast<double>(hop)) * trust); }
+  Nanoseconds of_a_pipeline(int steps, double hops) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + hops * static_cast<double>(hop)) * trust); }
 };
 Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust) {
   const double even = std::ceil(slot);
@@ -90,21 +90,25 @@ Beat beat_of_one(Bytes segment, const Network& n) {
 Beat beat_of_two(Bytes segment, const Network& n) {
   const double port = static_cast<double>(n.port_ns(segment)), whole = port + n.flight_ns(segment) + 3 * n.overhead_ns;
   constexpr int kTwo = 2;
-  constexpr double kHardly = 1.05;  // kept to if nothing disturbs it
-  return beat(std::max({port, whole / kTwo, 2 * n.overhead_ns, kLeastSlot}), kTwo, whole + n.gamma_ns_per_byte * static_cast<double>(segment), kTwo, kHardly);
+  constexpr double kHardly = 1.05, kUnfit = 1.5, kLoose = 0.25;  // kept to if nothing disturbs it; not kept to where a message is there too early
+  const double slot = std::max({port, whole / kTwo, 2 * n.overhead_ns, kLeastSlot});
+  return beat(slot, kTwo, whole + n.gamma_ns_per_byte * static_cast<double>(segment), kTwo, kTwo - whole / slot <= kLoose ? kHardly : kUnfit);
 }
 
+double hops_of(int ranks) { return std::log2(std::max(2, ranks)) + 2; }
+
 /// For a pipeline of so many messages over so many ranks.
-Beat beat_of(Bytes segment, const Network& n, double steps, double hops) {
+Beat beat_of(Bytes segment, const Network& n, int steps, int ranks) {
   Beat one = beat_of_one(segment, n);
   if (n.eager(segment)) return one;
   // What has to wait for its receiver keeps to no plan so well.
   constexpr double kRendezvous = 1.1;
+  // Among more ranks than that somebody always gets ahead: 200 kept to it, 400 did not.
+  constexpr int kMostOfTwo = 256;
   one.trust *= kRendezvous;
   const Beat two = beat_of_two(segment, n);
-  return two.of_a_pipeline(steps, hops) < one.of_a_pipeline(steps, hops) ? two : one;
+  return ranks <= kMostOfTwo && two.of_a_pipeline(steps, hops_of(ranks)) < one.of_a_pipeline(steps, hops_of(ranks)) ? two : one;
 }
-double hops_of(int ranks) { return std::log2(std::max(2, ranks)) + 2; }
 
 class Planner {
  public:
@@ -113,7 +117,7 @@ class Planner {
         turn_(static_cast<std::size_t>(ranks_)), unsent_(ranks_, segments_), contributors_(segments_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets, std::max(ranks_, segments_)), merges_left_(static_cast<std::size_t>(segments_)), final_at_(static_cast<std::size_t>(segments_), 0),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
-    const Beat beat = beat_of(problem.segment_bytes, problem.network, problem.segments, hops_of(ranks_));
+    const Beat beat = beat_of(problem.segment_bytes, problem.network, problem.segments, ranks_);
     slot_ = beat.slot, hop_ = beat.slot * beat.hop, merge_ = beat.slot * beat.merge;
     taken_in_ = static_cast<Nanoseconds>(problem.network.overhead_ns + problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes));
     phase_ = *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % slot_ - slot_;
@@ -327,7 +331,7 @@ class Planner {
 
 Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
 
-int in_flight(int segments, Bytes segment, int ranks, const Network& network) { return beat_of(segment, network, segments, hops_of(ranks)).in_flight; }
+int in_flight(int segments, Bytes segment, int ranks, const Network& network) { return beat_of(segment, network, segments, ranks).in_flight; }
 
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
@@ -346,16 +350,25 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   constexpr double kNearly = 1.01;
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
-  const double hops = hops_of(ranks);
+  constexpr double kAhead = 0.06, kDrifting = 1.1;
+  constexpr int kSizes = 16;
   const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
-    const Bytes bytes = (count + s - 1) / s * element_bytes;
+    const Elements largest = (count + s - 1) / s;
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    return static_cast<double>(beat_of(bytes, network, s, hops).of_a_pipeline(s, hops)) * (1 + kUneven * each);
+    // Who sends smaller ones gets ahead of the others by so many slots.
+    const double ahead = s - static_cast<double>(count) / static_cast<double>(largest);
+    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, hops_of(ranks))) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting);
   };
   std::map<int, double> times;
-  for (int s = 1; s <= most; s += std::max(1, s / 64)) times[s] = time(s);
-  for (int s = owners; s <= most; s += owners) times.try_emplace(s, time(s));
+  const auto look_at = [&](int s) {
+    // That many, and about as many of the same size but for the last.
+    times.try_emplace(s, time(s));
+    for (Elements size = (count + s - 1) / s, end = size + kSizes; size < end; ++size)
+      if (const auto even = static_cast<int>((count + size - 1) / size); even <= most) times.try_emplace(even, time(even));
+  };
+  for (int s = 1; s <= most; s += std::max(1, s / 64)) look_at(s);
+  for (int s = owners; s <= most; s += owners) look_at(s);
   const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
   // The fewest that are nearly as good: a plan in few segments is kept to more easily, and sooner made.
   return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= kNearly * least; })->first;
