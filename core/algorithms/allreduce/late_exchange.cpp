@@ -25,7 +25,7 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   // What becomes of a plan tells more than what it promises, where looking does not take long.
-  constexpr std::int64_t kMessages = 1 << 18, kFewer = 1 << 17;
+  constexpr std::int64_t kMessages = 1 << 18, kFewer = 1 << 17, kFew = 1 << 16;
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
     return messages > kMessages ? otherwise : exchange::modelled_after_last(in, name, in_segments);
   };
@@ -37,19 +37,23 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
     if (after < best.first) best.first = after, segments = other;
     return 2 * ranks * other;
   };
-  // Some numbers of segments fall into step better than others, those of which each rank owns as many in particular.
-  std::int64_t left = kFewer;
-  const int wanted = segments, each = static_cast<int>(ranks);
-  for (const int other : {each, 2 * each, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
-    if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);
-  // Where messages did not keep to the plan, those of another nearly as good may.
-  constexpr double kKept = 1.1;
-  const int fewer = exchange::segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, static_cast<int>(kFewer / (2 * ranks)));
-  for (const int other : {fewer, segments * 15 / 16, segments * 7 / 8, segments * 9 / 8, fewer * 15 / 16, fewer * 7 / 8})
-    if (other != segments && static_cast<double>(best.first) > kKept * static_cast<double>(planned)) look_at(other, kFewer);
-  // Nothing is much better than that.
-  constexpr double kNearly = 1.02;
-  if (static_cast<double>(best.first) <= kNearly * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return best.second;
+  // Nothing is much better than the second of these; looking for what is better than the first is not worth its time.
+  constexpr double kNear = 1.06, kNearly = 1.02;
+  const auto within = [&, bound = static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)](double factor) { return static_cast<double>(best.first) <= factor * bound; };
+  if (!within(kNear)) {
+    constexpr double kKept = 1.1;
+    const auto kept = [&] { return static_cast<double>(best.first) <= kKept * static_cast<double>(planned); };
+    // Some numbers of segments fall into step better than others, those of which each rank owns as many in particular.
+    std::int64_t left = kept() ? kFew : kFewer;
+    const int wanted = segments, each = static_cast<int>(ranks);
+    for (const int other : {each, 2 * each, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
+      if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);
+    // Where messages did not keep to the plan, those of another nearly as good may.
+    const int fewer = exchange::segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, static_cast<int>(kFewer / (2 * ranks)));
+    for (const int other : {fewer, segments * 15 / 16, segments * 7 / 8, segments * 9 / 8, fewer * 15 / 16, fewer * 7 / 8})
+      if (other != segments && !kept()) look_at(other, kFewer);
+  }
+  if (within(kNearly)) return best.second;
   const int rounds = clairvoyant::segments_for(call, in.parameters.network);
   const Nanoseconds ring_ends = 2 * (ranks - 1) * in.parameters.network.step_ns(largest_part(call.count, call.ranks) * call.element_bytes);
   const Nanoseconds others[] = {modelled(kOthers[0], 2 * ranks * ranks, ring_ends), modelled(kOthers[1], 0, INT64_MAX), modelled(kOthers[2], 0, INT64_MAX), modelled(kOthers[3], 2 * ranks * rounds, INT64_MAX, rounds)};
