@@ -368,7 +368,7 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
       if (const auto even = static_cast<int>((count + size - 1) / size); even <= most) times.try_emplace(even, time(even));
   };
   for (int s = 1; s <= most; s += std::max(1, s / 64)) look_at(s);
-  for (int s = owners; s <= most; s += owners) look_at(s);
+  for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) look_at(s);
   const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
   // The fewest that are nearly as good: a plan in few segments is kept to more easily, and sooner made.
   return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= kNearly * least; })->first;
