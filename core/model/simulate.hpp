@@ -4,8 +4,8 @@
 //
 // A message of m bytes keeps a send port and a receive port busy for alpha + m beta, then is in flight
 // for a latency that occupies nothing. A port serves transfers first in, first out: a rendezvous counts
-// from the moment both sides are ready, an eager message from the moment it is sent; an unmatched message
-// blocks nothing. Reductions, copies and the per-message overhead share one processor per rank.
+// from the moment both sides are ready, an eager message from the moment it is posted, which is after its
+// overhead; an unmatched message blocks nothing. Reductions, copies and the per-message overhead share one processor per rank.
 #pragma once
 
 #include <vector>
