@@ -116,7 +116,8 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     parameters.network = random_network(random);
     if (parameters.segments > 0 && call.count > 0) {
       const int segments = static_cast<int>(std::min<Elements>(parameters.segments, call.count));
-      of_two += in_flight(segments, largest_part(call.count, segments) * call.element_bytes, ranks, parameters.network) == 2;
+      const std::vector<Nanoseconds> any(static_cast<std::size_t>(ranks));
+      of_two += in_flight({segments, largest_part(call.count, segments) * call.element_bytes, parameters.network, any}) == 2;
     }
     const Pattern pattern(random_arrivals(random, ranks));
     const Instance instance(call, pattern, parameters);

@@ -33,6 +33,19 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   return out;
 }
 
+/// So many operations at a time: the next waits for the oldest.
+struct Ring {
+  explicit Ring(int size) : ids(static_cast<std::size_t>(size), kNoOp) {}
+  std::vector<OpId> ids;
+  std::size_t turn = 0;
+  /// The oldest, to be replaced.
+  OpId& next() {
+    OpId& oldest = ids[turn];
+    turn = (turn + 1) % ids.size();
+    return oldest;
+  }
+};
+
 }  // namespace
 
 int segments_for(const Call& call, const Network& network) {
@@ -80,20 +93,15 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
   OpId last_sent = kNoOp, last_ready = kNoOp;
-  // The last ones each way, in turn.
-  const auto window = static_cast<std::size_t>(in_flight);
-  std::vector<OpId> sends(window, kNoOp), receives(window, kNoOp);
-  std::size_t send_turn = 0, receive_turn = 0;
+  Ring sends(in_flight), receives(in_flight);
   // What the last send waited for: of those that are under way together the next is not to be the first.
   struct { OpId ready = kNoOp, landed = kNoOp; } one_before;
-  const auto next_of = [&](std::vector<OpId>& ids, std::size_t& turn) -> OpId& { return turn = (turn + 1) % window, ids[turn]; };
   // Received and not yet landed by the plan, in this order; the last that has.
   std::deque<std::pair<int, OpId>> landing_at;
   OpId landed = kNoOp;
   // While one partial result is added the next may land.
   const int slots = in_flight + 1;
-  std::vector<OpId> slot_free(static_cast<std::size_t>(slots), kNoOp);
-  int slot = 0;
+  Ring slot_free(slots);
   OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
   int round = -1;
   for (std::size_t row = 0; row < table.size(); row += kColumns) {
@@ -110,20 +118,19 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
-      OpId& sent = next_of(sends, send_turn);
+      OpId& sent = sends.next();
       last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed, one_before.ready, one_before.landed);
-      if (window > 1) one_before = {h.ready, landed};
+      if (in_flight > 1) one_before = {h.ready, landed};
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
     }
-    OpId& received = next_of(receives, receive_turn);
+    OpId& received = receives.next();
     if (h.share == Share::sum) {
-      const Slice landing{Buffer::scratch, slots_at + slot * largest, p.count};
-      OpId& in_use = slot_free[static_cast<std::size_t>(slot)];
+      const Slice landing{Buffer::scratch, slots_at + static_cast<Elements>(slot_free.turn) * largest, p.count};
+      OpId& in_use = slot_free.next();
       co_yield ScratchNeed{slots_at + slots * largest};
       received = co_yield paced(recv(src, landing, j)).after(received, in_use);
       in_use = h.ready = co_yield core::reduce(sum_of(p), landing).after(received, h.ready, h.sent).in_round(round);
-      slot = (slot + 1) % slots;
     } else {
       co_yield ScratchNeed{slots_at};
       // Over what was sent away, or where nothing of worth lies yet.

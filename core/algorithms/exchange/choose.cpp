@@ -54,11 +54,10 @@ Planned plan_for(const Setting& setting, Rank sink) {
   double least = 0;
   std::vector<Rank> best;
   const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
-  const Nanoseconds last = *std::max_element(setting.arrivals().begin(), setting.arrivals().end());
   auto candidates = owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink);
   if (candidates.size() == 1) best = std::move(candidates.front()), candidates.clear();  // no choice
   for (auto& owners : candidates) {
-    const auto after = static_cast<double>(plan(problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners, [](const Transfer&) {}) - last);
+    const auto after = static_cast<double>(plan(problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners, [](const Transfer&) {}) - setting.last());
     if (best.empty() || after < kClearly * least) least = after, best = std::move(owners);
   }
   const std::size_t owners = best.size();
@@ -79,8 +78,7 @@ Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_o
   const std::span<const int> table = instance.shared([&] { return table_of(instance); });
   const auto which = static_cast<std::size_t>(table[0]);
   if (which < others.size()) return find_algorithm(instance.call.op, others[which])->build(instance.beside(with_network(instance.parameters)), me);
-  const Bytes segment = largest_part(instance.call.count, table[1]) * instance.call.element_bytes;
-  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true, in_flight(table[1], segment, instance.call.ranks, with_network(instance.parameters).network));
+  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true, in_flight(Setting(instance).problem(table[1])));
 }
 
 Emit rows_into(std::vector<int>& rows, Rank only) {

@@ -17,6 +17,7 @@ class Setting {
   const Instance& instance() const { return instance_; }
   /// From 0 on.
   std::span<const Nanoseconds> arrivals() const { return arrivals_; }
+  Nanoseconds last() const { return *std::max_element(arrivals_.begin(), arrivals_.end()); }
   /// In so many segments, or as many as there may be. Refers to this.
   Problem problem(int segments) const;
 

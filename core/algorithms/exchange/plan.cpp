@@ -14,6 +14,7 @@
 #include <numeric>
 #include <queue>
 
+#include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
 
 namespace latecomer::core::exchange {
@@ -64,6 +65,8 @@ Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust)
 
 // A model without a cost per message has none of its own: no machine is like that.
 constexpr double kLeastSlot = 100;
+/// Messages do not keep to it.
+constexpr double kUnfit = 1.5;
 
 /// One message at a time: the next is posted when the last has left.
 Beat beat_of_one(Bytes segment, const Network& n) {
@@ -77,7 +80,7 @@ Beat beat_of_one(Bytes segment, const Network& n) {
   // another. Otherwise the slot is stretched, if by little: what nothing holds back keeps the port's pace, not the slot's.
   // Limits by comparing plans and simulations (docs/late_exchange.md).
   constexpr double kEarly = 0.22, kVeryEarly = 0.26, kJitter = 2, kStretch = 0.005, kExact = 1e-9;
-  constexpr double kDoubtful = 1.05, kUnfit = 1.5;
+  constexpr double kDoubtful = 1.05;
   const double taken = n.overhead_ns + added, ways = whole / slot, hops = std::ceil(ways - kExact), early = hops - ways;
   if (early <= kVeryEarly && early * slot >= kJitter * taken - kExact * slot) return beat(slot, hops, whole + 2 * added, 1, early <= kEarly ? 1 : kDoubtful);
   const double fewer = std::max(1.0, std::floor(ways)), even = std::max(slot, whole / fewer);
@@ -90,7 +93,7 @@ Beat beat_of_one(Bytes segment, const Network& n) {
 Beat beat_of_two(Bytes segment, const Network& n) {
   const double port = static_cast<double>(n.port_ns(segment)), whole = port + n.flight_ns(segment) + 3 * n.overhead_ns;
   constexpr int kTwo = 2;
-  constexpr double kHardly = 1.05, kUnfit = 1.5, kLoose = 0.25;  // kept to if nothing disturbs it; not kept to where a message is there too early
+  constexpr double kHardly = 1.05, kLoose = 0.25;  // kept to if nothing disturbs it; not kept to where a message is there too early
   const double slot = std::max({port, whole / kTwo, 2 * n.overhead_ns, kLeastSlot});
   return beat(slot, kTwo, whole + n.gamma_ns_per_byte * static_cast<double>(segment), kTwo, kTwo - whole / slot <= kLoose ? kHardly : kUnfit);
 }
@@ -109,6 +112,7 @@ Beat beat_of(Bytes segment, const Network& n, int steps, int ranks) {
   const Beat two = beat_of_two(segment, n);
   return ranks <= kMostOfTwo && two.of_a_pipeline(steps, hops_of(ranks)) < one.of_a_pipeline(steps, hops_of(ranks)) ? two : one;
 }
+Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes, problem.network, problem.segments, problem.ranks()); }
 
 class Planner {
  public:
@@ -117,7 +121,7 @@ class Planner {
         turn_(static_cast<std::size_t>(ranks_)), unsent_(ranks_, segments_), contributors_(segments_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets, std::max(ranks_, segments_)), merges_left_(static_cast<std::size_t>(segments_)), final_at_(static_cast<std::size_t>(segments_), 0),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
-    const Beat beat = beat_of(problem.segment_bytes, problem.network, problem.segments, ranks_);
+    const Beat beat = beat_of(problem);
     slot_ = beat.slot, hop_ = beat.slot * beat.hop, merge_ = beat.slot * beat.merge;
     taken_in_ = static_cast<Nanoseconds>(problem.network.overhead_ns + problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes));
     phase_ = *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % slot_ - slot_;
@@ -331,7 +335,7 @@ class Planner {
 
 Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
 
-int in_flight(int segments, Bytes segment, int ranks, const Network& network) { return beat_of(segment, network, segments, ranks).in_flight; }
+int in_flight(const Problem& problem) { return beat_of(problem).in_flight; }
 
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
@@ -354,18 +358,21 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   constexpr int kSizes = 16;
   const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
-    const Elements largest = (count + s - 1) / s;
+    const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
     // Who sends smaller ones gets ahead of the others by so many slots.
     const double ahead = s - static_cast<double>(count) / static_cast<double>(largest);
     return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, hops_of(ranks))) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting);
   };
   std::map<int, double> times;
+  const auto note = [&](int s) {
+    if (const auto [at, is_new] = times.try_emplace(s, 0); is_new) at->second = time(s);
+  };
   const auto look_at = [&](int s) {
-    // That many, and about as many of the same size but for the last.
-    times.try_emplace(s, time(s));
-    for (Elements size = (count + s - 1) / s, end = size + kSizes; size < end; ++size)
-      if (const auto even = static_cast<int>((count + size - 1) / size); even <= most) times.try_emplace(even, time(even));
+    note(s);
+    // And about as many of one size but for the last.
+    for (Elements size = largest_part(count, s), end = size + kSizes; size < end; ++size)
+      if (const auto even = static_cast<int>((count + size - 1) / size); even <= most) note(even);
   };
   for (int s = 1; s <= most; s += std::max(1, s / 64)) look_at(s);
   for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) look_at(s);

@@ -37,8 +37,8 @@ using Emit = std::function<void(const Transfer&)>;
 /// Plans with these owners (ranks, each once; of a broadcast: none; of a reduce: not the sink). Returns when the last rank has all of the result.
 Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit);
 
-/// Messages that a rank has under way in each direction in a plan of so many segments of so many bytes.
-int in_flight(int segments, Bytes segment, int ranks, const Network& network);
+/// Messages that a rank has under way in each direction in a plan of this problem.
+int in_flight(const Problem& problem);
 
 /// Owners worth trying: everybody, and those who come a message, or half, all or twice the time of the vector on a port,
 /// before the last; never the sink. Empty where there is nobody but the sink.
