@@ -50,6 +50,7 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
     const core::PlanEntry& e = plan.entries[i];
     Json slot = {{"signature", hex16(e.signature)}, {"algorithm", algorithm_of(e.algorithm)}, {"segments", e.segments}, {"overlap", e.overlap != 0},
                  {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)}, {"sizes", e.sizes < 0 ? Json(nullptr) : Json(e.sizes)}};
+    if (e.trial != 0) slot["trial_calls"] = e.trial;
     const core::SlotReport* report = nullptr;
     if (plan.period != 0 && reports.size() == plan.entries.size() && reports[i].signature.hash() == e.signature) report = &reports[i];
     else
@@ -100,6 +101,7 @@ core::Result<History> read_history(const std::string& path, int ranks) {
         e.segments = slot.at("segments"), e.overlap = slot.at("overlap").get<bool>();
         if (!slot.at("pattern").is_null()) e.pattern = slot.at("pattern");
         if (slot.contains("sizes") && !slot.at("sizes").is_null()) e.sizes = slot.at("sizes");
+        e.trial = slot.value("trial_calls", std::uint16_t{0});
         read.entries.push_back(e);
       }
       // What is not sound as bytes is not sound as history.

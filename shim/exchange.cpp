@@ -25,7 +25,8 @@ struct Header {
   std::uint64_t first = 0;   // log: number of the first record; plan: the announcing call
   std::uint32_t count = 0;   // log: records; plan: Learner::Announcement::Kind
   std::int32_t comm_rank = 0, comm_size = 0;
-  std::uint32_t rest = 0;       // plan: the epoch that it begins is not logged
+  std::uint32_t rest = 0;       // plan: the epoch that it begins is not logged,
+  std::uint64_t epoch = 0;      // and how many calls it has
   Nanoseconds uncertainty = 0;  // of the sender's clock
 };
 
@@ -274,7 +275,7 @@ void end_epoch(CommState& state, bool rested) {
       state.leadership->signatures.clear();
       state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
     } else {
-      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, 0, job().clocks.uncertainty_now()};
+      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, 0, 0, job().clocks.uncertainty_now()};
       if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
         warn("the leader does not take its logs: some arrival patterns are lost");
     }
@@ -330,13 +331,13 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   lead.announced = {};
-  if (!state.broken) lead.announced = lead.learner->announce(state.plan.dropped(), now());
+  if (!state.broken) lead.announced = lead.learner->announce(n, state.plan.dropped(), now());
   using Kind = core::Learner::Announcement::Kind;
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
   if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();
   const bool plan = lead.announced.kind == Kind::plan;
-  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, 0};
+  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, lead.announced.epoch, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
   // Words after what others may wait for. A plan that the next one replaces before there was time for words is not in the profile.
@@ -364,6 +365,7 @@ bool take_announcement(CommState& state) {
     if (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) return false;
     heard->kind = static_cast<Kind>(header.count);
     heard->rest = header.rest != 0;
+    heard->epoch = header.epoch;
     // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
     if (heard->kind == Kind::plan) core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
   }
@@ -388,6 +390,7 @@ void hear(CommState& state, std::uint64_t n) {
   while (!take_announcement(state)) patience.wait();
   const auto heard = std::move(state.heard);
   if (state.rank == 0 && !heard->rest) state.leadership->learner->in_force(n);
+  state.sequence.lasts(heard->epoch);
   state.resting = heard->rest && heard->kind == Kind::none;
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
   state.plan.install(std::move(heard->plan));

@@ -101,6 +101,16 @@ void Executor::note(const CommState& state, const core::Signature& signature, st
   seen = {hash, shape_of(state, signature, operands), true};
 }
 
+/// Whether what was built for one plan is what another asks for: patterns and sizes may have other places there.
+static bool carried_over(Executor::Key key, const core::Plan& before, const core::Plan& after, const Executor::Key& wanted) {
+  const auto same = [](const auto& xs, int x, const auto& ys, int y) {
+    return x < 0 || y < 0 ? x == y : xs.at(static_cast<std::size_t>(x)) == ys.at(static_cast<std::size_t>(y));
+  };
+  if (!same(before.patterns, key.pattern, after.patterns, wanted.pattern) || !same(before.sizes, key.sizes, after.sizes, wanted.sizes)) return false;
+  key.pattern = wanted.pattern, key.sizes = wanted.sizes;
+  return key == wanted;
+}
+
 void Executor::prepare(CommState& state, const core::Plan& plan) {
   prepared_.clear();
   if (seen_.empty()) return;
@@ -112,6 +122,11 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     if (key.algorithm->background && state.watched) continue;  // the engine keeps its own
     key.segments = e.segments, key.pattern = e.pattern, key.sizes = e.sizes, key.overlap = e.overlap != 0;
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
+    const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
+    if (known != kept_.end()) {
+      prepared_.emplace_back(key, known->second);
+      continue;
+    }
     prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
     built_ahead.fetch_add(1, std::memory_order_relaxed);
     // The memory too: what a run would allocate is allocated now.

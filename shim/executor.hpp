@@ -44,7 +44,8 @@ struct Executor {
 
   /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
   void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
-  /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted.
+  /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted, unless the plan in force has
+  /// asked for the same.
   void prepare(CommState& state, const core::Plan& plan);
   /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the prepared.
   void change_plans();

@@ -228,7 +228,7 @@ void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
 }
 
 /// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
-bool plan_may_be_there(const Call& call) { return (call.n & 15) == 8 && call.state->sequence.awaits() && !call.state->heard; }
+bool plan_may_be_there(const Call& call) { return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard; }
 
 [[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
   const KeepErrno keep;

@@ -10,7 +10,8 @@
 //   - the announcement is in force from the first blocking call at or after B_(k+1) that follows a blocking
 //     call which depends on all ranks, or whose data come from the leader, and which began at or after the
 //     announcement: the leader has then passed it, so whoever waits for the message waits for nobody.
-//     It may let the epoch that it begins rest: no rank logs it, and the next boundary brings an announcement, but no logs.
+//     It may say how many calls the epoch that it begins has, and let it rest: no rank logs it, and the next boundary
+//     brings an announcement, but no logs.
 // Nothing happens inside non-blocking calls, and in mode observe no rank ever waits.
 #pragma once
 
@@ -79,6 +80,11 @@ class Sequence {
     only_rooted_ = false;
     leader_passed_ = outstanding_;
     return all && !identified && n_ >= kFirstBoundary;
+  }
+
+  /// The epoch that the current call begins lasts for so many calls: said by the announcement that it has heard. 0: as ever.
+  void lasts(std::uint64_t calls) {
+    if (calls != 0) boundary_ = n_ - 1 + calls;
   }
 
   std::uint64_t next_number() const { return n_; }

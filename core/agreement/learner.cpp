@@ -14,6 +14,11 @@ namespace {
 constexpr double kWins = 0.97, kNotWorse = 1.03;
 // What one announcement may model: 20,000 messages take some 50 ms, once per change of a pattern.
 constexpr long kModelBudget = 20'000;
+// What trials may take beyond native: this part of the time that the site's calls take, and at first so many native calls' worth.
+constexpr double kRisk = 0.03, kStake = 32;
+// While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls: a verdict takes three
+// epochs. A boundary costs some 50 us and 1 us per rank and call.
+constexpr double kLearningEpoch = 2e7;
 constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
@@ -99,11 +104,17 @@ void Learner::see(const CallSeen& call) {
   ++slot->calls;
   if (call.signature.kind != CallKind::blocking) return;
   slot->edged = call.edge ? slot->edged + 1 : 0;
+  slot->spent += call.mean_elapsed;
   slot->predictor.add(call.offsets);
   if (!call.sizes.empty()) slot->sizes.assign(call.sizes.begin(), call.sizes.end());
   if (call.after_last < 0) return;
-  if (call.algorithm < 0) slot->native.add(call.after_last, call.mean_elapsed);
-  else if (call.algorithm == slot->algorithm && call.n >= slot->counts_from) slot->current.add(call.after_last, call.mean_elapsed);
+  if (call.algorithm < 0) {
+    slot->native.add(call.after_last, call.mean_elapsed);
+    if (slot->on_trial && call.n >= slot->counts_from) ++slot->after_trial;
+    return;
+  }
+  if (slot->on_trial && slot->native.enough()) slot->risked = std::max(0.0, slot->risked + static_cast<double>(call.after_last) - slot->native.median_after());
+  if (call.algorithm == slot->algorithm && call.n >= slot->counts_from) slot->current.add(call.after_last, call.mean_elapsed);
 }
 
 /// What the slots learnt stays with their sites.
@@ -143,8 +154,9 @@ void Learner::find_period() {
   }
 }
 
-void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why) {
+void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why, bool on_trial) {
   slot.why = why;
+  slot.on_trial = on_trial;
   std::vector<Nanoseconds> pattern;
   if (algorithm >= 0 && with_pattern && !algorithm_at(algorithm).pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
@@ -158,6 +170,8 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   slot.algorithm = algorithm;
   slot.segments = segments;
   slot.current.clear();
+  slot.after_trial = 0;
+  ++slot.round;
   slot.counts_from = UINT64_MAX;
   slot.changed = true;
 }
@@ -226,17 +240,25 @@ void Learner::choose(Slot& slot) {
   }
   if (!slot.native.enough()) return settle(slot, -1, 0, false, Why::measuring);
   if (slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.sizes)) {
-    if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget);
+    if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget, slot.on_trial);
   }
   if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
     for (Candidate& c : slot.candidates)
-      if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true;
+      if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true, slot.proven = -1;
   for (const Candidate& c : slot.candidates) {
     if (c.lost) continue;
     if (slot.native_modelled >= 0 && c.modelled_ns > kWorthTrying * slot.native_modelled) break;
     slot.modelled = c.modelled_ns;
-    const bool tried = c.algorithm == slot.algorithm && c.segments == slot.segments && slot.current.enough();
-    return settle(slot, c.algorithm, c.segments, true, tried ? Why::won : Why::tried);
+    const bool same = c.algorithm == slot.algorithm && c.segments == slot.segments;
+    if (same && slot.current.enough()) {
+      slot.proven = c.algorithm, slot.proven_segments = c.segments;
+      return settle(slot, c.algorithm, c.segments, true, Why::won);
+    }
+    const bool proven = c.algorithm == slot.proven && c.segments == slot.proven_segments;
+    if (!same && !proven && slot.risked > kRisk * slot.spent + kStake * slot.native.median_after()) return settle(slot, -1, 0, false, Why::risk);
+    // Its calls were not seen: once more.
+    if (same && slot.on_trial && slot.after_trial >= kTrial) ++slot.round, slot.after_trial = 0;
+    return settle(slot, c.algorithm, c.segments, true, Why::tried, !proven);
   }
   const bool lost = std::any_of(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& c) { return c.lost; });
   settle(slot, -1, 0, false, lost ? Why::lost : slot.candidates.empty() ? Why::nothing_serves : Why::no_gain);
@@ -264,8 +286,9 @@ std::string Learner::why_text(const Slot& slot) const {
     case Why::slight: return "auto: native, arrivals spread over " + time(slot.forecast.spread) + " where a call takes " + time(slot.native.median_after()) + " after the last: nothing to gain";
     case Why::no_budget: return "auto: as before, the model's time at this boundary is spent";
     case Why::measuring: return "auto: native is being measured";
-    case Why::tried: return "auto: " + name + " is tried: modelled " + time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(slot.native.median_after());
+    case Why::tried: return "auto: " + name + " is tried" + (slot.on_trial ? " for " + std::to_string(kTrial) + " calls" : "") + ": modelled " + time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(slot.native.median_after());
     case Why::won: return "auto: " + name + " wins: after the last arrival " + time(slot.current.median_after()) + ", native " + time(slot.native.median_after());
+    case Why::risk: return "auto: native, trials have cost " + time(slot.risked) + "; the next when that is little against the time spent here";
     case Why::lost: return "auto: native, what was tried did not win; not again until the pattern changes";
     case Why::nothing_serves: return "auto: native, nothing may serve this call";
     case Why::no_gain: return "auto: native, the model sees no gain worth trying";
@@ -334,11 +357,29 @@ std::vector<Learner::Slot*> Learner::decided() const {
   return out;
 }
 
-Learner::Announcement Learner::announce(bool dropped, Nanoseconds now) {
+/// Short while something is to be learned and calls take long: of 128 calls of 10 ms that go by before a verdict, most go by
+/// for nothing.
+std::uint64_t Learner::epoch_for(const std::vector<Slot*>& slots) const {
+  const auto learning = [](const Slot* slot) { return slot->why == Why::measuring || slot->why == Why::tried || slot->why == Why::no_budget; };
+  if (slots.empty() && asked_n_ < Sequence::kSteadyEpoch) return Sequence::kFirstBoundary;
+  if (pace_ <= 0 || std::none_of(slots.begin(), slots.end(), learning)) return 0;
+  const double calls = std::max({static_cast<double>(Sequence::kFirstBoundary), static_cast<double>(slots.size()) * kTrial, kLearningEpoch * (1 + ranks_ / 100.0) / pace_});
+  return calls < static_cast<double>(Sequence::kSteadyEpoch) ? static_cast<std::uint64_t>(calls) : 0;
+}
+
+Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots) {
+  const Rest::Epoch epoch = rest_.next(quiet_, asked_n_, now, glance_);
+  out.rest = epoch.rest;
+  out.epoch = quiet_ ? epoch.calls : epoch_for(slots);
+  return out;
+}
+
+Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now) {
   Announcement out;
+  if (n > asked_n_ && asked_n_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
+  asked_n_ = n, asked_ = now;
   if (quiet_ && next_ == looked_at_) {  // nothing is dispatched, and nothing new was seen
-    out.rest = rest_.next(true, now);
-    return out;
+    return with_epoch(std::move(out), now, {});
   }
   looked_at_ = next_;
   find_period();
@@ -348,8 +389,9 @@ Learner::Announcement Learner::announce(bool dropped, Nanoseconds now) {
   Plan& plan = out.plan;
   // A plan that says nothing beyond what every rank decides by itself is none.
   bool says_anything = false;
-  const auto add = [&](const Slot& slot) {
-    const PlanEntry e = entry_for(slot, plan);
+  const auto add = [&](const Slot& slot, int trials, int rounds) {
+    PlanEntry e = entry_for(slot, plan);
+    if (e.algorithm >= 0 && trials > 0) e.trial = static_cast<std::uint16_t>(kTrial * trials), e.round = static_cast<std::uint16_t>(rounds);
     const Decision alone = decide(policy_, slot.signature, ranks_);
     const bool trivial = e.pattern < 0 && e.sizes < 0 && !e.edge && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
     says_anything = says_anything || !trivial;
@@ -358,19 +400,25 @@ Learner::Announcement Learner::announce(bool dropped, Nanoseconds now) {
   if (!slots_.empty()) {
     plan.period = slots_.size();
     plan.first = first_;
-    for (const Slot* slot : slots) add(*slot);
+    for (const Slot* slot : slots) add(*slot, slot->on_trial, slot->round);
   } else {
     // Without a period the site of a coming call is not known: sites that share a signature have to agree.
-    std::map<std::uint64_t, std::pair<const Slot*, bool>> by_signature;
+    struct Shared {
+      const Slot* chosen;
+      bool agree = true;
+      int trials = 0, rounds = 0;
+    };
+    std::map<std::uint64_t, Shared> by_signature;
     for (const Slot* slot : slots) {
-      auto& [chosen, agree] = by_signature.try_emplace(slot->hash, slot, true).first->second;
+      auto& [chosen, agree, trials, rounds] = by_signature.try_emplace(slot->hash, Shared{slot}).first->second;
+      if (slot->on_trial) ++trials, rounds += slot->round;  // each has to see enough
       const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments && chosen->overlap == slot->overlap &&
                         chosen->announced.empty() == slot->announced.empty() && (chosen->announced.empty() || !moved(chosen->announced, slot->announced)) && !resized(chosen->announced_sizes, slot->announced_sizes);
       agree = agree && same;
       if (slot->calls > chosen->calls) chosen = slot;
     }
     for (const auto& [hash, found] : by_signature)
-      if (found.second) add(*found.first);
+      if (found.agree) add(*found.chosen, found.trials, found.rounds);
   }
   if (!says_anything) plan = {};
   out.kind = plan.empty() ? Announcement::Kind::none : plan == announced_ && !dropped ? Announcement::Kind::keep : Announcement::Kind::plan;
@@ -379,8 +427,8 @@ Learner::Announcement Learner::announce(bool dropped, Nanoseconds now) {
   // Where ranks come from different sites, only logs know who came from where.
   quiet_ = policy_.rest && out.kind == Announcement::Kind::none && !slots.empty() && !divergent_ &&
            std::all_of(slots.begin(), slots.end(), [&](const Slot* slot) { return quiet(*slot); });
-  out.rest = rest_.next(quiet_, now);
-  return out;
+  glance_ = std::clamp<std::uint64_t>(slots.size() * kEnough, 32, Sequence::kSteadyEpoch);
+  return with_epoch(std::move(out), now, slots);
 }
 
 void Learner::in_force(std::uint64_t n) {

@@ -66,9 +66,10 @@ class Learner {
     enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
     Plan plan;
     bool rest = false;  ///< the epoch that begins when this comes into force is not logged
+    std::uint64_t epoch = 0;  ///< calls that it lasts; 0: as the sequence says (Sequence::lasts)
   };
-  /// What to announce. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any origin.
-  Announcement announce(bool dropped, Nanoseconds now);
+  /// What to announce at call n. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any origin.
+  Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now);
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
@@ -83,6 +84,7 @@ class Learner {
 
   static constexpr std::size_t kHistory = 1024;  ///< calls in which a period is looked for; at most half of it
   static constexpr int kEnough = 8;              ///< measured calls before a verdict
+  static constexpr int kTrial = 12;              ///< calls that a trial may take: some may go unseen
 
  private:
   /// Medians of the last calls under one algorithm.
@@ -102,7 +104,7 @@ class Learner {
   /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
   enum class Why : std::uint8_t {
     unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_forbidden, rule, rule_flat,
-    no_sizes, nothing_seen, balanced, slight, no_budget, measuring, tried, won, lost, nothing_serves, no_gain,
+    no_sizes, nothing_seen, balanced, slight, no_budget, measuring, tried, won, lost, risk, nothing_serves, no_gain,
   };
   struct Slot {
     Slot(int ranks, int window) : predictor(ranks, window) {}
@@ -116,6 +118,11 @@ class Learner {
     int edged = 0;                           ///< calls in a row that every rank had announced
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
     bool changed = false;                    ///< since the last announcement came into force
+    bool on_trial = false;                   ///< the plan lets the algorithm run kTrial times, then native until there is a verdict
+    int round = 0;                           ///< of trials: another begins anew
+    int after_trial = 0;                     ///< native calls since the trial came into force
+    int proven = -1, proven_segments = 0;    ///< what has won here, under whatever pattern
+    double risked = 0, spent = 0;            ///< nanoseconds that trials took beyond native; that all calls took
     const Rule* rule = nullptr;
     Forecast forecast;
     std::vector<Nanoseconds> announced;      ///< pattern that the plan holds; empty: flat
@@ -133,10 +140,12 @@ class Learner {
   void decide_slot(Slot& slot);
   void choose(Slot& slot);
   bool model(Slot& slot);
-  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why);
+  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why, bool on_trial = false);
   bool wins(const Slot& slot) const;
   bool slight(const Slot& slot) const;
   bool quiet(const Slot& slot) const;
+  Announcement with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots);
+  std::uint64_t epoch_for(const std::vector<Slot*>& slots) const;
   std::string why_text(const Slot& slot) const;
   bool may(const Slot& slot, int algorithm) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;
@@ -156,6 +165,10 @@ class Learner {
   Plan announced_;
   Rest rest_;
   std::uint64_t looked_at_ = 0;                             ///< `next_` at the last announcement
+  std::uint64_t asked_n_ = 0;                               ///< call and
+  Nanoseconds asked_ = 0;                                   ///< time of the last announcement
+  double pace_ = 0;                                         ///< nanoseconds per call of the communicator since then
+  std::uint64_t glance_ = Sequence::kSteadyEpoch;           ///< calls of an epoch between two rests
   bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever
   long budget_ = 0;                                         ///< messages that may still be modelled
 };

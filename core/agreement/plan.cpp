@@ -66,9 +66,27 @@ std::uint64_t Plan::hash() const {
 }
 
 void PlanInForce::install(Plan plan) {
+  std::vector<std::uint16_t> used(plan.entries.size(), 0);
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const PlanEntry& e = plan.entries[i];
+    if (e.trial == 0) continue;
+    for (std::size_t k = 0; k < used_.size(); ++k) {
+      const PlanEntry& before = plan_.entries[k];
+      if (before.trial != 0 && before.signature == e.signature && before.algorithm == e.algorithm && before.segments == e.segments && before.round == e.round)
+        used[i] = std::max(used[i], std::min(used_[k], e.trial));
+    }
+  }
+  used_ = std::move(used);
   plan_ = std::move(plan);
   hash_ = plan_.hash();
   dropped_ = false;
+}
+
+const PlanEntry* PlanInForce::use(const PlanEntry& entry) {
+  static constexpr PlanEntry kNative;
+  if (entry.trial == 0) return &entry;
+  auto& used = used_[static_cast<std::size_t>(&entry - plan_.entries.data())];
+  return used < entry.trial ? ++used, &entry : &kNative;
 }
 
 const PlanEntry* PlanInForce::at(std::uint64_t n, std::uint64_t signature) {
@@ -76,12 +94,12 @@ const PlanEntry* PlanInForce::at(std::uint64_t n, std::uint64_t signature) {
   if (plan_.period != 0) {
     if (n < plan_.first) return nullptr;
     const PlanEntry& entry = plan_.entries[(n - plan_.first) % plan_.period];
-    if (entry.signature == signature) return &entry;
+    if (entry.signature == signature) return use(entry);
     dropped_ = true;
     return nullptr;
   }
   const auto found = std::lower_bound(plan_.entries.begin(), plan_.entries.end(), signature, [](const PlanEntry& e, std::uint64_t s) { return e.signature < s; });
-  return found != plan_.entries.end() && found->signature == signature ? &*found : nullptr;
+  return found != plan_.entries.end() && found->signature == signature ? use(*found) : nullptr;
 }
 
 }  // namespace latecomer::core

@@ -19,7 +19,8 @@ struct PlanEntry {
   std::uint16_t overlap = 1;
   std::uint16_t edge = 0;        ///< the pattern is exchanged for this very call, if all ranks have said how far they are
   std::int32_t sizes = -1;       ///< index in Plan::sizes; -1: none
-  std::int32_t unused = 0;       ///< plans are hashed as bytes
+  std::uint16_t trial = 0;       ///< holds for so many of its calls from when it comes into force on, then native; 0: for all
+  std::uint16_t round = 0;       ///< of the trial: calls that one plan has let it have count in the next
   bool operator==(const PlanEntry&) const = default;
 };
 
@@ -47,11 +48,13 @@ class PlanInForce {
   /// Once the sequence has broken: every rank sees that at the same call.
   bool dropped() const { return dropped_; }
   /// Call n's entry, or nullptr: none, not begun, or the call is another than its slot expects, which drops the
-  /// plan. To be asked for every counted call, in order. Allocates nothing.
+  /// plan. An entry whose trial is over says native. To be asked for every counted call, in order. Allocates nothing.
   const PlanEntry* at(std::uint64_t n, std::uint64_t signature);
 
  private:
+  const PlanEntry* use(const PlanEntry& entry);
   Plan plan_;
+  std::vector<std::uint16_t> used_;  ///< [entries], calls that those on trial have had
   std::uint64_t hash_ = 0;
   bool dropped_ = false;
 };

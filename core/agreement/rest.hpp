@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How often a leader looks where there is nothing to see. While nothing is dispatched and arrivals are balanced, most epochs
-// go by without a log: what observing costs is then paid for one epoch in sixteen.
+// How often a leader looks where there is nothing to see. While nothing is dispatched and arrivals are balanced, most calls
+// go by without a log: what observing costs is then paid for a few calls in a thousand.
 #pragma once
 
 #include <algorithm>
 
+#include "core/agreement/agreement.hpp"
 #include "core/base/types.hpp"
 
 namespace latecomer::core {
@@ -12,36 +13,52 @@ namespace latecomer::core {
 class Rest {
  public:
   static constexpr int kCalm = 8;                      ///< quiet announcements before the first rest
-  static constexpr int kLongest = 30;                  ///< epochs in a row that rest
+  static constexpr int kLongest = 32;                  ///< epochs' worth of calls that rest in a row,
+  static constexpr int kStride = 4;                    ///< of which so many are one epoch
   static constexpr int kAwake = 2;                     ///< epochs in a row between two rests
-  static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer,
-  static constexpr int kSlower = 2;                    ///< nor after an epoch that took so many times as long as the one before the rest
+  static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer; no epoch of it for longer than an eighth of that
+  static constexpr double kSlower = 2;                 ///< nor after an epoch whose calls took so many times as long as those before the rest
 
-  /// Asked at every announcement, in order: whether the epoch that it begins is to rest. `quiet`: from what has been seen,
-  /// looking longer would change nothing (logs of the last epoch or two may still be on their way). `now`: any clock.
-  bool next(bool quiet, Nanoseconds now) {
-    const Nanoseconds pace = now - asked_;
-    asked_ = now;
+  struct Epoch {
+    bool rest = false;
+    std::uint64_t calls = 0;  ///< 0: as ever
+  };
+
+  /// Asked at every announcement, in order: what the epoch that it begins is to be. `quiet`: from what has been seen,
+  /// looking longer would change nothing (logs of the last epoch or two may still be on their way). `n`, `now`: call and time, by
+  /// any clock. `glance`: calls that have to be looked at between two rests, per epoch.
+  Epoch next(bool quiet, std::uint64_t n, Nanoseconds now, std::uint64_t glance) {
+    const double pace = n > asked_n_ ? static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_) * Sequence::kSteadyEpoch : 0;
+    asked_ = now, asked_n_ = n;
     if (!quiet || 2 * pace > kBlind) {  // where epochs take long, what observing costs is nothing
       if (!quiet) calm_ = 0;
-      length_ = 1, left_ = 0;
-      return false;
+      length_ = 1, left_ = 0, usual_ = 0, under_way_ = 1;
+      return {};
     }
-    if (calm_ < kCalm) return ++calm_, false;
-    // The leader's clock is all that is looked at meanwhile: somebody who is late now makes epochs take longer.
-    if (left_ > 0 && (now - begun_ + 2 * pace > kBlind || pace > kSlower * begun_at_)) left_ = 0, awake_ = kAwake;
+    if (calm_ < kCalm) return ++calm_, Epoch{};
+    // The leader's clock is all that is looked at meanwhile: somebody who is late now makes calls take longer.
+    if (left_ > 0 && (static_cast<double>(now - begun_) + (under_way_ + 1) * pace > kBlind || pace > kSlower * usual_)) left_ = 0, awake_ = kAwake;
     if (left_ == 0) {
-      if (awake_ > 0) return --awake_, false;
+      under_way_ = 1;
+      if (awake_ > 0) return --awake_, Epoch{false, glance};
+      // Few calls are between two rests, and calls differ.
+      usual_ = usual_ > 0 ? static_cast<double>(now - begun_) / static_cast<double>(n - begun_n_) * Sequence::kSteadyEpoch : pace;
+      begun_ = now, begun_n_ = n;
       left_ = length_, length_ = std::min(4 * length_, kLongest);
-      begun_ = now, begun_at_ = pace;
+      stride_ = std::clamp(std::min(left_ / 8, static_cast<int>(kBlind / 8 / std::max(usual_, 1.0))), 1, kStride);
     }
-    if (--left_ == 0) awake_ = kAwake;
-    return true;
+    under_way_ = std::min(stride_, left_);
+    left_ -= under_way_;
+    if (left_ == 0) awake_ = kAwake;
+    return {true, static_cast<std::uint64_t>(under_way_) * Sequence::kSteadyEpoch};
   }
 
  private:
   int calm_ = 0, length_ = 1, left_ = 0, awake_ = 0;
-  Nanoseconds asked_ = 0, begun_ = 0, begun_at_ = 0;
+  int stride_ = 1, under_way_ = 1;  ///< epochs' worth of calls that one announcement lets rest; that the last did
+  std::uint64_t asked_n_ = 0, begun_n_ = 0;
+  Nanoseconds asked_ = 0, begun_ = 0;
+  double usual_ = 0;  ///< nanoseconds per kSteadyEpoch calls, before the rest
 };
 
 }  // namespace latecomer::core

@@ -139,6 +139,21 @@ TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
   CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
 }
 
+TEST_CASE("agreement: an announcement says how many calls the epoch has that it begins", "[agreement]") {
+  Sequence sequence;
+  Signature s;
+  s.op = Collective::allreduce, s.bytes = 8;
+  std::vector<std::uint64_t> ends;
+  for (int i = 0; i < 900; ++i) {
+    const auto b = sequence.begin(s, true, true);
+    if (b.ends_epoch) ends.push_back(b.n);
+    if (b.hear) sequence.lasts(b.n == 32 ? 24 : b.n == 56 ? 500 : 0);
+    CHECK(b.hear == (b.ends_epoch && b.n > 16));
+    sequence.end(s, true);
+  }
+  CHECK(ends == std::vector<std::uint64_t>{16, 32, 56, 556, 684, 812});
+}
+
 TEST_CASE("agreement: the identity is asked for once, after a call that depends on all", "[agreement]") {
   Sequence sequence;
   Signature s;
