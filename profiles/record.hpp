@@ -63,6 +63,11 @@ struct LocalSite {
     bytes_sum += static_cast<double>(bytes);
     ++sized;
   }
+  /// So many native calls that were not logged, `with_size` of them of known sizes, and nobody looked at how long they took.
+  void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum) {
+    calls += so_many, rested += so_many, sized += with_size, bytes_sum += sum;
+    bytes_min = std::min(bytes_min, least), bytes_max = std::max(bytes_max, most);
+  }
   void merge(const LocalSite& other);
 };
 

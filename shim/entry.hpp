@@ -29,6 +29,9 @@ void aim_entry(const char* symbol, bool at_handler);
 
 }  // namespace latecomer::shim
 
+// What every call touches lies together, its code and its data: where the program's own data have swept the caches, each page
+// and each line more is what a call costs.
+#define LATECOMER_TOGETHER __attribute__((section("latecomer_touched")))
 #define LATECOMER_HIDDEN __attribute__((visibility("hidden"), used))
 
 #if defined(__x86_64__)
@@ -56,12 +59,12 @@ void aim_entry(const char* symbol, bool at_handler);
 
 /// Begins the definition of the handler of one exported symbol; inside, next::symbol calls on.
 #define LATECOMER_ENTRY(type, symbol, parameters)                                                                    \
-  namespace next { type(*symbol) parameters = nullptr; }                                                             \
-  namespace entry { type symbol parameters; }                                                                        \
-  asm(".pushsection .text\n" LATECOMER_STUB_CODE(symbol) ".popsection\n");                                           \
+  namespace next { LATECOMER_TOGETHER type(*symbol) parameters = nullptr; }                                          \
+  namespace entry { __attribute__((section(".text.latecomer." #symbol))) type symbol parameters; }                   \
+  asm(".pushsection .text.latecomer." #symbol ",\"ax\",@progbits\n" LATECOMER_STUB_CODE(symbol) ".popsection\n");    \
   extern "C" {                                                                                                       \
   extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                                        \
-  LATECOMER_HIDDEN void* latecomer_target_##symbol = &latecomer_first_##symbol;                                      \
+  LATECOMER_HIDDEN LATECOMER_TOGETHER void* latecomer_target_##symbol = &latecomer_first_##symbol;                   \
   }                                                                                                                  \
   __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {                \
       #symbol, reinterpret_cast<void*>(&entry::symbol), reinterpret_cast<void**>(&next::symbol), &latecomer_target_##symbol}; \

@@ -148,6 +148,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   if (step.hear) hear(state, step.n);
   if (!step.ends_epoch) return;
   call.ended_epoch = !rested;
+  if (rested) idle_forget();
   end_epoch(state, rested);
   collect(state);
   if (step.announce) announce(state, step.n);
@@ -280,6 +281,7 @@ void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord&
 void end_call(Call& call, int rc) noexcept try {
   if (!call.slot) return;  // there was no memory for the site
   CommState& state = *call.state;
+  const SiteSlot& slot = *call.slot;
   Job& j = job();
   const Nanoseconds exit = common_now();
   if (j.threads) {
@@ -293,6 +295,8 @@ void end_call(Call& call, int rc) noexcept try {
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
     after_call(call, agree, exit);
+  if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]]
+    idle_begin(state, slot, call.signature.op);
 } catch (...) {
   warn("out of memory while recording a collective");
 }

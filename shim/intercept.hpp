@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "shim/executor.hpp"
+#include "shim/idle.hpp"
 #include "shim/job.hpp"
 #include "shim/requests.hpp"
 #include "shim/sites.hpp"
@@ -107,6 +108,12 @@ class Describe {
     if (call_.decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
   }
 
+  /// The predefined datatype that was met last, and its size in bytes.
+  static std::pair<MPI_Datatype, std::int32_t> known_type() {
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    return {static_cast<MPI_Datatype>(last >> 32), static_cast<std::int32_t>(last)};
+  }
+
  private:
   /// Data are moved as bytes: what types they have is each rank's own affair.
   void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
@@ -154,11 +161,13 @@ extern thread_local bool inside;
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
 int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request, Fill fill, Native native,
               [[maybe_unused]] Start start = nullptr) {
+  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) return native();
   if (!active.load(std::memory_order_acquire) && !start_late()) return native();
   if (inside) return native();
   CommState* state = state_of(comm);
   if (!state) return native();
   inside = true;
+  if (idle.state) [[unlikely]] idle_stop();
   Call call(*state, op, kind, common_now());
   // Between communicators not all arguments are significant on every rank: none is looked at.
   if (!state->foreign) {

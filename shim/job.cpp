@@ -207,6 +207,7 @@ void link_state(CommState* state) {
 int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   auto* state = static_cast<CommState*>(attribute);
   Job& j = job();
+  if (idle.state == state) idle_stop();
   forget_pending(state);
   unwatch(*state);
   if (j.world_state == state) j.world_state = nullptr;
@@ -301,6 +302,7 @@ void take_frames(Job& j) {
 /// Brings this process's contribution up to date. The caller holds the lock.
 void refresh(Job& j, bool finished) {
   profiles::Contribution& c = j.mine;
+  idle_drain();
   j.queue.drain();
   c.job.wall_time_s = static_cast<double>(now() - j.started) * 1e-9;
   c.job.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
@@ -424,6 +426,7 @@ bool gather_profile(Job& j) {
 
 int on_end(MPI_Comm, int, void*, void*) {
   if (!active.exchange(false)) return MPI_SUCCESS;
+  idle_stop();
   Job& j = job();
   try {
     if (j.together && gather_profile(j)) {

@@ -16,7 +16,7 @@ using core::Collective;
   {                                                                                                                  \
     return intercept(                                                                                                \
         Collective::collective, CallKind::kind, comm, __builtin_return_address(0), request,                          \
-        [&](Describe& d) { description; }, [&] { return next::symbol arguments; }, start);                           \
+        [&](auto& d) { description; }, [&] { return next::symbol arguments; }, start);                           \
   }
 // The non-blocking form of the same call, for courteous waiting; a null pointer where there is none.
 #define LATECOMER_START(symbol, arguments) [&](MPI_Request* request) { return next::symbol(LATECOMER_STRIP arguments, request); }
@@ -56,20 +56,20 @@ LATECOMER_ENTRY(void, mpi_barrier_f08_, (const MPI_Comm* handle, int* ierror)) {
   const MPI_Comm comm = *handle;
   int rc = MPI_SUCCESS;
   rc = intercept(Collective::barrier, CallKind::blocking, comm, __builtin_return_address(0), nullptr,
-                 [](Describe& d) { d.empty(); }, [&] { return next::mpi_barrier_f08_(handle, &rc), rc; },
+                 [](auto& d) { d.empty(); }, [&] { return next::mpi_barrier_f08_(handle, &rc), rc; },
                  [&](MPI_Request* request) { return next::MPI_Ibarrier(comm, request); });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(void, mpi_ibarrier_f08_, (const MPI_Comm* handle, MPI_Request* request, int* ierror)) {
   int rc = MPI_SUCCESS;
   rc = intercept(Collective::barrier, CallKind::nonblocking, *handle, __builtin_return_address(0), request,
-                 [](Describe& d) { d.empty(); }, [&] { return next::mpi_ibarrier_f08_(handle, request, &rc), rc; });
+                 [](auto& d) { d.empty(); }, [&] { return next::mpi_ibarrier_f08_(handle, request, &rc), rc; });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(void, mpi_barrier_init_f08_, (const MPI_Comm* handle, const MPI_Info* info, MPI_Request* request, int* ierror)) {
   int rc = MPI_SUCCESS;
   rc = intercept(Collective::barrier, CallKind::persistent, *handle, __builtin_return_address(0), request,
-                 [](Describe& d) { d.empty(); }, [&] { return next::mpi_barrier_init_f08_(handle, info, request, &rc), rc; });
+                 [](auto& d) { d.empty(); }, [&] { return next::mpi_barrier_init_f08_(handle, info, request, &rc), rc; });
   if (ierror) *ierror = rc;
 }
 

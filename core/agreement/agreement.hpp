@@ -87,6 +87,11 @@ class Sequence {
     if (calls != 0) boundary_ = n_ - 1 + calls;
   }
 
+  /// Whether end() would change nothing, whatever the call.
+  bool settled() const { return !only_rooted_ && leader_passed_ == outstanding_; }
+  /// So many calls have come and gone, none of which could be at a boundary, while settled.
+  void pass(std::uint64_t calls) { n_ += calls; }
+
   std::uint64_t next_number() const { return n_; }
   /// An announcement has been made and has not come into force.
   bool awaits() const { return outstanding_; }

@@ -19,6 +19,8 @@ constexpr double kRisk = 0.03, kStake = 32;
 // While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls: a verdict takes three
 // epochs. A boundary costs some 50 us and 1 us per rank and call.
 constexpr double kLearningEpoch = 2e7;
+// Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
+constexpr std::uint64_t kGlance = 32;
 constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
@@ -385,7 +387,11 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   find_period();
   budget_ = kModelBudget;
   const auto slots = decided();
-  for (Slot* slot : slots) decide_slot(*slot);
+  for (Slot* slot : slots) {
+    if (slot->calls == slot->decided_at && quiet(*slot)) continue;  // nothing new
+    slot->decided_at = slot->calls;
+    decide_slot(*slot);
+  }
   Plan& plan = out.plan;
   // A plan that says nothing beyond what every rank decides by itself is none.
   bool says_anything = false;
@@ -427,7 +433,7 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   // Where ranks come from different sites, only logs know who came from where.
   quiet_ = policy_.rest && out.kind == Announcement::Kind::none && !slots.empty() && !divergent_ &&
            std::all_of(slots.begin(), slots.end(), [&](const Slot* slot) { return quiet(*slot); });
-  glance_ = std::clamp<std::uint64_t>(slots.size() * kEnough, 32, Sequence::kSteadyEpoch);
+  glance_ = std::clamp<std::uint64_t>(slots.size(), kGlance, Sequence::kSteadyEpoch);
   return with_epoch(std::move(out), now, slots);
 }
 

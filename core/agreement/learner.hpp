@@ -111,6 +111,7 @@ class Learner {
     Signature signature;
     std::uint64_t hash = 0;  ///< the signature's
     std::uint64_t site = 0, calls = 0;
+    std::uint64_t decided_at = 0;            ///< calls when it was decided last
     Predictor predictor;
     Samples native, current;
     int algorithm = -1, segments = 0;

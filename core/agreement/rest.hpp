@@ -12,10 +12,11 @@ namespace latecomer::core {
 
 class Rest {
  public:
-  static constexpr int kCalm = 8;                      ///< quiet announcements before the first rest
+  static constexpr int kCalm = 2;                      ///< quiet announcements before the first rest
+  static constexpr int kFirst = 2;                     ///< epochs' worth of calls that rest at first; then four times as many, and
   static constexpr int kLongest = 32;                  ///< epochs' worth of calls that rest in a row,
   static constexpr int kStride = 4;                    ///< of which so many are one epoch
-  static constexpr int kAwake = 2;                     ///< epochs in a row between two rests
+  static constexpr int kAwake = 1;                     ///< epochs in a row between two rests
   static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer; no epoch of it for longer than an eighth of that
   static constexpr double kSlower = 2;                 ///< nor after an epoch whose calls took so many times as long as those before the rest
 
@@ -32,7 +33,7 @@ class Rest {
     asked_ = now, asked_n_ = n;
     if (!quiet || 2 * pace > kBlind) {  // where epochs take long, what observing costs is nothing
       if (!quiet) calm_ = 0;
-      length_ = 1, left_ = 0, usual_ = 0, under_way_ = 1;
+      length_ = kFirst, left_ = 0, usual_ = 0, under_way_ = 1;
       return {};
     }
     if (calm_ < kCalm) return ++calm_, Epoch{};
@@ -54,7 +55,7 @@ class Rest {
   }
 
  private:
-  int calm_ = 0, length_ = 1, left_ = 0, awake_ = 0;
+  int calm_ = 0, length_ = kFirst, left_ = 0, awake_ = 0;
   int stride_ = 1, under_way_ = 1;  ///< epochs' worth of calls that one announcement lets rest; that the last did
   std::uint64_t asked_n_ = 0, begun_n_ = 0;
   Nanoseconds asked_ = 0, begun_ = 0;

@@ -34,7 +34,7 @@ constexpr KeyRow kPolicyKeys[] = {
     {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "how long ranks wait at start for each other's sign, seconds"},
-    {"rest", KeyType::boolean, "", 0, 0, "look at one epoch in 16 only, while nothing is dispatched and arrivals are balanced"},
+    {"rest", KeyType::boolean, "", 0, 0, "look at few calls only, while nothing is dispatched and arrivals are balanced"},
     {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
     {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
 };

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
@@ -61,6 +62,37 @@ TEST_CASE("agreement: all ranks do the same at the same call", "[agreement]") {
     for (const auto& e : events) REQUIRE(e == events[0]);
   }
   REQUIRE(calls > 60'000);
+}
+
+TEST_CASE("agreement: calls that pass without being looked at change nothing, wherever a rank lets them", "[agreement]") {
+  SplitMix64 random(43);
+  std::uint64_t passed = 0, heard = 0;
+  for (int round = 0; round < 200; ++round) {
+    const auto program = random_program(random, 3000);
+    Sequence all, some;
+    std::uint64_t pass_until = 0;
+    for (std::uint64_t i = 0; i < program.size(); ++i) {
+      const Signature& s = program[i];
+      const auto before = all.begin(s, true, true);
+      if (before.hear) all.lasts(i % 3 == 0 ? 200 : 0);
+      all.end(s, true);
+      if (i < pass_until) {
+        REQUIRE_FALSE((before.hear || before.ends_epoch));
+        ++passed;
+        some.pass(1);
+        continue;
+      }
+      const auto seen = some.begin(s, true, true);
+      REQUIRE(std::tuple(seen.n, seen.hear, seen.ends_epoch, seen.announce) == std::tuple(before.n, before.hear, before.ends_epoch, before.announce));
+      heard += seen.hear;
+      if (seen.hear) some.lasts(i % 3 == 0 ? 200 : 0);
+      some.end(s, true);
+      REQUIRE((some.next_number() == all.next_number() && some.next_boundary() == all.next_boundary()));
+      if (some.settled() && some.next_boundary() > i + 1) pass_until = i + 1 + random.below(some.next_boundary() - i);
+    }
+  }
+  CHECK(passed > 100'000);
+  CHECK(heard > 1'000);
 }
 
 TEST_CASE("agreement: whoever hears, the leader has announced before by necessity", "[agreement]") {

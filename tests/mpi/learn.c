@@ -4,6 +4,8 @@
 //   learn moving CALLS COUNT STEP_US      the late rank moves every 500 calls
 //   learn later CALLS COUNT STEP_US       three quarters of the calls from the first place, every tenth of them non-blocking, then all
 //                                         from the second, rank 1 late
+//   learn resting CALLS COUNT SEED        the same, with more places than are kept at hand, several operations, types, sizes and
+//                                         communicators that come and go; prints what it called how often with how many bytes
 //   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with broadcasts,
 //                                         non-blocking reductions and two communicators between them
 //   learn varying CALLS COUNT SEED        nested loops whose trip counts vary
@@ -40,6 +42,23 @@ static void check(long salt, int ranks, long rank_sum) {
 PLACE(first_place)
 PLACE(second_place)
 PLACE(third_place)
+
+static struct {
+  long calls, bytes;
+} did[5];
+enum { kAllreduce, kBcast, kBarrier, kReduce, kIallreduce };
+static void did_one(int what, long bytes) { ++did[what].calls, did[what].bytes += bytes; }
+
+/// Several places, which the compiler is not to make one.
+#define HERE(k, n, comm)                                                                                            \
+  case k:                                                                                                           \
+    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm), did_one(kAllreduce, n * 8L);                                \
+    __asm__ volatile("# " #k);                                                                                      \
+    break;
+#define SOME(n, comm)                                                                                               \
+  switch (shared(6)) {                                                                                              \
+    HERE(0, n, comm) HERE(1, n, comm) HERE(2, n, comm) HERE(3, n, comm) HERE(4, n, comm) HERE(5, n, comm)            \
+  }
 
 /// The same numbers on every rank.
 static unsigned long shared_state;
@@ -96,6 +115,56 @@ int main(int argc, char** argv) {
       }
       check(i, size, all);
     }
+  } else if (strcmp(mode, "resting") == 0) {
+    shared_state = (unsigned long)extra;
+    const int most = count;
+    MPI_Comm other = MPI_COMM_NULL;
+    for (long i = 0; i < calls; ++i) {
+      // Long stretches of one kind, so that most calls are like the one before.
+      const unsigned what = i / 3000 % 3 == 0 ? 0 : shared(200);
+      count = (1 + (int)shared(8)) * most / 8;
+      fill(i);
+      if (what == 199) {
+        MPI_Request request;
+        MPI_Iallreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        did_one(kIallreduce, count * 8L);
+        check(i, size, all);
+      } else if (what == 198) {
+        if (other == MPI_COMM_NULL) MPI_Comm_dup(MPI_COMM_WORLD, &other);
+        else MPI_Comm_free(&other);
+      } else if (what >= 190) {
+        SOME(count, other == MPI_COMM_NULL ? MPI_COMM_WORLD : other);
+        check(i, size, all);
+      } else if (what >= 170) {
+        int number = (int)i;
+        MPI_Bcast(&number, 1, MPI_INT, (int)(i % size), MPI_COMM_WORLD);
+        did_one(kBcast, 4);
+        if (number != (int)i) MPI_Abort(MPI_COMM_WORLD, 7);
+      } else if (what >= 160) {
+        MPI_Barrier(MPI_COMM_WORLD), did_one(kBarrier, 0);
+      } else if (what >= 150) {
+        MPI_Reduce(in, out, count, MPI_LONG, MPI_SUM, (int)(i % size), MPI_COMM_WORLD);
+        did_one(kReduce, count * 8L);
+        if (rank == i % size) check(i, size, all);
+      } else if (what >= 100) {
+        SOME(count, MPI_COMM_WORLD);
+        check(i, size, all);
+      } else {
+        first_place(count, MPI_COMM_WORLD), did_one(kAllreduce, count * 8L);
+        check(i, size, all);
+      }
+    }
+    // What comes after is served, at the same call on all ranks.
+    count = most;
+    for (long i = 0; i < 20000; ++i) {
+      fill(i);
+      second_place(count, MPI_COMM_WORLD), did_one(kAllreduce, count * 8L);
+      check(i, size, all);
+    }
+    if (other != MPI_COMM_NULL) MPI_Comm_free(&other);
+    static const char* const names[] = {"allreduce", "bcast", "barrier", "reduce", "iallreduce"};
+    for (int k = 0; rank == 0 && k < 5; ++k) printf("%s %ld %ld\n", names[k], did[k].calls, did[k].bytes);
   } else {
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);

@@ -89,6 +89,20 @@ for ranks in (2, 3):
     profile = job(f"awake{ranks}", ranks, learn, "later", 5000, 100, 0, policy=awake)
     check(all(s["rested"] == 0 and s["patterns"] == s["calls"] for s in profile["sites"]), f"{ranks} ranks: `rest: false` looks at every call")
 
+for ranks in (2, 3):
+    output = folder / f"resting{ranks}.json"
+    done = run(a.cli, "run", "--policy", policy("rests", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}]), "--output", output, "--", "-n", ranks, learn, "resting", 60000, 200, ranks,
+               timeout=300, LD_PRELOAD=a.support)
+    check(done.returncode == 0, f"resting, {ranks} ranks: exit status {done.returncode}: {done.stdout[-200:]} {done.stderr[-300:]}")
+    said = {(words := line.split())[0]: (int(words[1]), int(words[2])) for line in done.stdout.splitlines() if re.fullmatch(r"[a-z]+ \d+ \d+", line)}
+    said["allreduce"] = tuple(x + y for x, y in zip(said["allreduce"], said.pop("iallreduce")))  # the profile's `op` is the operation
+    sites = json.loads(output.read_text())["sites"]
+    held = {op: (sum(s["rank_calls"] for s in sites if s["op"] == op) // ranks, round(sum((s["bytes"] or {"mean": 0})["mean"] * s["rank_calls"] for s in sites if s["op"] == op) / ranks)) for op in said}
+    check(held == said, f"{ranks} ranks: what rests is counted by place, with its bytes: {held}, the program says {said}")
+    check(sum(s["rested"] for s in sites) > 20000 and all(s["patterns"] + s["rested"] == s["calls"] for s in sites if s["dispatch"].keys() <= {"native"} and s["divergent_calls"] == 0),
+          f"{ranks} ranks: most of it rests, nothing is lost: {[(s['op'], s['calls'], s['patterns'], s['rested']) for s in sites]}")
+    check(any(s["dispatch"].get("ring", {"calls": 0})["calls"] > 100 for s in sites), f"{ranks} ranks: and the second place has its rule: {[s['dispatch'] for s in sites]}")
+
 # Ranks at the same operation from different places, at random: whatever is decided, alike.
 mixed = policy("mixed", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}, {"match": {"op": "allreduce", "site": "*place"}, "use": "auto"}])
 for ranks in (2, 3, 5, 8):
