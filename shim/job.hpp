@@ -27,7 +27,7 @@ namespace latecomer::shim {
 
 inline constexpr int kWorldContext = 0;
 /// What is written for people or for after a kill takes 1 part in so many of the time: the next is not made before.
-inline constexpr Nanoseconds kPauseAfterWriting = 4000;
+inline constexpr Nanoseconds kPauseAfterWriting = 2000;
 
 struct Executor;   // shim/executor.hpp
 struct Leadership; // shim/exchange.hpp
