@@ -43,14 +43,16 @@ constexpr std::size_t kRetainedRecords = 1 << 16;
 constexpr std::size_t kLogsInFlight = 64;  // beyond, a log is dropped: the leader is not taking them
 
 Outgoing* take_buffer(bool may_refuse) {
-  std::size_t total = 0;
-  for (Outgoing& o : outgoing) {
-    ++total;
-    int left = 0;
-    if (o.busy && PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) o.busy = false;
+  for (Outgoing& o : outgoing)
     if (!o.busy) return o.busy = true, &o;
+  // Asking MPI for what has just been sent may give the core away (courteous waiting): not for a few buffers more.
+  if (outgoing.size() >= kLogsInFlight) {
+    for (Outgoing& o : outgoing) {
+      int left = 0;
+      if (PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) return &o;
+    }
+    if (may_refuse) return nullptr;
   }
-  if (may_refuse && total >= kLogsInFlight) return nullptr;
   outgoing.emplace_back().busy = true;
   return &outgoing.back();
 }
@@ -331,7 +333,10 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   lead.announced = {};
-  if (!state.broken) lead.announced = lead.learner->announce(n, state.plan.dropped(), now());
+  // Programs with hundreds of slots and calls of a few microseconds: what is learned may cost this and so many parts of the time.
+  constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
+  const Nanoseconds begin = now();
+  if (!state.broken) lead.announced = lead.learner->announce(n, state.plan.dropped(), begin, j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
   using Kind = core::Learner::Announcement::Kind;
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
@@ -340,6 +345,7 @@ void announce(CommState& state, std::uint64_t n) {
   const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, lead.announced.epoch, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
+  if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
   // Words after what others may wait for. A plan that the next one replaces before there was time for words is not in the profile.
   constexpr std::size_t kPlansAtOnce = 16;
   if (plan) lead.latest = {n, lead.announced.plan};

@@ -147,12 +147,12 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   const bool rested = state.resting;
   if (step.hear) hear(state, step.n);
   if (!step.ends_epoch) return;
+  sweep_outgoing();  // of earlier boundaries
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
   collect(state);
   if (step.announce) announce(state, step.n);
-  sweep_outgoing();
 }
 
 [[gnu::noinline]] void decide_call(Call& call) {

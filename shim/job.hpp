@@ -96,6 +96,7 @@ struct Job {
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
   std::vector<std::uint64_t> used_contexts;           ///< bit set
+  std::atomic<Nanoseconds> learning{0};               ///< spent on announcements that modelled nothing
   std::atomic<std::uint32_t> identities{0};           ///< given out as a leader; several threads may lead
   std::mutex context_mutex;
 

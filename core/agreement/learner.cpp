@@ -12,8 +12,6 @@ namespace {
 
 // Medians of a few dozen calls on a busy machine differ by this much without cause.
 constexpr double kWins = 0.97, kNotWorse = 1.03;
-// What one announcement may model: 20,000 messages take some 50 ms, once per change of a pattern.
-constexpr long kModelBudget = 20'000;
 // What trials may take beyond native: this part of the time that the site's calls take, and at first so many native calls' worth.
 constexpr double kRisk = 0.03, kStake = 32;
 // While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls: a verdict takes three
@@ -21,6 +19,8 @@ constexpr double kRisk = 0.03, kStake = 32;
 constexpr double kLearningEpoch = 2e7;
 // Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
 constexpr std::uint64_t kGlance = 32;
+// Modelling a message takes so many nanoseconds; a site may be modelled for this part of the time that its calls have taken.
+constexpr double kModelMessage = 2'500, kModelShare = 0.05;
 constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
@@ -211,9 +211,13 @@ bool Learner::may(const Slot& slot, int algorithm) const {
 /// Models what may serve the slot under its forecast. False if the budget of this announcement is spent.
 bool Learner::model(Slot& slot) {
   const Call call = call_of(slot.signature, ranks_);
-  const long wanted = candidate_messages(call, policy_.network);
+  if (slot.wanted < 0) slot.wanted = candidate_messages(call, policy_.network);
+  const long wanted = slot.wanted;
   if (wanted > budget_ && budget_ < kModelBudget) return false;
+  const double cost = kModelMessage * static_cast<double>(wanted);
+  if (slot.modelling + cost > kModelShare * slot.spent) return false;
   budget_ -= wanted;
+  slot.modelling += cost;
   slot.candidates.clear();
   const bool flat = slot.forecast.uncertain();
   slot.modelled_for = flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
@@ -249,7 +253,7 @@ void Learner::choose(Slot& slot) {
       if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true, slot.proven = -1;
   for (const Candidate& c : slot.candidates) {
     if (c.lost) continue;
-    if (slot.native_modelled >= 0 && c.modelled_ns > kWorthTrying * slot.native_modelled) break;
+    if (slot.native_modelled >= 0 && c.modelled_ns > std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch)) break;
     slot.modelled = c.modelled_ns;
     const bool same = c.algorithm == slot.algorithm && c.segments == slot.segments;
     if (same && slot.current.enough()) {
@@ -376,19 +380,23 @@ Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, con
   return out;
 }
 
-Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now) {
+Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
   Announcement out;
   if (n > asked_n_ && asked_n_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
   asked_n_ = n, asked_ = now;
+  budget_ = kModelBudget;
+  if (hurried) {
+    out.kind = announced_.empty() ? Announcement::Kind::none : Announcement::Kind::keep;
+    return out;
+  }
   if (quiet_ && next_ == looked_at_) {  // nothing is dispatched, and nothing new was seen
     return with_epoch(std::move(out), now, {});
   }
   looked_at_ = next_;
   find_period();
-  budget_ = kModelBudget;
   const auto slots = decided();
   for (Slot* slot : slots) {
-    if (slot->calls == slot->decided_at && quiet(*slot)) continue;  // nothing new
+    if (slot->calls == slot->decided_at && slot->why != Why::no_budget) continue;  // nothing new
     slot->decided_at = slot->calls;
     decide_slot(*slot);
   }
@@ -403,7 +411,9 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
     says_anything = says_anything || !trivial;
     plan.entries.push_back(e);
   };
-  if (!slots_.empty()) {
+  if (!policy_.decides_alone() && std::all_of(slots.begin(), slots.end(), [](const Slot* slot) { return slot->algorithm < 0; })) {
+    // Native everywhere, as without a plan.
+  } else if (!slots_.empty()) {
     plan.period = slots_.size();
     plan.first = first_;
     for (const Slot* slot : slots) add(*slot, slot->on_trial, slot->round);

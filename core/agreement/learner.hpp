@@ -69,7 +69,10 @@ class Learner {
     std::uint64_t epoch = 0;  ///< calls that it lasts; 0: as the sequence says (Sequence::lasts)
   };
   /// What to announce at call n. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any origin.
-  Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now);
+  /// `hurried`: there is no time to look at anything: as before.
+  Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
+  /// The last announcement ran the model, whose time has a limit of its own.
+  bool modelled() const { return budget_ < kModelBudget; }
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
@@ -84,6 +87,7 @@ class Learner {
 
   static constexpr std::size_t kHistory = 1024;  ///< calls in which a period is looked for; at most half of it
   static constexpr int kEnough = 8;              ///< measured calls before a verdict
+  static constexpr long kModelBudget = 20'000;   ///< messages that one announcement may model: some 50 ms, once per change of a pattern
   static constexpr int kTrial = 12;              ///< calls that a trial may take: some may go unseen
 
  private:
@@ -123,6 +127,8 @@ class Learner {
     int round = 0;                           ///< of trials: another begins anew
     int after_trial = 0;                     ///< native calls since the trial came into force
     int proven = -1, proven_segments = 0;    ///< what has won here, under whatever pattern
+    long wanted = -1;                        ///< messages that modelling it takes; -1: not known
+    double modelling = 0;                    ///< nanoseconds that it was modelled for
     double risked = 0, spent = 0;            ///< nanoseconds that trials took beyond native; that all calls took
     const Rule* rule = nullptr;
     Forecast forecast;
@@ -171,7 +177,7 @@ class Learner {
   double pace_ = 0;                                         ///< nanoseconds per call of the communicator since then
   std::uint64_t glance_ = Sequence::kSteadyEpoch;           ///< calls of an epoch between two rests
   bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever
-  long budget_ = 0;                                         ///< messages that may still be modelled
+  long budget_ = kModelBudget;                                         ///< messages that may still be modelled
 };
 
 }  // namespace latecomer::core

@@ -45,7 +45,8 @@ class Loop {
       sequence.lasts(epoch);
     }
     if (b.ends_epoch) {
-      const auto a = learner.announce(b.n, force.dropped(), clock);
+      const auto a = learner.announce(b.n, force.dropped(), clock, hurried);
+      modelled += learner.modelled();
       will_rest = a.rest, epoch = a.epoch;
       changed = a.kind != Learner::Announcement::Kind::keep;
       kinds.push_back(a.kind);
@@ -68,7 +69,8 @@ class Loop {
   Sequence sequence;
   PlanInForce force;
   Plan waiting;
-  bool resting = false, will_rest = false, divergent = false, changed = false, deaf = false;
+  bool resting = false, will_rest = false, divergent = false, changed = false, deaf = false, hurried = false;
+  int modelled = 0;  ///< announcements
   std::uint64_t epoch = 0;
   Nanoseconds clock = 0, pause = 0;  ///< between two calls
   std::uint64_t seen = 0;
@@ -314,6 +316,47 @@ TEST_CASE("auto: a trial whose calls were not seen is begun again", "[learning]"
   CHECK(unseen == 20);
   CHECK(dispatched > 400);
   CHECK(loop.learner.reports().at(0).reason.find("wins") != std::string::npos);
+}
+
+TEST_CASE("auto: a gain smaller than what a dispatch costs is none", "[learning]") {
+  Policy policy = policy_of(kAuto);
+  policy.network = *network_preset("fdr");
+  SplitMix64 random(9);
+  Loop small(policy, 4), large(policy, 4);
+  int dispatched = 0, of_large = 0;
+  for (int i = 0; i < 1000; ++i) {
+    dispatched += small.call(allreduce(8), 1, late(4, 1, 5'000'000, random)).algorithm != nullptr;
+    of_large += large.call(allreduce(1 << 20), 1, late(4, 1, 5'000'000, random)).algorithm != nullptr;
+  }
+  CHECK(dispatched == 0);
+  CHECK(of_large > 500);
+  CHECK(small.learner.reports().at(0).reason.find("no gain") != std::string::npos);
+}
+
+TEST_CASE("auto: what modelling costs is little against the calls, and who is in a hurry says as before", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  SplitMix64 random(10);
+  const auto models = [&](Nanoseconds native, Nanoseconds by) {
+    Loop loop(policy, 4);
+    for (int i = 0; i < 20'000; ++i) loop.call(allreduce(1 << 14), 1, late(4, static_cast<Rank>(i / 256 % 4), by, random, by / 100), native, 1.5);
+    return loop.modelled;
+  };
+  const int quick = models(5'000, 20'000), slow = models(5'000'000, 20'000'000);
+  INFO(quick << " and " << slow);
+  CHECK(quick > 0);
+  CHECK(3 * quick < slow);
+
+  Loop loop(policy, 4);
+  const auto call = [&] { return loop.call(allreduce(1 << 20), 1, late(4, 1, 40'000'000, random)).algorithm != nullptr; };
+  loop.hurried = true;
+  for (int i = 0; i < 400; ++i) CHECK_FALSE(call());
+  CHECK(loop.kinds.back() == Learner::Announcement::Kind::none);
+  loop.hurried = false;
+  for (int i = 0; i < 400; ++i) call();
+  CHECK(call());
+  loop.hurried = true;
+  for (int i = 0; i < 400; ++i) CHECK(call());
+  CHECK(loop.kinds.back() == Learner::Announcement::Kind::keep);
 }
 
 TEST_CASE("auto: follows the late rank within two epochs, stays native for noise and balance", "[learning]") {
@@ -621,7 +664,7 @@ class SimulatedJob {
   void announce() {
     collect();
     clock_ += (3'000'000 + static_cast<Nanoseconds>(random_.below(2'000'000))) * (slow_ ? 40 : 1);
-    auto a = learner_.announce(ranks_[0].before.n, ranks_[0].force.dropped(), clock_);
+    auto a = learner_.announce(ranks_[0].before.n, ranks_[0].force.dropped(), clock_, random_.below(16) == 0);
     plans += a.kind == Learner::Announcement::Kind::plan;
     rests += a.rest, shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
     ++announced_;
