@@ -290,7 +290,7 @@ std::string Learner::why_text(const Slot& slot) const {
     case Why::nothing_seen: return "auto: nothing was seen yet";
     case Why::balanced: return "auto: native, arrivals are balanced or not to be foreseen (spread " + time(slot.forecast.spread) + ", forecast off by " + time(slot.forecast.error) + ")";
     case Why::slight: return "auto: native, arrivals spread over " + time(slot.forecast.spread) + " where a call takes " + time(slot.native.median_after()) + " after the last: nothing to gain";
-    case Why::no_budget: return "auto: as before, the model's time at this boundary is spent";
+    case Why::no_budget: return "auto: as before, the model's time is spent, at this boundary or for this site";
     case Why::measuring: return "auto: native is being measured";
     case Why::tried: return "auto: " + name + " is tried" + (slot.on_trial ? " for " + std::to_string(kTrial) + " calls" : "") + ": modelled " + time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(slot.native.median_after());
     case Why::won: return "auto: " + name + " wins: after the last arrival " + time(slot.current.median_after()) + ", native " + time(slot.native.median_after());
@@ -385,12 +385,10 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   if (n > asked_n_ && asked_n_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
   asked_n_ = n, asked_ = now;
   budget_ = kModelBudget;
+  if (quiet_ && (hurried || next_ == looked_at_)) return with_epoch(std::move(out), now, {});  // nothing is dispatched, and nothing new was seen
   if (hurried) {
     out.kind = announced_.empty() ? Announcement::Kind::none : Announcement::Kind::keep;
     return out;
-  }
-  if (quiet_ && next_ == looked_at_) {  // nothing is dispatched, and nothing new was seen
-    return with_epoch(std::move(out), now, {});
   }
   looked_at_ = next_;
   find_period();
