@@ -28,6 +28,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   // Where more than one frame has to be looked at, the address alone does not say who calls.
   const std::uint64_t address = slot.key.load(std::memory_order_relaxed);
   if (left <= 0 || slot.site.load(std::memory_order_relaxed) == 0 || !slot.local || slot.op != op || slot.comm_size != state.size) return;
+  if (idle.size != state.size) idle_forget();  // what a place has called is kept by size
   Idle::Site& site = idle.site_at(address);
   if (site.address != address || site.local != slot.local) {
     tell(site);

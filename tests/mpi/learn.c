@@ -45,8 +45,8 @@ PLACE(third_place)
 
 static struct {
   long calls, bytes;
-} did[5];
-enum { kAllreduce, kBcast, kBarrier, kReduce, kIallreduce };
+} did[6];
+enum { kAllreduce, kBcast, kBarrier, kReduce, kIallreduce, kPair };
 static void did_one(int what, long bytes) { ++did[what].calls, did[what].bytes += bytes; }
 
 /// Several places, which the compiler is not to make one.
@@ -118,7 +118,8 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "resting") == 0) {
     shared_state = (unsigned long)extra;
     const int most = count;
-    MPI_Comm other = MPI_COMM_NULL;
+    MPI_Comm other = MPI_COMM_NULL, pair;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2, rank, &pair);
     for (long i = 0; i < calls; ++i) {
       // Long stretches of one kind, so that most calls are like the one before.
       const unsigned what = i / 3000 % 3 == 0 ? 0 : shared(200);
@@ -154,7 +155,14 @@ int main(int argc, char** argv) {
         first_place(count, MPI_COMM_WORLD), did_one(kAllreduce, count * 8L);
         check(i, size, all);
       }
+      // The same places on a communicator of another size.
+      if (size > 2 && rank < 2 && i / 3000 % 3 == 2) {
+        third_place(count, pair), did_one(kPair, count * 8L);
+        first_place(count, pair), did_one(kPair, count * 8L);
+        check(i, 2, 1);
+      }
     }
+    MPI_Comm_free(&pair);
     // What comes after is served, at the same call on all ranks.
     count = most;
     for (long i = 0; i < 20000; ++i) {
@@ -163,8 +171,8 @@ int main(int argc, char** argv) {
       check(i, size, all);
     }
     if (other != MPI_COMM_NULL) MPI_Comm_free(&other);
-    static const char* const names[] = {"allreduce", "bcast", "barrier", "reduce", "iallreduce"};
-    for (int k = 0; rank == 0 && k < 5; ++k) printf("%s %ld %ld\n", names[k], did[k].calls, did[k].bytes);
+    static const char* const names[] = {"allreduce", "bcast", "barrier", "reduce", "iallreduce", "pair"};
+    for (int k = 0; rank == 0 && k < 6; ++k) printf("%s %ld %ld\n", names[k], did[k].calls, did[k].bytes);
   } else {
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);

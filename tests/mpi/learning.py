@@ -96,7 +96,11 @@ for ranks in (2, 3):
     check(done.returncode == 0, f"resting, {ranks} ranks: exit status {done.returncode}: {done.stdout[-200:]} {done.stderr[-300:]}")
     said = {(words := line.split())[0]: (int(words[1]), int(words[2])) for line in done.stdout.splitlines() if re.fullmatch(r"[a-z]+ \d+ \d+", line)}
     said["allreduce"] = tuple(x + y for x, y in zip(said["allreduce"], said.pop("iallreduce")))  # the profile's `op` is the operation
+    paired = said.pop("pair")
     sites = json.loads(output.read_text())["sites"]
+    pairs = [s for s in sites if s["comm_size"] == 2 and ranks > 2]
+    check(sum(s["rank_calls"] for s in pairs) == 2 * paired[0] and all(s["rested"] for s in pairs), f"{ranks} ranks: of each size of communicator by itself: {[(s['comm_size'], s['rank_calls'], s['rested']) for s in sites]}, the program says {paired}")
+    sites = [s for s in sites if s not in pairs]
     held = {op: (sum(s["rank_calls"] for s in sites if s["op"] == op) // ranks, round(sum((s["bytes"] or {"mean": 0})["mean"] * s["rank_calls"] for s in sites if s["op"] == op) / ranks)) for op in said}
     check(held == said, f"{ranks} ranks: what rests is counted by place, with its bytes: {held}, the program says {said}")
     check(sum(s["rested"] for s in sites) > 20000 and all(s["patterns"] + s["rested"] == s["calls"] for s in sites if s["dispatch"].keys() <= {"native"} and s["divergent_calls"] == 0),
