@@ -11,10 +11,10 @@ namespace latecomer::shim {
 alignas(4096) LATECOMER_TOGETHER constinit Idle idle;
 
 namespace {
-void tell(Idle::Site& site) {
+/// What has passed is told, and `now` stands there instead.
+void replace(Idle::Site& site, const Idle::Site& now) {
   if (site.calls > 0) site.local->add_rested(site.calls, site.sized, site.bytes_min, site.bytes_max, static_cast<double>(site.bytes_sum));
-  site.calls = site.sized = 0;
-  site.bytes_min = INT64_MAX, site.bytes_max = INT64_MIN, site.bytes_sum = 0;
+  site = now;
 }
 }  // namespace
 
@@ -30,31 +30,25 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   if (left <= 0 || slot.site.load(std::memory_order_relaxed) == 0 || !slot.local || slot.op != op || slot.comm_size != state.size) return;
   if (idle.size != state.size) idle_forget();  // what a place has called is kept by size
   Idle::Site& site = idle.site_at(address);
-  if (site.address != address || site.local != slot.local) {
-    tell(site);
-    site.address = address, site.local = slot.local, site.op = op;
-  }
+  if (site.address != address || site.local != slot.local) replace(site, {.address = address, .local = slot.local, .op = op});
   const auto [type, size] = Describe::known_type();
   idle.type = type, idle.type_size = size;
-  idle.comm = state.comm, idle.size = state.size, idle.rank = state.rank;
-  idle.state = &state, idle.passed = 0, idle.left = left;
+  idle.comm = state.comm, idle.size = state.size;
+  idle.state = &state, idle.granted = idle.left = left;
 }
 
 void idle_stop() {
-  idle.left = 0;
   if (!idle.state) return;
-  idle.state->sequence.pass(static_cast<std::uint64_t>(idle.passed));
-  idle.state = nullptr;
+  idle.state->sequence.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
+  idle.state = nullptr, idle.left = 0;
 }
 
 void idle_drain() {
-  for (Idle::Site& site : idle.sites)
-    if (site.calls > 0) tell(site);
+  for (Idle::Site& site : idle.sites) replace(site, {.address = site.address, .local = site.local, .op = site.op});
 }
 
 void idle_forget() {
-  idle_drain();
-  for (Idle::Site& site : idle.sites) site.address = 0;
+  for (Idle::Site& site : idle.sites) replace(site, {});
 }
 
 }  // namespace latecomer::shim

@@ -15,11 +15,11 @@ namespace latecomer::shim {
 struct Idle {
   std::int64_t left = 0;    ///< calls that may still pass
   CommState* state = nullptr;  ///< whose calls pass; nullptr: nobody's
-  std::int64_t passed = 0;  ///< calls that its sequence has not been told of
+  std::int64_t granted = 0; ///< `left` at first: its sequence is told of the difference
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;  ///< a predefined one, and its size in bytes
   std::int32_t type_size = 0;
-  int size = 0, rank = 0;   ///< of the communicator
+  int size = 0;             ///< of the communicator
   /// Calls from one place that no site has been told of.
   struct alignas(64) Site {
     std::uintptr_t address = 0;
@@ -28,10 +28,10 @@ struct Idle {
     core::Bytes bytes_min = INT64_MAX, bytes_max = INT64_MIN, bytes_sum = 0;
     core::Collective op = core::Collective::barrier;
   };
-  static constexpr std::size_t kSites = 8;
-  Site sites[kSites];  ///< by address: of two that meet there, the later
+  static constexpr int kBits = 3;
+  Site sites[1 << kBits];  ///< by address: of two that meet there, the later
 
-  Site& site_at(std::uintptr_t address) { return sites[address * 0x9e3779b97f4a7c15ull >> 61]; }
+  Site& site_at(std::uintptr_t address) { return sites[address_place(address, kBits)]; }
 };
 extern constinit Idle idle __attribute__((visibility("hidden")));
 
@@ -42,7 +42,7 @@ class IdleSize {
   bool known = true;  ///< else the long way has to be taken
 
   int size() const { return idle.size; }
-  IdleSize& rooted(int root) { return root_ = root, *this; }
+  IdleSize& rooted(int) { return *this; }
   void empty() { bytes = 0; }
   void unsized() {}
   void total(MPI_Count count, MPI_Datatype type, int times) {
@@ -58,9 +58,6 @@ class IdleSize {
   void scatterv(Any...) { known = false; }
   template <typename... Any>
   void sum(Any...) { known = false; }
-
- private:
-  int root_ = -1;
 };
 
 /// True: the call is counted, and all that is left is to make it.
@@ -73,7 +70,7 @@ template <typename Fill>
   IdleSize look;
   fill(look);
   if (!look.known) return false;
-  --idle.left, ++idle.passed, ++site.calls;
+  --idle.left, ++site.calls;
   if (look.bytes >= 0) {
     ++site.sized;
     site.bytes_min = std::min(site.bytes_min, look.bytes), site.bytes_max = std::max(site.bytes_max, look.bytes);

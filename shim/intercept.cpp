@@ -281,7 +281,6 @@ void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord&
 void end_call(Call& call, int rc) noexcept try {
   if (!call.slot) return;  // there was no memory for the site
   CommState& state = *call.state;
-  const SiteSlot& slot = *call.slot;
   Job& j = job();
   const Nanoseconds exit = common_now();
   if (j.threads) {
@@ -296,7 +295,7 @@ void end_call(Call& call, int rc) noexcept try {
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
     after_call(call, agree, exit);
   if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]]
-    idle_begin(state, slot, call.signature.op);
+    idle_begin(state, *call.slot, call.signature.op);
 } catch (...) {
   warn("out of memory while recording a collective");
 }

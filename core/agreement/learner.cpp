@@ -208,12 +208,12 @@ bool Learner::may(const Slot& slot, int algorithm) const {
   return decide_as(policy_, slot.signature, ranks_, e).algorithm;
 }
 
-/// Models what may serve the slot under its forecast. False if the budget of this announcement is spent.
+/// Models what may serve the slot under its forecast. False if the budget of this announcement, or the slot's, is spent.
 bool Learner::model(Slot& slot) {
   const Call call = call_of(slot.signature, ranks_);
   if (slot.wanted < 0) slot.wanted = candidate_messages(call, policy_.network);
   const long wanted = slot.wanted;
-  if (wanted > budget_ && budget_ < kModelBudget) return false;
+  if (wanted > budget_ && modelled()) return false;
   const double cost = kModelMessage * static_cast<double>(wanted);
   if (slot.modelling + cost > kModelShare * slot.spent) return false;
   budget_ -= wanted;

@@ -177,7 +177,7 @@ class Learner {
   double pace_ = 0;                                         ///< nanoseconds per call of the communicator since then
   std::uint64_t glance_ = Sequence::kSteadyEpoch;           ///< calls of an epoch between two rests
   bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever
-  long budget_ = kModelBudget;                                         ///< messages that may still be modelled
+  long budget_ = kModelBudget;                              ///< messages that may still be modelled
 };
 
 }  // namespace latecomer::core
