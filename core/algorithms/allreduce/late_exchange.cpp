@@ -25,7 +25,7 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   // What becomes of a plan tells more than what it promises, where looking does not take long.
-  constexpr std::int64_t kMessages = 1 << 18, kFewer = 1 << 17, kFew = 1 << 16;
+  constexpr std::int64_t kMessages = 1 << 18, kFewer = 1 << 18, kFew = 1 << 17;
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
     return messages > kMessages ? otherwise : exchange::modelled_after_last(in, name, in_segments);
   };

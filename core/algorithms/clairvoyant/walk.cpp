@@ -33,6 +33,29 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   return out;
 }
 
+/// Where the rows of a rank begin, in the order of their rounds; `by_landing`: what it receives where it lands. With a long
+/// way receives that wait would keep sends from being generated that are due before (kLookahead of the model). Never after more
+/// sends than that: a message would wait for its receiver for ever, where the network is not what was planned for.
+std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool by_landing) {
+  constexpr int kMostSends = 48;
+  std::vector<std::size_t> out;
+  std::deque<std::pair<std::size_t, int>> receives;  // and sends before them
+  int sends = 0;
+  const auto flush = [&](auto due) {
+    for (; !receives.empty() && due(receives.front()); receives.pop_front()) out.push_back(receives.front().first);
+  };
+  for (std::size_t row = 0; row < table.size(); row += kColumns) {
+    if (table[row + kDst] == me) {
+      receives.emplace_back(row, sends);
+    } else if (table[row + kSrc] == me) {
+      flush([&](const auto& r) { return !by_landing || table[r.first + kLands] <= table[row + kRound] || sends - r.second >= kMostSends; });
+      out.push_back(row), ++sends;
+    }
+  }
+  flush([](const auto&) { return true; });
+  return out;
+}
+
 /// So many operations at a time: the next waits for the oldest.
 struct Ring {
   explicit Ring(int size) : ids(static_cast<std::size_t>(size), kNoOp) {}
@@ -104,9 +127,8 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   Ring slot_free(slots);
   OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
   int round = -1;
-  for (std::size_t row = 0; row < table.size(); row += kColumns) {
+  for (const std::size_t row : rows_of_rank(table, me, keeps_pace && !lockstep)) {
     const Rank src = table[row + kSrc], dst = table[row + kDst];
-    if (src != me && dst != me) continue;
     const int j = table[row + kSegment];
     const Part p = part(j);
     if (p.count == 0) continue;

@@ -32,7 +32,7 @@ Problem Setting::problem(int segments) const {
   Problem out;
   out.arrivals = arrivals_, out.network = instance_.parameters.network;
   out.segments = static_cast<int>(std::min<Elements>({segments, kChannels, call.count}));
-  out.segment_bytes = largest_part(call.count, out.segments) * call.element_bytes;
+  out.count = call.count, out.element_bytes = call.element_bytes;
   return out;
 }
 

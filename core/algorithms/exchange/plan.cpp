@@ -12,10 +12,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 
 #include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
+#include "core/algorithms/exchange/foresight.hpp"
 
 namespace latecomer::core::exchange {
 namespace {
@@ -44,23 +46,42 @@ int first_of(const Word* a, const Word* b, const Word* c, int from, int end) {
   return kNone;
 }
 
-/// The same, beginning at `from` and going round.
-int first_around(const Word* a, const Word* b, const Word* c, int from, int bits) {
-  const int found = first_of(a, b, c, from, bits);
-  return found != kNone ? found : first_of(a, b, c, 0, from);
+/// The same, beginning at `from` and going round, of those that `fits` lets pass; a few are asked.
+template <typename Fits>
+int first_around(const Word* a, const Word* b, const Word* c, int from, int bits, Fits fits) {
+  constexpr int kAsked = 16;
+  int found = first_of(a, b, c, from, bits);
+  if (found == kNone) found = first_of(a, b, c, 0, from);
+  for (int asked = 1; found != kNone && !fits(found); ++asked) found = asked < kAsked ? first_of(a, b, c, found + 1, bits) : kNone;
+  return found;
+}
+
+/// Slots until what one has is everywhere, while much else is on its way.
+double spreading(double hop, int ranks) {
+  const double generations = std::log2(std::max(2, ranks));
+  // Where a way takes many slots, whoever has it sends as many copies meanwhile: in every slot there are r times as many,
+  // r^hop = r^(hop - 1) + 1. What it has to wait for besides was seen to be five slots a generation (16 to 200 ranks).
+  constexpr double kWaits = 5;
+  constexpr int kSteps = 40;
+  double low = 1, high = 2;
+  for (int i = 0; i < kSteps; ++i) {
+    const double r = (low + high) / 2;
+    ((hop - 1) * std::log(r) + std::log(r - 1) < 0 ? low : high) = r;
+  }
+  return std::min((generations + 2) * hop, kWaits * generations + std::log(std::max(2, ranks)) / std::log(high));
 }
 
 /// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
 struct Beat {
   Nanoseconds slot;
-  Nanoseconds hop, merge;  // in slots; merge: of what has to be added first
+  double hop, merge;       // in slots; merge: of what has to be added first; eager messages: about
   int in_flight;           // messages each way at a time
   double trust;            // by how much it takes longer, since messages may not keep to it; 1: they do
-  Nanoseconds of_a_pipeline(int steps, double hops) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + hops * static_cast<double>(hop)) * trust); }
+  Nanoseconds of_a_pipeline(int steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks)) * trust); }
 };
 Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust) {
   const double even = std::ceil(slot);
-  return {static_cast<Nanoseconds>(even), static_cast<Nanoseconds>(hop), std::max(static_cast<Nanoseconds>(hop), static_cast<Nanoseconds>(std::ceil(merge_ns / even))), in_flight, trust};
+  return {static_cast<Nanoseconds>(even), hop, std::max(hop, std::ceil(merge_ns / even)), in_flight, trust};
 }
 
 // A model without a cost per message has none of its own: no machine is like that.
@@ -71,8 +92,16 @@ constexpr double kUnfit = 1.5;
 /// One message at a time: the next is posted when the last has left.
 Beat beat_of_one(Bytes segment, const Network& n) {
   const double port = static_cast<double>(n.port_ns(segment)), added = n.gamma_ns_per_byte * static_cast<double>(segment);
-  const double leaves = n.eager(segment) ? port + n.overhead_ns : port + n.flight_ns(segment) + 2 * n.overhead_ns;
-  const double slot = std::max({leaves, 2 * n.overhead_ns + added, kLeastSlot});
+  if (n.eager(segment)) {
+    const double slot = std::max({port + n.overhead_ns, 2 * n.overhead_ns + added, kLeastSlot});
+    // Whoever forwards begins with a slot: half of one more.
+    constexpr double kHalf = 0.5;
+    const double hop = (port + n.flight_ns(segment) + 2 * n.overhead_ns) / slot + kHalf;
+    // More messages on their way than a schedule has operations waiting (kLookahead of the model).
+    constexpr double kLongest = 72;
+    return beat(slot, hop, 0, 1, hop <= kLongest ? 1 : kUnfit);
+  }
+  const double slot = std::max({port + n.flight_ns(segment) + 2 * n.overhead_ns, 2 * n.overhead_ns + added, kLeastSlot});
   // The processor may be at another message just then.
   const double whole = port + n.flight_ns(segment) + 2 * n.overhead_ns + n.overhead_ns;
   // A message's way is a whole number of slots. What lands a little early waits in its receiver's port for what was planned
@@ -98,8 +127,6 @@ Beat beat_of_two(Bytes segment, const Network& n) {
   return beat(slot, kTwo, whole + n.gamma_ns_per_byte * static_cast<double>(segment), kTwo, kTwo - whole / slot <= kLoose ? kHardly : kUnfit);
 }
 
-double hops_of(int ranks) { return std::log2(std::max(2, ranks)) + 2; }
-
 /// For a pipeline of so many messages over so many ranks.
 Beat beat_of(Bytes segment, const Network& n, int steps, int ranks) {
   Beat one = beat_of_one(segment, n);
@@ -110,21 +137,21 @@ Beat beat_of(Bytes segment, const Network& n, int steps, int ranks) {
   constexpr int kMostOfTwo = 256;
   one.trust *= kRendezvous;
   const Beat two = beat_of_two(segment, n);
-  return ranks <= kMostOfTwo && two.of_a_pipeline(steps, hops_of(ranks)) < one.of_a_pipeline(steps, hops_of(ranks)) ? two : one;
+  return ranks <= kMostOfTwo && two.of_a_pipeline(steps, ranks) < one.of_a_pipeline(steps, ranks) ? two : one;
 }
-Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes, problem.network, problem.segments, problem.ranks()); }
+Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network, problem.segments, problem.ranks()); }
 
 class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
-      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), owned_(static_cast<std::size_t>(ranks_)), early_(owned_.size(), 0),
+      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), owned_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)), unsent_(ranks_, segments_), contributors_(segments_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets, std::max(ranks_, segments_)), merges_left_(static_cast<std::size_t>(segments_)), final_at_(static_cast<std::size_t>(segments_), 0),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
     const Beat beat = beat_of(problem);
-    slot_ = beat.slot, hop_ = beat.slot * beat.hop, merge_ = beat.slot * beat.merge;
-    taken_in_ = static_cast<Nanoseconds>(problem.network.overhead_ns + problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes));
-    phase_ = *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % slot_ - slot_;
+    hop_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.hop), merge_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.merge);
+    grid_ = {beat.slot, *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % beat.slot - beat.slot};
+    if (problem.network.eager(problem.segment_bytes())) ahead_.emplace(problem, grid_);
     std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
@@ -141,16 +168,16 @@ class Planner {
           // A reduce's sums go to one rank only.
           if (problem.sink >= 0 && r != problem.sink && r != owner) promised_.set(j, r);
         }
-        if (at(merges_left_, j) == 0) post(up(arrival(owner)), What::is_final, owner, j);
+        if (at(merges_left_, j) == 0) post(grid_.up(arrival(owner)), What::is_final, owner, j);
       }
       to_go_ += std::int64_t{problem.sink >= 0 ? 1 : ranks_ - 1} * segments_;
     } else {
       to_go_ = std::int64_t{ranks_ - 1} * segments_;
     }
     for (const Rank r : by_arrival) {
-      post(up(arrival(r)), What::arrives, r, 0);
+      post(grid_.up(arrival(r)), What::arrives, r, 0);
       // An eager message may be there before who receives it.
-      post(up(problem.network.eager(problem.segment_bytes) ? 0 : arrival(r)), What::may_receive, r, 0);
+      post(grid_.up(ahead_ ? 0 : arrival(r)), What::may_receive, r, 0);
     }
   }
 
@@ -158,19 +185,21 @@ class Planner {
     std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active, receivers;  // something happens there; may receive from now on
     std::iota(everybody.begin(), everybody.end(), 0);
     while (to_go_ > 0) {
-      // While all is quiet, those who have idled are in nobody's way.
-      if ((events_.empty() || events_.top().time > now_ + slot_) && send(everybody, {})) continue;
+      quiet_ = events_.empty() || events_.top().time > now_ + grid_.slot;
+      if (quiet_ && send(everybody, {})) continue;
       if (events_.empty()) break;
-      active.clear(), receivers.clear();
+      active.clear(), receivers.clear(), quiet_ = false;
       now_ = events_.top().time;
       for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
         const Event e = events_.top();
         switch (e.what) {
           case What::arrives:
-            if (const Nanoseconds busy = at(early_, e.rank) * taken_in_; busy > 0) {
-              at(early_, e.rank) = 0;
-              post(up(arrival(e.rank) + busy), What::arrives, e.rank, 0);
-              break;
+            if (ahead_) {
+              if (const Nanoseconds begins = grid_.up(ahead_->begins(e.rank)); begins > now_) {
+                post(begins, What::arrives, e.rank, 0);
+                break;
+              }
+              ahead_->begin(e.rank);
             }
             active.push_back(e.rank);
             set_free(kSenders, e.rank);
@@ -206,8 +235,6 @@ class Planner {
   };
 
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
-  /// The next moment of the grid.
-  Nanoseconds up(Nanoseconds t) const { return phase_ + (t - phase_ + slot_ - 1) / slot_ * slot_; }
   Rank owner_of(int j) const { return owners_[static_cast<std::size_t>(j) % owners_.size()]; }
   void post(Nanoseconds time, What what, Rank rank, int segment) { events_.push({time, number_++, what, rank, segment}); }
   void set_free(Set set, Rank r) {
@@ -235,14 +262,15 @@ class Planner {
     return to_go_ < before;
   }
 
+  bool in_turn(Rank src, Rank dst) { return !ahead_ || quiet_ || ahead_->in_turn(src, dst, now_); }
+
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
-    post(now_ + slot_, What::may_send, src, 0), post(now_ + slot_, What::may_receive, dst, 0);
     const bool adds = !final || dst == problem_.sink;
-    Nanoseconds there = up(now_ + (adds ? merge_ : hop_));
-    // What lies there when its receiver comes is taken in one after the other, before anything else.
-    if (there < arrival(dst)) there = up(arrival(dst) + ++at(early_, dst) * taken_in_);
-    emit_({(now_ - phase_) / slot_, (there - phase_) / slot_, src, dst, j, !adds});
+    const Nanoseconds next = now_ + grid_.slot;
+    const auto [there, may_send, may_receive] = ahead_ ? ahead_->send(src, dst, problem_.bytes(j), adds, now_) : Foresight::Planned{grid_.up(now_ + (adds ? merge_ : hop_)), next, next};
+    post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
+    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, !adds});
     --to_go_;
     if (final) {
       promise(j, dst);
@@ -270,13 +298,13 @@ class Planner {
     const int block = static_cast<int>(owners_.size()), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
     const int turn = begin + (size - at(turn_, p) % size) % size;
     int j = first_of(mine, open, nullptr, turn, end);
-    if (j == kNone) j = first;
-    transfer(p, owner_of(j), j, false);
+    j = first_around(mine, open, nullptr, j == kNone ? first : j, segments_, [&](int k) { return in_turn(p, owner_of(k)); });
+    if (j != kNone) transfer(p, owner_of(j), j, false);
   }
   void collect(Rank q) {
     if (problem_.source >= 0 || !free_.test(kReceivers, q)) return;
     for (const int j : at(owned_, q)) {
-      const Rank p = first_around(contributors_[j], free_[kReady], nullptr, q, ranks_);
+      const Rank p = first_around(contributors_[j], free_[kReady], nullptr, q, ranks_, [&](Rank r) { return in_turn(r, q); });
       if (p != kNone) return transfer(p, q, j, false);
     }
   }
@@ -289,7 +317,7 @@ class Planner {
       if (attempt(at(order_, i))) return;
   }
   bool spread(int j, Rank p) {
-    const Rank q = first_around(free_[kReceivers], free_[kReceivers], promised_[j], p, ranks_);
+    const Rank q = first_around(free_[kReceivers], free_[kReceivers], promised_[j], p, ranks_, [&](Rank r) { return in_turn(p, r); });
     if (q != kNone) transfer(p, q, j, true);
     return q != kNone;
   }
@@ -300,7 +328,7 @@ class Planner {
     if (!free_.test(kReceivers, q) || first_of(free_[kReady], free_[kReady], nullptr, 0, ranks_) == kNone) return;
     rarest_first([&](int j) {
       if (promised_.test(j, q)) return false;
-      const Rank p = first_around(has_[j], free_[kReady], nullptr, q, ranks_);
+      const Rank p = first_around(has_[j], free_[kReady], nullptr, q, ranks_, [&](Rank r) { return in_turn(r, q); });
       if (p != kNone) transfer(p, q, j, true);
       return p != kNone;
     });
@@ -320,7 +348,6 @@ class Planner {
   const int ranks_, segments_;
   const std::span<const Rank> owners_;
   std::vector<std::vector<int>> owned_;
-  std::vector<std::int64_t> early_;  // messages that lie at a rank that has not come
   std::vector<int> turn_;
   BitRows unsent_, contributors_, has_, promised_, free_;
   std::vector<int> merges_left_;
@@ -328,7 +355,10 @@ class Planner {
   std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
   std::priority_queue<Event> events_;
   std::int64_t number_ = 0, to_go_ = 0;
-  Nanoseconds now_ = 0, end_ = 0, slot_, hop_, merge_, phase_, taken_in_;
+  bool quiet_ = false;  // those who have idled are in nobody's way
+  Grid grid_;
+  std::optional<Foresight> ahead_;  // of eager messages; others wait for their receivers
+  Nanoseconds now_ = 0, end_ = 0, hop_, merge_;
 };
 
 }  // namespace
@@ -355,14 +385,17 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
   constexpr double kAhead = 0.06, kDrifting = 1.1;
+  // Making a plan of kCells takes a second or two.
+  constexpr double kMaking = 0.03;
   constexpr int kSizes = 16;
   const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
     const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
+    // Who owns nothing receives nothing for long, and then nothing holds it back.
     // Who sends smaller ones gets ahead of the others by so many slots.
     const double ahead = s - static_cast<double>(count) / static_cast<double>(largest);
-    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, hops_of(ranks))) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting);
+    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, ranks)) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting) * (1 + kMaking * s * ranks / kCells) * (s < owners ? kUnfit : 1);
   };
   std::map<int, double> times;
   const auto note = [&](int s) {

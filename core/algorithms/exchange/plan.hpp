@@ -9,19 +9,23 @@
 #include <span>
 #include <vector>
 
+#include "core/algorithms/algorithm.hpp"
 #include "core/model/network.hpp"
-#include "core/schedule/schedule.hpp"
 
 namespace latecomer::core::exchange {
 
 struct Problem {
   int segments = 1;
-  Bytes segment_bytes = 0;                ///< of the largest
+  Elements count = 0;
+  Bytes element_bytes = 1;
   Network network;
   std::span<const Nanoseconds> arrivals;  ///< [ranks], from 0 on
   Rank source = -1;                       ///< of a broadcast; -1: none, a reduction
   Rank sink = -1;                         ///< of a reduce; -1: an allreduce
   int ranks() const { return static_cast<int>(arrivals.size()); }
+  /// Of a segment, and of the largest.
+  Bytes bytes(int j) const { return part_of(count, segments, j).count * element_bytes; }
+  Bytes segment_bytes() const { return largest_part(count, segments) * element_bytes; }
 };
 
 /// A message. Messages come in the order of their starts.
