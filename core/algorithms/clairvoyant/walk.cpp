@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
+#include "core/model/simulate.hpp"
 
 namespace latecomer::core::clairvoyant {
 namespace {
@@ -34,10 +35,10 @@ std::vector<int> rows_of(const Instance& in, int segments) {
 }
 
 /// Where the rows of a rank begin, in the order of their rounds; `by_landing`: what it receives where it lands. With a long
-/// way receives that wait would keep sends from being generated that are due before (kLookahead of the model). Never after more
-/// sends than that: a message would wait for its receiver for ever, where the network is not what was planned for.
+/// way receives that wait would keep sends from being generated that are due before (kLookahead of the model). Never after as many
+/// sends as that: a message would wait for its receiver for ever, where the network is not what was planned for.
 std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool by_landing) {
-  constexpr int kMostSends = 48;
+  constexpr int kMostSends = kLookahead * 3 / 4;
   std::vector<std::size_t> out;
   std::deque<std::pair<std::size_t, int>> receives;  // and sends before them
   int sends = 0;

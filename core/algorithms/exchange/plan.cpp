@@ -86,7 +86,7 @@ Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust)
 
 // A model without a cost per message has none of its own: no machine is like that.
 constexpr double kLeastSlot = 100;
-/// Messages do not keep to it.
+/// Messages do not keep to a plan.
 constexpr double kUnfit = 1.5;
 
 /// One message at a time: the next is posted when the last has left.
@@ -392,10 +392,11 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   const auto time = [&](int s) {
     const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    // Who owns nothing receives nothing for long, and then nothing holds it back.
     // Who sends smaller ones gets ahead of the others by so many slots.
     const double ahead = s - static_cast<double>(count) / static_cast<double>(largest);
-    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, ranks)) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting) * (1 + kMaking * s * ranks / kCells) * (s < owners ? kUnfit : 1);
+    // Who owns nothing receives nothing for long, and then nothing holds it back.
+    const double idle = s < owners ? kUnfit : 1;
+    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, ranks)) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting) * (1 + kMaking * s * ranks / kCells) * idle;
   };
   std::map<int, double> times;
   const auto note = [&](int s) {

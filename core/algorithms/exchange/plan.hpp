@@ -16,8 +16,8 @@ namespace latecomer::core::exchange {
 
 struct Problem {
   int segments = 1;
-  Elements count = 0;
-  Bytes element_bytes = 1;
+  Elements count = 0;                     ///< of the vector
+  Bytes element_bytes = 1;                ///< of one
   Network network;
   std::span<const Nanoseconds> arrivals;  ///< [ranks], from 0 on
   Rank source = -1;                       ///< of a broadcast; -1: none, a reduction
@@ -49,8 +49,8 @@ int in_flight(const Problem& problem);
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink = -1);
 
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
-/// many that a message's own costs, or the plan's, outweigh that; so that a message's way takes about a whole number of slots;
-/// and, of more than `owners`, nearly a multiple, so that each has about as many as any other.
+/// many that a message's own costs, or the plan's, outweigh that; where messages wait for their receivers, so that a way takes about
+/// a whole number of slots; no fewer than `owners` if there may be, and nearly a multiple, so that each has about as many.
 /// Never more than `most`.
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, int most = kChannels);
 
