@@ -40,7 +40,7 @@ std::vector<Trial> trials_for(const Call& call, const Network& network) {
     // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
     // more then than how many.
     if (a.segments == Segments::fitted) {
-      for (const int segments : {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, most), 4 * ranks}) in_segments(a, segments);
+      for (const int segments : {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, 0, most), 4 * ranks}) in_segments(a, segments);
       continue;
     }
     out.push_back({&a, 0});

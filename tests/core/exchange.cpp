@@ -55,8 +55,10 @@ double over_bound(int ranks, Bytes bytes, const char* arrivals, const char* netw
 
 TEST_CASE("exchange: a plan brings everything to everybody, one message a port and slot", "[exchange]") {
   std::mt19937_64 random(3);
+  int collected = 0;
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 1000 : 100); ++i) {
-    const int ranks = 2 + static_cast<int>(random() % 30), segments = 1 + static_cast<int>(random() % 80);
+    const bool many = i % 25 == 0;  // enough for contributions to be taken in by several
+    const int ranks = (many ? 128 : 2) + static_cast<int>(random() % (many ? 300 : 30)), segments = 1 + static_cast<int>(random() % 80);
     const auto arrivals = random_arrivals(random, ranks);
     const Network network = random_network(random);
     const int kind = static_cast<int>(random() % 4);
@@ -67,6 +69,7 @@ TEST_CASE("exchange: a plan brings everything to everybody, one message a port a
     for (Rank r = 0; r < ranks; ++r)
       if (r != problem.sink && random() % 2) owners.push_back(r);
     if (owners.empty()) owners.push_back(problem.sink == 0 ? 1 : 0);
+    collected += !broadcast && collecting(problem, static_cast<int>(owners.size())).collectors > 1;
     // What everybody holds of a segment: contributions, or (-1) the result; and from when on.
     std::map<std::pair<Rank, int>, std::set<Rank>> held;
     std::map<std::pair<Rank, int>, Nanoseconds> since;
@@ -101,6 +104,7 @@ TEST_CASE("exchange: a plan brings everything to everybody, one message a port a
     for (Rank r = 0; r < ranks; ++r)
       for (int j = 0; j < segments && (!reduces || r == problem.sink); ++j) REQUIRE(held[std::pair(r, j)].size() == (broadcast ? 1 : static_cast<std::size_t>(ranks)));
   }
+  REQUIRE(collected > 0);
 }
 
 TEST_CASE("exchange: eager messages keep to the plan", "[exchange]") {
@@ -130,11 +134,12 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
   std::mt19937_64 random(5);
   int of_two = 0;
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 400 : 60); ++i) {
-    const int ranks = 1 + static_cast<int>(random() % 20);
+    const bool many = i % 20 == 0;  // contributions may be taken in by several
+    const int ranks = 1 + static_cast<int>(random() % 20) + (many ? 130 : 0);
     const bool reduces = random() % 3 == 0;
     Call call{reduces ? Collective::reduce : Collective::allreduce, ranks, reduces ? static_cast<Rank>(random() % static_cast<unsigned>(ranks)) : 0, static_cast<Elements>(random() % 300), 8, random() % 2 == 0, true};
     Parameters parameters;
-    parameters.segments = random() % 2 ? static_cast<int>(random() % 64) : 0;
+    parameters.segments = many || random() % 2 ? static_cast<int>(random() % 64) : 0;
     parameters.overlap = random() % 4 != 0;
     parameters.network = random_network(random);
     if (parameters.segments > 0 && call.count > 0) {

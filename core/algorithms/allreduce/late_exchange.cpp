@@ -50,7 +50,7 @@ std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
     for (const int other : {call.ranks, 2 * call.ranks, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
       if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);
     // Where messages did not keep to the plan, those of another nearly as good may.
-    const int fewer = exchange::segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, static_cast<int>(kFewer / (2 * ranks)));
+    const int fewer = exchange::segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, 0, static_cast<int>(kFewer / (2 * ranks)));
     for (const int other : {fewer, segments * 15 / 16, segments * 7 / 8, segments * 9 / 8, fewer * 15 / 16, fewer * 7 / 8})
       if (other != segments && !kept()) look_at(other, kFewer);
   }

@@ -42,7 +42,8 @@ Planned plan_for(const Setting& setting, Rank sink) {
   const Network& network = in.parameters.network;
   const bool chosen = in.parameters.segments > 0;
   const auto problem_for = [&](std::size_t owners, int most) {
-    const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners), network);
+    const Collecting by = collecting(setting.problem(1), static_cast<int>(owners));
+    const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners) / by.collectors, network, by.slots);
     Problem out = setting.problem(std::min(wanted, most));
     out.sink = sink;
     return out;

@@ -77,7 +77,7 @@ struct Beat {
   double hop, merge;       // in slots; merge: of what has to be added first; eager messages: about
   int in_flight;           // messages each way at a time
   double trust;            // by how much it takes longer, since messages may not keep to it; 1: they do
-  Nanoseconds of_a_pipeline(int steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks)) * trust); }
+  Nanoseconds of_a_pipeline(double steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks)) * trust); }
 };
 Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust) {
   const double even = std::ceil(slot);
@@ -144,9 +144,9 @@ Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), p
 class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
-      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), owned_(static_cast<std::size_t>(ranks_)),
-        turn_(static_cast<std::size_t>(ranks_)), unsent_(ranks_, segments_), contributors_(segments_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets, std::max(ranks_, segments_)), merges_left_(static_cast<std::size_t>(segments_)), final_at_(static_cast<std::size_t>(segments_), 0),
+      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(problem.source < 0 ? collecting(problem, static_cast<int>(owners.size())).collectors : 1), taken_(static_cast<std::size_t>(ranks_)),
+        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), elsewhere_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
+        free_(kSets + places_, std::max(ranks_, segments_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
     const Beat beat = beat_of(problem);
     hop_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.hop), merge_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.merge);
@@ -158,17 +158,25 @@ class Planner {
     std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
     // Who comes next begins one owner earlier: contributions to a segment come one after the other, and each late rank
     // completes one per message once all are on their way.
-    for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k;
+    for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k / places_, at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
+    for (int k = 0; k < places_; ++k)
+      for (Rank r = 0; r < ranks_; ++r)
+        if (at(place_, r) != k) elsewhere_.set(k, r);
     if (problem.source < 0) {
       for (int j = 0; j < segments_; ++j) {
-        const Rank owner = owner_of(j);
-        at(owned_, owner).push_back(j);
+        const Rank owner = collector(0, j);
+        for (int k = 0; k < places_; ++k) at(taken_, collector(k, j)).push_back({j, k});
         for (Rank r = 0; r < ranks_; ++r) {
-          if (r != owner && r != problem.sink) unsent_.set(r, j), contributors_.set(j, r), ++at(merges_left_, j), ++to_go_;
           // A reduce's sums go to one rank only.
           if (problem.sink >= 0 && r != problem.sink && r != owner) promised_.set(j, r);
+          if (r != problem.sink) unsent_.set(r, j), contributors_.set(j, r);
         }
-        if (at(merges_left_, j) == 0) post(grid_.up(arrival(owner)), What::is_final, owner, j);
+        for (int k = 0; k < places_; ++k) unsent_.clear(collector(k, j), j), contributors_.clear(j, collector(k, j));
+        for (Rank r = 0; r < ranks_; ++r)
+          if (contributors_.test(j, r)) ++merges_of(at(place_, r), j).left, ++to_go_;
+        merges_of(0, j).left += places_ - 1, to_go_ += places_ - 1;
+        for (int k = 0; k < places_; ++k)
+          if (merges_of(k, j).left == 0) post(grid_.up(arrival(collector(k, j))), k ? What::is_summed : What::is_final, collector(k, j), j);
       }
       to_go_ += std::int64_t{problem.sink >= 0 ? 1 : ranks_ - 1} * segments_;
     } else {
@@ -207,6 +215,7 @@ class Planner {
               for (int j = 0; j < segments_; ++j) promise(j, e.rank), has_.set(j, e.rank);
             break;
           case What::may_send: set_free(kSenders, e.rank), active.push_back(e.rank); break;
+          case What::is_summed: sums_.set(e.rank, e.segment), summed_.set(e.segment, e.rank), active.push_back(e.rank); break;
           case What::lands: active.push_back(e.rank); break;
           case What::may_receive: set_free(kReceivers, e.rank), receivers.push_back(e.rank); break;
           case What::is_final:
@@ -222,9 +231,9 @@ class Planner {
   }
 
  private:
-  enum class What : char { arrives, may_send, may_receive, lands, is_final };
-  // Who is free; of the senders, those with something happening now; segments whose owner may receive.
-  enum Set { kSenders, kReady, kReceivers, kSegments, kSets };
+  enum class What : char { arrives, may_send, may_receive, lands, is_summed, is_final };
+  // Who is free; of the senders, those with something happening now; from kSets on, segments whose collector of each place may receive.
+  enum Set { kSenders, kReady, kReceivers, kSets };
   struct Event {
     Nanoseconds time;
     std::int64_t number;
@@ -235,18 +244,22 @@ class Planner {
   };
 
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
-  Rank owner_of(int j) const { return owners_[static_cast<std::size_t>(j) % owners_.size()]; }
+  /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send it their sums.
+  Rank collector(int k, int j) const {
+    const std::size_t apart = owners_.size() / static_cast<std::size_t>(places_);
+    return owners_[(static_cast<std::size_t>(j) + static_cast<std::size_t>(k) * apart) % owners_.size()];
+  }
   void post(Nanoseconds time, What what, Rank rank, int segment) { events_.push({time, number_++, what, rank, segment}); }
   void set_free(Set set, Rank r) {
     free_.set(set, r);
     if (set == kReceivers)
-      for (const int j : at(owned_, r)) free_.set(kSegments, j);
+      for (const auto& [j, k] : at(taken_, r)) free_.set(kSets + k, j);
   }
   void set_busy(Set set, Rank r) {
     free_.clear(set, r);
     if (set == kSenders) free_.clear(kReady, r);
     if (set == kReceivers)
-      for (const int j : at(owned_, r)) free_.clear(kSegments, j);
+      for (const auto& [j, k] : at(taken_, r)) free_.clear(kSets + k, j);
   }
 
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
@@ -277,34 +290,44 @@ class Planner {
       post(there, What::is_final, dst, j);
       end_ = std::max(end_, there);
     } else {
-      unsent_.clear(src, j), contributors_.clear(j, src);
-      at(final_at_, j) = std::max(at(final_at_, j), there);
-      if (--at(merges_left_, j) == 0) {
-        post(at(final_at_, j), What::is_final, dst, j);
-        end_ = std::max(end_, at(final_at_, j));
-      } else {
+      const bool sum = sums_.test(src, j);
+      if (sum) sums_.clear(src, j), summed_.clear(j, src);
+      else unsent_.clear(src, j), contributors_.clear(j, src);
+      const int k = sum ? 0 : at(place_, src);
+      Merges& merges = merges_of(k, j);
+      merges.done = std::max(merges.done, there);
+      if (--merges.left > 0) {
         post(there, What::lands, dst, j);
+      } else {
+        post(merges.done, k ? What::is_summed : What::is_final, dst, j);
+        if (k == 0) end_ = std::max(end_, merges.done);
       }
     }
   }
 
-  // Contributions to owners.
+  // Contributions, and sums of several, to owners and other collectors.
   void contribute(Rank p) {
     if (problem_.source >= 0 || !free_.test(kReady, p)) return;
-    const Word *mine = unsent_[p], *open = free_[kSegments];
+    const auto open_to = [&](int k) { return [this, p, k](int j) { return in_turn(p, collector(k, j)); }; };
+    if (places_ > 1)
+      if (const int j = first_around(sums_[p], free_[kSets], nullptr, 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
+    const int k = at(place_, p);
+    const Word *mine = unsent_[p], *open = free_[kSets + k];
     const int first = first_of(mine, open, nullptr, 0, segments_);
     if (first == kNone) return;
     // Of the first block of segments, one per owner, that has any: in turn.
     const int block = static_cast<int>(owners_.size()), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
     const int turn = begin + (size - at(turn_, p) % size) % size;
     int j = first_of(mine, open, nullptr, turn, end);
-    j = first_around(mine, open, nullptr, j == kNone ? first : j, segments_, [&](int k) { return in_turn(p, owner_of(k)); });
-    if (j != kNone) transfer(p, owner_of(j), j, false);
+    j = first_around(mine, open, nullptr, j == kNone ? first : j, segments_, open_to(k));
+    if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
     if (problem_.source >= 0 || !free_.test(kReceivers, q)) return;
-    for (const int j : at(owned_, q)) {
-      const Rank p = first_around(contributors_[j], free_[kReady], nullptr, q, ranks_, [&](Rank r) { return in_turn(r, q); });
+    const auto may = [&](Rank r) { return in_turn(r, q); };
+    for (const auto& [j, k] : at(taken_, q)) {
+      Rank p = k == 0 && places_ > 1 ? first_around(summed_[j], free_[kReady], nullptr, q, ranks_, may) : kNone;
+      if (p == kNone) p = first_around(contributors_[j], free_[kReady], elsewhere_[k], q, ranks_, may);
       if (p != kNone) return transfer(p, q, j, false);
     }
   }
@@ -347,11 +370,17 @@ class Planner {
   const Emit& emit_;
   const int ranks_, segments_;
   const std::span<const Rank> owners_;
-  std::vector<std::vector<int>> owned_;
-  std::vector<int> turn_;
-  BitRows unsent_, contributors_, has_, promised_, free_;
-  std::vector<int> merges_left_;
-  std::vector<Nanoseconds> final_at_;
+  const int places_;
+  struct Taken { int segment, place; };
+  std::vector<std::vector<Taken>> taken_;
+  std::vector<int> turn_, place_;
+  BitRows unsent_, contributors_, sums_, summed_, elsewhere_, has_, promised_, free_;
+  struct Merges {
+    int left = 0;
+    Nanoseconds done = 0;
+  };
+  Merges& merges_of(int place, int j) { return at(merges_, place * segments_ + j); }
+  std::vector<Merges> merges_;
   std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
   std::priority_queue<Event> events_;
   std::int64_t number_ = 0, to_go_ = 0;
@@ -367,6 +396,19 @@ Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emi
 
 int in_flight(const Problem& problem) { return beat_of(problem).in_flight; }
 
+Collecting collecting(const Problem& problem, int owners) {
+  // One more collector costs one more message per segment.
+  constexpr double kEach = 12;
+  constexpr int kRanks = 64;
+  const int ranks = problem.ranks();
+  const Nanoseconds last = *std::max_element(problem.arrivals.begin(), problem.arrivals.end());
+  const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(problem.count * problem.element_bytes) * problem.network.beta_ns_per_byte);
+  const auto late = static_cast<double>(std::count_if(problem.arrivals.begin(), problem.arrivals.end(), [&](Nanoseconds t) { return t > last - vector_ns; }));
+  const double idle = late * (1 - late / ranks);
+  const int collectors = std::max(1, std::min({static_cast<int>(idle / kEach), ranks / kRanks, owners}));
+  return {collectors, idle / collectors};
+}
+
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
   std::vector<std::vector<Rank>> out;
@@ -379,7 +421,7 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
   return out;
 }
 
-int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, int limit) {
+int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
   constexpr double kNearly = 1.01;
   // Contributions are a quarter to a half of what ports are busy with.
@@ -396,7 +438,7 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
     const double ahead = s - static_cast<double>(count) / static_cast<double>(largest);
     // Who owns nothing receives nothing for long, and then nothing holds it back.
     const double idle = s < owners ? kUnfit : 1;
-    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s, ranks)) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting) * (1 + kMaking * s * ranks / kCells) * idle;
+    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting) * (1 + kMaking * s * ranks / kCells) * idle;
   };
   std::map<int, double> times;
   const auto note = [&](int s) {

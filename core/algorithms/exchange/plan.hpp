@@ -44,14 +44,25 @@ Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emi
 /// Messages that a rank has under way in each direction in a plan of this problem.
 int in_flight(const Problem& problem);
 
+/// How contributions to a segment come together.
+struct Collecting {
+  /// Ranks that take them in, the owner among them, each those of as many of the ranks; the others send the owner their sums.
+  /// More than one where many come late together, but not all: with one, a segment of 1024 ranks, 256 of them late, would be final
+  /// 256 messages after they came.
+  int collectors = 1;
+  /// Slots that are lost meanwhile: with all ranks late, or one, hardly any.
+  double slots = 0;
+};
+Collecting collecting(const Problem& problem, int owners);
+
 /// Owners worth trying: everybody, and those who come a message, or half, all or twice the time of the vector on a port,
 /// before the last; never the sink. Empty where there is nobody but the sink.
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink = -1);
 
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
 /// many that a message's own costs, or the plan's, outweigh that; where messages wait for their receivers, so that a way takes about
-/// a whole number of slots; no fewer than `owners` if there may be, and nearly a multiple, so that each has about as many.
-/// Never more than `most`.
-int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, int most = kChannels);
+/// a whole number of slots; no fewer than `owners`, who take in contributions to different ones, if there may be, and nearly a multiple, so that each has about as many.
+/// Never more than `most`. `before`: slots that pass before the first segment is final.
+int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before = 0, int most = kChannels);
 
 }  // namespace latecomer::core::exchange
