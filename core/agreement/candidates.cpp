@@ -32,10 +32,12 @@ std::vector<Trial> trials_for(const Call& call, const Network& network) {
   const int ranks = call.ranks, most = static_cast<int>(kMostPerTrial / std::max(1, 2 * (ranks - 1)));
   const auto in_segments = [&](const Algorithm& a, int segments) {
     const bool there = std::any_of(out.begin(), out.end(), [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; });
-    if (!there && a.segments != Segments::none && !a.pattern_independent && messages_of(call, segments) <= kMostPerTrial && call.count >= segments) out.push_back({&a, segments});
+    if (!there && a.segments != Segments::none && a.uses_pattern() && messages_of(call, segments) <= kMostPerTrial && call.count >= segments) out.push_back({&a, segments});
   };
   for (const Algorithm& a : catalogue()) {
     if (a.op != call.op || a.planning == Planning::slow) continue;
+    // Where operands may come in any order, keeping them in one is of no use.
+    if (is_reduction(call.op) && call.commutative && a.keeps_rank_order && a.uses_pattern()) continue;
     // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
     // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
     // more then than how many.
@@ -68,7 +70,7 @@ Candidates model_candidates(const Call& call, const Pattern& pattern, const Netw
   with_engine.reaction_ns = kReaction;
   for (const Trial& t : trials_for(call, network)) {
     parameters.segments = t.segments;
-    const auto run = simulate(*t.algorithm, Instance(call, t.algorithm->pattern_independent || !known ? Pattern() : pattern, parameters), with_engine, pattern);
+    const auto run = simulate(*t.algorithm, Instance(call, !t.algorithm->uses_pattern() || !known ? Pattern() : pattern, parameters), with_engine, pattern);
     if (!run) continue;
     const double ns = (objective == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) + planning_share_ns(*t.algorithm, run->messages);
     if (t.algorithm->name == native_stand_in(call)) out.native_ns = ns;

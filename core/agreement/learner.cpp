@@ -160,11 +160,11 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   slot.why = why;
   slot.on_trial = on_trial;
   std::vector<Nanoseconds> pattern;
-  if (algorithm >= 0 && with_pattern && !algorithm_at(algorithm).pattern_independent && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
+  if (algorithm >= 0 && with_pattern && algorithm_at(algorithm).uses_pattern() && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
   // What is built on sizes has them from the plan.
   std::vector<Bytes> sizes;
-  if (algorithm >= 0 && (algorithm_at(algorithm).needs_sizes || !algorithm_at(algorithm).pattern_independent)) sizes = slot.sizes;
+  if (algorithm >= 0 && (algorithm_at(algorithm).needs_sizes || algorithm_at(algorithm).uses_pattern())) sizes = slot.sizes;
   const bool same_sizes = !resized(slot.announced_sizes, sizes);
   if (algorithm == slot.algorithm && segments == slot.segments && same_pattern && same_sizes) return;
   if (!same_pattern) slot.announced = std::move(pattern);
@@ -279,7 +279,8 @@ std::string Learner::why_text(const Slot& slot) const {
   switch (slot.why) {
     case Why::unknown: return "";
     case Why::unserved: return "native: no algorithm serves this call";
-    case Why::reproducible: return "what is learnt may not change a rounding (`reproducible`)";
+    case Why::reproducible:
+      return std::string("what is learnt may not change a rounding (`reproducible`)") + (slot.announced.empty() ? "" : "; arrivals only say what " + name + " does when");
     case Why::no_rule: return "no rule matches";
     case Why::rule_native: return by + " says native";
     case Why::rule_before_sizes: return by + ": native until sizes were seen";
@@ -318,9 +319,9 @@ void Learner::decide_slot(Slot& slot) {
   slot.overlap = !rule || rule->use.overlap;
   slot.modelled = -1;
   if (!s.exact && policy_.reproducible != Reproducible::any) {
-    // When a plan comes into force, and what it says, is not the same in every run.
+    // When a plan comes into force, and what it says, is not the same in every run: it must not change who runs, nor how operands associate.
     const Decision alone = decide(policy_, s, ranks_);
-    return settle(slot, index_of(alone.algorithm), alone.segments, false, Why::reproducible);
+    return settle(slot, index_of(alone.algorithm), alone.segments, alone.algorithm && alone.algorithm->pattern_independent, Why::reproducible);
   }
   if (!rule) return settle(slot, -1, 0, false, Why::no_rule);
   if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, Why::rule_native);
@@ -342,7 +343,7 @@ PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
   if (slot.algorithm < 0) return e;
   e.segments = slot.segments;
   e.overlap = slot.overlap;
-  e.edge = edges_ && slot.edged >= kEnough && !algorithm_at(slot.algorithm).pattern_independent;
+  e.edge = edges_ && slot.edged >= kEnough && algorithm_at(slot.algorithm).uses_pattern();
   const auto index = [](auto& all, const auto& one) {
     if (one.empty()) return -1;
     const auto known = std::find(all.begin(), all.end(), one);

@@ -138,6 +138,8 @@ struct Algorithm {
   Planning planning;
   bool needs_sizes;               ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
   Schedule (*build)(const Instance&, Rank);
+  /// Whether its schedule is built on the pattern, whatever its association.
+  bool uses_pattern() const { return !pattern_independent || planning == Planning::whole; }
 };
 
 /// All algorithms, by collective, in the order of the catalogue.

@@ -422,7 +422,7 @@ bool Policy::wants_plans() const {
   for (const Rule& rule : rules) {
     if (rule.use.kind == Use::Kind::automatic || !rule.match.universal()) return true;
     for (const Collective op : rule.match.ops)
-      if (const Algorithm* a = find_algorithm(op, rule.use.algorithm); a && !a->pattern_independent) return true;
+      if (const Algorithm* a = find_algorithm(op, rule.use.algorithm); a && a->uses_pattern()) return true;
   }
   return false;
 }

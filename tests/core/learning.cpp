@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/agreement/learner.hpp"
@@ -495,6 +496,28 @@ TEST_CASE("auto: obeys `reproducible`", "[learning]") {
     }
     CHECK(any == dispatched);
   }
+}
+
+TEST_CASE("what is learnt may change when messages go, where that changes no bit", "[learning]") {
+  for (const char* level : {"any", "run", "native"})
+    for (const char* name : {"ordered_exchange", "late_exchange", "ring"}) {
+      INFO(level << ", " << name);
+      const Policy policy = policy_of(std::string(R"({"match":{"op":"allreduce"},"use":")") + name + "\"}", std::string(", \"reproducible\": \"") + level + "\"");
+      Loop loop(policy, 8);
+      SplitMix64 random(4);
+      Signature s = allreduce(1 << 22);
+      s.exact = false;
+      std::set<std::string> ran;
+      for (int i = 0; i < 600; ++i) {
+        const Decision d = loop.call(s, 1, late(8, 1, 400'000'000, random));
+        ran.insert(d.algorithm ? std::string(d.algorithm->name) + (d.pattern >= 0 ? " by its pattern" : "") : "native");
+      }
+      std::set<std::string> wanted{name};
+      const std::string learnt = std::string(name) + " by its pattern";
+      if (level == std::string("native") || (level == std::string("run") && name == std::string("late_exchange"))) wanted = {"native"};
+      else if (name != std::string("ring")) wanted.insert(learnt);
+      CHECK(ran == wanted);
+    }
 }
 
 // --- The property ---

@@ -9,6 +9,7 @@
 //   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with broadcasts,
 //                                         non-blocking reductions and two communicators between them
 //   learn varying CALLS COUNT SEED        nested loops whose trip counts vary
+//   learn bits CALLS COUNT LATE STEP_US   sums of doubles whose bits depend on how they are added, rank LATE late; prints a hash of all
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,23 @@ int main(int argc, char** argv) {
       first_place(count, MPI_COMM_WORLD);
       check(i, size, all);
     }
+  } else if (strcmp(mode, "bits") == 0) {
+    const int late = atoi(argv[4]);
+    const long step = atol(argv[5]);
+    double *mine = (double*)in, *sums = (double*)out;
+    unsigned long hash = 14695981039346656037UL;
+    own_state = 77 + 1000003UL * (unsigned long)rank;
+    for (int i = 0; i < calls; ++i) {
+      for (int k = 0; k < count; ++k) mine[k] = (own(2000001) - 1e6) / (1 + own(9973));
+      if (rank == late) pause_us(step);
+      MPI_Allreduce(mine, sums, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+      for (int k = 0; k < count; ++k) {
+        unsigned long bits;
+        memcpy(&bits, &sums[k], sizeof bits);
+        hash = (hash ^ bits) * 1099511628211UL;
+      }
+    }
+    if (rank == 0) printf("hash %lx\n", hash);
   } else if (strcmp(mode, "later") == 0) {
     for (long i = 0; i < calls; ++i) {
       const int early = i < calls * 3 / 4;

@@ -122,6 +122,20 @@ ids = {s["id"] for s in profile["sites"]}
 check(all(w.split("sites ")[1][:16] in ids for w in named), "by the ids of the report")
 check(not any("native from here on" in w for w in profile["warnings"]), "and finds no rank at odds")
 
+# Whoever is late, and from the first call to those whose plans have a pattern: the same bits, where only the order of the work may change.
+same = policy("same_bits", [{"match": {"op": "allreduce"}, "use": "ordered_exchange"}], reproducible="run")
+for ranks in (3, 4, 8):
+    hashes = set()
+    for late in (0, 1, ranks - 1):
+        output = folder / f"bits{ranks}_{late}.json"
+        done = run(a.cli, "run", "--policy", same, "--output", output, "--", "-n", ranks, learn, "bits", 300, 3000, late, 8000, timeout=300, LD_PRELOAD=a.support)
+        profile = json.loads(output.read_text())
+        ran = {name: d["calls"] for s in profile["sites"] for name, d in s["dispatch"].items()}
+        check(done.returncode == 0 and ran == {"ordered_exchange": 300}, f"{ranks} ranks: from the first call on: {ran} {done.stderr[-200:]}")
+        check(any(last_ranks(p) == [late] for p in profile["plans"]), f"{ranks} ranks, {late} late: its plan has the pattern: {[last_ranks(p) for p in profile['plans']]}")
+        hashes.add(done.stdout)
+    check(len(hashes) == 1, f"{ranks} ranks: the same bits whoever is late: {hashes}")
+
 # A later run takes over what an earlier one learnt.
 early = policy("history", [{"match": {"op": "allreduce"}, "use": "prr"}], history=str(folder / "two_sites.json"))
 profile = job("later", 4, learn, "two_sites", 100, 20000, 20000, policy=early)

@@ -19,45 +19,21 @@ namespace {
 /// Instead of a plan, where the model prefers it.
 constexpr std::array kOthers{"ring", "recursive_doubling", "rabenseifner", "clairvoyant"};
 
-/// What ends first: the plan in about so many segments, which promises `planned` after the last arrival, or an algorithm for
-/// balanced arrivals: its place in kOthers, kOthers.size() for the plan. `segments`: becomes how many are best.
-std::size_t best_of(const Instance& in, int& segments, Nanoseconds planned) {
+/// What ends first: the plan, which ends so long after the last arrival, or an algorithm for balanced arrivals: its place in kOthers,
+/// kOthers.size() for the plan.
+std::size_t best_of(const Instance& in, Nanoseconds planned) {
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
-  // What becomes of a plan tells more than what it promises, where looking does not take long.
-  constexpr std::int64_t kMessages = 1 << 18, kFewer = 1 << 18, kFew = 1 << 17;
+  // Nothing is much better than that.
+  constexpr double kNearly = 1.02;
+  if (static_cast<double>(planned) <= kNearly * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return kOthers.size();
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
-    return messages > kMessages ? otherwise : exchange::modelled_after_last(in, name, in_segments);
+    return messages > exchange::kModelled ? otherwise : exchange::modelled_after_last(in, name, in_segments);
   };
-  const auto messages_of = [&](int in_segments) { return 2 * ranks * in_segments; };
-  std::pair best{modelled("late_exchange", messages_of(segments), planned, segments), kOthers.size()};
-  // Returns how many messages it cost.
-  const auto look_at = [&](int other, std::int64_t most_messages) -> std::int64_t {
-    if (other < 1 || other > std::min<Elements>(kChannels, call.count) || messages_of(other) > most_messages) return 0;
-    const Nanoseconds after = exchange::modelled_after_last(in, "late_exchange", other);
-    if (after < best.first) best.first = after, segments = other;
-    return messages_of(other);
-  };
-  // Nothing is much better than the second of these; looking for what is better than the first is not worth its time.
-  constexpr double kNear = 1.06, kNearly = 1.02;
-  const auto within = [&, bound = static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)](double factor) { return static_cast<double>(best.first) <= factor * bound; };
-  if (!within(kNear)) {
-    constexpr double kKept = 1.1;
-    const auto kept = [&] { return static_cast<double>(best.first) <= kKept * static_cast<double>(planned); };
-    // Some numbers of segments fall into step better than others, those of which each rank owns as many in particular.
-    std::int64_t left = kept() ? kFew : kFewer;
-    const int wanted = segments;
-    for (const int other : {call.ranks, 2 * call.ranks, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
-      if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);
-    // Where messages did not keep to the plan, those of another nearly as good may.
-    const int fewer = exchange::segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, 0, static_cast<int>(kFewer / (2 * ranks)));
-    for (const int other : {fewer, segments * 15 / 16, segments * 7 / 8, segments * 9 / 8, fewer * 15 / 16, fewer * 7 / 8})
-      if (other != segments && !kept()) look_at(other, kFewer);
-  }
-  if (within(kNearly)) return best.second;
   const int rounds = clairvoyant::segments_for(call, in.parameters.network);
   const Nanoseconds ring_ends = 2 * (ranks - 1) * in.parameters.network.step_ns(largest_part(call.count, call.ranks) * call.element_bytes);
-  const Nanoseconds others[] = {modelled(kOthers[0], 2 * ranks * ranks, ring_ends), modelled(kOthers[1], 0, INT64_MAX), modelled(kOthers[2], 0, INT64_MAX), modelled(kOthers[3], messages_of(rounds), INT64_MAX, rounds)};
+  const Nanoseconds others[] = {modelled(kOthers[0], 2 * ranks * ranks, ring_ends), modelled(kOthers[1], 0, INT64_MAX), modelled(kOthers[2], 0, INT64_MAX), modelled(kOthers[3], 2 * ranks * rounds, INT64_MAX, rounds)};
+  std::pair best{planned, kOthers.size()};
   for (std::size_t k = 0; k < kOthers.size(); ++k)
     if (others[k] < best.first) best = {others[k], k};
   return best.second;
@@ -72,7 +48,7 @@ std::vector<int> table_of(const Instance& given) {
   const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
   if (in.parameters.segments > 0) return out;
   int segments = problem.segments;
-  const std::size_t which = best_of(in, segments, end - setting.last());
+  const std::size_t which = best_of(in, exchange::fit_segments(in, "late_exchange", segments, end - setting.last()));
   if (which < kOthers.size()) return {static_cast<int>(which), 0};
   if (segments == problem.segments) return out;
   Parameters parameters = in.parameters;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
+#include <optional>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
+#include "core/algorithms/exchange/ordered.hpp"
 #include "core/model/simulate.hpp"
 
 namespace latecomer::core::clairvoyant {
@@ -39,21 +42,28 @@ std::vector<int> rows_of(const Instance& in, int segments) {
 /// sends as that: a message would wait for its receiver for ever, where the network is not what was planned for.
 std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool by_landing) {
   constexpr int kMostSends = kLookahead * 3 / 4;
+  struct Receive {
+    std::size_t row;
+    int lands;  // or what comes after it, if that is earlier: receives keep their order
+    int sends;  // before it
+  };
   std::vector<std::size_t> out;
-  std::deque<std::pair<std::size_t, int>> receives;  // and sends before them
+  std::deque<Receive> receives;
   int sends = 0;
   const auto flush = [&](auto due) {
-    for (; !receives.empty() && due(receives.front()); receives.pop_front()) out.push_back(receives.front().first);
+    for (; !receives.empty() && due(receives.front()); receives.pop_front()) out.push_back(receives.front().row);
   };
   for (std::size_t row = 0; row < table.size(); row += kColumns) {
     if (table[row + kDst] == me) {
-      receives.emplace_back(row, sends);
+      const int lands = table[row + kLands];
+      for (auto before = receives.rbegin(); before != receives.rend() && before->lands > lands; ++before) before->lands = lands;
+      receives.push_back({row, lands, sends});
     } else if (table[row + kSrc] == me) {
-      flush([&](const auto& r) { return !by_landing || table[r.first + kLands] <= table[row + kRound] || sends - r.second >= kMostSends; });
+      flush([&](const Receive& r) { return !by_landing || r.lands <= table[row + kRound] || sends - r.sends >= kMostSends; });
       out.push_back(row), ++sends;
     }
   }
-  flush([](const auto&) { return true; });
+  flush([](const Receive&) { return true; });
   return out;
 }
 
@@ -68,6 +78,38 @@ struct Ring {
     turn = (turn + 1) % ids.size();
     return oldest;
   }
+};
+
+/// Sums of ordered contributions that wait for their neighbours, and room for what comes.
+class OrderedSums {
+ public:
+  struct Sum {
+    Slice where;
+    OpId ready;      // since when it is there
+    int room = -1;   // in the scratch; -1: in the output
+  };
+  /// What waits there, taken out, or nothing: then `sum` waits.
+  std::optional<Sum> meet(int segment, const exchange::OrderedNode& node, const Sum& sum) {
+    if (const auto other = waiting_.find({segment, node.sibling()}); other != waiting_.end()) return waiting_.extract(other).mapped();
+    waiting_.insert({{segment, node.id()}, sum});
+    return {};
+  }
+  /// Room, and the operation that must be complete before it is written to.
+  std::pair<int, OpId> take() {
+    if (spare_.empty()) return {rooms_++, kNoOp};
+    const auto out = spare_.front();
+    spare_.pop_front();
+    return out;
+  }
+  void give(int room, OpId last) {
+    if (room >= 0) spare_.emplace_back(room, last);
+  }
+  int rooms() const { return rooms_; }
+
+ private:
+  std::map<std::pair<int, int>, Sum> waiting_;
+  std::deque<std::pair<int, OpId>> spare_;
+  int rooms_ = 0;
 };
 
 }  // namespace
@@ -94,7 +136,7 @@ Schedule walk(const Instance& instance, Rank me) {
   return follow(instance, me, call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(), segments, false);
 }
 
-Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace, int in_flight) {
+Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace, int in_flight, bool ordered) {
   const Call& call = instance.call;
   const bool everywhere = call.op != Collective::reduce, lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here
@@ -112,6 +154,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     Share share;
     OpId ready = kNoOp;    // produced the sum
     OpId sent = kNoOp;     // the last that read it; what is overwritten later was sent once only
+    bool counted = false;  // own contribution is among the ordered sums
   };
   const Share first = call.op == Collective::bcast ? (me == call.root ? Share::sum : Share::gone) : own_in_output(call, me) ? Share::sum : Share::own;
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
@@ -126,6 +169,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   // While one partial result is added the next may land.
   const int slots = in_flight + 1;
   Ring slot_free(slots);
+  OrderedSums sums;
   OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
   int round = -1;
   for (const std::size_t row : rows_of_rank(table, me, keeps_pace && !lockstep)) {
@@ -148,6 +192,37 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       continue;
     }
     OpId& received = receives.next();
+    if (ordered && !table[row + kFinished]) {
+      if (!h.counted) {
+        OrderedSums::Sum mine{output(p), kNoOp};
+        if (!own_in_output(call, me)) mine.ready = co_yield copy(output(p), own(call, me, p)).in_round(round);
+        if (exchange::OrderedNode node(me, call.ranks); node.climb()) sums.meet(j, node, mine);
+        h.share = Share::sum, h.counted = true;
+      }
+      const auto [room, free] = sums.take();
+      OrderedSums::Sum sum{{Buffer::scratch, slots_at + room * largest, p.count}, kNoOp, room};
+      co_yield ScratchNeed{slots_at + sums.rooms() * largest};
+      sum.ready = received = co_yield paced(recv(src, sum.where, j)).after(received, free);
+      exchange::OrderedNode node(src, call.ranks);
+      while (node.climb()) {
+        const auto other = sums.meet(j, node, sum);
+        if (!other) break;
+        const auto &left = node.is_left() ? sum : *other, &right = node.is_left() ? *other : sum;
+        const OpId added = co_yield core::reduce(right.where, left.where).after(left.ready, right.ready).in_round(round);
+        sums.give(left.room, added);
+        if (left.room < 0) h.sent = added;  // the output may be written again
+        sum = {right.where, added, right.room};
+        node.up();
+      }
+      if (!node.climb()) {
+        h.ready = sum.ready;
+        if (sum.room >= 0) h.ready = co_yield copy(output(p), sum.where).after(sum.ready, h.sent).in_round(round), sums.give(sum.room, h.ready);
+        sum.ready = h.ready;
+      }
+      last_ready = sum.ready;
+      if (keeps_pace) landing_at.emplace_back(table[row + kLands], sum.ready);
+      continue;
+    }
     if (h.share == Share::sum) {
       const Slice landing{Buffer::scratch, slots_at + static_cast<Elements>(slot_free.turn) * largest, p.count};
       OpId& in_use = slot_free.next();

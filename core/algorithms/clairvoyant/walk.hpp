@@ -16,8 +16,9 @@ enum Column { kRound, kSrc, kDst, kSegment, kFinished, kLands, kColumns };
 
 /// The schedule of rank `me` from such rows, which must outlive it. `paced`: a
 /// send waits for whatever should have landed before its round, so that it does not get ahead of others at its receiver.
-/// `in_flight`: so many messages each way at a time.
-Schedule follow(const Instance& instance, Rank me, std::span<const int> rows, int segments, bool paced, int in_flight = 1);
+/// `in_flight`: so many messages each way at a time. `ordered`: contributions, which come from their ranks and from nobody else, are
+/// added in the same way whenever they come (exchange/ordered.hpp); of an allreduce.
+Schedule follow(const Instance& instance, Rank me, std::span<const int> rows, int segments, bool paced, int in_flight = 1, bool ordered = false);
 
 /// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every round
 /// waits for the rank's previous one (the papers' loops); with overlap the data alone decide.

@@ -36,16 +36,16 @@ Problem Setting::problem(int segments) const {
   return out;
 }
 
-Planned plan_for(const Setting& setting, Rank sink) {
+Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const Network& network = in.parameters.network;
   const bool chosen = in.parameters.segments > 0;
   const auto problem_for = [&](std::size_t owners, int most) {
-    const Collecting by = collecting(setting.problem(1), static_cast<int>(owners));
+    const Collecting by = ordered ? Collecting{} : collecting(setting.problem(1), static_cast<int>(owners));
     const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners) / by.collectors, network, by.slots);
     Problem out = setting.problem(std::min(wanted, most));
-    out.sink = sink;
+    out.sink = sink, out.ordered = ordered;
     return out;
   };
   // Which owners: fewer segments tell, where a plan takes long.
@@ -65,6 +65,37 @@ Planned plan_for(const Setting& setting, Rank sink) {
   return {problem_for(owners, kChannels), std::move(best)};
 }
 
+Nanoseconds fit_segments(const Instance& in, const char* algorithm, int& segments, Nanoseconds planned) {
+  const Call& call = in.call;
+  const std::int64_t ranks = call.ranks;
+  const auto messages_of = [&](int in_segments) { return 2 * ranks * in_segments; };
+  // What becomes of a plan tells more than what it promises.
+  Nanoseconds least = messages_of(segments) > kModelled ? planned : modelled_after_last(in, algorithm, segments);
+  // Looking for what is better than that is not worth its time.
+  constexpr double kNear = 1.06;
+  if (static_cast<double>(least) <= kNear * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return least;
+  // Returns how many messages it cost.
+  const auto look_at = [&](int other, std::int64_t most_messages) -> std::int64_t {
+    if (other < 1 || other > std::min<Elements>(kChannels, call.count) || messages_of(other) > most_messages) return 0;
+    const Nanoseconds after = modelled_after_last(in, algorithm, other);
+    if (after < least) least = after, segments = other;
+    return messages_of(other);
+  };
+  constexpr double kKept = 1.1;
+  constexpr std::int64_t kFew = kModelled / 2;
+  const auto kept = [&] { return static_cast<double>(least) <= kKept * static_cast<double>(planned); };
+  // Some numbers of segments fall into step better than others, those of which each rank owns as many in particular.
+  std::int64_t left = kept() ? kFew : kModelled;
+  const int wanted = segments;
+  for (const int other : {call.ranks, 2 * call.ranks, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
+    if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);
+  // Where messages did not keep to the plan, those of another nearly as good may.
+  const int fewer = segments_for(call.count, call.element_bytes, call.ranks, call.ranks, in.parameters.network, 0, static_cast<int>(kModelled / (2 * ranks)));
+  for (const int other : {fewer, segments * 15 / 16, segments * 7 / 8, segments * 9 / 8, fewer * 15 / 16, fewer * 7 / 8})
+    if (other != segments && !kept()) look_at(other, kModelled);
+  return least;
+}
+
 std::size_t preferred(const Instance& instance, std::string_view own, int segments, std::span<const char* const> others) {
   std::size_t best = others.size();
   Nanoseconds least = modelled_after_last(instance, own, segments);
@@ -73,13 +104,13 @@ std::size_t preferred(const Instance& instance, std::string_view own, int segmen
   return best;
 }
 
-Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others) {
+Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others, bool ordered) {
   constexpr int kHead = 2;
   if (instance.call.ranks == 1 || instance.call.count == 0) return clairvoyant::follow(instance, me, {}, 1, false);
   const std::span<const int> table = instance.shared([&] { return table_of(instance); });
   const auto which = static_cast<std::size_t>(table[0]);
   if (which < others.size()) return find_algorithm(instance.call.op, others[which])->build(instance.beside(with_network(instance.parameters)), me);
-  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true, in_flight(Setting(instance).problem(table[1])));
+  return clairvoyant::follow(instance, me, table.subspan(kHead), table[1], true, in_flight(Setting(instance).problem(table[1])), ordered);
 }
 
 Emit rows_into(std::vector<int>& rows, Rank only) {

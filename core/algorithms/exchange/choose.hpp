@@ -28,7 +28,8 @@ class Setting {
 
 /// Tables of the algorithms that may leave a call to one of `others` say first which one it is, others.size() for the plan
 /// that follows, and then in how many segments. The schedule of rank `me` by such a table.
-Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others);
+/// `ordered`: contributions are added by OrderedNode's tree.
+Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others, bool ordered = false);
 
 /// Appends what is emitted as rows for clairvoyant::follow; `only`: as in Parameters.
 Emit rows_into(std::vector<int>& rows, Rank only);
@@ -41,7 +42,13 @@ struct Planned {
   Problem problem;
   std::vector<Rank> owners;
 };
-Planned plan_for(const Setting& setting, Rank sink = -1);
+Planned plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
+
+/// Plans of more messages are not modelled before they are used.
+inline constexpr std::int64_t kModelled = 1 << 18;
+/// Looks for a number of segments whose plan, of that algorithm, ends sooner in the model than that in `segments`, of which `planned` is
+/// what the plan itself says, where that is far from the bound and looking does not take long. Returns when it ends after the last arrival.
+Nanoseconds fit_segments(const Instance& instance, const char* algorithm, int& segments, Nanoseconds planned);
 
 /// Which of `others` the model prefers to `own` in so many segments; others.size() for none.
 std::size_t preferred(const Instance& instance, std::string_view own, int segments, std::span<const char* const> others);

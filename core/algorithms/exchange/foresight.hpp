@@ -42,18 +42,20 @@ class Foresight {
     Nanoseconds landed;                ///< the first slot at which it has been taken in for certain
     Nanoseconds may_send, may_receive; ///< its sender and its receiver the next
   };
-  /// Plans a message for now, which is on the grid. `added`: it is added to something.
-  Planned send(Rank src, Rank dst, Bytes bytes, bool added, Nanoseconds now);
+  /// Plans a message for now, which is on the grid. `additions` follow from it.
+  Planned send(Rank src, Rank dst, Bytes bytes, int additions, Nanoseconds now);
 
  private:
   static constexpr Nanoseconds kNever = INT64_MIN / 4;
   struct Landing {
     Nanoseconds posted, landed, counts;  ///< by its sender; at the receiver; what that sends from then on waits for it
-    Nanoseconds adding, adds;    ///< what adding it takes, and since when that waits for the processor; kNever: not received yet
+    int additions;               ///< left to do,
+    Nanoseconds adding, adds;    ///< what one takes, and since when the next waits for the processor; kNever: not received yet
   };
   struct Course {
     Nanoseconds left = kNever;    ///< its last message has left its port
     Nanoseconds sent = kNever;    ///< its last message was posted
+    Nanoseconds asks = kNever, asked = kNever;  ///< the processor for a message, if it is sent now; for the last
     Nanoseconds received = kNever;  ///< the last message to it, but for adding
     Nanoseconds paced = kNever;   ///< what it has to wait for has been taken in
     Nanoseconds processor = 0;    ///< free from then on
@@ -72,7 +74,7 @@ class Foresight {
 
   const Problem& problem_;
   Grid grid_;
-  Nanoseconds flight_, overhead_, others_, apart_, behind_;
+  Nanoseconds flight_, overhead_, shortest_, others_, apart_, behind_;
   std::vector<Course> courses_;
 };
 

@@ -18,6 +18,7 @@
 #include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
 #include "core/algorithms/exchange/foresight.hpp"
+#include "core/algorithms/exchange/ordered.hpp"
 
 namespace latecomer::core::exchange {
 namespace {
@@ -144,12 +145,13 @@ Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), p
 class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
-      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(problem.source < 0 ? collecting(problem, static_cast<int>(owners.size())).collectors : 1), taken_(static_cast<std::size_t>(ranks_)),
+      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(problem.source < 0 && !problem.ordered ? collecting(problem, static_cast<int>(owners.size())).collectors : 1), taken_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), elsewhere_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets + places_, std::max(ranks_, segments_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)),
+        free_(kSets + places_, std::max(ranks_, segments_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
     const Beat beat = beat_of(problem);
     hop_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.hop), merge_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.merge);
+    adding_ = static_cast<Nanoseconds>(problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes()));
     grid_ = {beat.slot, *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % beat.slot - beat.slot};
     if (problem.network.eager(problem.segment_bytes())) ahead_.emplace(problem, grid_);
     std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
@@ -174,6 +176,7 @@ class Planner {
         for (int k = 0; k < places_; ++k) unsent_.clear(collector(k, j), j), contributors_.clear(j, collector(k, j));
         for (Rank r = 0; r < ranks_; ++r)
           if (contributors_.test(j, r)) ++merges_of(at(place_, r), j).left, ++to_go_;
+        additions(j, owner);
         merges_of(0, j).left += places_ - 1, to_go_ += places_ - 1;
         for (int k = 0; k < places_; ++k)
           if (merges_of(k, j).left == 0) post(grid_.up(arrival(collector(k, j))), k ? What::is_summed : What::is_final, collector(k, j), j);
@@ -275,15 +278,27 @@ class Planner {
     return to_go_ < before;
   }
 
+  /// How many follow from a rank's contribution to a segment.
+  int additions(int j, Rank rank) {
+    if (!problem_.ordered) return 1;
+    int out = 0;
+    for (OrderedNode node(rank, ranks_); node.climb(); node.up(), ++out)
+      if (!waiting_.test(j, node.sibling())) {
+        waiting_.set(j, node.id());
+        break;
+      }
+    return out;
+  }
+
   bool in_turn(Rank src, Rank dst) { return !ahead_ || quiet_ || ahead_->in_turn(src, dst, now_); }
 
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
-    const bool adds = !final || dst == problem_.sink;
+    const int adds = final && dst != problem_.sink ? 0 : additions(j, src);
     const Nanoseconds next = now_ + grid_.slot;
-    const auto [there, may_send, may_receive] = ahead_ ? ahead_->send(src, dst, problem_.bytes(j), adds, now_) : Foresight::Planned{grid_.up(now_ + (adds ? merge_ : hop_)), next, next};
+    const auto [there, may_send, may_receive] = ahead_ ? ahead_->send(src, dst, problem_.bytes(j), adds, now_) : Foresight::Planned{grid_.up(now_ + (adds ? merge_ + (adds - 1) * adding_ : hop_)), next, next};
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
-    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, !adds});
+    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, final && dst != problem_.sink});
     --to_go_;
     if (final) {
       promise(j, dst);
@@ -381,13 +396,14 @@ class Planner {
   };
   Merges& merges_of(int place, int j) { return at(merges_, place * segments_ + j); }
   std::vector<Merges> merges_;
+  BitRows waiting_;  // sums that wait for their neighbours
   std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
   std::priority_queue<Event> events_;
   std::int64_t number_ = 0, to_go_ = 0;
   bool quiet_ = false;  // those who have idled are in nobody's way
   Grid grid_;
   std::optional<Foresight> ahead_;  // of eager messages; others wait for their receivers
-  Nanoseconds now_ = 0, end_ = 0, hop_, merge_;
+  Nanoseconds now_ = 0, end_ = 0, hop_, merge_, adding_;
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Problem {
   std::span<const Nanoseconds> arrivals;  ///< [ranks], from 0 on
   Rank source = -1;                       ///< of a broadcast; -1: none, a reduction
   Rank sink = -1;                         ///< of a reduce; -1: an allreduce
+  bool ordered = false;                   ///< contributions are added by OrderedNode's tree
   int ranks() const { return static_cast<int>(arrivals.size()); }
   /// Of a segment, and of the largest.
   Bytes bytes(int j) const { return part_of(count, segments, j).count * element_bytes; }
