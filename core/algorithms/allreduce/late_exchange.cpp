@@ -21,12 +21,13 @@ constexpr std::array kOthers{"ring", "recursive_doubling", "rabenseifner", "clai
 
 /// What ends first: the plan, which ends so long after the last arrival, or an algorithm for balanced arrivals: its place in kOthers,
 /// kOthers.size() for the plan.
-std::size_t best_of(const Instance& in, Nanoseconds planned) {
+std::size_t best_of(const exchange::Setting& setting, Nanoseconds planned) {
+  const Instance& in = setting.instance();
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   // Nothing is much better than that.
   constexpr double kNearly = 1.02;
-  if (static_cast<double>(planned) <= kNearly * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return kOthers.size();
+  if (static_cast<double>(planned) <= kNearly * exchange::least_after_last(setting)) return kOthers.size();
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
     return messages > exchange::kModelled ? otherwise : exchange::modelled_after_last(in, name, in_segments);
   };
@@ -48,7 +49,7 @@ std::vector<int> table_of(const Instance& given) {
   const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
   if (in.parameters.segments > 0) return out;
   int segments = problem.segments;
-  const std::size_t which = best_of(in, exchange::fit_segments(in, "late_exchange", segments, end - setting.last()));
+  const std::size_t which = best_of(setting, exchange::fit_segments(setting, "late_exchange", segments, end - setting.last()));
   if (which < kOthers.size()) return {static_cast<int>(which), 0};
   if (segments == problem.segments) return out;
   Parameters parameters = in.parameters;

@@ -20,7 +20,7 @@ std::vector<int> table_of(const Instance& given) {
   if (in.parameters.segments > 0) return out;
   Parameters parameters = in.parameters;
   parameters.segments = problem.segments;
-  exchange::fit_segments(in, "ordered_exchange", parameters.segments, end - setting.last());
+  exchange::fit_segments(setting, "ordered_exchange", parameters.segments, end - setting.last());
   return parameters.segments == problem.segments ? out : table_of(Instance(in.call, in.pattern, parameters));
 }
 

@@ -65,7 +65,16 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   return {problem_for(owners, kChannels), std::move(best)};
 }
 
-Nanoseconds fit_segments(const Instance& in, const char* algorithm, int& segments, Nanoseconds planned) {
+double least_after_last(const Setting& setting) {
+  const Instance& in = setting.instance();
+  const double ranks = in.call.ranks, vector_ns = static_cast<double>(in.call.bytes()) * in.parameters.network.beta_ns_per_byte;
+  double unsent = 0;
+  for (const Nanoseconds a : setting.arrivals()) unsent += std::max(0.0, vector_ns - static_cast<double>(setting.last() - a));
+  return std::max(static_cast<double>(lower_bound(in.call, in.parameters.network, in.pattern).after_last), ((ranks - 2) * vector_ns + unsent) / ranks);
+}
+
+Nanoseconds fit_segments(const Setting& setting, const char* algorithm, int& segments, Nanoseconds planned) {
+  const Instance& in = setting.instance();
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   const auto messages_of = [&](int in_segments) { return 2 * ranks * in_segments; };
@@ -73,7 +82,7 @@ Nanoseconds fit_segments(const Instance& in, const char* algorithm, int& segment
   Nanoseconds least = messages_of(segments) > kModelled ? planned : modelled_after_last(in, algorithm, segments);
   // Looking for what is better than that is not worth its time.
   constexpr double kNear = 1.06;
-  if (static_cast<double>(least) <= kNear * static_cast<double>(lower_bound(call, in.parameters.network, in.pattern).after_last)) return least;
+  if (static_cast<double>(least) <= kNear * least_after_last(setting)) return least;
   // Returns how many messages it cost.
   const auto look_at = [&](int other, std::int64_t most_messages) -> std::int64_t {
     if (other < 1 || other > std::min<Elements>(kChannels, call.count) || messages_of(other) > most_messages) return 0;
@@ -82,10 +91,10 @@ Nanoseconds fit_segments(const Instance& in, const char* algorithm, int& segment
     return messages_of(other);
   };
   constexpr double kKept = 1.1;
-  constexpr std::int64_t kFew = kModelled / 2;
+  constexpr std::int64_t kFew = kModelled / 4, kMore = kModelled / 2;
   const auto kept = [&] { return static_cast<double>(least) <= kKept * static_cast<double>(planned); };
   // Some numbers of segments fall into step better than others, those of which each rank owns as many in particular.
-  std::int64_t left = kept() ? kFew : kModelled;
+  std::int64_t left = kept() ? kFew : kMore;
   const int wanted = segments;
   for (const int other : {call.ranks, 2 * call.ranks, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
     if (other != wanted && other <= 3 * wanted && other >= wanted / 3) left -= look_at(other, left);

@@ -44,11 +44,15 @@ struct Planned {
 };
 Planned plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
 
+/// A bound of an allreduce's time after the last arrival that knows what late ranks' ports can have sent by then; never below
+/// lower_bound (docs/late_exchange.md, figures).
+double least_after_last(const Setting& setting);
+
 /// Plans of more messages are not modelled before they are used.
 inline constexpr std::int64_t kModelled = 1 << 18;
 /// Looks for a number of segments whose plan, of that algorithm, ends sooner in the model than that in `segments`, of which `planned` is
 /// what the plan itself says, where that is far from the bound and looking does not take long. Returns when it ends after the last arrival.
-Nanoseconds fit_segments(const Instance& instance, const char* algorithm, int& segments, Nanoseconds planned);
+Nanoseconds fit_segments(const Setting& setting, const char* algorithm, int& segments, Nanoseconds planned);
 
 /// Which of `others` the model prefers to `own` in so many segments; others.size() for none.
 std::size_t preferred(const Instance& instance, std::string_view own, int segments, std::span<const char* const> others);
