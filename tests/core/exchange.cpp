@@ -178,10 +178,15 @@ TEST_CASE("exchange: ordered contributions are added alike whoever comes when, a
       Parameters parameters;
       parameters.segments = static_cast<int>(random() % 90);
       parameters.network = random_network(random);
-      const Verdict verdict = verify(call, materialize(*find_algorithm(call.op, "ordered_exchange"), Instance(call, Pattern(random_arrivals(random, ranks)), parameters)));
-      INFO(ranks << " ranks: " << verdict.what);
+      const auto programs = materialize(*find_algorithm(call.op, "ordered_exchange"), Instance(call, Pattern(random_arrivals(random, ranks)), parameters));
+      const Verdict verdict = verify(call, programs);
+      INFO(ranks << " ranks, " << parameters.segments << " segments: " << verdict.what);
       REQUIRE(verdict.ok());
       REQUIRE(verdict.rank_order);
+      // At least half of the ranks are owners, and of two neighbours' sums one waits at most.
+      const int owned = (parameters.segments + (ranks + 1) / 2 - 1) / ((ranks + 1) / 2);
+      for (const RankProgram& p : programs)
+        if (parameters.segments > 0) REQUIRE(p.scratch <= owned * (ranks / 2 + 1) * largest_part(call.count, parameters.segments));
       ways.insert(verdict.association);
     }
     CHECK(ways.size() == 1);

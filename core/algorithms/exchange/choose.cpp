@@ -56,6 +56,8 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   std::vector<Rank> best;
   const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
   auto candidates = owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink);
+  // What waits for its neighbours lies at owners: with fewer of them it could be many times the vector.
+  if (ordered) std::erase_if(candidates, [&](const auto& owners) { return 2 * owners.size() < setting.arrivals().size(); });
   if (candidates.size() == 1) best = std::move(candidates.front()), candidates.clear();  // no choice
   for (auto& owners : candidates) {
     const auto after = static_cast<double>(plan(problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners, [](const Transfer&) {}) - setting.last());
