@@ -321,7 +321,7 @@ void Learner::decide_slot(Slot& slot) {
   if (!s.exact && policy_.reproducible != Reproducible::any) {
     // When a plan comes into force, and what it says, is not the same in every run: it must not change who runs, nor how operands associate.
     const Decision alone = decide(policy_, s, ranks_);
-    return settle(slot, index_of(alone.algorithm), alone.segments, alone.algorithm && alone.algorithm->pattern_independent, Why::reproducible);
+    return settle(slot, index_of(alone.algorithm), alone.segments, true, Why::reproducible);
   }
   if (!rule) return settle(slot, -1, 0, false, Why::no_rule);
   if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, Why::rule_native);

@@ -107,7 +107,8 @@ TEST_CASE("exchange: a plan brings everything to everybody, one message a port a
   REQUIRE(collected > 0);
 }
 
-TEST_CASE("exchange: eager messages keep to the plan", "[exchange]") {
+TEST_CASE("exchange: messages keep to the plan", "[exchange]") {
+  constexpr const char* kNetworks[] = {"tryton2018,overhead=0.5us,gamma=0.3ns/B", "eth1g,overhead=2us,gamma=0.1ns/B", "hdr", "hdr,eager=0,overhead=0.5us,gamma=0.03ns/B", "tryton2018,eager=1KiB,overhead=0.5us,gamma=0.3ns/B", "fdr,eager=0"};
   std::mt19937_64 random(7);
   const int all = LATECOMER_LONG_TESTS ? 200 : 40;
   int kept = 0;
@@ -115,17 +116,19 @@ TEST_CASE("exchange: eager messages keep to the plan", "[exchange]") {
     const int ranks = 2 + static_cast<int>(random() % 60);
     const Call call{Collective::allreduce, ranks, 0, 1000 + static_cast<Elements>(random() % 100'000), 8, false, true};
     Parameters parameters;
-    parameters.network = *parse_network(random() % 2 ? "tryton2018,overhead=0.5us,gamma=0.3ns/B" : random() % 2 ? "eth1g,overhead=2us,gamma=0.1ns/B" : "hdr");
+    const char* network = kNetworks[random() % std::size(kNetworks)];
+    parameters.network = *parse_network(network);
     parameters.segments = static_cast<int>(std::max<Elements>(ranks, call.bytes() / 16384) + static_cast<Elements>(random() % 300));
     const Pattern pattern(random_arrivals(random, ranks));
     const Setting setting(Instance(call, pattern, parameters));
-    const auto [problem, owners] = plan_for(setting);
-    REQUIRE(problem.network.eager(problem.segment_bytes()));
-    const Nanoseconds planned = plan(problem, owners, [](const Transfer&) {}) - setting.last(), modelled = modelled_after_last(setting.instance(), "late_exchange", problem.segments);
-    INFO(i << ": " << ranks << " ranks, " << call.count << " elements in " << problem.segments << " segments");
-    // To the nanosecond but where two things happen at the same one; never out of step.
-    kept += static_cast<double>(modelled) <= 1.02 * static_cast<double>(planned);
-    CHECK(static_cast<double>(modelled) <= 1.25 * static_cast<double>(planned));
+    const Planned planned = plan_for(setting);
+    const Table table = table_of(planned);
+    const Outcome& says = table.says;
+    const auto after = static_cast<double>(says.end - setting.last()), modelled = static_cast<double>(modelled_after_last(setting, planned, table));
+    INFO(i << ": " << ranks << " ranks, " << call.count << " elements in " << planned.problem.segments << " segments, " << network);
+    // To the nanosecond but for what nothing waits for; where it says so, never out of step.
+    kept += says.kept && modelled <= 1.02 * after;
+    if (says.kept) CHECK(modelled <= 1.25 * after);
   }
   CHECK(kept >= 95 * all / 100);
 }
@@ -133,7 +136,7 @@ TEST_CASE("exchange: eager messages keep to the plan", "[exchange]") {
 TEST_CASE("exchange: schedules of random patterns and networks pass the verifier, and end", "[exchange]") {
   std::mt19937_64 random(5);
   int of_two = 0;
-  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 400 : 60); ++i) {
+  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 200 : 40); ++i) {
     const bool many = i % 20 == 0;  // contributions may be taken in by several
     const int ranks = 1 + static_cast<int>(random() % 20) + (many ? 130 : 0);
     const bool reduces = random() % 3 == 0;
@@ -211,18 +214,6 @@ TEST_CASE("exchange: broadcasts of random patterns pass the verifier, and end", 
     REQUIRE(verdict.ok());
     REQUIRE(simulate(*find_algorithm(call.op, "rarest_first"), instance, random_network(random), Pattern(random_arrivals(random, ranks))));
   }
-}
-
-TEST_CASE("exchange: segments are of one size", "[exchange]") {
-  // Otherwise whoever sends the smaller ones gets ahead of the others, a slot or two in all, and in their way.
-  for (const char* network : {"tryton2018", "eth1g", "hdr"})
-    for (const int ranks : {16, 48, 200})
-      for (const Elements count : {1 << 20, 1'000'000, 3'000'000}) {
-        const int segments = segments_for(count, 4, ranks, ranks - 1, *parse_network(network));
-        const double whole = static_cast<double>(count) / static_cast<double>(largest_part(count, segments));
-        INFO(network << ", " << ranks << " ranks, " << count << " elements in " << segments);
-        CHECK(segments - whole <= 0.06);
-      }
 }
 
 TEST_CASE("exchange: near the bound with one late process, never behind a balanced algorithm", "[exchange]") {

@@ -4,7 +4,7 @@
 // spreads at once, by every port that is free, the rarest first. Where that promises less than the best algorithm for
 // balanced arrivals, it is that one. Cost: one rank late: about N beta and log2 P messages after it; balanced: the least of
 // 2 (P-1)/P N beta + (P-1)/P N gamma and recursive doubling's. Operands: by arrival, so commutative only and dependent on the
-// pattern. Buffers: 2 segments of scratch, or the balanced algorithm's. The schedule is computed from the pattern.
+// pattern. Buffers: 9 segments of scratch, the vector at most (2 segments at least), or the balanced algorithm's. The schedule is computed from the pattern.
 // Source: ALGORITHMS 6; docs/late_exchange.md.
 #include <algorithm>
 #include <array>
@@ -19,14 +19,14 @@ namespace {
 /// Instead of a plan, where the model prefers it.
 constexpr std::array kOthers{"ring", "recursive_doubling", "rabenseifner", "clairvoyant"};
 
-/// What ends first: the plan, which ends so long after the last arrival, or an algorithm for balanced arrivals: its place in kOthers,
-/// kOthers.size() for the plan.
-std::size_t best_of(const exchange::Setting& setting, Nanoseconds planned) {
+/// What ends first: the plan, or an algorithm for balanced arrivals: its place in kOthers, kOthers.size() for the plan.
+std::size_t best_of(const exchange::Setting& setting, const exchange::Planned& plan, const exchange::Table& table) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   // Nothing is much better than that.
   constexpr double kNearly = 1.02;
+  Nanoseconds planned = exchange::expected_after_last(setting, plan, table);
   if (static_cast<double>(planned) <= kNearly * exchange::least_after_last(setting)) return kOthers.size();
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
     return messages > exchange::kModelled ? otherwise : exchange::modelled_after_last(in, name, in_segments);
@@ -34,6 +34,7 @@ std::size_t best_of(const exchange::Setting& setting, Nanoseconds planned) {
   const int rounds = clairvoyant::segments_for(call, in.parameters.network);
   const Nanoseconds ring_ends = 2 * (ranks - 1) * in.parameters.network.step_ns(largest_part(call.count, call.ranks) * call.element_bytes);
   const Nanoseconds others[] = {modelled(kOthers[0], 2 * ranks * ranks, ring_ends), modelled(kOthers[1], 0, INT64_MAX), modelled(kOthers[2], 0, INT64_MAX), modelled(kOthers[3], 2 * ranks * rounds, INT64_MAX, rounds)};
+  if (table.says.kept && exchange::is_modelled(plan.problem)) planned = exchange::modelled_after_last(setting, plan, table);
   std::pair best{planned, kOthers.size()};
   for (std::size_t k = 0; k < kOthers.size(); ++k)
     if (others[k] < best.first) best = {others[k], k};
@@ -42,19 +43,14 @@ std::size_t best_of(const exchange::Setting& setting, Nanoseconds planned) {
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
-  const Instance& in = setting.instance();
-  const Call& call = in.call;
-  const auto [problem, owners] = exchange::plan_for(setting);
-  std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
-  const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
-  if (in.parameters.segments > 0) return out;
-  int segments = problem.segments;
-  const std::size_t which = best_of(setting, exchange::fit_segments(setting, "late_exchange", segments, end - setting.last()));
-  if (which < kOthers.size()) return {static_cast<int>(which), 0};
-  if (segments == problem.segments) return out;
-  Parameters parameters = in.parameters;
-  parameters.segments = segments;
-  return table_of(Instance(call, in.pattern, parameters));
+  exchange::Planned plan = exchange::plan_for(setting);
+  const Rank only = given.parameters.only;
+  const bool chosen = given.parameters.segments > 0;
+  exchange::Table table = exchange::table_of(plan, chosen || !exchange::is_modelled(plan.problem) ? only : -1);
+  if (chosen) return table.rows;
+  exchange::fit_segments(setting, plan, table);
+  const std::size_t which = best_of(setting, plan, table);
+  return which < kOthers.size() ? std::vector<int>{static_cast<int>(which), 0} : exchange::rows_for(std::move(table), only);
 }
 
 }  // namespace

@@ -13,15 +13,12 @@ namespace {
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
-  const Instance& in = setting.instance();
-  const auto [problem, owners] = exchange::plan_for(setting, -1, true);
-  std::vector<int> out{0, problem.segments};
-  const Nanoseconds end = exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
-  if (in.parameters.segments > 0) return out;
-  Parameters parameters = in.parameters;
-  parameters.segments = problem.segments;
-  exchange::fit_segments(setting, "ordered_exchange", parameters.segments, end - setting.last());
-  return parameters.segments == problem.segments ? out : table_of(Instance(in.call, in.pattern, parameters));
+  exchange::Planned plan = exchange::plan_for(setting, -1, true);
+  const Rank only = given.parameters.only;
+  const bool chosen = given.parameters.segments > 0;
+  exchange::Table table = exchange::table_of(plan, chosen || !exchange::is_modelled(plan.problem) ? only : -1);
+  if (!chosen) exchange::fit_segments(setting, plan, table);
+  return exchange::rows_for(std::move(table), only);
 }
 
 }  // namespace

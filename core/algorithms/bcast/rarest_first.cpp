@@ -19,13 +19,11 @@ std::vector<int> table_of(const Instance& given) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const bool chosen = in.parameters.segments > 0;
-  exchange::Problem problem = setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network));
-  problem.source = call.root;
-  std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
-  exchange::plan(problem, {}, exchange::rows_into(out, in.parameters.only));
-  if (chosen) return out;
-  const std::size_t other = exchange::preferred(in, "rarest_first", problem.segments, kOthers);
-  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : out;
+  exchange::Planned plan{setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network)), {}};
+  plan.problem.source = call.root;
+  exchange::Table table = exchange::table_of(plan, chosen ? in.parameters.only : -1);
+  const std::size_t other = chosen ? kOthers.size() : exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
+  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(table), in.parameters.only);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
-#include "core/algorithms/exchange/ordered.hpp"
+#include "core/algorithms/ordered.hpp"
 #include "core/model/simulate.hpp"
 
 namespace latecomer::core::clairvoyant {
@@ -89,7 +89,7 @@ class OrderedSums {
     int room = -1;   // in the scratch; -1: in the output
   };
   /// What waits there, taken out, or nothing: then `sum` waits.
-  std::optional<Sum> meet(int segment, const exchange::OrderedNode& node, const Sum& sum) {
+  std::optional<Sum> meet(int segment, const OrderedNode& node, const Sum& sum) {
     if (const auto other = waiting_.find({segment, node.sibling()}); other != waiting_.end()) return waiting_.extract(other).mapped();
     waiting_.insert({{segment, node.id()}, sum});
     return {};
@@ -160,14 +160,16 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
   OpId last_sent = kNoOp, last_ready = kNoOp;
-  Ring sends(in_flight), receives(in_flight);
-  // What the last send waited for: of those that are under way together the next is not to be the first.
-  struct { OpId ready = kNoOp, landed = kNoOp; } one_before;
-  // Received and not yet landed by the plan, in this order; the last that has.
-  std::deque<std::pair<int, OpId>> landing_at;
-  OpId landed = kNoOp;
+  const int posted = keeps_pace && !lockstep ? kPosted : 1;
+  Ring sends(in_flight), receives(posted);
+  OpId one_before = kNoOp;  // what the last send waited for: of those that are under way together the next is not to be the first
+  // Received and not yet landed by the plan, in this order; the last that have, without an addition and with.
+  struct Landing { int lands; OpId id; bool added; };
+  std::deque<Landing> landing_at;
+  struct { OpId moved = kNoOp, summed = kNoOp; } landed;
+  OpId added = kNoOp;  // the last addition: one after the other, as they come
   // While one partial result is added the next may land.
-  const int slots = in_flight + 1;
+  const int slots = posted > 1 ? rooms_for(segments) : 2;
   Ring slot_free(slots);
   OrderedSums sums;
   OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
@@ -180,14 +182,14 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     if (table[row + kRound] != round) round = table[row + kRound], sent_before = last_sent, ready_before = last_ready;
     const auto paced = [&](const Operation& op) { return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round); };
     Held& h = held[static_cast<std::size_t>(j)];
-    for (; !landing_at.empty() && landing_at.front().first <= round; landing_at.pop_front()) landed = landing_at.front().second;
+    for (; !landing_at.empty() && landing_at.front().lands <= round; landing_at.pop_front()) (landing_at.front().added ? landed.summed : landed.moved) = landing_at.front().id;
     if (src == me) {
       // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
       OpId& sent = sends.next();
-      last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed, one_before.ready, one_before.landed);
-      if (in_flight > 1) one_before = {h.ready, landed};
+      last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed.moved, landed.summed, one_before);
+      if (in_flight > 1) one_before = h.ready;
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
     }
@@ -196,19 +198,19 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       if (!h.counted) {
         OrderedSums::Sum mine{output(p), kNoOp};
         if (!own_in_output(call, me)) mine.ready = co_yield copy(output(p), own(call, me, p)).in_round(round);
-        if (exchange::OrderedNode node(me, call.ranks); node.climb()) sums.meet(j, node, mine);
+        if (OrderedNode node(me, call.ranks); node.climb()) sums.meet(j, node, mine);
         h.share = Share::sum, h.counted = true;
       }
       const auto [room, free] = sums.take();
       OrderedSums::Sum sum{{Buffer::scratch, slots_at + room * largest, p.count}, kNoOp, room};
       co_yield ScratchNeed{slots_at + sums.rooms() * largest};
       sum.ready = received = co_yield paced(recv(src, sum.where, j)).after(received, free);
-      exchange::OrderedNode node(src, call.ranks);
+      OrderedNode node(src, call.ranks);
       while (node.climb()) {
         const auto other = sums.meet(j, node, sum);
         if (!other) break;
         const auto &left = node.is_left() ? sum : *other, &right = node.is_left() ? *other : sum;
-        const OpId added = co_yield core::reduce(right.where, left.where).after(left.ready, right.ready).in_round(round);
+        added = co_yield core::reduce(right.where, left.where).after(left.ready, right.ready, added).in_round(round);
         sums.give(left.room, added);
         if (left.room < 0) h.sent = added;  // the output may be written again
         sum = {right.where, added, right.room};
@@ -220,7 +222,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
         sum.ready = h.ready;
       }
       last_ready = sum.ready;
-      if (keeps_pace) landing_at.emplace_back(table[row + kLands], sum.ready);
+      if (keeps_pace) landing_at.push_back({table[row + kLands], sum.ready, true});
       continue;
     }
     if (h.share == Share::sum) {
@@ -228,16 +230,16 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       OpId& in_use = slot_free.next();
       co_yield ScratchNeed{slots_at + slots * largest};
       received = co_yield paced(recv(src, landing, j)).after(received, in_use);
-      in_use = h.ready = co_yield core::reduce(sum_of(p), landing).after(received, h.ready, h.sent).in_round(round);
+      in_use = h.ready = added = co_yield core::reduce(sum_of(p), landing).after(received, h.ready, h.sent, keeps_pace ? added : kNoOp).in_round(round);
     } else {
       co_yield ScratchNeed{slots_at};
       // Over what was sent away, or where nothing of worth lies yet.
       h.ready = received = co_yield paced(recv(src, sum_of(p), j)).after(received, h.sent);
-      if (h.share == Share::own) h.ready = co_yield core::reduce(sum_of(p), own(call, me, p)).after(received).in_round(round);
+      if (h.share == Share::own) h.ready = added = co_yield core::reduce(sum_of(p), own(call, me, p)).after(received, keeps_pace ? added : kNoOp).in_round(round);
       h.share = Share::sum;
     }
     last_ready = h.ready;
-    if (keeps_pace) landing_at.emplace_back(table[row + kLands], h.ready);
+    if (keeps_pace) landing_at.push_back({table[row + kLands], h.ready, !table[row + kFinished]});
   }
 }
 

@@ -26,13 +26,13 @@ class Setting {
   std::vector<Nanoseconds> arrivals_;
 };
 
-/// Tables of the algorithms that may leave a call to one of `others` say first which one it is, others.size() for the plan
-/// that follows, and then in how many segments. The schedule of rank `me` by such a table.
+/// In a table, instead of one of the others: the plan that follows.
+inline constexpr int kThePlan = INT32_MAX;
+
+/// Tables of the algorithms that may leave a call to one of `others` say first which one it is, or kThePlan,
+/// and then in how many segments. The schedule of rank `me` by such a table.
 /// `ordered`: contributions are added by OrderedNode's tree.
 Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others, bool ordered = false);
-
-/// Appends what is emitted as rows for clairvoyant::follow; `only`: as in Parameters.
-Emit rows_into(std::vector<int>& rows, Rank only);
 
 /// Modelled time of an algorithm of that collective after the last arrival. `segments`: 0 for its own choice.
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments = 0);
@@ -50,11 +50,28 @@ double least_after_last(const Setting& setting);
 
 /// Plans of more messages are not modelled before they are used.
 inline constexpr std::int64_t kModelled = 1 << 18;
-/// Looks for a number of segments whose plan, of that algorithm, ends sooner in the model than that in `segments`, of which `planned` is
-/// what the plan itself says, where that is far from the bound and looking does not take long. Returns when it ends after the last arrival.
-Nanoseconds fit_segments(const Setting& setting, const char* algorithm, int& segments, Nanoseconds planned);
+inline bool is_modelled(const Problem& problem) { return problem.messages() <= kModelled; }
 
-/// Which of `others` the model prefers to `own` in so many segments; others.size() for none.
-std::size_t preferred(const Instance& instance, std::string_view own, int segments, std::span<const char* const> others);
+/// A plan as carry_out follows it.
+struct Table {
+  std::vector<int> rows;
+  Outcome says;
+};
+/// With everybody's rows, or those of `only`, which is enough where nothing is modelled.
+Table table_of(const Planned& planned, Rank only = -1);
+/// The rows that a rank needs, or all; as Parameters::only.
+std::vector<int> rows_for(Table table, Rank only);
+
+/// Modelled time of a plan after the last arrival; the table has everybody's rows.
+Nanoseconds modelled_after_last(const Setting& setting, const Planned& planned, const Table& table);
+/// What the plan says, which messages keep to, or the model, where they may not.
+Nanoseconds expected_after_last(const Setting& setting, const Planned& planned, const Table& table);
+
+/// Looks for a number of segments in which the plan, whose table that is, ends sooner, where it is far from the bound and looking
+/// does not take long.
+void fit_segments(const Setting& setting, Planned& planned, Table& table);
+
+/// Which of `others` ends sooner than `least` after the last arrival in the model, and first of all; others.size() for none.
+std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others);
 
 }  // namespace latecomer::core::exchange

@@ -1,85 +1,157 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The course of eager messages, one rank's processor and ports at a time.
+// The course of messages, one rank's processor and ports at a time.
 #include "core/algorithms/exchange/foresight.hpp"
 
 namespace latecomer::core::exchange {
 
 namespace {
+
 /// As the model rounds it.
 Nanoseconds whole(double ns) { return static_cast<Nanoseconds>(ns + 0.5); }
+
+template <typename List>
+auto& by_turn(List& list, std::int64_t i) {
+  return list[static_cast<std::size_t>(i) % list.size()];
+}
+
 }  // namespace
 
-Foresight::Foresight(const Problem& problem, const Grid& grid)
-    : problem_(problem), grid_(grid), flight_(static_cast<Nanoseconds>(problem.network.flight_ns(problem.segment_bytes()))), overhead_(whole(problem.network.overhead_ns)), shortest_(problem.network.port_ns(problem.segment_bytes() - problem.element_bytes) + flight_), courses_(problem.arrivals.size()) {
-  // The processor may be at another message just then, and at one of its own.
-  others_ = 2 * (overhead_ + whole(problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes())));
-  // Nearer than that is the order of two messages not to be trusted: a processor may be at another just then.
+Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
+    : problem_(problem), grid_(grid), sends_(sends), overhead_(whole(problem.network.overhead_ns)), adding_(whole(problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes()))), courses_(problem.arrivals.size()) {
+  const Bytes smallest = problem.segment_bytes() - problem.element_bytes;
+  shortest_ = problem.network.port_ns(smallest) + static_cast<Nanoseconds>(problem.network.flight_ns(smallest));
+  // Nearer than that is the order of two messages not to be trusted.
   constexpr double kApart = 0.3;
   // Whoever is behind its slots by more than that leaves one out.
   constexpr double kBehind = 0.5;
   apart_ = static_cast<Nanoseconds>(kApart * static_cast<double>(grid.slot));
   behind_ = static_cast<Nanoseconds>(kBehind * static_cast<double>(grid.slot));
-  for (std::size_t r = 0; r < courses_.size(); ++r) courses_[r].paced = courses_[r].processor = courses_[r].taken_in = problem.arrivals[r];
+  for (std::size_t r = 0; r < courses_.size(); ++r) {
+    Course& c = courses_[r];
+    c.moved = Moment(problem.arrivals[r], static_cast<Rank>(r)), c.processor = c.taken_in = problem.arrivals[r];
+    c.received.fill(problem.arrivals[r]), c.added.assign(static_cast<std::size_t>(clairvoyant::rooms_for(problem.segments)), problem.arrivals[r]);
+  }
 }
 
 Nanoseconds Foresight::begins(Rank r) const {
   Nanoseconds free = problem_.arrivals[static_cast<std::size_t>(r)];
-  for (const Landing& l : at(r).lying) {
-    if (l.landed > free) break;
+  for (const Landing& l : at(r).landings) {
+    if (l.landed.at > free) break;
     free += overhead_ + l.additions * l.adding;
   }
   return free;
 }
 
-/// Receiving and each addition are steps: a send that is ready in between comes before the next. Returns when it is done.
-Nanoseconds Foresight::next_step(Course& r) const {
-  Landing& l = r.lying.front();
-  Nanoseconds done;
-  if (l.adds == kNever) {
-    // What takes no time does not wait for the processor.
-    r.received = done = l.adds = overhead_ > 0 ? r.processor = std::max(r.processor, l.landed) + overhead_ : l.landed;
-    if (l.additions > 0) return done;
-  } else {
-    done = l.adds = r.processor = std::max(r.processor, l.adds) + l.adding;
-    if (--l.additions > 0) return done;
+/// Receiving and each addition are steps: a message that is ready in between is sent before the next.
+bool Foresight::step(Course& r, const Moment& moment) const {
+  const Moment* adds = r.adding.empty() ? nullptr : &r.adding.front().asks;
+  if (r.to_receive < r.end()) {
+    const Landing& l = r.landing(r.to_receive);
+    const Nanoseconds posted = std::max(by_turn(r.received, r.to_receive), l.additions > 0 && !problem_.ordered ? by_turn(r.added, r.to_add) : kNever);
+    const Moment late(posted);
+    const Moment& asks = posted > l.landed.at ? late : l.landed;
+    if (asks < moment && (!adds || asks < *adds)) return receive(r, asks), true;
   }
-  r.lying.pop_front();
-  return done;
+  if (!adds || !(*adds < moment)) return false;
+  return add(r), true;
+}
+
+void Foresight::receive(Course& r, const Moment& asks) const {
+  Landing& l = r.landing(r.to_receive);
+  // What takes no time does not wait for the processor.
+  const Nanoseconds received = overhead_ > 0 ? r.processor = std::max(r.processor, asks.at) + overhead_ : asks.at;
+  by_turn(r.received, r.to_receive) = received;
+  r.settled = std::max(r.settled, asks.at);
+  if (l.additions > 0 && l.adding > 0) {
+    r.adding.push_back({after(asks, received), r.to_receive, l.additions});
+    by_turn(r.added, r.to_add++) = kPending;
+  } else {
+    l.done = after(asks, received);
+  }
+  ++r.to_receive;
+}
+
+void Foresight::add(Course& r) const {
+  Adding& a = r.adding.front();
+  r.processor = std::max(r.processor, a.asks.at) + r.landing(a.landing).adding;
+  r.settled = std::max(r.settled, a.asks.at);
+  const Moment added = a.asks = after(a.asks, r.processor);
+  if (--a.left > 0) return;
+  by_turn(r.added, r.to_add - static_cast<std::int64_t>(r.adding.size())) = r.processor;
+  r.landing(a.landing).done = added;
+  r.adding.pop_front();
+  if (!r.adding.empty() && r.adding.front().asks < added) r.adding.front().asks = added;
+}
+
+const Moment& Foresight::asks(const Course& r) const {
+  return std::max(std::max(r.sent[static_cast<std::size_t>(r.next_sent)], r.moved), std::max(r.summed, r.asked));
 }
 
 Nanoseconds Foresight::ready(Course& r, Nanoseconds now) const {
-  while (!r.lying.empty() && r.lying.front().counts <= now) r.paced = std::max(r.paced, next_step(r));
-  const Nanoseconds ready = r.asks = std::max(r.left, r.paced);
-  // Whoever asked the processor first; at the same moment, what was under way before.
-  const auto before = [&](const Landing& l) {
-    const Nanoseconds asks = l.adds == kNever ? l.landed : l.adds;
-    if (asks != ready) return asks < ready;
-    return l.adds == kNever && (r.left < ready || std::max(l.posted, r.received) < r.sent);
+  if (r.looked == now) return r.ready;
+  std::int64_t moved = -1, summed = -1;
+  for (; r.to_wait_for < r.end() && r.landing(r.to_wait_for).counts <= now; ++r.to_wait_for) (r.landing(r.to_wait_for).additions > 0 ? summed : moved) = r.to_wait_for;
+  const Moment whenever(kPending);
+  const auto wait_for = [&](std::int64_t landing, Moment& until) {
+    if (landing < 0) return;
+    while (r.landing(landing).done.at == kNever && step(r, whenever)) {}
+    until = r.landing(landing).done;
   };
-  while (!r.lying.empty() && before(r.lying.front())) next_step(r);
-  return overhead_ > 0 ? std::max(r.processor, ready) : ready;
+  wait_for(moved, r.moved), wait_for(summed, r.summed);
+  const Moment& ready = asks(r);
+  while (step(r, ready)) {}
+  for (; r.first < r.to_wait_for && r.landings.front().done.at != kNever; ++r.first) r.landings.pop_front();
+  r.looked = now;
+  return r.ready = overhead_ > 0 ? std::max(r.processor, ready.at) : ready.at;
 }
 
-bool Foresight::in_turn(Rank src, Rank dst, Nanoseconds now) {
-  const Course& to = at(dst);
-  const Nanoseconds posted = ready(at(src), now) + overhead_;
-  if (posted < to.posted + apart_) return false;
-  // What would be there before the receiver's last message, which was planned without it, would delay that.
-  return std::max(posted, to.port) + shortest_ > to.asked || others_ == 0;
+bool Foresight::has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds now) const {
+  ready(r, now);
+  if (r.end() - r.to_receive >= kPosted || by_turn(r.received, r.end()) > then) return false;
+  return !added || problem_.ordered || (r.contributions - r.to_add < static_cast<std::int64_t>(r.added.size()) && by_turn(r.added, r.contributions) <= then);
+}
+
+bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
+  Course& to = at(dst);
+  const Nanoseconds posted = ready(at(src), now) + overhead_, from_then_on = present(dst, problem_.segment_bytes());
+  if (posted == from_then_on && src < dst) return false;  // posted before it, gone after what is posted at the same time
+  if (posted < from_then_on) {
+    // When their receiver comes, they go in the order of its receives, which is the plan's.
+    if (from_then_on <= at(src).goes || to.comes >= from_then_on + (to.waiting > 0) || to.waiting == kPosted) return false;
+  } else if (posted < std::max(at(src).goes, to.comes + apart_)) {
+    return false;
+  }
+  if (from_then_on != kNever && !has_receive(to, added, std::max(posted, from_then_on), now)) return false;
+  // What would be there before what the receiver is known to do would delay that.
+  return overhead_ + adding_ == 0 || std::max(posted, to.port) + shortest_ > to.settled;
 }
 
 Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, int additions, Nanoseconds now) {
   Course &from = at(src), &to = at(dst);
-  to.posted = ready(from, now) + overhead_;
-  if (overhead_ > 0) from.processor = to.posted;
-  from.sent = to.posted, from.asked = from.asks;
-  from.left = to.port = std::max(to.posted, to.port) + problem_.network.port_ns(bytes);
-  const Nanoseconds landed = to.port + flight_, adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + additions * adding;
-  const Nanoseconds there = to.begun ? landed + taking_in + others_ : to.taken_in = std::max(to.taken_in, landed) + taking_in;
+  const Nanoseconds posted = ready(from, now) + overhead_, from_then_on = present(dst, bytes);
+  from.looked = to.looked = kNever;
+  from.asked = asks(from);
+  from.settled = std::max(from.settled, from.asked.at);
+  if (overhead_ > 0) from.processor = posted;
+  to.waiting += posted < from_then_on;
+  from.goes = to.comes = std::max(posted, from_then_on);
+  const Moment goes = after(from.asked, from.goes);
+  from.left = to.port = std::max({from.goes, from.left, to.port}) + problem_.network.port_ns(bytes);
+  const Nanoseconds landed = to.port + static_cast<Nanoseconds>(problem_.network.flight_ns(bytes));
+  from.sent[static_cast<std::size_t>(from.next_sent)] = after(goes, problem_.network.eager(bytes) ? from.left : landed);
+  from.next_sent = (from.next_sent + 1) % sends_;
+
+  const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + additions * adding;
+  // The processor may be at another message just then, and at one of its own.
+  const Nanoseconds others = additions > 0 ? 2 * (overhead_ + adding_) : overhead_ / 2;
+  const Nanoseconds there = to.begun ? landed + taking_in + others : to.taken_in = std::max(to.taken_in, landed) + taking_in;
   const auto at_least_next = [&](Nanoseconds t) { return std::max(grid_.up(t), now + grid_.slot); };
-  to.counts = std::max(to.counts, at_least_next(there));
-  to.lying.push_back({to.posted, landed, to.counts, adding > 0 ? additions : 0, adding, kNever});
-  return {to.counts, at_least_next(from.left - behind_), at_least_next(to.port - behind_)};
+  // With several under way a slot begins when the port does, and the message has been posted before.
+  const Nanoseconds posting = sends_ > 1 ? overhead_ : 0;
+  to.counts = std::max(to.counts, at_least_next(there + posting));
+  to.contributions += additions > 0 && adding > 0;
+  to.landings.push_back({after(goes, landed), to.counts, additions, adding, {}});
+  return {to.counts, at_least_next(std::max(from.left, asks(from).at + overhead_) - behind_), at_least_next(to.port - behind_)};
 }
 
 }  // namespace latecomer::core::exchange

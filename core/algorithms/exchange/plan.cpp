@@ -12,13 +12,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <queue>
 
 #include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
 #include "core/algorithms/exchange/foresight.hpp"
-#include "core/algorithms/exchange/ordered.hpp"
+#include "core/algorithms/ordered.hpp"
 
 namespace latecomer::core::exchange {
 namespace {
@@ -75,85 +74,41 @@ double spreading(double hop, int ranks) {
 /// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
 struct Beat {
   Nanoseconds slot;
-  double hop, merge;       // in slots; merge: of what has to be added first; eager messages: about
-  int in_flight;           // messages each way at a time
-  double trust;            // by how much it takes longer, since messages may not keep to it; 1: they do
-  Nanoseconds of_a_pipeline(double steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks)) * trust); }
+  double hop;  // in slots, about
+  int sends;   // messages under way at a time, until they are complete
+  Nanoseconds of_a_pipeline(double steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks))); }
 };
-Beat beat(double slot, double hop, double merge_ns, int in_flight, double trust) {
-  const double even = std::ceil(slot);
-  return {static_cast<Nanoseconds>(even), hop, std::max(hop, std::ceil(merge_ns / even)), in_flight, trust};
-}
 
-// A model without a cost per message has none of its own: no machine is like that.
-constexpr double kLeastSlot = 100;
-/// Messages do not keep to a plan.
-constexpr double kUnfit = 1.5;
-
-/// One message at a time: the next is posted when the last has left.
-Beat beat_of_one(Bytes segment, const Network& n) {
-  const double port = static_cast<double>(n.port_ns(segment)), added = n.gamma_ns_per_byte * static_cast<double>(segment);
-  if (n.eager(segment)) {
-    const double slot = std::max({port + n.overhead_ns, 2 * n.overhead_ns + added, kLeastSlot});
-    // Whoever forwards begins with a slot: half of one more.
-    constexpr double kHalf = 0.5;
-    const double hop = (port + n.flight_ns(segment) + 2 * n.overhead_ns) / slot + kHalf;
-    // More messages on their way than a schedule has operations waiting (kLookahead of the model).
-    constexpr double kLongest = 72;
-    return beat(slot, hop, 0, 1, hop <= kLongest ? 1 : kUnfit);
-  }
-  const double slot = std::max({port + n.flight_ns(segment) + 2 * n.overhead_ns, 2 * n.overhead_ns + added, kLeastSlot});
-  // The processor may be at another message just then.
-  const double whole = port + n.flight_ns(segment) + 2 * n.overhead_ns + n.overhead_ns;
-  // A message's way is a whole number of slots. What lands a little early waits in its receiver's port for what was planned
-  // before it; what lands early by more gets before it, and so does what is too tight for a processor that is busy with
-  // another. Otherwise the slot is stretched, if by little: what nothing holds back keeps the port's pace, not the slot's.
-  // Limits by comparing plans and simulations (docs/late_exchange.md).
-  constexpr double kEarly = 0.22, kVeryEarly = 0.26, kJitter = 2, kStretch = 0.005, kExact = 1e-9;
-  constexpr double kDoubtful = 1.05;
-  const double taken = n.overhead_ns + added, ways = whole / slot, hops = std::ceil(ways - kExact), early = hops - ways;
-  if (early <= kVeryEarly && early * slot >= kJitter * taken - kExact * slot) return beat(slot, hops, whole + 2 * added, 1, early <= kEarly ? 1 : kDoubtful);
-  const double fewer = std::max(1.0, std::floor(ways)), even = std::max(slot, whole / fewer);
-  return beat(even, fewer, whole + 2 * added, 1, taken <= 0 && even <= (1 + kStretch) * slot ? 1 : kUnfit);
+Beat beat_of(Bytes segment, const Network& n) {
+  // A model without a cost per message has none of its own: no machine is like that.
+  constexpr double kLeastSlot = 100;
+  // Whoever forwards begins with a slot: half of one more.
+  constexpr double kHalf = 0.5;
+  const double port = static_cast<double>(n.port_ns(segment)), way = port + n.flight_ns(segment) + 2 * n.overhead_ns;
+  // What is eager is complete when it has left, what waits for its receiver when it is there: so many keep the port busy, the processor
+  // being at another just then.
+  const double least = std::max({port, 2 * n.overhead_ns, kLeastSlot}), cycle = n.eager(segment) ? port + n.overhead_ns : way;
+  const double sends = std::clamp<double>(std::ceil(cycle / least), 1, kMostSends);
+  // More messages on their way than a schedule has operations waiting (kLookahead of the model) would not keep to a plan.
+  constexpr double kLongest = 36;
+  const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
+  return {static_cast<Nanoseconds>(slot), way / slot + kHalf, static_cast<int>(sends)};
 }
+Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network); }
 
-/// Two at a time, of messages that wait for their receivers: one is under way while the other is announced. Who has sent two
-/// waits until one has landed, which is two slots later, so that nobody gets ahead; where the way takes longer than that, all
-/// are slowed down alike.
-Beat beat_of_two(Bytes segment, const Network& n) {
-  const double port = static_cast<double>(n.port_ns(segment)), whole = port + n.flight_ns(segment) + 3 * n.overhead_ns;
-  constexpr int kTwo = 2;
-  constexpr double kHardly = 1.05, kLoose = 0.25;  // kept to if nothing disturbs it; not kept to where a message is there too early
-  const double slot = std::max({port, whole / kTwo, 2 * n.overhead_ns, kLeastSlot});
-  return beat(slot, kTwo, whole + n.gamma_ns_per_byte * static_cast<double>(segment), kTwo, kTwo - whole / slot <= kLoose ? kHardly : kUnfit);
+/// The last rank comes when a slot begins; with several messages under way, when the first of its own is posted.
+Grid grid_of(const Problem& problem, const Beat& beat) {
+  const Nanoseconds last = *std::max_element(problem.arrivals.begin(), problem.arrivals.end());
+  return {beat.slot, last % beat.slot - beat.slot + (beat.sends > 1 ? static_cast<Nanoseconds>(problem.network.overhead_ns) : 0)};
 }
-
-/// For a pipeline of so many messages over so many ranks.
-Beat beat_of(Bytes segment, const Network& n, int steps, int ranks) {
-  Beat one = beat_of_one(segment, n);
-  if (n.eager(segment)) return one;
-  // What has to wait for its receiver keeps to no plan so well.
-  constexpr double kRendezvous = 1.1;
-  // Among more ranks than that somebody always gets ahead: 200 kept to it, 400 did not.
-  constexpr int kMostOfTwo = 256;
-  one.trust *= kRendezvous;
-  const Beat two = beat_of_two(segment, n);
-  return ranks <= kMostOfTwo && two.of_a_pipeline(steps, ranks) < one.of_a_pipeline(steps, ranks) ? two : one;
-}
-Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network, problem.segments, problem.ranks()); }
 
 class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
-      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(problem.source < 0 && !problem.ordered ? collecting(problem, static_cast<int>(owners.size())).collectors : 1), taken_(static_cast<std::size_t>(ranks_)),
+      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, static_cast<int>(owners.size())).collectors), taken_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), elsewhere_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets + places_, std::max(ranks_, segments_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
-        copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_) {
-    const Beat beat = beat_of(problem);
-    hop_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.hop), merge_ = static_cast<Nanoseconds>(static_cast<double>(beat.slot) * beat.merge);
-    adding_ = static_cast<Nanoseconds>(problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes()));
-    grid_ = {beat.slot, *std::max_element(problem.arrivals.begin(), problem.arrivals.end()) % beat.slot - beat.slot};
-    if (problem.network.eager(problem.segment_bytes())) ahead_.emplace(problem, grid_);
+        copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
@@ -165,6 +120,8 @@ class Planner {
       for (Rank r = 0; r < ranks_; ++r)
         if (at(place_, r) != k) elsewhere_.set(k, r);
     if (problem.source < 0) {
+      std::vector<int> members(static_cast<std::size_t>(places_), 0);
+      for (const int k : place_) ++at(members, k);
       for (int j = 0; j < segments_; ++j) {
         const Rank owner = collector(0, j);
         for (int k = 0; k < places_; ++k) at(taken_, collector(k, j)).push_back({j, k});
@@ -174,12 +131,12 @@ class Planner {
           if (r != problem.sink) unsent_.set(r, j), contributors_.set(j, r);
         }
         for (int k = 0; k < places_; ++k) unsent_.clear(collector(k, j), j), contributors_.clear(j, collector(k, j));
-        for (Rank r = 0; r < ranks_; ++r)
-          if (contributors_.test(j, r)) ++merges_of(at(place_, r), j).left, ++to_go_;
         additions(j, owner);
-        merges_of(0, j).left += places_ - 1, to_go_ += places_ - 1;
+        for (int k = 0; k < places_; ++k) merges_of(k, j).left += at(members, k), --merges_of(at(place_, collector(k, j)), j).left;
+        if (problem.sink >= 0) --merges_of(at(place_, problem.sink), j).left;
+        merges_of(0, j).left += places_ - 1;
         for (int k = 0; k < places_; ++k)
-          if (merges_of(k, j).left == 0) post(grid_.up(arrival(collector(k, j))), k ? What::is_summed : What::is_final, collector(k, j), j);
+          if (to_go_ += merges_of(k, j).left; merges_of(k, j).left == 0) post(grid_.up(arrival(collector(k, j))), k ? What::is_summed : What::is_final, collector(k, j), j);
       }
       to_go_ += std::int64_t{problem.sink >= 0 ? 1 : ranks_ - 1} * segments_;
     } else {
@@ -188,15 +145,18 @@ class Planner {
     for (const Rank r : by_arrival) {
       post(grid_.up(arrival(r)), What::arrives, r, 0);
       // An eager message may be there before who receives it.
-      post(grid_.up(ahead_ ? 0 : arrival(r)), What::may_receive, r, 0);
+      post(grid_.up(eager_ ? 0 : arrival(r)), What::may_receive, r, 0);
     }
   }
 
-  Nanoseconds run() {
+  Outcome run() {
     std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active, receivers;  // something happens there; may receive from now on
     std::iota(everybody.begin(), everybody.end(), 0);
     while (to_go_ > 0) {
-      quiet_ = events_.empty() || events_.top().time > now_ + grid_.slot;
+      // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was planned first.
+      const bool idle = events_.empty() || events_.top().time > now_ + grid_.slot;
+      if (idle && !eager_ && send(everybody, {})) continue;
+      quiet_ = idle && (eager_ || events_.empty());
       if (quiet_ && send(everybody, {})) continue;
       if (events_.empty()) break;
       active.clear(), receivers.clear(), quiet_ = false;
@@ -205,13 +165,11 @@ class Planner {
         const Event e = events_.top();
         switch (e.what) {
           case What::arrives:
-            if (ahead_) {
-              if (const Nanoseconds begins = grid_.up(ahead_->begins(e.rank)); begins > now_) {
-                post(begins, What::arrives, e.rank, 0);
-                break;
-              }
-              ahead_->begin(e.rank);
+            if (const Nanoseconds begins = grid_.up(ahead_.begins(e.rank)); begins > now_) {
+              post(begins, What::arrives, e.rank, 0);
+              break;
             }
+            ahead_.begin(e.rank);
             active.push_back(e.rank);
             set_free(kSenders, e.rank);
             if (e.rank == problem_.source)
@@ -230,7 +188,7 @@ class Planner {
       }
       send(active, receivers);
     }
-    return end_;
+    return {end_, kept_};
   }
 
  private:
@@ -290,13 +248,13 @@ class Planner {
     return out;
   }
 
-  bool in_turn(Rank src, Rank dst) { return !ahead_ || quiet_ || ahead_->in_turn(src, dst, now_); }
+  bool in_turn(Rank src, Rank dst, bool added) { return quiet_ || ahead_.in_turn(src, dst, added, now_); }
 
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
+    if (quiet_ && !eager_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
     const int adds = final && dst != problem_.sink ? 0 : additions(j, src);
-    const Nanoseconds next = now_ + grid_.slot;
-    const auto [there, may_send, may_receive] = ahead_ ? ahead_->send(src, dst, problem_.bytes(j), adds, now_) : Foresight::Planned{grid_.up(now_ + (adds ? merge_ + (adds - 1) * adding_ : hop_)), next, next};
+    const auto [there, may_send, may_receive] = ahead_.send(src, dst, problem_.bytes(j), adds, now_);
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
     emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, final && dst != problem_.sink});
     --to_go_;
@@ -323,7 +281,7 @@ class Planner {
   // Contributions, and sums of several, to owners and other collectors.
   void contribute(Rank p) {
     if (problem_.source >= 0 || !free_.test(kReady, p)) return;
-    const auto open_to = [&](int k) { return [this, p, k](int j) { return in_turn(p, collector(k, j)); }; };
+    const auto open_to = [&](int k) { return [this, p, k](int j) { return in_turn(p, collector(k, j), true); }; };
     if (places_ > 1)
       if (const int j = first_around(sums_[p], free_[kSets], nullptr, 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
     const int k = at(place_, p);
@@ -339,7 +297,7 @@ class Planner {
   }
   void collect(Rank q) {
     if (problem_.source >= 0 || !free_.test(kReceivers, q)) return;
-    const auto may = [&](Rank r) { return in_turn(r, q); };
+    const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
       Rank p = k == 0 && places_ > 1 ? first_around(summed_[j], free_[kReady], nullptr, q, ranks_, may) : kNone;
       if (p == kNone) p = first_around(contributors_[j], free_[kReady], elsewhere_[k], q, ranks_, may);
@@ -355,7 +313,7 @@ class Planner {
       if (attempt(at(order_, i))) return;
   }
   bool spread(int j, Rank p) {
-    const Rank q = first_around(free_[kReceivers], free_[kReceivers], promised_[j], p, ranks_, [&](Rank r) { return in_turn(p, r); });
+    const Rank q = first_around(free_[kReceivers], free_[kReceivers], promised_[j], p, ranks_, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
     if (q != kNone) transfer(p, q, j, true);
     return q != kNone;
   }
@@ -366,7 +324,7 @@ class Planner {
     if (!free_.test(kReceivers, q) || first_of(free_[kReady], free_[kReady], nullptr, 0, ranks_) == kNone) return;
     rarest_first([&](int j) {
       if (promised_.test(j, q)) return false;
-      const Rank p = first_around(has_[j], free_[kReady], nullptr, q, ranks_, [&](Rank r) { return in_turn(r, q); });
+      const Rank p = first_around(has_[j], free_[kReady], nullptr, q, ranks_, [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
       if (p != kNone) transfer(p, q, j, true);
       return p != kNone;
     });
@@ -400,22 +358,24 @@ class Planner {
   std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
   std::priority_queue<Event> events_;
   std::int64_t number_ = 0, to_go_ = 0;
-  bool quiet_ = false;  // those who have idled are in nobody's way
-  Grid grid_;
-  std::optional<Foresight> ahead_;  // of eager messages; others wait for their receivers
-  Nanoseconds now_ = 0, end_ = 0, hop_, merge_, adding_;
+  bool quiet_ = false, kept_ = true;
+  const bool eager_;
+  const Grid grid_;
+  Foresight ahead_;
+  Nanoseconds now_ = 0, end_ = 0;
 };
 
 }  // namespace
 
-Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
+Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
 
-int in_flight(const Problem& problem) { return beat_of(problem).in_flight; }
+int in_flight(const Problem& problem) { return beat_of(problem).sends; }
 
 Collecting collecting(const Problem& problem, int owners) {
   // One more collector costs one more message per segment.
   constexpr double kEach = 12;
   constexpr int kRanks = 64;
+  if (problem.source >= 0 || problem.ordered) return {};
   const int ranks = problem.ranks();
   const Nanoseconds last = *std::max_element(problem.arrivals.begin(), problem.arrivals.end());
   const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(problem.count * problem.element_bytes) * problem.network.beta_ns_per_byte);
@@ -442,34 +402,25 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   constexpr double kNearly = 1.01;
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
-  constexpr double kAhead = 0.06, kDrifting = 1.1;
   // Making a plan of kCells takes a second or two.
   constexpr double kMaking = 0.03;
-  constexpr int kSizes = 16;
   const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
     const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    // Who sends smaller ones gets ahead of the others by so many slots.
-    const double ahead = s - static_cast<double>(count) / static_cast<double>(largest);
     // Who owns nothing receives nothing for long, and then nothing holds it back.
-    const double idle = s < owners ? kUnfit : 1;
-    return static_cast<double>(beat_of(largest * element_bytes, network, s, ranks).of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (ahead <= kAhead ? 1 : kDrifting) * (1 + kMaking * s * ranks / kCells) * idle;
+    constexpr double kUnheld = 1.5;
+    const double idle = s < owners ? kUnheld : 1;
+    return static_cast<double>(beat_of(largest * element_bytes, network).of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (1 + kMaking * s * ranks / kCells) * idle;
   };
   std::map<int, double> times;
   const auto note = [&](int s) {
     if (const auto [at, is_new] = times.try_emplace(s, 0); is_new) at->second = time(s);
   };
-  const auto look_at = [&](int s) {
-    note(s);
-    // And about as many of one size but for the last.
-    for (Elements size = largest_part(count, s), end = size + kSizes; size < end; ++size)
-      if (const auto even = static_cast<int>((count + size - 1) / size); even <= most) note(even);
-  };
-  for (int s = 1; s <= most; s += std::max(1, s / 64)) look_at(s);
-  for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) look_at(s);
+  for (int s = 1; s <= most; s += std::max(1, s / 64)) note(s);
+  for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) note(s);
   const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
-  // The fewest that are nearly as good: a plan in few segments is kept to more easily, and sooner made.
+  // The fewest that are nearly as good: a plan in few segments is sooner made.
   return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= kNearly * least; })->first;
 }
 

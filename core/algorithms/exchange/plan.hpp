@@ -24,6 +24,8 @@ struct Problem {
   Rank sink = -1;                         ///< of a reduce; -1: an allreduce
   bool ordered = false;                   ///< contributions are added by OrderedNode's tree
   int ranks() const { return static_cast<int>(arrivals.size()); }
+  /// About: every segment comes to everybody, and goes to its owner from everybody.
+  std::int64_t messages() const { return std::int64_t{2} * ranks() * segments; }
   /// Of a segment, and of the largest.
   Bytes bytes(int j) const { return part_of(count, segments, j).count * element_bytes; }
   Bytes segment_bytes() const { return largest_part(count, segments) * element_bytes; }
@@ -39,10 +41,14 @@ struct Transfer {
 };
 using Emit = std::function<void(const Transfer&)>;
 
-/// Plans with these owners (ranks, each once; of a broadcast: none; of a reduce: not the sink). Returns when the last rank has all of the result.
-Nanoseconds plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit);
+struct Outcome {
+  Nanoseconds end = 0;  ///< the last rank has all of the result
+  bool kept = true;     ///< messages keep to the plan; not where one that waits for its receiver could only go out of turn
+};
+/// Plans with these owners (ranks, each once; of a broadcast: none; of a reduce: not the sink).
+Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit);
 
-/// Messages that a rank has under way in each direction in a plan of this problem.
+/// Messages that a rank sends at a time in a plan of this problem: as many as keep its port busy.
 int in_flight(const Problem& problem);
 
 /// How contributions to a segment come together.
@@ -61,8 +67,7 @@ Collecting collecting(const Problem& problem, int owners);
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink = -1);
 
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
-/// many that a message's own costs, or the plan's, outweigh that; where messages wait for their receivers, so that a way takes about
-/// a whole number of slots; no fewer than `owners`, who take in contributions to different ones, if there may be, and nearly a multiple, so that each has about as many.
+/// many that a message's own costs, or the plan's, outweigh that; no fewer than `owners`, who take in contributions to different ones, if there may be, and nearly a multiple, so that each has about as many.
 /// Never more than `most`. `before`: slots that pass before the first segment is final.
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before = 0, int most = kChannels);
 

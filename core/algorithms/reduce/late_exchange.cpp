@@ -2,8 +2,8 @@
 // reduce/late_exchange. Steps: ranks that come early, the root never, own the segments between them and take in everybody's
 // contribution but the root's; a segment's sum goes to the root as soon as it is complete. Where the model knows better of
 // another reduce for these arrivals, it is that one. Cost: about N beta + 2 (alpha + N/S beta) after the last arrival, whoever
-// and how many are late. Operands: by arrival, so commutative only and dependent on the pattern. Buffers: N and 2 segments of
-// scratch, or the other reduce's. The schedule is computed from the pattern. Source: ALGORITHMS 6, for a reduce;
+// and how many are late. Operands: by arrival, so commutative only and dependent on the pattern. Buffers: N and 9 segments of
+// scratch, at most N more or 2 segments, or the other reduce's. The schedule is computed from the pattern. Source: ALGORITHMS 6, for a reduce;
 // docs/late_exchange.md.
 #include <array>
 
@@ -18,12 +18,11 @@ constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "cla
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
   const Instance& in = setting.instance();
-  const auto [problem, owners] = exchange::plan_for(setting, in.call.root);
-  std::vector<int> out{static_cast<int>(kOthers.size()), problem.segments};
-  exchange::plan(problem, owners, exchange::rows_into(out, in.parameters.only));
-  if (in.parameters.segments > 0) return out;
-  const std::size_t other = exchange::preferred(in, "late_exchange", problem.segments, kOthers);
-  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : out;
+  const exchange::Planned plan = exchange::plan_for(setting, in.call.root);
+  const bool chosen = in.parameters.segments > 0;
+  exchange::Table table = exchange::table_of(plan, chosen ? in.parameters.only : -1);
+  const std::size_t other = chosen ? kOthers.size() : exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
+  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(table), in.parameters.only);
 }
 
 }  // namespace

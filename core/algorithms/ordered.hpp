@@ -4,7 +4,7 @@
 // order; each is added as far up as the others have come. With all but one there, it takes log2 P additions at most.
 #pragma once
 
-namespace latecomer::core::exchange {
+namespace latecomer::core {
 
 /// A place in the tree, from a rank's own contribution upwards.
 class OrderedNode {
@@ -12,7 +12,7 @@ class OrderedNode {
   OrderedNode(int rank, int ranks) : index_(rank), id_(rank), level_size_(ranks) {}
   /// Goes up to where there is a sum to be added to. False: this is the sum of all.
   bool climb() {
-    for (; level_size_ > 1 && (index_ ^ 1) >= level_size_;) up();  // nobody is to the right
+    while (level_size_ > 1 && (index_ ^ 1) >= level_size_) up();  // nobody is to the right
     return level_size_ > 1;
   }
   /// After both have been added.
@@ -35,4 +35,4 @@ class OrderedNode {
   int index_, id_, level_size_, first_of_level_ = 0;
 };
 
-}  // namespace latecomer::core::exchange
+}  // namespace latecomer::core
