@@ -28,7 +28,7 @@ Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
   behind_ = static_cast<Nanoseconds>(kBehind * static_cast<double>(grid.slot));
   for (std::size_t r = 0; r < courses_.size(); ++r) {
     Course& c = courses_[r];
-    c.moved = Moment(problem.arrivals[r], static_cast<Rank>(r)), c.processor = c.taken_in = problem.arrivals[r];
+    c.moved = Moment{problem.arrivals[r], static_cast<Rank>(r)}, c.processor = c.taken_in = problem.arrivals[r];
     c.received.fill(problem.arrivals[r]), c.added.assign(static_cast<std::size_t>(clairvoyant::rooms_for(problem.segments)), problem.arrivals[r]);
   }
 }
@@ -43,20 +43,20 @@ Nanoseconds Foresight::begins(Rank r) const {
 }
 
 /// Receiving and each addition are steps: a message that is ready in between is sent before the next.
-bool Foresight::step(Course& r, const Moment& moment) const {
+bool Foresight::step(Course& r, const Moment& moment) {
   const Moment* adds = r.adding.empty() ? nullptr : &r.adding.front().asks;
   if (r.to_receive < r.end()) {
     const Landing& l = r.landing(r.to_receive);
     const Nanoseconds posted = std::max(by_turn(r.received, r.to_receive), l.additions > 0 && !problem_.ordered ? by_turn(r.added, r.to_add) : kNever);
-    const Moment late(posted);
+    const Moment late{posted};
     const Moment& asks = posted > l.landed.at ? late : l.landed;
-    if (asks < moment && (!adds || asks < *adds)) return receive(r, asks), true;
+    if (causes_.earlier(asks, moment) && (!adds || causes_.earlier(asks, *adds))) return receive(r, asks), true;
   }
-  if (!adds || !(*adds < moment)) return false;
+  if (!adds || !causes_.earlier(*adds, moment)) return false;
   return add(r), true;
 }
 
-void Foresight::receive(Course& r, const Moment& asks) const {
+void Foresight::receive(Course& r, const Moment& asks) {
   Landing& l = r.landing(r.to_receive);
   // What takes no time does not wait for the processor.
   const Nanoseconds received = overhead_ > 0 ? r.processor = std::max(r.processor, asks.at) + overhead_ : asks.at;
@@ -71,7 +71,7 @@ void Foresight::receive(Course& r, const Moment& asks) const {
   ++r.to_receive;
 }
 
-void Foresight::add(Course& r) const {
+void Foresight::add(Course& r) {
   Adding& a = r.adding.front();
   r.processor = std::max(r.processor, a.asks.at) + r.landing(a.landing).adding;
   r.settled = std::max(r.settled, a.asks.at);
@@ -80,18 +80,18 @@ void Foresight::add(Course& r) const {
   by_turn(r.added, r.to_add - static_cast<std::int64_t>(r.adding.size())) = r.processor;
   r.landing(a.landing).done = added;
   r.adding.pop_front();
-  if (!r.adding.empty() && r.adding.front().asks < added) r.adding.front().asks = added;
+  if (!r.adding.empty()) r.adding.front().asks = causes_.later(added, r.adding.front().asks);
 }
 
 const Moment& Foresight::asks(const Course& r) const {
-  return std::max(std::max(r.sent[static_cast<std::size_t>(r.next_sent)], r.moved), std::max(r.summed, r.asked));
+  return causes_.later(causes_.later(r.sent[static_cast<std::size_t>(r.next_sent)], r.moved), causes_.later(r.summed, r.asked));
 }
 
-Nanoseconds Foresight::ready(Course& r, Nanoseconds now) const {
+Nanoseconds Foresight::ready(Course& r, Nanoseconds now) {
   if (r.looked == now) return r.ready;
   std::int64_t moved = -1, summed = -1;
   for (; r.to_wait_for < r.end() && r.landing(r.to_wait_for).counts <= now; ++r.to_wait_for) (r.landing(r.to_wait_for).additions > 0 ? summed : moved) = r.to_wait_for;
-  const Moment whenever(kPending);
+  const Moment whenever{kPending};
   const auto wait_for = [&](std::int64_t landing, Moment& until) {
     if (landing < 0) return;
     while (r.landing(landing).done.at == kNever && step(r, whenever)) {}
@@ -105,7 +105,7 @@ Nanoseconds Foresight::ready(Course& r, Nanoseconds now) const {
   return r.ready = overhead_ > 0 ? std::max(r.processor, ready.at) : ready.at;
 }
 
-bool Foresight::has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds now) const {
+bool Foresight::has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds now) {
   ready(r, now);
   if (r.end() - r.to_receive >= kPosted || by_turn(r.received, r.end()) > then) return false;
   return !added || problem_.ordered || (r.contributions - r.to_add < static_cast<std::int64_t>(r.added.size()) && by_turn(r.added, r.contributions) <= then);

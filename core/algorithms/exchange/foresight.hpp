@@ -31,41 +31,53 @@ struct Grid {
   Nanoseconds up(Nanoseconds t) const { return phase + (t - phase + slot - 1) / slot * slot; }
 };
 
-/// When something happens. Of what happens at the same time the model takes first what was caused first, and ranks that do the
-/// same slot after slot differ in nothing else: half a microsecond of overhead, and they are out of step.
-class Moment {
- public:
+/// When something happens.
+struct Moment {
   static constexpr Nanoseconds kNever = INT64_MIN / 4, kPending = INT64_MAX / 4;
-  Moment() = default;
-  explicit Moment(Nanoseconds at, Rank rank = -1) : at(at), rank_(rank) {}
-  Moment(const Moment& o) : Moment() { *this = o; }
-  Moment& operator=(const Moment& o) {
-    at = o.at, rank_ = o.rank_, known_ = o.known_;
-    std::copy_n(o.causes_.begin(), known_, causes_.begin());
-    return *this;
-  }
-  bool operator<(const Moment& o) const {
-    if (at != o.at) return at < o.at;
-    const auto end = causes_.begin() + static_cast<std::ptrdiff_t>(std::min(known_, o.known_));
-    if (const auto [mine, theirs] = std::mismatch(causes_.begin(), end, o.causes_.begin()); mine != end) return *mine < *theirs;
-    return known_ != o.known_ ? known_ < o.known_ : rank_ < o.rank_;
-  }
-  /// Something later that it causes.
-  Moment causing(Nanoseconds later) const {
-    Moment out(later, rank_);
-    out.known_ = std::min(known_ + 1, kCauses);
-    out.causes_[0] = at;
-    std::copy_n(causes_.begin(), out.known_ - 1, out.causes_.begin() + 1);
-    return out;
-  }
   Nanoseconds at = kNever;
+  Rank rank = -1;           ///< where all that led to it began
+  std::int64_t cause = -1;  ///< what did, as Causes counts; -1: nothing
+};
+
+/// Of what happens at the same time the model takes first what was caused first, and ranks that do the same slot after slot
+/// differ in nothing else: half a microsecond of overhead, and they are out of step.
+class Causes {
+ public:
+  /// What happens later because of `cause`.
+  Moment causing(const Moment& cause, Nanoseconds later) {
+    const Cause next{cause.at, cause.cause};
+    if (all_.size() < kKept) all_.push_back(next);
+    else all_[static_cast<std::size_t>(count_) % kKept] = next;
+    return {later, cause.rank, count_++};
+  }
+  bool earlier(const Moment& a, const Moment& b) const {
+    if (a.at != b.at) return a.at < b.at;
+    std::int64_t x = a.cause, y = b.cause;
+    for (int i = 0; i < kSteps && x != y; ++i) {
+      const Cause *of_a = find(x), *of_b = find(y);
+      if (!of_a || !of_b) {
+        if (of_a || of_b) return !of_a;
+        break;
+      }
+      if (of_a->at != of_b->at) return of_a->at < of_b->at;
+      x = of_a->cause, y = of_b->cause;
+    }
+    return a.rank < b.rank;
+  }
+  const Moment& later(const Moment& a, const Moment& b) const { return earlier(a, b) ? b : a; }
 
  private:
-  /// Causes that are remembered, some three a message: with 24 one plan in fifty was lost, with 8 one in three.
-  static constexpr std::size_t kCauses = 64;
-  Rank rank_ = -1;  // where all that began
-  std::size_t known_ = 0;
-  std::array<Nanoseconds, kCauses> causes_;  // [known_] when it was caused, and when that was, and so on
+  struct Cause {
+    Nanoseconds at;
+    std::int64_t cause;
+  };
+  /// Causes that are compared, some three a message: with 24 one plan in fifty was lost, with 8 one in three.
+  static constexpr int kSteps = 64;
+  /// Causes that are remembered: kSteps each of 4,096 ranks.
+  static constexpr std::size_t kKept = 1 << 18;
+  const Cause* find(std::int64_t i) const { return i >= 0 && i + static_cast<std::int64_t>(kKept) >= count_ ? &all_[static_cast<std::size_t>(i) % kKept] : nullptr; }
+  std::int64_t count_ = 0;
+  std::vector<Cause> all_;
 };
 
 class Foresight {
@@ -131,17 +143,17 @@ class Foresight {
   Course& at(Rank r) { return courses_[static_cast<std::size_t>(r)]; }
   const Course& at(Rank r) const { return courses_[static_cast<std::size_t>(r)]; }
   /// When r could post what is planned for now: its processor comes to it then.
-  Nanoseconds ready(Course& r, Nanoseconds now) const;
+  Nanoseconds ready(Course& r, Nanoseconds now);
   /// What follows later from a moment. Without a processor's time to wait for nobody asks what came first.
-  Moment after(const Moment& cause, Nanoseconds later) const { return overhead_ + adding_ > 0 ? cause.causing(later) : Moment(later); }
+  Moment after(const Moment& cause, Nanoseconds later) { return overhead_ + adding_ > 0 ? causes_.causing(cause, later) : Moment{later}; }
   /// When r asks its processor for the next message.
   const Moment& asks(const Course& r) const;
   /// What r's processor does next, but for messages of its own, if it asks before `moment`. False: nothing does.
-  bool step(Course& r, const Moment& moment) const;
-  void receive(Course& r, const Moment& asks) const;
-  void add(Course& r) const;
+  bool step(Course& r, const Moment& moment);
+  void receive(Course& r, const Moment& asks);
+  void add(Course& r);
   /// Whether a receive for the next message to r will have been posted by then. `now`: as for ready.
-  bool has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds now) const;
+  bool has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds now);
   /// Until then a message waits for its receiver, if it does.
   Nanoseconds present(Rank dst, Bytes bytes) const { return problem_.network.eager(bytes) ? kNever : problem_.arrivals[static_cast<std::size_t>(dst)]; }
 
@@ -150,6 +162,7 @@ class Foresight {
   int sends_;
   Nanoseconds overhead_, adding_, shortest_, apart_, behind_;
   std::vector<Course> courses_;
+  Causes causes_;
 };
 
 }  // namespace latecomer::core::exchange

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <queue>
 
 #include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
@@ -23,7 +22,9 @@ namespace latecomer::core::exchange {
 namespace {
 
 using clairvoyant::BitRows;
+using clairvoyant::kWordBits;
 using clairvoyant::Word;
+using clairvoyant::words_for;
 constexpr int kNone = -1;
 
 template <typename List>
@@ -31,30 +32,54 @@ auto& at(List& list, int i) {
   return list[static_cast<std::size_t>(i)];
 }
 
-/// The first bit at or after `from` and below `end` of a & b & ~c (c may be null), or kNone.
-int first_of(const Word* a, const Word* b, const Word* c, int from, int end) {
+/// The first bit at or after `from` and below `end` of a set whose w-th word is set(w), or kNone.
+template <typename Set>
+int first_of(const Set& set, int from, int end) {
   for (int at = from; at < end;) {
     const std::size_t w = clairvoyant::word(at);
-    Word bits = a[w] & b[w] & (c ? ~c[w] : ~Word{0});
-    bits &= ~Word{0} << (at % clairvoyant::kWordBits);
-    if (bits) {
-      const int found = static_cast<int>(w) * clairvoyant::kWordBits + std::countr_zero(bits);
+    if (const Word bits = set(w) & ~Word{0} << (at % kWordBits)) {
+      const int found = static_cast<int>(w) * kWordBits + std::countr_zero(bits);
       return found < end ? found : kNone;
     }
-    at = static_cast<int>(w + 1) * clairvoyant::kWordBits;
+    at = static_cast<int>(w + 1) * kWordBits;
   }
   return kNone;
 }
 
 /// The same, beginning at `from` and going round, of those that `fits` lets pass; a few are asked.
-template <typename Fits>
-int first_around(const Word* a, const Word* b, const Word* c, int from, int bits, Fits fits) {
+template <typename Set, typename Fits>
+int first_around(const Set& set, int from, int bits, Fits fits) {
   constexpr int kAsked = 16;
-  int found = first_of(a, b, c, from, bits);
-  if (found == kNone) found = first_of(a, b, c, 0, from);
-  for (int asked = 1; found != kNone && !fits(found); ++asked) found = asked < kAsked ? first_of(a, b, c, found + 1, bits) : kNone;
+  int found = first_of(set, from, bits);
+  if (found == kNone) found = first_of(set, 0, from);
+  for (int asked = 1; found != kNone && !fits(found); ++asked) found = asked < kAsked ? first_of(set, found + 1, bits) : kNone;
   return found;
 }
+
+auto both(const Word* a, const Word* b) {
+  return [=](std::size_t w) { return a[w] & b[w]; };
+}
+
+/// Which owners may receive, as a set of segments: they own one after the other, round and round.
+class OpenOwners {
+ public:
+  explicit OpenOwners(std::size_t owners) : owners_(owners), bits_(words_for(static_cast<int>(owners)) + 1, 0) {}
+  void set(std::size_t owner, bool open) {
+    for (std::size_t b = owner; b < bits_.size() * kWordBits; b += owners_) {
+      const Word mask = Word{1} << b % kWordBits;
+      bits_[b / kWordBits] = open ? bits_[b / kWordBits] | mask : bits_[b / kWordBits] & ~mask;
+    }
+  }
+  /// Of the segments that begin with one of this owner's.
+  Word from(std::size_t owner) const {
+    const std::size_t w = owner / kWordBits, shift = owner % kWordBits;
+    return shift ? bits_[w] >> shift | bits_[w + 1] << (kWordBits - shift) : bits_[w];
+  }
+
+ private:
+  std::size_t owners_;
+  std::vector<Word> bits_;  // repeated, so that whole words begin anywhere
+};
 
 /// Slots until what one has is everywhere, while much else is on its way.
 double spreading(double hop, int ranks) {
@@ -106,8 +131,8 @@ class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
       : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, static_cast<int>(owners.size())).collectors), taken_(static_cast<std::size_t>(ranks_)),
-        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), elsewhere_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets + places_, std::max(ranks_, segments_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
+        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), owned_by_(turn_.size(), kNone), open_(std::max<std::size_t>(1, owners.size())), to_owner_(static_cast<int>(owners.size()), ranks_), to_send_(turn_.size() * owners.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
+        free_(kSets, ranks_), candidates_(words_for(ranks_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
@@ -118,10 +143,11 @@ class Planner {
     for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k / places_, at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
     for (int k = 0; k < places_; ++k)
       for (Rank r = 0; r < ranks_; ++r)
-        if (at(place_, r) != k) elsewhere_.set(k, r);
+        if (at(place_, r) == k) here_.set(k, r);
     if (problem.source < 0) {
       std::vector<int> members(static_cast<std::size_t>(places_), 0);
       for (const int k : place_) ++at(members, k);
+      for (std::size_t i = 0; i < owners.size(); ++i) at(owned_by_, owners[i]) = static_cast<int>(i);
       for (int j = 0; j < segments_; ++j) {
         const Rank owner = collector(0, j);
         for (int k = 0; k < places_; ++k) at(taken_, collector(k, j)).push_back({j, k});
@@ -131,6 +157,8 @@ class Planner {
           if (r != problem.sink) unsent_.set(r, j), contributors_.set(j, r);
         }
         for (int k = 0; k < places_; ++k) unsent_.clear(collector(k, j), j), contributors_.clear(j, collector(k, j));
+        for (Rank r = 0; r < ranks_; ++r)
+          if (unsent_.test(r, j)) has_more(r, collector(at(place_, r), j));
         additions(j, owner);
         for (int k = 0; k < places_; ++k) merges_of(k, j).left += at(members, k), --merges_of(at(place_, collector(k, j)), j).left;
         if (problem.sink >= 0) --merges_of(at(place_, problem.sink), j).left;
@@ -154,15 +182,15 @@ class Planner {
     std::iota(everybody.begin(), everybody.end(), 0);
     while (to_go_ > 0) {
       // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was planned first.
-      const bool idle = events_.empty() || events_.top().time > now_ + grid_.slot;
+      const bool idle = events_.empty() || events_.begin()->first > now_ + grid_.slot;
       if (idle && !eager_ && send(everybody, {})) continue;
       quiet_ = idle && (eager_ || events_.empty());
       if (quiet_ && send(everybody, {})) continue;
       if (events_.empty()) break;
       active.clear(), receivers.clear(), quiet_ = false;
-      now_ = events_.top().time;
-      for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
-        const Event e = events_.top();
+      const auto happens = events_.extract(events_.begin());
+      now_ = happens.key();
+      for (const Event& e : happens.mapped()) {
         switch (e.what) {
           case What::arrives:
             if (const Nanoseconds begins = grid_.up(ahead_.begins(e.rank)); begins > now_) {
@@ -176,7 +204,10 @@ class Planner {
               for (int j = 0; j < segments_; ++j) promise(j, e.rank), has_.set(j, e.rank);
             break;
           case What::may_send: set_free(kSenders, e.rank), active.push_back(e.rank); break;
-          case What::is_summed: sums_.set(e.rank, e.segment), summed_.set(e.segment, e.rank), active.push_back(e.rank); break;
+          case What::is_summed:
+            sums_.set(e.rank, e.segment), summed_.set(e.segment, e.rank), has_more(e.rank, collector(0, e.segment));
+            active.push_back(e.rank);
+            break;
           case What::lands: active.push_back(e.rank); break;
           case What::may_receive: set_free(kReceivers, e.rank), receivers.push_back(e.rank); break;
           case What::is_final:
@@ -193,34 +224,42 @@ class Planner {
 
  private:
   enum class What : char { arrives, may_send, may_receive, lands, is_summed, is_final };
-  // Who is free; of the senders, those with something happening now; from kSets on, segments whose collector of each place may receive.
+  // Who is free; of the senders, those with something happening now.
   enum Set { kSenders, kReady, kReceivers, kSets };
   struct Event {
-    Nanoseconds time;
-    std::int64_t number;
     What what;
     Rank rank;
     int segment;
-    bool operator<(const Event& o) const { return time != o.time ? time > o.time : number > o.number; }
   };
 
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
   /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send it their sums.
-  Rank collector(int k, int j) const {
+  Rank collector(int k, int j) const { return owners_[collectors_turn(k, static_cast<std::size_t>(j))]; }
+  std::size_t collectors_turn(int k, std::size_t j) const {
     const std::size_t apart = owners_.size() / static_cast<std::size_t>(places_);
-    return owners_[(static_cast<std::size_t>(j) + static_cast<std::size_t>(k) * apart) % owners_.size()];
+    return (j + static_cast<std::size_t>(k) * apart) % owners_.size();
   }
-  void post(Nanoseconds time, What what, Rank rank, int segment) { events_.push({time, number_++, what, rank, segment}); }
+  /// Of these segments those whose k-th collector may receive.
+  auto open(const Word* of, int k) const {
+    return [this, of, k](std::size_t w) { return of[w] ? of[w] & open_.from(collectors_turn(k, w * kWordBits)) : 0; };
+  }
+  int& to_send(Rank from, int owner) { return to_send_[static_cast<std::size_t>(from) * owners_.size() + static_cast<std::size_t>(owner)]; }
+  /// A rank has a contribution more, or less, for a collector.
+  void has_more(Rank from, Rank to) {
+    if (const int owner = at(owned_by_, to); ++to_send(from, owner) == 1) to_owner_.set(owner, from);
+  }
+  void has_less(Rank from, Rank to) {
+    if (const int owner = at(owned_by_, to); --to_send(from, owner) == 0) to_owner_.clear(owner, from);
+  }
+  void post(Nanoseconds time, What what, Rank rank, int segment) { events_[time].push_back({what, rank, segment}); }
   void set_free(Set set, Rank r) {
     free_.set(set, r);
-    if (set == kReceivers)
-      for (const auto& [j, k] : at(taken_, r)) free_.set(kSets + k, j);
+    if (const int owner = at(owned_by_, r); set == kReceivers && owner != kNone) open_.set(static_cast<std::size_t>(owner), true);
   }
   void set_busy(Set set, Rank r) {
     free_.clear(set, r);
     if (set == kSenders) free_.clear(kReady, r);
-    if (set == kReceivers)
-      for (const auto& [j, k] : at(taken_, r)) free_.clear(kSets + k, j);
+    if (const int owner = at(owned_by_, r); set == kReceivers && owner != kNone) open_.set(static_cast<std::size_t>(owner), false);
   }
 
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
@@ -248,6 +287,34 @@ class Planner {
     return out;
   }
 
+  /// Those of a set who are in turn, of whom nobody is asked twice.
+  class Candidates {
+   public:
+    Candidates(Planner& of, Set set) : left_(of.candidates_), ranks_(of.ranks_) {
+      std::copy_n(of.free_[set], left_.size(), left_.begin());
+      look();
+    }
+    bool none() const { return none_; }
+    /// The first, beginning at `from` and going round, that is among `these` and that fits.
+    template <typename Set, typename Fits>
+    Rank first(const Set& these, Rank from, Fits fits) {
+      const auto set = [&](std::size_t w) { return left_[w] ? left_[w] & these(w) : 0; };
+      for (;;) {
+        Rank r = first_of(set, from, ranks_);
+        if (r == kNone) r = first_of(set, 0, from);
+        if (r == kNone || fits(r)) return r;
+        left_[clairvoyant::word(r)] &= ~clairvoyant::bit(r);
+        look();
+      }
+    }
+
+   private:
+    void look() { none_ = first_of([&](std::size_t w) { return left_[w]; }, 0, ranks_) == kNone; }
+    std::vector<Word>& left_;
+    int ranks_;
+    bool none_;
+  };
+
   bool in_turn(Rank src, Rank dst, bool added) { return quiet_ || ahead_.in_turn(src, dst, added, now_); }
 
   void transfer(Rank src, Rank dst, int j, bool final) {
@@ -263,6 +330,7 @@ class Planner {
       post(there, What::is_final, dst, j);
       end_ = std::max(end_, there);
     } else {
+      has_less(src, dst);
       const bool sum = sums_.test(src, j);
       if (sum) sums_.clear(src, j), summed_.clear(j, src);
       else unsent_.clear(src, j), contributors_.clear(j, src);
@@ -283,24 +351,26 @@ class Planner {
     if (problem_.source >= 0 || !free_.test(kReady, p)) return;
     const auto open_to = [&](int k) { return [this, p, k](int j) { return in_turn(p, collector(k, j), true); }; };
     if (places_ > 1)
-      if (const int j = first_around(sums_[p], free_[kSets], nullptr, 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
+      if (const int j = first_around(open(sums_[p], 0), 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
     const int k = at(place_, p);
-    const Word *mine = unsent_[p], *open = free_[kSets + k];
-    const int first = first_of(mine, open, nullptr, 0, segments_);
+    const auto mine = open(unsent_[p], k);
+    const int first = first_of(mine, 0, segments_);
     if (first == kNone) return;
     // Of the first block of segments, one per owner, that has any: in turn.
     const int block = static_cast<int>(owners_.size()), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
     const int turn = begin + (size - at(turn_, p) % size) % size;
-    int j = first_of(mine, open, nullptr, turn, end);
-    j = first_around(mine, open, nullptr, j == kNone ? first : j, segments_, open_to(k));
+    int j = first_of(mine, turn, end);
+    j = first_around(mine, j == kNone ? first : j, segments_, open_to(k));
     if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
-    if (problem_.source >= 0 || !free_.test(kReceivers, q)) return;
+    if (at(owned_by_, q) == kNone || !free_.test(kReceivers, q) || first_of(both(to_owner_[at(owned_by_, q)], free_[kReady]), 0, ranks_) == kNone) return;
+    Candidates senders(*this, kReady);
     const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
-      Rank p = k == 0 && places_ > 1 ? first_around(summed_[j], free_[kReady], nullptr, q, ranks_, may) : kNone;
-      if (p == kNone) p = first_around(contributors_[j], free_[kReady], elsewhere_[k], q, ranks_, may);
+      if (senders.none()) return;
+      Rank p = k == 0 && places_ > 1 ? senders.first([of = summed_[j]](std::size_t w) { return of[w]; }, q, may) : kNone;
+      if (p == kNone) p = senders.first(both(contributors_[j], here_[k]), q, may);
       if (p != kNone) return transfer(p, q, j, false);
     }
   }
@@ -312,21 +382,24 @@ class Planner {
     for (int i = at(bucket_end_, 0), last = at(bucket_end_, most); i < last; ++i)
       if (attempt(at(order_, i))) return;
   }
-  bool spread(int j, Rank p) {
-    const Rank q = first_around(free_[kReceivers], free_[kReceivers], promised_[j], p, ranks_, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
-    if (q != kNone) transfer(p, q, j, true);
-    return q != kNone;
-  }
   void spread_from(Rank p) {
-    if (free_.test(kReady, p) && first_of(free_[kReceivers], free_[kReceivers], nullptr, 0, ranks_) != kNone) rarest_first([&](int j) { return has_.test(j, p) && spread(j, p); });
+    if (!free_.test(kReady, p)) return;
+    Candidates receivers(*this, kReceivers);
+    rarest_first([&](int j) {
+      if (!has_.test(j, p)) return receivers.none();
+      const Rank q = receivers.first([of = promised_[j]](std::size_t w) { return ~of[w]; }, p, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
+      if (q != kNone) transfer(p, q, j, true);
+      return q != kNone || receivers.none();
+    });
   }
   void spread_to(Rank q) {
-    if (!free_.test(kReceivers, q) || first_of(free_[kReady], free_[kReady], nullptr, 0, ranks_) == kNone) return;
+    if (!free_.test(kReceivers, q)) return;
+    Candidates senders(*this, kReady);
     rarest_first([&](int j) {
-      if (promised_.test(j, q)) return false;
-      const Rank p = first_around(has_[j], free_[kReady], nullptr, q, ranks_, [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
+      if (promised_.test(j, q)) return senders.none();
+      const Rank p = senders.first([of = has_[j]](std::size_t w) { return of[w]; }, q, [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
       if (p != kNone) transfer(p, q, j, true);
-      return p != kNone;
+      return p != kNone || senders.none();
     });
   }
 
@@ -346,8 +419,12 @@ class Planner {
   const int places_;
   struct Taken { int segment, place; };
   std::vector<std::vector<Taken>> taken_;
-  std::vector<int> turn_, place_;
-  BitRows unsent_, contributors_, sums_, summed_, elsewhere_, has_, promised_, free_;
+  std::vector<int> turn_, place_, owned_by_;  // [ranks] owned_by_: its place among the owners, kNone if it is none
+  OpenOwners open_;
+  BitRows to_owner_;          // [owners][ranks] who has contributions for it, or sums,
+  std::vector<int> to_send_;  // [ranks][owners] and how many
+  BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
+  std::vector<Word> candidates_;
   struct Merges {
     int left = 0;
     Nanoseconds done = 0;
@@ -356,8 +433,8 @@ class Planner {
   std::vector<Merges> merges_;
   BitRows waiting_;  // sums that wait for their neighbours
   std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
-  std::priority_queue<Event> events_;
-  std::int64_t number_ = 0, to_go_ = 0;
+  std::map<Nanoseconds, std::vector<Event>> events_;  // on the grid
+  std::int64_t to_go_ = 0;
   bool quiet_ = false, kept_ = true;
   const bool eager_;
   const Grid grid_;
