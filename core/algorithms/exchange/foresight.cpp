@@ -52,8 +52,10 @@ bool Foresight::step(Course& r, const Moment& moment) {
     const Moment& asks = posted > l.landed.at ? late : l.landed;
     if (causes_.earlier(asks, moment) && (!adds || causes_.earlier(asks, *adds))) return receive(r, asks), true;
   }
-  if (!adds || !causes_.earlier(*adds, moment)) return false;
-  return add(r), true;
+  if (!adds) return false;
+  // Both may wait for the same: then what was generated first comes first.
+  const bool alike = adds->cause >= 0 && adds->cause == moment.cause && r.adding.front().landing < r.generated;
+  return (alike || causes_.earlier(*adds, moment)) && (add(r), true);
 }
 
 void Foresight::receive(Course& r, const Moment& asks) {
@@ -111,39 +113,51 @@ bool Foresight::has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds
   return !added || problem_.ordered || (r.contributions - r.to_add < static_cast<std::int64_t>(r.added.size()) && by_turn(r.added, r.contributions) <= then);
 }
 
+Foresight::Going Foresight::going(Rank src, Rank dst, Bytes bytes, Nanoseconds now) {
+  const Course& from = at(src);
+  Course& to = at(dst);
+  const Nanoseconds posted = ready(at(src), now) + overhead_, from_then_on = present(dst, bytes);
+  Going out{posted, from_then_on, std::max(posted, from_then_on), {}};
+  if (from_then_on == kNever || posted < from_then_on || posted >= std::max(from.goes, to.comes + apart_)) return out;
+  ready(to, now);
+  // Two that go from there at the same moment: who is first would be anybody's guess.
+  if (const Moment& held = causes_.later(to.moved, to.summed); held.at > from.goes && held.at >= to.comes + apart_) out.held = held, out.goes = held.at;
+  return out;
+}
+
 bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
   Course& to = at(dst);
-  const Nanoseconds posted = ready(at(src), now) + overhead_, from_then_on = present(dst, problem_.segment_bytes());
-  if (posted == from_then_on && src < dst) return false;  // posted before it, gone after what is posted at the same time
-  if (posted < from_then_on) {
+  const Going message = going(src, dst, problem_.segment_bytes(), now);
+  if (message.posted == message.present && src < dst) return false;  // posted before it, gone after what is posted at the same time
+  if (message.posted < message.present) {
     // When their receiver comes, they go in the order of its receives, which is the plan's.
-    if (from_then_on <= at(src).goes || to.comes >= from_then_on + (to.waiting > 0) || to.waiting == kPosted) return false;
-  } else if (posted < std::max(at(src).goes, to.comes + apart_)) {
+    if (message.present <= at(src).goes || to.comes >= message.present + (to.waiting > 0) || to.waiting == kPosted) return false;
+  } else if (!message.is_held() && message.posted < std::max(at(src).goes, to.comes + apart_)) {
     return false;
   }
-  if (from_then_on != kNever && !has_receive(to, added, std::max(posted, from_then_on), now)) return false;
+  if (message.present != kNever && !has_receive(to, added, message.goes, now)) return false;
   // What would be there before what the receiver is known to do would delay that.
-  return overhead_ + adding_ == 0 || std::max(posted, to.port) + shortest_ > to.settled;
+  return overhead_ + adding_ == 0 || std::max(message.is_held() ? message.goes : message.posted, to.port) + shortest_ > to.settled;
 }
 
 Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, int additions, Nanoseconds now) {
   Course &from = at(src), &to = at(dst);
-  const Nanoseconds posted = ready(from, now) + overhead_, from_then_on = present(dst, bytes);
+  const Going message = going(src, dst, bytes, now);
   from.looked = to.looked = kNever;
   from.asked = asks(from);
   from.settled = std::max(from.settled, from.asked.at);
-  if (overhead_ > 0) from.processor = posted;
-  to.waiting += posted < from_then_on;
-  from.goes = to.comes = std::max(posted, from_then_on);
-  const Moment goes = after(from.asked, from.goes);
-  from.left = to.port = std::max({from.goes, from.left, to.port}) + problem_.network.port_ns(bytes);
+  if (overhead_ > 0) from.processor = message.posted;
+  to.waiting += message.posted < message.present;
+  const Moment goes = message.is_held() ? message.held : after(from.asked, message.goes);
+  to.comes = goes.at, from.goes = goes.at + message.is_held();
+  from.left = to.port = std::max({goes.at, from.left, to.port}) + problem_.network.port_ns(bytes);
   const Nanoseconds landed = to.port + static_cast<Nanoseconds>(problem_.network.flight_ns(bytes));
   from.sent[static_cast<std::size_t>(from.next_sent)] = after(goes, problem_.network.eager(bytes) ? from.left : landed);
   from.next_sent = (from.next_sent + 1) % sends_;
 
   const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + additions * adding;
   // The processor may be at another message just then, and at one of its own.
-  const Nanoseconds others = additions > 0 ? 2 * (overhead_ + adding_) : overhead_ / 2;
+  const Nanoseconds others = (overhead_ + (additions > 0 ? adding_ : 0)) / 2;
   const Nanoseconds there = to.begun ? landed + taking_in + others : to.taken_in = std::max(to.taken_in, landed) + taking_in;
   const auto at_least_next = [&](Nanoseconds t) { return std::max(grid_.up(t), now + grid_.slot); };
   // With several under way a slot begins when the port does, and the message has been posted before.
@@ -151,7 +165,8 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, int addition
   to.counts = std::max(to.counts, at_least_next(there + posting));
   to.contributions += additions > 0 && adding > 0;
   to.landings.push_back({after(goes, landed), to.counts, additions, adding, {}});
-  return {to.counts, at_least_next(std::max(from.left, asks(from).at + overhead_) - behind_), at_least_next(to.port - behind_)};
+  if (message.is_held()) to.generated = to.end();
+  return {to.counts, at_least_next(std::max(from.left, asks(from).at + overhead_) - behind_), at_least_next(to.port - behind_), message.is_held()};
 }
 
 }  // namespace latecomer::core::exchange

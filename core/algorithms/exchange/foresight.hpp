@@ -97,6 +97,7 @@ class Foresight {
   struct Planned {
     Nanoseconds landed;                ///< the first slot at which it has been taken in for certain
     Nanoseconds may_send, may_receive; ///< its sender and its receiver the next
+    bool held;                         ///< back by its receiver
   };
   /// Plans a message for now, which is on the grid. `additions` follow from it.
   Planned send(Rank src, Rank dst, Bytes bytes, int additions, Nanoseconds now);
@@ -119,7 +120,7 @@ class Foresight {
     std::array<Moment, kMostSends> sent;  ///< the last messages are complete; [next_sent]: the oldest of those that may be under way
     int next_sent = 0;
     Moment asked;                  ///< for the processor, for the last
-    Nanoseconds goes = kNever;     ///< both sides have posted the last message from it,
+    Nanoseconds goes = kNever;     ///< both sides have posted the last message from it (nothing else may go before),
     Nanoseconds comes = kNever;    ///< to it
     Nanoseconds left = kNever;     ///< it has passed the port to send,
     Nanoseconds port = kNever;     ///< to receive
@@ -131,6 +132,7 @@ class Foresight {
     bool begun = false;
     std::deque<Landing> landings;  ///< from number `first` on
     std::int64_t first = 0, to_receive = 0, to_wait_for = 0;
+    std::int64_t generated = 0;    ///< of these the operations are generated before those of its next message
     std::deque<Adding> adding;     ///< one after the other
     std::array<Nanoseconds, kPosted> received;  ///< by number: the last of those
     std::vector<Nanoseconds> added;             ///< [rooms] what came last into that one; kPending: not yet
@@ -146,6 +148,15 @@ class Foresight {
   Nanoseconds ready(Course& r, Nanoseconds now);
   /// What follows later from a moment. Without a processor's time to wait for nobody asks what came first.
   Moment after(const Moment& cause, Nanoseconds later) { return overhead_ + adding_ > 0 ? causes_.causing(cause, later) : Moment{later}; }
+  /// A message planned for now.
+  struct Going {
+    Nanoseconds posted;   ///< by its sender,
+    Nanoseconds present;  ///< its receiver has come, if it waits for that,
+    Nanoseconds goes;     ///< both
+    Moment held;          ///< by a receive that waits for what is to land before, since it would go out of turn otherwise
+    bool is_held() const { return held.at != kNever; }
+  };
+  Going going(Rank src, Rank dst, Bytes bytes, Nanoseconds now);
   /// When r asks its processor for the next message.
   const Moment& asks(const Course& r) const;
   /// What r's processor does next, but for messages of its own, if it asks before `moment`. False: nothing does.

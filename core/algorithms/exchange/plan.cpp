@@ -132,7 +132,7 @@ class Planner {
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
       : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, static_cast<int>(owners.size())).collectors), taken_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), owned_by_(turn_.size(), kNone), open_(std::max<std::size_t>(1, owners.size())), to_owner_(static_cast<int>(owners.size()), ranks_), to_send_(turn_.size() * owners.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets, ranks_), candidates_(words_for(ranks_)), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
+        free_(kSets, ranks_), candidates_(words_for(ranks_)), with_nothing_(1, ranks_, true), to_begin_(ranks_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
@@ -265,12 +265,15 @@ class Planner {
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
   bool send(std::span<const Rank> active, std::span<const Rank> receivers) {
     const std::int64_t before = to_go_;
+    const std::span<const Rank> holders = eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
     for (const Rank p : active)
       if (free_.test(kSenders, p)) free_.set(kReady, p);
     for (const Rank p : active) contribute(p);
     for (const Rank q : receivers) collect(q);
+    for (const Rank q : holders) collect(q);
     for (const Rank p : active) spread_from(p);
     for (const Rank q : receivers) spread_to(q);
+    for (const Rank q : holders) spread_to(q);
     for (const Rank p : active) free_.clear(kReady, p);
     return to_go_ < before;
   }
@@ -315,15 +318,18 @@ class Planner {
     bool none_;
   };
 
+  /// Whom a receiver may ask for a message: those who have idled, too, since it can hold that back.
+  Set callable() const { return eager_ ? kReady : kSenders; }
+
   bool in_turn(Rank src, Rank dst, bool added) { return quiet_ || ahead_.in_turn(src, dst, added, now_); }
 
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
     if (quiet_ && !eager_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
     const int adds = final && dst != problem_.sink ? 0 : additions(j, src);
-    const auto [there, may_send, may_receive] = ahead_.send(src, dst, problem_.bytes(j), adds, now_);
+    const auto [there, may_send, may_receive, held] = ahead_.send(src, dst, problem_.bytes(j), adds, now_);
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
-    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, final && dst != problem_.sink});
+    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, final && dst != problem_.sink, held});
     --to_go_;
     if (final) {
       promise(j, dst);
@@ -364,8 +370,8 @@ class Planner {
     if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
-    if (at(owned_by_, q) == kNone || !free_.test(kReceivers, q) || first_of(both(to_owner_[at(owned_by_, q)], free_[kReady]), 0, ranks_) == kNone) return;
-    Candidates senders(*this, kReady);
+    if (at(owned_by_, q) == kNone || !free_.test(kReceivers, q) || first_of(both(to_owner_[at(owned_by_, q)], free_[callable()]), 0, ranks_) == kNone) return;
+    Candidates senders(*this, callable());
     const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
       if (senders.none()) return;
@@ -387,14 +393,18 @@ class Planner {
     Candidates receivers(*this, kReceivers);
     rarest_first([&](int j) {
       if (!has_.test(j, p)) return receivers.none();
-      const Rank q = receivers.first([of = promised_[j]](std::size_t w) { return ~of[w]; }, p, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
+      const auto may = [&](Rank r) { return in_turn(p, r, r == problem_.sink); };
+      const Word *has = promised_[j], *nothing = with_nothing_[0];
+      // Who has nothing final yet can send then, too.
+      Rank q = to_begin_ > 0 ? receivers.first([=](std::size_t w) { return nothing[w] & ~has[w]; }, p, may) : kNone;
+      if (q == kNone) q = receivers.first([=](std::size_t w) { return ~has[w]; }, p, may);
       if (q != kNone) transfer(p, q, j, true);
       return q != kNone || receivers.none();
     });
   }
   void spread_to(Rank q) {
     if (!free_.test(kReceivers, q)) return;
-    Candidates senders(*this, kReady);
+    Candidates senders(*this, callable());
     rarest_first([&](int j) {
       if (promised_.test(j, q)) return senders.none();
       const Rank p = senders.first([of = has_[j]](std::size_t w) { return of[w]; }, q, [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
@@ -406,6 +416,7 @@ class Planner {
   /// One copy more: the segment goes to the end of its bucket in the order by copies, and the bucket's end before it.
   void promise(int j, Rank holder) {
     promised_.set(j, holder);
+    if (with_nothing_.test(0, holder)) with_nothing_.clear(0, holder), --to_begin_;
     const int last = --at(bucket_end_, at(copies_, j)), other = at(order_, last), mine = at(position_, j);
     std::swap(at(order_, last), at(order_, mine));
     at(position_, other) = mine, at(position_, j) = last;
@@ -425,6 +436,8 @@ class Planner {
   std::vector<int> to_send_;  // [ranks][owners] and how many
   BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
   std::vector<Word> candidates_;
+  BitRows with_nothing_;  // those whom nothing final has been promised,
+  int to_begin_;          // so many
   struct Merges {
     int left = 0;
     Nanoseconds done = 0;
@@ -485,9 +498,9 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   const auto time = [&](int s) {
     const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    // Who owns nothing receives nothing for long, and then nothing holds it back.
-    constexpr double kUnheld = 1.5;
-    const double idle = s < owners ? kUnheld : 1;
+    // Who owns nothing receives nothing for long, and then nothing holds its eager messages back.
+    constexpr double kUnheld = 1.5, kHeld = 1.05;
+    const double idle = s >= owners ? 1 : network.eager(largest * element_bytes) ? kUnheld : kHeld;
     return static_cast<double>(beat_of(largest * element_bytes, network).of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (1 + kMaking * s * ranks / kCells) * idle;
   };
   std::map<int, double> times;
