@@ -5,7 +5,7 @@
 // algorithm, whose bits would be others. Cost: one rank late: about N beta + log2 P (alpha + N/S (beta + gamma)) after it;
 // balanced: 2 (P-1)/P N beta + (P-1)/P N gamma and what is idle meanwhile. Operands: in rank order, halves of 2^l ranks, always
 // the same. Buffers: contributions that wait for their neighbours, N/2 of scratch where all ranks are owners, N where half are
-// (never fewer are); with fewer segments than ranks up to P/2 segments. The schedule is computed from the pattern. Source: ALGORITHMS 6; docs/late_exchange.md.
+// (never fewer are); with fewer segments than ranks up to P/2 segments; and 9 segments more, at most. The schedule is computed from the pattern. Source: ALGORITHMS 6; docs/late_exchange.md.
 #include "core/algorithms/exchange/choose.hpp"
 
 namespace latecomer::core::algorithms::allreduce {

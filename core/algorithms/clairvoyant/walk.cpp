@@ -83,6 +83,8 @@ struct Ring {
 /// Sums of ordered contributions that wait for their neighbours, and room for what comes.
 class OrderedSums {
  public:
+  /// What is in use by one of the last `lag` additions is not used again yet: who receives ahead would wait for them.
+  explicit OrderedSums(int lag) : lag_(static_cast<std::size_t>(lag)) {}
   struct Sum {
     Slice where;
     OpId ready;      // since when it is there
@@ -96,7 +98,7 @@ class OrderedSums {
   }
   /// Room, and the operation that must be complete before it is written to.
   std::pair<int, OpId> take() {
-    if (spare_.empty()) return {rooms_++, kNoOp};
+    if (spare_.size() <= lag_) return {rooms_++, kNoOp};
     const auto out = spare_.front();
     spare_.pop_front();
     return out;
@@ -110,6 +112,7 @@ class OrderedSums {
   std::map<std::pair<int, int>, Sum> waiting_;
   std::deque<std::pair<int, OpId>> spare_;
   int rooms_ = 0;
+  std::size_t lag_;
 };
 
 }  // namespace
@@ -171,7 +174,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
   // While one partial result is added the next may land.
   const int slots = posted > 1 ? rooms_for(segments) : 2;
   Ring slot_free(slots);
-  OrderedSums sums;
+  OrderedSums sums(posted > 1 ? slots : 0);
   OpId sent_before = kNoOp, ready_before = kNoOp;  // in the rounds before this one
   int round = -1;
   for (const std::size_t row : rows_of_rank(table, me, keeps_pace && !lockstep)) {
@@ -207,6 +210,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       OrderedSums::Sum sum{{Buffer::scratch, slots_at + room * largest, p.count}, kNoOp, room};
       co_yield ScratchNeed{slots_at + sums.rooms() * largest};
       sum.ready = received = co_yield held_back(paced(recv(src, sum.where, j)).after(received, free));
+      const OpId added_before = added;
       OrderedNode node(src, call.ranks);
       while (node.climb()) {
         const auto other = sums.meet(j, node, sum);
@@ -224,7 +228,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
         sum.ready = h.ready;
       }
       last_ready = sum.ready;
-      if (keeps_pace) landing_at.push_back({table[row + kLands], sum.ready, true});
+      if (keeps_pace) landing_at.push_back({table[row + kLands], sum.ready, added != added_before});
       continue;
     }
     if (h.share == Share::sum) {

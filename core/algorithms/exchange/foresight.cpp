@@ -25,6 +25,8 @@ Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
   // Whoever is behind its slots by more than that leaves one out.
   constexpr double kBehind = 0.5;
   apart_ = static_cast<Nanoseconds>(kApart * static_cast<double>(grid.slot));
+  // Both sides of what waits for its receiver are known, and a rank posts its messages an overhead apart.
+  if (overhead_ > 0 && !problem.network.eager(problem.segment_bytes())) apart_ = std::min(apart_, overhead_ / 2);
   behind_ = static_cast<Nanoseconds>(kBehind * static_cast<double>(grid.slot));
   for (std::size_t r = 0; r < courses_.size(); ++r) {
     Course& c = courses_[r];
@@ -37,7 +39,7 @@ Nanoseconds Foresight::begins(Rank r) const {
   Nanoseconds free = problem_.arrivals[static_cast<std::size_t>(r)];
   for (const Landing& l : at(r).landings) {
     if (l.landed.at > free) break;
-    free += overhead_ + l.additions * l.adding;
+    free += overhead_ + l.work.additions * l.adding;
   }
   return free;
 }
@@ -47,7 +49,7 @@ bool Foresight::step(Course& r, const Moment& moment) {
   const Moment* adds = r.adding.empty() ? nullptr : &r.adding.front().asks;
   if (r.to_receive < r.end()) {
     const Landing& l = r.landing(r.to_receive);
-    const Nanoseconds posted = std::max(by_turn(r.received, r.to_receive), l.additions > 0 && !problem_.ordered ? by_turn(r.added, r.to_add) : kNever);
+    const Nanoseconds posted = std::max(by_turn(r.received, r.to_receive), l.work.additions > 0 && !problem_.ordered ? by_turn(r.added, r.to_add) : kNever);
     const Moment late{posted};
     const Moment& asks = posted > l.landed.at ? late : l.landed;
     if (causes_.earlier(asks, moment) && (!adds || causes_.earlier(asks, *adds))) return receive(r, asks), true;
@@ -64,8 +66,8 @@ void Foresight::receive(Course& r, const Moment& asks) {
   const Nanoseconds received = overhead_ > 0 ? r.processor = std::max(r.processor, asks.at) + overhead_ : asks.at;
   by_turn(r.received, r.to_receive) = received;
   r.settled = std::max(r.settled, asks.at);
-  if (l.additions > 0 && l.adding > 0) {
-    r.adding.push_back({after(asks, received), r.to_receive, l.additions});
+  if (l.work.additions > 0 && l.adding > 0) {
+    r.adding.push_back({after(asks, received), r.to_receive, l.work.additions});
     by_turn(r.added, r.to_add++) = kPending;
   } else {
     l.done = after(asks, received);
@@ -80,7 +82,8 @@ void Foresight::add(Course& r) {
   const Moment added = a.asks = after(a.asks, r.processor);
   if (--a.left > 0) return;
   by_turn(r.added, r.to_add - static_cast<std::int64_t>(r.adding.size())) = r.processor;
-  r.landing(a.landing).done = added;
+  // A copy takes no time, but its turn: additions that waited for the same are before it.
+  r.landing(a.landing).done = r.landing(a.landing).work.copied ? after(added, added.at) : added;
   r.adding.pop_front();
   if (!r.adding.empty()) r.adding.front().asks = causes_.later(added, r.adding.front().asks);
 }
@@ -92,7 +95,7 @@ const Moment& Foresight::asks(const Course& r) const {
 Nanoseconds Foresight::ready(Course& r, Nanoseconds now) {
   if (r.looked == now) return r.ready;
   std::int64_t moved = -1, summed = -1;
-  for (; r.to_wait_for < r.end() && r.landing(r.to_wait_for).counts <= now; ++r.to_wait_for) (r.landing(r.to_wait_for).additions > 0 ? summed : moved) = r.to_wait_for;
+  for (; r.to_wait_for < r.end() && r.landing(r.to_wait_for).counts <= now; ++r.to_wait_for) (r.landing(r.to_wait_for).work.additions > 0 ? summed : moved) = r.to_wait_for;
   const Moment whenever{kPending};
   const auto wait_for = [&](std::int64_t landing, Moment& until) {
     if (landing < 0) return;
@@ -140,7 +143,7 @@ bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
   return overhead_ + adding_ == 0 || std::max(message.is_held() ? message.goes : message.posted, to.port) + shortest_ > to.settled;
 }
 
-Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, int additions, Nanoseconds now) {
+Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& work, Nanoseconds now) {
   Course &from = at(src), &to = at(dst);
   const Going message = going(src, dst, bytes, now);
   from.looked = to.looked = kNever;
@@ -155,16 +158,16 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, int addition
   from.sent[static_cast<std::size_t>(from.next_sent)] = after(goes, problem_.network.eager(bytes) ? from.left : landed);
   from.next_sent = (from.next_sent + 1) % sends_;
 
-  const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + additions * adding;
+  const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + work.additions * adding;
   // The processor may be at another message just then, and at one of its own.
-  const Nanoseconds others = (overhead_ + (additions > 0 ? adding_ : 0)) / 2;
+  const Nanoseconds others = (overhead_ + (work.additions > 0 ? adding_ : 0)) / 2;
   const Nanoseconds there = to.begun ? landed + taking_in + others : to.taken_in = std::max(to.taken_in, landed) + taking_in;
   const auto at_least_next = [&](Nanoseconds t) { return std::max(grid_.up(t), now + grid_.slot); };
   // With several under way a slot begins when the port does, and the message has been posted before.
   const Nanoseconds posting = sends_ > 1 ? overhead_ : 0;
   to.counts = std::max(to.counts, at_least_next(there + posting));
-  to.contributions += additions > 0 && adding > 0;
-  to.landings.push_back({after(goes, landed), to.counts, additions, adding, {}});
+  to.contributions += work.additions > 0 && adding > 0;
+  to.landings.push_back({after(goes, landed), to.counts, work, adding, {}});
   if (message.is_held()) to.generated = to.end();
   return {to.counts, at_least_next(std::max(from.left, asks(from).at + overhead_) - behind_), at_least_next(to.port - behind_), message.is_held()};
 }

@@ -99,15 +99,20 @@ class Foresight {
     Nanoseconds may_send, may_receive; ///< its sender and its receiver the next
     bool held;                         ///< back by its receiver
   };
-  /// Plans a message for now, which is on the grid. `additions` follow from it.
-  Planned send(Rank src, Rank dst, Bytes bytes, int additions, Nanoseconds now);
+  /// What follows from a message.
+  struct Work {
+    int additions = 0;
+    bool copied = false;  ///< the sum, to where it belongs
+  };
+  /// Plans a message for now, which is on the grid.
+  Planned send(Rank src, Rank dst, Bytes bytes, const Work& work, Nanoseconds now);
 
  private:
   static constexpr Nanoseconds kNever = Moment::kNever, kPending = Moment::kPending;
   struct Landing {
     Moment landed;
     Nanoseconds counts;  ///< what is sent from then on waits for it
-    int additions;
+    Work work;
     Nanoseconds adding;  ///< what one takes
     Moment done;         ///< taken in, once that is known
   };

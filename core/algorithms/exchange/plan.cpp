@@ -159,7 +159,7 @@ class Planner {
         for (int k = 0; k < places_; ++k) unsent_.clear(collector(k, j), j), contributors_.clear(j, collector(k, j));
         for (Rank r = 0; r < ranks_; ++r)
           if (unsent_.test(r, j)) has_more(r, collector(at(place_, r), j));
-        additions(j, owner);
+        work_on(j, owner);
         for (int k = 0; k < places_; ++k) merges_of(k, j).left += at(members, k), --merges_of(at(place_, collector(k, j)), j).left;
         if (problem.sink >= 0) --merges_of(at(place_, problem.sink), j).left;
         merges_of(0, j).left += places_ - 1;
@@ -278,15 +278,17 @@ class Planner {
     return to_go_ < before;
   }
 
-  /// How many follow from a rank's contribution to a segment.
-  int additions(int j, Rank rank) {
-    if (!problem_.ordered) return 1;
-    int out = 0;
-    for (OrderedNode node(rank, ranks_); node.climb(); node.up(), ++out)
+  /// What follows from a rank's contribution to a segment.
+  Foresight::Work work_on(int j, Rank rank) {
+    if (!problem_.ordered) return {1, false};
+    Foresight::Work out;
+    for (OrderedNode node(rank, ranks_); node.climb(); node.up(), ++out.additions)
       if (!waiting_.test(j, node.sibling())) {
         waiting_.set(j, node.id());
-        break;
+        return out;
       }
+    // The sum is where the last rank's contribution was.
+    out.copied = collector(0, j) != ranks_ - 1;
     return out;
   }
 
@@ -326,8 +328,8 @@ class Planner {
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
     if (quiet_ && !eager_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
-    const int adds = final && dst != problem_.sink ? 0 : additions(j, src);
-    const auto [there, may_send, may_receive, held] = ahead_.send(src, dst, problem_.bytes(j), adds, now_);
+    const Foresight::Work work = final && dst != problem_.sink ? Foresight::Work{} : work_on(j, src);
+    const auto [there, may_send, may_receive, held] = ahead_.send(src, dst, problem_.bytes(j), work, now_);
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
     emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, final && dst != problem_.sink, held});
     --to_go_;
