@@ -26,8 +26,9 @@ Setting::Setting(const Instance& instance) : instance_(instance.call, instance.p
   // Whatever a forecast says, there is a plan: a day late is as good as for ever.
   constexpr Nanoseconds kLatest = 86'400'000'000'000;
   const Pattern& pattern = instance_.pattern;
-  if (!pattern.flat())
-    for (Rank r = 0; r < instance_.call.ranks; ++r) arrivals_[static_cast<std::size_t>(r)] = std::min(pattern.arrival(r) - pattern.first(), kLatest);
+  if (pattern.flat()) return;
+  const Nanoseconds zero = pattern.first();
+  for (Rank r = 0; r < instance_.call.ranks; ++r) arrivals_[static_cast<std::size_t>(r)] = std::min(pattern.arrival(r) - zero, kLatest);
 }
 
 Problem Setting::problem(int segments) const {

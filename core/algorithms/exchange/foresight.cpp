@@ -122,11 +122,12 @@ Foresight::Going Foresight::going(Rank src, Rank dst, Bytes bytes, Nanoseconds n
   const Nanoseconds posted = ready(at(src), now) + overhead_, from_then_on = present(dst, bytes);
   Going out{posted, from_then_on, std::max(posted, from_then_on), {}};
   if (from_then_on == kNever || posted < from_then_on || posted >= std::max(from.goes, to.comes + apart_)) return out;
-  ready(to, now);
   // Two that go from there at the same moment: who is first would be anybody's guess.
-  if (const Moment& held = causes_.later(to.moved, to.summed); held.at > from.goes && held.at >= to.comes + apart_) out.held = held, out.goes = held.at;
+  if (const Moment& held = pace(to, now); held.at > from.goes && held.at >= to.comes + apart_) out.held = held, out.goes = held.at;
   return out;
 }
+
+bool Foresight::holds(Rank dst, Nanoseconds now) { return pace(at(dst), now).at >= at(dst).comes + apart_; }
 
 bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
   Course& to = at(dst);

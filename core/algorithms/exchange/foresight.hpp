@@ -99,6 +99,9 @@ class Foresight {
     Nanoseconds may_send, may_receive; ///< its sender and its receiver the next
     bool held;                         ///< back by its receiver
   };
+  /// Whether the receiver of a message planned now can hold it back, however long its sender has been ready.
+  bool holds(Rank dst, Nanoseconds now);
+
   /// What follows from a message.
   struct Work {
     int additions = 0;
@@ -162,6 +165,8 @@ class Foresight {
     bool is_held() const { return held.at != kNever; }
   };
   Going going(Rank src, Rank dst, Bytes bytes, Nanoseconds now);
+  /// What a receive planned for now can wait for: what is to land before has landed.
+  const Moment& pace(Course& r, Nanoseconds now) { return ready(r, now), causes_.later(r.moved, r.summed); }
   /// When r asks its processor for the next message.
   const Moment& asks(const Course& r) const;
   /// What r's processor does next, but for messages of its own, if it asks before `moment`. False: nothing does.

@@ -292,7 +292,7 @@ class Planner {
     return out;
   }
 
-  /// Those of a set who are in turn, of whom nobody is asked twice.
+  /// Those of a set who are in turn, of whom nobody is asked twice, and a few are.
   class Candidates {
    public:
     Candidates(Planner& of, Set set) : left_(of.candidates_), ranks_(of.ranks_) {
@@ -309,19 +309,22 @@ class Planner {
         if (r == kNone) r = first_of(set, 0, from);
         if (r == kNone || fits(r)) return r;
         left_[clairvoyant::word(r)] &= ~clairvoyant::bit(r);
+        if (++asked_ == kAsked) std::fill(left_.begin(), left_.end(), Word{0});
         look();
       }
     }
 
    private:
+    static constexpr int kAsked = 32;
     void look() { none_ = first_of([&](std::size_t w) { return left_[w]; }, 0, ranks_) == kNone; }
     std::vector<Word>& left_;
     int ranks_;
+    int asked_ = 0;
     bool none_;
   };
 
-  /// Whom a receiver may ask for a message: those who have idled, too, since it can hold that back.
-  Set callable() const { return eager_ ? kReady : kSenders; }
+  /// Whom a receiver may ask for a message: those who have idled, too, if it can hold that back.
+  Set callable(Rank q) { return eager_ || !ahead_.holds(q, now_) ? kReady : kSenders; }
 
   bool in_turn(Rank src, Rank dst, bool added) { return quiet_ || ahead_.in_turn(src, dst, added, now_); }
 
@@ -372,8 +375,9 @@ class Planner {
     if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
-    if (at(owned_by_, q) == kNone || !free_.test(kReceivers, q) || first_of(both(to_owner_[at(owned_by_, q)], free_[callable()]), 0, ranks_) == kNone) return;
-    Candidates senders(*this, callable());
+    const int owner = at(owned_by_, q);
+    if (owner == kNone || !free_.test(kReceivers, q) || first_of(both(to_owner_[owner], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone) return;
+    Candidates senders(*this, callable(q));
     const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
       if (senders.none()) return;
@@ -406,7 +410,7 @@ class Planner {
   }
   void spread_to(Rank q) {
     if (!free_.test(kReceivers, q)) return;
-    Candidates senders(*this, callable());
+    Candidates senders(*this, callable(q));
     rarest_first([&](int j) {
       if (promised_.test(j, q)) return senders.none();
       const Rank p = senders.first([of = has_[j]](std::size_t w) { return of[w]; }, q, [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
