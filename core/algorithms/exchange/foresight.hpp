@@ -71,10 +71,10 @@ class Causes {
     Nanoseconds at;
     std::int64_t cause;
   };
-  /// Causes that are compared, some three a message: with 24 one plan in fifty was lost, with 8 one in three.
-  static constexpr int kSteps = 64;
-  /// Causes that are remembered: kSteps each of 4,096 ranks.
-  static constexpr std::size_t kKept = 1 << 18;
+  /// Causes that are compared, some three a message: with 8 one plan in three was lost, with 24 one in fifty, with 64 a few of long ones.
+  static constexpr int kSteps = 1024;
+  /// Causes that are remembered: kSteps each of 1,024 ranks.
+  static constexpr std::size_t kKept = 1 << 20;
   const Cause* find(std::int64_t i) const { return i >= 0 && i + static_cast<std::int64_t>(kKept) >= count_ ? &all_[static_cast<std::size_t>(i) % kKept] : nullptr; }
   std::int64_t count_ = 0;
   std::vector<Cause> all_;
