@@ -133,17 +133,18 @@ void fit_segments(const Setting& setting, Planned& planned, Table& table) {
   constexpr double kNear = 1.06;
   if (static_cast<double>(least) <= kNear * least_after_last(setting)) return;
   std::int64_t left = kModelled;  // messages to look at
+  constexpr std::int64_t kEager = 4 * kModelled;
   const int wanted = planned.problem.segments;
-  const auto look_at = [&](std::int64_t segments) {
+  const auto look_at = [&](std::int64_t segments, bool eager = false) {
     Planned other = planned;
     other.problem.segments = setting.problem(static_cast<int>(std::clamp<std::int64_t>(segments, 1, kChannels))).segments;
-    if (other.problem.segments == planned.problem.segments || other.problem.messages() > left) return;
-    left -= other.problem.messages();
+    if (other.problem.segments == planned.problem.segments || other.problem.messages() > (eager ? kEager : left)) return;
+    if (!eager) left -= other.problem.messages();
     Table others = table_of(other);
     if (const Nanoseconds after = expected_after_last(setting, other, others); after < least) least = after, planned = std::move(other), table = std::move(others);
   };
-  // Eager messages to a rank that is still to come lie there when it does.
-  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes);
+  // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for.
+  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, true);
   // Some numbers of segments fit better than others, those of which each rank owns as many in particular.
   for (const int other : {call.ranks, 2 * call.ranks, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
     if (other <= 3 * wanted && other >= wanted / 3) look_at(other);
