@@ -55,7 +55,7 @@ std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool 
   };
   for (std::size_t row = 0; row < table.size(); row += kColumns) {
     if (table[row + kDst] == me) {
-      const int lands = table[row + (table[row + kHeld] ? kRound : kLands)];  // what it waits for is known in its round only
+      const int lands = table[row + (table[row + kHeldBack] ? kRound : kLands)];  // what it waits for is known in its round only
       for (auto before = receives.rbegin(); before != receives.rend() && before->lands > lands; ++before) before->lands = lands;
       receives.push_back({row, lands, sends});
     } else if (table[row + kSrc] == me) {
@@ -184,7 +184,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     if (p.count == 0) continue;
     if (table[row + kRound] != round) round = table[row + kRound], sent_before = last_sent, ready_before = last_ready;
     // Whose sender has idled is held back by its receiver.
-    const auto held_back = [&](const Operation& op) { return table[row + kHeld] ? op.after(landed.moved, landed.summed) : op; };
+    const auto hold = [&](const Operation& op) { return table[row + kHeldBack] ? op.after(landed.moved, landed.summed) : op; };
     const auto paced = [&](const Operation& op) { return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round); };
     Held& h = held[static_cast<std::size_t>(j)];
     for (; !landing_at.empty() && landing_at.front().lands <= round; landing_at.pop_front()) (landing_at.front().added ? landed.summed : landed.moved) = landing_at.front().id;
@@ -209,7 +209,7 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       const auto [room, free] = sums.take();
       OrderedSums::Sum sum{{Buffer::scratch, slots_at + room * largest, p.count}, kNoOp, room};
       co_yield ScratchNeed{slots_at + sums.rooms() * largest};
-      sum.ready = received = co_yield held_back(paced(recv(src, sum.where, j)).after(received, free));
+      sum.ready = received = co_yield hold(paced(recv(src, sum.where, j)).after(received, free));
       const OpId added_before = added;
       OrderedNode node(src, call.ranks);
       while (node.climb()) {
@@ -235,12 +235,12 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       const Slice landing{Buffer::scratch, slots_at + static_cast<Elements>(slot_free.turn) * largest, p.count};
       OpId& in_use = slot_free.next();
       co_yield ScratchNeed{slots_at + slots * largest};
-      received = co_yield held_back(paced(recv(src, landing, j)).after(received, in_use));
+      received = co_yield hold(paced(recv(src, landing, j)).after(received, in_use));
       in_use = h.ready = added = co_yield core::reduce(sum_of(p), landing).after(received, h.ready, h.sent, keeps_pace ? added : kNoOp).in_round(round);
     } else {
       co_yield ScratchNeed{slots_at};
       // Over what was sent away, or where nothing of worth lies yet.
-      h.ready = received = co_yield held_back(paced(recv(src, sum_of(p), j)).after(received, h.sent));
+      h.ready = received = co_yield hold(paced(recv(src, sum_of(p), j)).after(received, h.sent));
       if (h.share == Share::own) h.ready = added = co_yield core::reduce(sum_of(p), own(call, me, p)).after(received, keeps_pace ? added : kNoOp).in_round(round);
       h.share = Share::sum;
     }

@@ -13,7 +13,7 @@ namespace latecomer::core::clairvoyant {
 int segments_for(const Call& call, const Network& network);
 
 /// Rows of a plan, in an order in which every rank can do its own.
-enum Column { kRound, kSrc, kDst, kSegment, kFinished, kLands, kHeld, kColumns };
+enum Column { kRound, kSrc, kDst, kSegment, kFinished, kLands, kHeldBack, kColumns };
 
 /// Where a rank keeps pace: receives that it has posted ahead, so that what waits for its receiver finds its own there.
 inline constexpr int kPosted = 8;

@@ -45,7 +45,7 @@ Table table_of(const Planned& planned, Rank only) {
   out.says = plan(planned.problem, planned.owners, [&](const Transfer& t) {
     if (only >= 0 && t.src != only && t.dst != only) return;
     const auto slots = [](Nanoseconds n) { return static_cast<int>(std::min<Nanoseconds>(n, INT32_MAX)); };
-    out.rows.insert(out.rows.end(), {slots(t.start), t.src, t.dst, t.segment, t.final, slots(t.landed), t.held});
+    out.rows.insert(out.rows.end(), {slots(t.start), t.src, t.dst, t.segment, t.final, slots(t.landed), t.held_back});
   });
   return out;
 }

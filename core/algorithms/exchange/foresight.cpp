@@ -82,8 +82,9 @@ void Foresight::add(Course& r) {
   const Moment added = a.asks = after(a.asks, r.processor);
   if (--a.left > 0) return;
   by_turn(r.added, r.to_add - static_cast<std::int64_t>(r.adding.size())) = r.processor;
+  r.landing(a.landing).done = added;
   // A copy takes no time, but its turn: additions that waited for the same are before it.
-  r.landing(a.landing).done = r.landing(a.landing).work.copied ? after(added, added.at) : added;
+  r.landing(a.landing).done.turn += r.landing(a.landing).work.copied;
   r.adding.pop_front();
   if (!r.adding.empty()) r.adding.front().asks = causes_.later(added, r.adding.front().asks);
 }
@@ -156,7 +157,9 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& 
   to.comes = goes.at, from.goes = goes.at + message.is_held();
   from.left = to.port = std::max({goes.at, from.left, to.port}) + problem_.network.port_ns(bytes);
   const Nanoseconds landed = to.port + static_cast<Nanoseconds>(problem_.network.flight_ns(bytes));
-  from.sent[static_cast<std::size_t>(from.next_sent)] = after(goes, problem_.network.eager(bytes) ? from.left : landed);
+  Moment arrives = after(goes, landed);
+  from.sent[static_cast<std::size_t>(from.next_sent)] = problem_.network.eager(bytes) ? after(goes, from.left) : arrives;
+  ++arrives.turn;  // its sender is told first
   from.next_sent = (from.next_sent + 1) % sends_;
 
   const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + work.additions * adding;
@@ -168,7 +171,7 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& 
   const Nanoseconds posting = sends_ > 1 ? overhead_ : 0;
   to.counts = std::max(to.counts, at_least_next(there + posting));
   to.contributions += work.additions > 0 && adding > 0;
-  to.landings.push_back({after(goes, landed), to.counts, work, adding, {}});
+  to.landings.push_back({arrives, to.counts, work, adding, {}});
   if (message.is_held()) to.generated = to.end();
   return {to.counts, at_least_next(std::max(from.left, asks(from).at + overhead_) - behind_), at_least_next(to.port - behind_), message.is_held()};
 }

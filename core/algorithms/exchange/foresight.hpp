@@ -37,6 +37,7 @@ struct Moment {
   Nanoseconds at = kNever;
   Rank rank = -1;           ///< where all that led to it began
   std::int64_t cause = -1;  ///< what did, as Causes counts; -1: nothing
+  int turn = 0;             ///< among what the same caused at the same time
 };
 
 /// Of what happens at the same time the model takes first what was caused first, and ranks that do the same slot after slot
@@ -45,14 +46,15 @@ class Causes {
  public:
   /// What happens later because of `cause`.
   Moment causing(const Moment& cause, Nanoseconds later) {
-    const Cause next{cause.at, cause.cause};
+    const Cause next{cause.at, cause.cause, cause.turn};
     if (all_.size() < kKept) all_.push_back(next);
     else all_[static_cast<std::size_t>(count_) % kKept] = next;
-    return {later, cause.rank, count_++};
+    return {later, cause.rank, count_++, 0};
   }
   bool earlier(const Moment& a, const Moment& b) const {
     if (a.at != b.at) return a.at < b.at;
     std::int64_t x = a.cause, y = b.cause;
+    int turn_of_a = a.turn, turn_of_b = b.turn;
     for (int i = 0; i < kSteps && x != y; ++i) {
       const Cause *of_a = find(x), *of_b = find(y);
       if (!of_a || !of_b) {
@@ -60,8 +62,9 @@ class Causes {
         break;
       }
       if (of_a->at != of_b->at) return of_a->at < of_b->at;
-      x = of_a->cause, y = of_b->cause;
+      x = of_a->cause, y = of_b->cause, turn_of_a = of_a->turn, turn_of_b = of_b->turn;
     }
+    if (x == y && turn_of_a != turn_of_b) return turn_of_a < turn_of_b;
     return a.rank < b.rank;
   }
   const Moment& later(const Moment& a, const Moment& b) const { return earlier(a, b) ? b : a; }
@@ -70,6 +73,7 @@ class Causes {
   struct Cause {
     Nanoseconds at;
     std::int64_t cause;
+    int turn;
   };
   /// Causes that are compared, some three a message: with 8 one plan in three was lost, with 24 one in fifty, with 64 a few of long ones.
   static constexpr int kSteps = 1024;

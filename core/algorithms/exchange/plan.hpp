@@ -38,7 +38,7 @@ struct Transfer {
   Rank src = -1, dst = -1;
   int segment = -1;
   bool final = false;  ///< the segment's result, to be stored; otherwise a contribution, to be added (the sink's own is the last)
-  bool held = false;   ///< its sender is ready long before: the receive waits for what has landed before `start`, as sends do
+  bool held_back = false;  ///< its sender is ready long before: the receive waits for what has landed before `start`, as sends do
 };
 using Emit = std::function<void(const Transfer&)>;
 
