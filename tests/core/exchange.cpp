@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <random>
@@ -167,6 +168,16 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     REQUIRE(std::equal(one.ops.begin(), one.ops.end(), of_all.ops.begin(), of_all.ops.end(), [](const Operation& x, const Operation& y) {
       return x.kind == y.kind && x.peer == y.peer && x.channel == y.channel && x.dst == y.dst && x.src == y.src && x.dep_count == y.dep_count && x.deps == y.deps;
     }));
+    // Of a reduce only the root may say in place: everybody's messages are the same.
+    Call other = call;
+    other.in_place = !call.in_place;
+    const auto messages = [](const RankProgram& program) {
+      std::vector<std::array<int, 3>> out;
+      for (const Operation& op : program.ops)
+        if (op.communicates()) out.push_back({static_cast<int>(op.kind), op.peer, op.channel});
+      return out;
+    };
+    REQUIRE(messages(materialize(algorithm, Instance(other, pattern, parameters), mine.only)) == messages(of_all));
     // Another pattern than the one it was planned for.
     REQUIRE(simulate(algorithm, instance, random_network(random), Pattern(random_arrivals(random, ranks))));
   }

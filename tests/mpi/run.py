@@ -24,7 +24,7 @@ parser.add_argument("--without-native", action="store_true", help="natively it c
 parser.add_argument("--same-output", action="store_true")
 parser.add_argument("--count", help="regular expression: lines of output counted and compared")
 parser.add_argument("--cwd")
-parser.add_argument("--network", help="policy's network, for the imbalance factor")
+parser.add_argument("--network", help="policy's network, a name or an object, for the imbalance factor and plans")
 parser.add_argument("--timeout", type=float, default=120)
 parser.add_argument("command", nargs=argparse.REMAINDER)
 a = parser.parse_args()
@@ -79,7 +79,7 @@ for name in a.policies.split(","):
     if a.background:
         policy["background"] = {"enabled": True}
     if a.network:
-        policy["network"] = a.network
+        policy["network"] = json.loads(a.network) if a.network.startswith("{") else a.network
     policy_file, profile_file = folder / f"{name}.policy.json", folder / f"{name}.json"
     policy_file.write_text(json.dumps(policy))
     options = [] if name == "none" and not a.network else ["--policy", policy_file]

@@ -20,9 +20,15 @@ Parameters with_network(Parameters parameters) {
   return parameters;
 }
 
+/// Of a reduce only the root may say in place: it is not to decide what all have to decide alike.
+Call for_all(Call call) {
+  call.in_place = false;
+  return call;
+}
+
 }  // namespace
 
-Setting::Setting(const Instance& instance) : instance_(instance.call, instance.pattern, with_network(instance.parameters)), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
+Setting::Setting(const Instance& instance) : instance_(for_all(instance.call), instance.pattern, with_network(instance.parameters)), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
   // Whatever a forecast says, there is a plan: a day late is as good as for ever.
   constexpr Nanoseconds kLatest = 86'400'000'000'000;
   const Pattern& pattern = instance_.pattern;
