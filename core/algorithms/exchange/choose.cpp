@@ -26,6 +26,11 @@ Call for_all(Call call) {
   return call;
 }
 
+Nanoseconds simulated_after_last(const Instance& instance, std::string_view algorithm) {
+  const auto out = simulate(*find_algorithm(instance.call.op, algorithm), instance, instance.parameters.network, instance.pattern);
+  return out ? out->after_last : INT64_MAX;
+}
+
 }  // namespace
 
 Setting::Setting(const Instance& instance) : instance_(for_all(instance.call), instance.pattern, with_network(instance.parameters)), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
@@ -63,15 +68,6 @@ std::vector<int> rows_for(Table table, Rank only) {
     if (row[clairvoyant::kSrc] == only || row[clairvoyant::kDst] == only) out.insert(out.end(), row, row + clairvoyant::kColumns);
   return out;
 }
-
-namespace {
-
-Nanoseconds simulated_after_last(const Instance& instance, std::string_view algorithm) {
-  const auto out = simulate(*find_algorithm(instance.call.op, algorithm), instance, instance.parameters.network, instance.pattern);
-  return out ? out->after_last : INT64_MAX;
-}
-
-}  // namespace
 
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments) {
   Parameters parameters = instance.parameters;

@@ -121,10 +121,10 @@ Foresight::Going Foresight::going(Rank src, Rank dst, Bytes bytes, Nanoseconds n
   const Course& from = at(src);
   Course& to = at(dst);
   const Nanoseconds posted = ready(at(src), now) + overhead_, from_then_on = present(dst, bytes);
-  Going out{posted, from_then_on, std::max(posted, from_then_on), {}};
-  if (from_then_on == kNever || posted < from_then_on || posted >= std::max(from.goes, to.comes + apart_)) return out;
+  Going out{posted, from_then_on, std::max(posted, from_then_on), posted < std::max(from.goes, to.comes + apart_), {}};
+  if (from_then_on == kNever || posted < from_then_on || !out.early) return out;
   // Two that go from there at the same moment: who is first would be anybody's guess.
-  if (const Moment& held = pace(to, now); held.at > from.goes && held.at >= to.comes + apart_) out.held = held, out.goes = held.at;
+  if (const Moment& held = pace(to, now); held.at > from.goes && held.at >= to.comes + apart_) out.held = held, out.goes = held.at, out.early = false;
   return out;
 }
 
@@ -137,7 +137,7 @@ bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
   if (message.posted < message.present) {
     // When their receiver comes, they go in the order of its receives, which is the plan's.
     if (message.present <= at(src).goes || to.comes >= message.present + (to.waiting > 0) || to.waiting == kPosted) return false;
-  } else if (!message.is_held() && message.posted < std::max(at(src).goes, to.comes + apart_)) {
+  } else if (message.early) {
     return false;
   }
   if (message.present != kNever && !has_receive(to, added, message.goes, now)) return false;

@@ -165,7 +165,8 @@ class Foresight {
     Nanoseconds posted;   ///< by its sender,
     Nanoseconds present;  ///< its receiver has come, if it waits for that,
     Nanoseconds goes;     ///< both
-    Moment held;          ///< by a receive that waits for what is to land before, since it would go out of turn otherwise
+    bool early;           ///< before what was planned first
+    Moment held;          ///< by a receive that waits for what is to land before, since it would be early otherwise
     bool is_held() const { return held.at != kNever; }
   };
   Going going(Rank src, Rank dst, Bytes bytes, Nanoseconds now);

@@ -46,12 +46,18 @@ int first_of(const Set& set, int from, int end) {
   return kNone;
 }
 
-/// The same, beginning at `from` and going round, of those that `fits` lets pass; a few are asked.
+/// The same, beginning at `from` and going round.
+template <typename Set>
+int first_around(const Set& set, int from, int bits) {
+  const int found = first_of(set, from, bits);
+  return found != kNone ? found : first_of(set, 0, from);
+}
+
+/// The same of those that `fits` lets pass; a few are asked.
 template <typename Set, typename Fits>
 int first_around(const Set& set, int from, int bits, Fits fits) {
   constexpr int kAsked = 16;
-  int found = first_of(set, from, bits);
-  if (found == kNone) found = first_of(set, 0, from);
+  int found = first_around(set, from, bits);
   for (int asked = 1; found != kNone && !fits(found); ++asked) found = asked < kAsked ? first_of(set, found + 1, bits) : kNone;
   return found;
 }
@@ -305,8 +311,7 @@ class Planner {
     Rank first(const Set& these, Rank from, Fits fits) {
       const auto set = [&](std::size_t w) { return left_[w] ? left_[w] & these(w) : 0; };
       for (;;) {
-        Rank r = first_of(set, from, ranks_);
-        if (r == kNone) r = first_of(set, 0, from);
+        const Rank r = first_around(set, from, ranks_);
         if (r == kNone || fits(r)) return r;
         left_[clairvoyant::word(r)] &= ~clairvoyant::bit(r);
         if (++asked_ == kAsked) std::fill(left_.begin(), left_.end(), Word{0});
