@@ -148,8 +148,11 @@ void fit_segments(const Setting& setting, Planned& planned, Table& table) {
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for.
   if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, true);
   // Some numbers of segments fit better than others, those of which each rank owns as many in particular.
-  for (const int other : {call.ranks, 2 * call.ranks, wanted * 3 / 2, wanted * 2 / 3, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
+  for (const int other : {wanted * 33 / 32, wanted * 31 / 32, call.ranks, 2 * call.ranks, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 3 / 4, wanted * 3 / 2, wanted * 2 / 3, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
     if (other <= 3 * wanted && other >= wanted / 3) look_at(other);
+  const int best = planned.problem.segments;
+  for (const int apart : {16, 32, 64})
+    for (const int other : {best + best / apart, best - best / apart}) look_at(other);
 }
 
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others) {

@@ -21,7 +21,7 @@ Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
   const Bytes smallest = problem.segment_bytes() - problem.element_bytes;
   shortest_ = problem.network.port_ns(smallest) + static_cast<Nanoseconds>(problem.network.flight_ns(smallest));
   // Nearer than that is the order of two messages not to be trusted.
-  constexpr double kApart = 0.3;
+  constexpr double kApart = 0.03;
   // Whoever is behind its slots by more than that leaves one out.
   constexpr double kBehind = 0.5;
   apart_ = static_cast<Nanoseconds>(kApart * static_cast<double>(grid.slot));
@@ -121,8 +121,10 @@ Foresight::Going Foresight::going(Rank src, Rank dst, Bytes bytes, Nanoseconds n
   const Course& from = at(src);
   Course& to = at(dst);
   const Nanoseconds posted = ready(at(src), now) + overhead_, from_then_on = present(dst, bytes);
-  Going out{posted, from_then_on, std::max(posted, from_then_on), posted < std::max(from.goes, to.comes + apart_), {}};
-  if (from_then_on == kNever || posted < from_then_on || !out.early) return out;
+  // When their receiver comes, they go in the order of its receives, which is the plan's.
+  const bool early = posted < from_then_on ? from_then_on <= from.goes || to.comes >= from_then_on + (to.waiting > 0) || to.waiting == kPosted : posted < std::max(from.goes, to.comes + apart_);
+  Going out{posted, from_then_on, std::max(posted, from_then_on), early, {}};
+  if (from_then_on == kNever || !early) return out;
   // Two that go from there at the same moment: who is first would be anybody's guess.
   if (const Moment& held = pace(to, now); held.at > from.goes && held.at >= to.comes + apart_) out.held = held, out.goes = held.at, out.early = false;
   return out;
@@ -134,12 +136,7 @@ bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
   Course& to = at(dst);
   const Going message = going(src, dst, problem_.segment_bytes(), now);
   if (message.posted == message.present && src < dst) return false;  // posted before it, gone after what is posted at the same time
-  if (message.posted < message.present) {
-    // When their receiver comes, they go in the order of its receives, which is the plan's.
-    if (message.present <= at(src).goes || to.comes >= message.present + (to.waiting > 0) || to.waiting == kPosted) return false;
-  } else if (message.early) {
-    return false;
-  }
+  if (message.early) return false;
   if (message.present != kNever && !has_receive(to, added, message.goes, now)) return false;
   // What would be there before what the receiver is known to do would delay that.
   return overhead_ + adding_ == 0 || std::max(message.is_held() ? message.goes : message.posted, to.port) + shortest_ > to.settled;
@@ -152,7 +149,7 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& 
   from.asked = asks(from);
   from.settled = std::max(from.settled, from.asked.at);
   if (overhead_ > 0) from.processor = message.posted;
-  to.waiting += message.posted < message.present;
+  to.waiting += message.posted < message.present && !message.is_held();
   const Moment goes = message.is_held() ? message.held : after(from.asked, message.goes);
   to.comes = goes.at, from.goes = goes.at + message.is_held();
   from.left = to.port = std::max({goes.at, from.left, to.port}) + problem_.network.port_ns(bytes);

@@ -87,25 +87,45 @@ class OpenOwners {
   std::vector<Word> bits_;  // repeated, so that whole words begin anywhere
 };
 
+/// Items by how often they were counted, those with the least first.
+class Ranking {
+ public:
+  Ranking(int items, int most) : counts_(static_cast<std::size_t>(items), 0), order_(counts_.size()), position_(counts_.size()), ends_(static_cast<std::size_t>(most) + 1, items) {
+    std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
+  }
+  int count(int item) const { return at(counts_, item); }
+  /// To the end of those with as many, and their end before it.
+  void add(int item) {
+    const int last = --at(ends_, at(counts_, item)++), other = at(order_, last), mine = at(position_, item);
+    std::swap(at(order_, last), at(order_, mine));
+    at(position_, other) = mine, at(position_, item) = last;
+  }
+  const std::vector<int>& order() const { return order_; }
+  /// Where in the order those that were counted so often, or less, end.
+  int end_of(int count) const { return at(ends_, count); }
+
+ private:
+  std::vector<int> counts_, order_, position_, ends_;
+};
+
 /// Slots until what one has is everywhere, while much else is on its way.
 double spreading(double hop, int ranks) {
-  const double generations = std::log2(std::max(2, ranks));
-  // Where a way takes many slots, whoever has it sends as many copies meanwhile: in every slot there are r times as many,
-  // r^hop = r^(hop - 1) + 1. What it has to wait for besides was seen to be five slots a generation (16 to 200 ranks).
-  constexpr double kWaits = 5;
+  // Whoever has it sends it on in every slot: there are r times as many, r^hop = r^(hop - 1) + 1. As a part of that what it has to
+  // wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five slots).
+  constexpr double kWaits = 1.25;
   constexpr int kSteps = 40;
   double low = 1, high = 2;
   for (int i = 0; i < kSteps; ++i) {
     const double r = (low + high) / 2;
     ((hop - 1) * std::log(r) + std::log(r - 1) < 0 ? low : high) = r;
   }
-  return std::min((generations + 2) * hop, kWaits * generations + std::log(std::max(2, ranks)) / std::log(high));
+  return hop + kWaits * std::log(std::max(2, ranks)) / std::log(high);
 }
 
 /// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
 struct Beat {
   Nanoseconds slot;
-  double hop;  // in slots, about
+  double hop;  // in slots: whoever forwards begins with one
   int sends;   // messages under way at a time, until they are complete
   Nanoseconds of_a_pipeline(double steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks))); }
 };
@@ -113,8 +133,6 @@ struct Beat {
 Beat beat_of(Bytes segment, const Network& n) {
   // A model without a cost per message has none of its own: no machine is like that.
   constexpr double kLeastSlot = 100;
-  // Whoever forwards begins with a slot: half of one more.
-  constexpr double kHalf = 0.5;
   const double port = static_cast<double>(n.port_ns(segment)), way = port + n.flight_ns(segment) + 2 * n.overhead_ns;
   // What is eager is complete when it has left, what waits for its receiver when it is there: so many keep the port busy, the processor
   // being at another just then.
@@ -123,7 +141,9 @@ Beat beat_of(Bytes segment, const Network& n) {
   // More messages on their way than a schedule has operations waiting (kLookahead of the model) would not keep to a plan.
   constexpr double kLongest = 36;
   const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
-  return {static_cast<Nanoseconds>(slot), way / slot + kHalf, static_cast<int>(sends)};
+  // Posted before its slot begins, and by somebody who is a little behind.
+  constexpr double kBefore = 1.2;
+  return {static_cast<Nanoseconds>(slot), std::ceil((way + kBefore * n.overhead_ns) / slot), static_cast<int>(sends)};
 }
 Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network); }
 
@@ -138,9 +158,8 @@ class Planner {
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
       : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, static_cast<int>(owners.size())).collectors), taken_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), owned_by_(turn_.size(), kNone), open_(std::max<std::size_t>(1, owners.size())), to_owner_(static_cast<int>(owners.size()), ranks_), to_send_(turn_.size() * owners.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets, ranks_), candidates_(words_for(ranks_)), with_nothing_(1, ranks_, true), to_begin_(ranks_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
-        copies_(static_cast<std::size_t>(segments_), 0), order_(static_cast<std::size_t>(segments_)), position_(order_.size()), bucket_end_(static_cast<std::size_t>(ranks_) + 1, segments_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
-    std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
+        free_(kSets, ranks_), candidates_(words_for(ranks_)), holders_(ranks_, segments_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
+        copies_(segments_, ranks_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
     std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
@@ -218,7 +237,7 @@ class Planner {
           case What::may_receive: set_free(kReceivers, e.rank), receivers.push_back(e.rank); break;
           case What::is_final:
             has_.set(e.segment, e.rank);
-            if (at(copies_, e.segment) == 0) promise(e.segment, e.rank);
+            if (copies_.count(e.segment) == 0) promise(e.segment, e.rank);
             active.push_back(e.rank);
             break;
         }
@@ -277,7 +296,8 @@ class Planner {
     for (const Rank p : active) contribute(p);
     for (const Rank q : receivers) collect(q);
     for (const Rank q : holders) collect(q);
-    for (const Rank p : active) spread_from(p);
+    by_what_few_have();
+    for (const Rank p : spreaders_) spread_from(p);
     for (const Rank q : receivers) spread_to(q);
     for (const Rank q : holders) spread_to(q);
     for (const Rank p : active) free_.clear(kReady, p);
@@ -313,14 +333,29 @@ class Planner {
       for (;;) {
         const Rank r = first_around(set, from, ranks_);
         if (r == kNone || fits(r)) return r;
-        left_[clairvoyant::word(r)] &= ~clairvoyant::bit(r);
-        if (++asked_ == kAsked) std::fill(left_.begin(), left_.end(), Word{0});
-        look();
+        drop(r);
       }
+    }
+
+    /// The first of a list that is not among `those`, and that fits.
+    template <typename Fits>
+    Rank first(const std::vector<Rank>& list, const Word* those, Fits fits) {
+      if (none_ || first_of([&](std::size_t w) { return left_[w] & ~those[w]; }, 0, ranks_) == kNone) return kNone;
+      for (const Rank r : list) {
+        if (!(left_[clairvoyant::word(r)] & ~those[clairvoyant::word(r)] & clairvoyant::bit(r))) continue;
+        if (fits(r)) return r;
+        drop(r);
+      }
+      return kNone;
     }
 
    private:
     static constexpr int kAsked = 32;
+    void drop(Rank r) {
+      left_[clairvoyant::word(r)] &= ~clairvoyant::bit(r);
+      if (++asked_ == kAsked) std::fill(left_.begin(), left_.end(), Word{0});
+      look();
+    }
     void look() { none_ = first_of([&](std::size_t w) { return left_[w]; }, 0, ranks_) == kNone; }
     std::vector<Word>& left_;
     int ranks_;
@@ -392,25 +427,40 @@ class Planner {
     }
   }
 
+  /// Who may send what is final now, those first who have only what many have: for anything else there is always a receiver.
+  void by_what_few_have() {
+    spreaders_.clear(), emptiest_.clear();
+    std::copy_n(free_[kReady], candidates_.size(), candidates_.begin());
+    rarest_first([&](int j) {
+      Word left = 0;
+      for (std::size_t w = 0; w < candidates_.size(); ++w) {
+        for (Word bits = has_[j][w] & candidates_[w]; bits; bits &= bits - 1) spreaders_.push_back(static_cast<Rank>(w * kWordBits) + std::countr_zero(bits));
+        left |= candidates_[w] &= ~has_[j][w];
+      }
+      return left == 0;
+    });
+    if (spreaders_.empty()) return;
+    std::reverse(spreaders_.begin(), spreaders_.end());
+    for (const Rank r : holders_.order())
+      if (free_.test(kReceivers, r)) emptiest_.push_back(r);
+  }
+
   // What is final, the rarest first.
   template <typename Try>
   void rarest_first(Try attempt) {
     const int most = problem_.sink >= 0 ? 1 : ranks_ - 1;
-    for (int i = at(bucket_end_, 0), last = at(bucket_end_, most); i < last; ++i)
-      if (attempt(at(order_, i))) return;
+    for (int i = copies_.end_of(0), last = copies_.end_of(most); i < last; ++i)
+      if (attempt(at(copies_.order(), i))) return;
   }
   void spread_from(Rank p) {
     if (!free_.test(kReady, p)) return;
     Candidates receivers(*this, kReceivers);
     rarest_first([&](int j) {
       if (!has_.test(j, p)) return receivers.none();
-      const auto may = [&](Rank r) { return in_turn(p, r, r == problem_.sink); };
-      const Word *has = promised_[j], *nothing = with_nothing_[0];
-      // Who has nothing final yet can send then, too.
-      Rank q = to_begin_ > 0 ? receivers.first([=](std::size_t w) { return nothing[w] & ~has[w]; }, p, may) : kNone;
-      if (q == kNone) q = receivers.first([=](std::size_t w) { return ~has[w]; }, p, may);
-      if (q != kNone) transfer(p, q, j, true);
-      return q != kNone || receivers.none();
+      const Rank q = receivers.first(emptiest_, promised_[j], [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
+      if (q == kNone) return receivers.none();
+      emptiest_.erase(std::find(emptiest_.begin(), emptiest_.end(), q));
+      return transfer(p, q, j, true), true;
     });
   }
   void spread_to(Rank q) {
@@ -424,15 +474,8 @@ class Planner {
     });
   }
 
-  /// One copy more: the segment goes to the end of its bucket in the order by copies, and the bucket's end before it.
-  void promise(int j, Rank holder) {
-    promised_.set(j, holder);
-    if (with_nothing_.test(0, holder)) with_nothing_.clear(0, holder), --to_begin_;
-    const int last = --at(bucket_end_, at(copies_, j)), other = at(order_, last), mine = at(position_, j);
-    std::swap(at(order_, last), at(order_, mine));
-    at(position_, other) = mine, at(position_, j) = last;
-    ++at(copies_, j);
-  }
+  /// One copy more.
+  void promise(int j, Rank holder) { promised_.set(j, holder), copies_.add(j), holders_.add(holder); }
 
   const Problem& problem_;
   const Emit& emit_;
@@ -447,8 +490,8 @@ class Planner {
   std::vector<int> to_send_;  // [ranks][owners] and how many
   BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
   std::vector<Word> candidates_;
-  BitRows with_nothing_;  // those whom nothing final has been promised,
-  int to_begin_;          // so many
+  Ranking holders_;                         // ranks, by final segments that have been promised them
+  std::vector<Rank> spreaders_, emptiest_;  // of now; who may receive, with the least first
   struct Merges {
     int left = 0;
     Nanoseconds done = 0;
@@ -456,7 +499,7 @@ class Planner {
   Merges& merges_of(int place, int j) { return at(merges_, place * segments_ + j); }
   std::vector<Merges> merges_;
   BitRows waiting_;  // sums that wait for their neighbours
-  std::vector<int> copies_, order_, position_, bucket_end_;  // bucket_end_[c]: segments with at most c copies
+  Ranking copies_;  // segments, by those whom they have been promised
   std::map<Nanoseconds, std::vector<Event>> events_;  // on the grid
   std::int64_t to_go_ = 0;
   bool quiet_ = false, kept_ = true;
@@ -489,7 +532,12 @@ Collecting collecting(const Problem& problem, int owners) {
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
   std::vector<std::vector<Rank>> out;
-  for (const Nanoseconds before : {Nanoseconds{0}, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns}) {
+  std::vector<Nanoseconds> times{0, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns};
+  // An owner takes in a contribution of everybody, which of short vectors takes longer than the vector.
+  const Nanoseconds everybody = static_cast<Nanoseconds>(arrivals.size()) * message_ns;
+  for (const Nanoseconds t : {everybody / 2, everybody})
+    if (t > times.back()) times.push_back(t);
+  for (const Nanoseconds before : times) {
     std::vector<Rank> owners;
     for (std::size_t r = 0; r < arrivals.size(); ++r)
       if (arrivals[r] <= last - before && static_cast<Rank>(r) != sink) owners.push_back(static_cast<Rank>(r));
@@ -500,7 +548,7 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
 
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
-  constexpr double kNearly = 1.01;
+  constexpr double kNearly = 1.005;
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
   // Making a plan of kCells takes a second or two.
@@ -512,7 +560,11 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
     // Who owns nothing receives nothing for long, and then nothing holds its eager messages back.
     constexpr double kUnheld = 1.5, kHeld = 1.05;
     const double idle = s >= owners ? 1 : network.eager(largest * element_bytes) ? kUnheld : kHeld;
-    return static_cast<double>(beat_of(largest * element_bytes, network).of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (1 + kMaking * s * ranks / kCells) * idle;
+    // A processor that has nothing to spare is late sometimes.
+    constexpr double kCrowded = 0.06;
+    const Beat beat = beat_of(largest * element_bytes, network);
+    const double crowded = kCrowded * std::pow(2 * network.overhead_ns / static_cast<double>(beat.slot), 8);
+    return static_cast<double>(beat.of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (1 + kMaking * s * ranks / kCells) * (1 + crowded) * idle;
   };
   std::map<int, double> times;
   const auto note = [&](int s) {
