@@ -101,8 +101,9 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   };
   // Which owners: fewer segments tell, where a plan takes long.
   constexpr int kCells = 1 << 17;
-  // All of them, where it makes hardly a difference: they have the least to take in each.
-  constexpr double kClearly = 0.995;
+  // Many of them, where it makes hardly a difference: they have the least to take in each. But those who come late had better be
+  // none; of few segments they may just have got none.
+  constexpr double kClearly = 0.995, kHardly = 1.005, kNearlyAll = 0.9;
   double least = 0;
   std::vector<Rank> best;
   const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
@@ -113,7 +114,8 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   for (auto& owners : candidates) {
     const Planned candidate{problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners};
     const auto after = static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0)));
-    if (best.empty() || after < kClearly * least) least = after, best = std::move(owners);
+    const bool nearly_all = static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
+    if (best.empty() || after < (nearly_all ? kHardly : kClearly) * least) least = after, best = std::move(owners);
   }
   const std::size_t owners = best.size();
   return {problem_for(owners, kChannels), std::move(best)};
