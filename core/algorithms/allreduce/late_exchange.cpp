@@ -48,7 +48,7 @@ std::vector<int> table_of(const Instance& given) {
   const bool chosen = given.parameters.segments > 0;
   exchange::Table table = exchange::table_of(plan, chosen || !exchange::is_modelled(plan.problem) ? only : -1);
   if (chosen) return table.rows;
-  exchange::fit_segments(setting, plan, table);
+  exchange::fit(setting, plan, table);
   const std::size_t which = best_of(setting, plan, table);
   return which < kOthers.size() ? std::vector<int>{static_cast<int>(which), 0} : exchange::rows_for(std::move(table), only);
 }

@@ -17,7 +17,7 @@ std::vector<int> table_of(const Instance& given) {
   const Rank only = given.parameters.only;
   const bool chosen = given.parameters.segments > 0;
   exchange::Table table = exchange::table_of(plan, chosen || !exchange::is_modelled(plan.problem) ? only : -1);
-  if (!chosen) exchange::fit_segments(setting, plan, table);
+  if (!chosen) exchange::fit(setting, plan, table);
   return exchange::rows_for(std::move(table), only);
 }
 

@@ -86,16 +86,25 @@ Nanoseconds expected_after_last(const Setting& setting, const Planned& planned, 
   return table.says.kept || !is_modelled(planned.problem) ? table.says.end - setting.last() : modelled_after_last(setting, planned, table);
 }
 
+double least_after_last(const Setting& setting) {
+  const Instance& in = setting.instance();
+  const double ranks = in.call.ranks, vector_ns = static_cast<double>(in.call.bytes()) * in.parameters.network.beta_ns_per_byte;
+  double unsent = 0;
+  for (const Nanoseconds a : setting.arrivals()) unsent += std::max(0.0, vector_ns - static_cast<double>(setting.last() - a));
+  return std::max(static_cast<double>(lower_bound(in.call, in.parameters.network, in.pattern).after_last), ((ranks - 2) * vector_ns + unsent) / ranks);
+}
+
 Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const Network& network = in.parameters.network;
   const bool chosen = in.parameters.segments > 0;
-  const auto problem_for = [&](std::size_t owners, int most) {
+  const auto problem_for = [&](std::span<const Rank> owners, int most) {
     Problem out = setting.problem(kChannels);
     out.sink = sink, out.ordered = ordered;
-    const Collecting by = collecting(out, static_cast<int>(owners));
-    const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners) / by.collectors, network, by.slots);
+    const Collecting by = collecting(out, owners);
+    const int distinct = std::min(static_cast<int>(owners.size()), call.ranks);
+    const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, distinct / by.collectors, network, by.slots);
     out.segments = setting.problem(std::min(wanted, most)).segments;
     return out;
   };
@@ -112,46 +121,58 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   if (ordered) std::erase_if(candidates, [&](const auto& owners) { return 2 * owners.size() < setting.arrivals().size(); });
   if (candidates.size() == 1) best = std::move(candidates.front()), candidates.clear();  // no choice
   for (auto& owners : candidates) {
-    const Planned candidate{problem_for(owners.size(), chosen ? kChannels : std::max(16, kCells / call.ranks)), owners};
+    const Planned candidate{problem_for(owners, chosen ? kChannels : std::max(16, kCells / call.ranks)), owners};
     const auto after = static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0)));
     const bool nearly_all = static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
     if (best.empty() || after < (nearly_all ? kHardly : kClearly) * least) least = after, best = std::move(owners);
   }
-  const std::size_t owners = best.size();
-  return {problem_for(owners, kChannels), std::move(best)};
+  const Problem problem = problem_for(best, kChannels);
+  return {problem, std::move(best)};
 }
 
-double least_after_last(const Setting& setting) {
-  const Instance& in = setting.instance();
-  const double ranks = in.call.ranks, vector_ns = static_cast<double>(in.call.bytes()) * in.parameters.network.beta_ns_per_byte;
-  double unsent = 0;
-  for (const Nanoseconds a : setting.arrivals()) unsent += std::max(0.0, vector_ns - static_cast<double>(setting.last() - a));
-  return std::max(static_cast<double>(lower_bound(in.call, in.parameters.network, in.pattern).after_last), ((ranks - 2) * vector_ns + unsent) / ranks);
-}
-
-void fit_segments(const Setting& setting, Planned& planned, Table& table) {
+void fit(const Setting& setting, Planned& planned, Table& table) {
   const Call& call = setting.instance().call;
   const Network& network = planned.problem.network;
   Nanoseconds least = expected_after_last(setting, planned, table);
   // Looking for what is better than that is not worth its time.
   constexpr double kNear = 1.06;
-  if (static_cast<double>(least) <= kNear * least_after_last(setting)) return;
+  const double bound = least_after_last(setting);
+  if (static_cast<double>(least) <= kNear * bound) return;
   std::int64_t left = kModelled;  // messages to look at
-  constexpr std::int64_t kEager = 4 * kModelled;
-  const int wanted = planned.problem.segments;
-  const auto look_at = [&](std::int64_t segments, bool eager = false) {
-    Planned other = planned;
-    other.problem.segments = setting.problem(static_cast<int>(std::clamp<std::int64_t>(segments, 1, kChannels))).segments;
-    if (other.problem.segments == planned.problem.segments || other.problem.messages() > (eager ? kEager : left)) return;
-    if (!eager) left -= other.problem.messages();
+  constexpr std::int64_t kOnce = 4 * kModelled;
+  const auto look = [&](Planned other, std::int64_t most) {
+    if (other.problem.messages() > most) return;
     Table others = table_of(other);
     if (const Nanoseconds after = expected_after_last(setting, other, others); after < least) least = after, planned = std::move(other), table = std::move(others);
   };
+  const auto with = [&](std::int64_t segments) {
+    Planned other = planned;
+    other.problem.segments = setting.problem(static_cast<int>(std::clamp<std::int64_t>(segments, 1, kChannels))).segments;
+    return other;
+  };
+  const auto look_at = [&](std::int64_t segments) {
+    Planned other = with(segments);
+    if (other.problem.segments == planned.problem.segments) return;
+    const std::int64_t most = left;
+    if (other.problem.messages() <= most) left -= other.problem.messages();
+    look(std::move(other), most);
+  };
+  const int wanted = planned.problem.segments;
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for.
-  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, true);
+  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) look(with((call.bytes() + network.eager_bytes - 1) / network.eager_bytes), kOnce);
   // Some numbers of segments fit better than others, those of which each rank owns as many in particular.
   for (const int other : {wanted * 33 / 32, wanted * 31 / 32, call.ranks, 2 * call.ranks, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 3 / 4, wanted * 3 / 2, wanted * 2 / 3, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
     if (other <= 3 * wanted && other >= wanted / 3) look_at(other);
+  if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > kNear * bound) {
+    const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
+    const auto owners = owners_by_time(setting.arrivals(), vector_ns, static_cast<Nanoseconds>(bound));
+    std::int64_t once = kOnce;
+    for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) {
+      Planned by_time = with(other);
+      by_time.owners = owners;
+      if (!owners.empty() && by_time.problem.messages() <= once) once -= by_time.problem.messages(), look(std::move(by_time), kOnce);
+    }
+  }
   const int best = planned.problem.segments;
   for (const int apart : {16, 32, 64})
     for (const int other : {best + best / apart, best - best / apart}) look_at(other);

@@ -67,9 +67,9 @@ Nanoseconds modelled_after_last(const Setting& setting, const Planned& planned, 
 /// What the plan says, which messages keep to, or the model, where they may not.
 Nanoseconds expected_after_last(const Setting& setting, const Planned& planned, const Table& table);
 
-/// Looks for a number of segments in which the plan, whose table that is, ends sooner, where it is far from the bound and looking
-/// does not take long.
-void fit_segments(const Setting& setting, Planned& planned, Table& table);
+/// Looks for a number of segments in which the plan, whose table that is, ends sooner, and for owners by time, where it is far from
+/// the bound and looking does not take long.
+void fit(const Setting& setting, Planned& planned, Table& table);
 
 /// Which of `others` ends sooner than `least` after the last arrival in the model, and first of all; others.size() for none.
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others);

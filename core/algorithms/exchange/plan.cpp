@@ -156,8 +156,8 @@ Grid grid_of(const Problem& problem, const Beat& beat) {
 class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
-      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, static_cast<int>(owners.size())).collectors), taken_(static_cast<std::size_t>(ranks_)),
-        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), owned_by_(turn_.size(), kNone), open_(std::max<std::size_t>(1, owners.size())), to_owner_(static_cast<int>(owners.size()), ranks_), to_send_(turn_.size() * owners.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
+      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, owners).collectors), taken_(static_cast<std::size_t>(ranks_)),
+        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), owns_(turn_.size()), open_(std::max<std::size_t>(1, owners.size())), to_owner_(ranks_, ranks_), to_send_(turn_.size() * turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets, ranks_), candidates_(words_for(ranks_)), holders_(ranks_, segments_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(segments_, ranks_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
@@ -172,7 +172,7 @@ class Planner {
     if (problem.source < 0) {
       std::vector<int> members(static_cast<std::size_t>(places_), 0);
       for (const int k : place_) ++at(members, k);
-      for (std::size_t i = 0; i < owners.size(); ++i) at(owned_by_, owners[i]) = static_cast<int>(i);
+      for (std::size_t i = 0; i < owners.size(); ++i) at(owns_, owners[i]).push_back(i);
       for (int j = 0; j < segments_; ++j) {
         const Rank owner = collector(0, j);
         for (int k = 0; k < places_; ++k) at(taken_, collector(k, j)).push_back({j, k});
@@ -268,23 +268,25 @@ class Planner {
   auto open(const Word* of, int k) const {
     return [this, of, k](std::size_t w) { return of[w] ? of[w] & open_.from(collectors_turn(k, w * kWordBits)) : 0; };
   }
-  int& to_send(Rank from, int owner) { return to_send_[static_cast<std::size_t>(from) * owners_.size() + static_cast<std::size_t>(owner)]; }
+  int& to_send(Rank from, Rank to) { return to_send_[static_cast<std::size_t>(from) * turn_.size() + static_cast<std::size_t>(to)]; }
   /// A rank has a contribution more, or less, for a collector.
   void has_more(Rank from, Rank to) {
-    if (const int owner = at(owned_by_, to); ++to_send(from, owner) == 1) to_owner_.set(owner, from);
+    if (++to_send(from, to) == 1) to_owner_.set(to, from);
   }
   void has_less(Rank from, Rank to) {
-    if (const int owner = at(owned_by_, to); --to_send(from, owner) == 0) to_owner_.clear(owner, from);
+    if (--to_send(from, to) == 0) to_owner_.clear(to, from);
   }
   void post(Nanoseconds time, What what, Rank rank, int segment) { events_[time].push_back({what, rank, segment}); }
   void set_free(Set set, Rank r) {
     free_.set(set, r);
-    if (const int owner = at(owned_by_, r); set == kReceivers && owner != kNone) open_.set(static_cast<std::size_t>(owner), true);
+    if (set == kReceivers)
+      for (const std::size_t place : at(owns_, r)) open_.set(place, true);
   }
   void set_busy(Set set, Rank r) {
     free_.clear(set, r);
     if (set == kSenders) free_.clear(kReady, r);
-    if (const int owner = at(owned_by_, r); set == kReceivers && owner != kNone) open_.set(static_cast<std::size_t>(owner), false);
+    if (set == kReceivers)
+      for (const std::size_t place : at(owns_, r)) open_.set(place, false);
   }
 
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
@@ -415,8 +417,7 @@ class Planner {
     if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
-    const int owner = at(owned_by_, q);
-    if (owner == kNone || !free_.test(kReceivers, q) || first_of(both(to_owner_[owner], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone) return;
+    if (at(owns_, q).empty() || !free_.test(kReceivers, q) || first_of(both(to_owner_[q], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone) return;
     Candidates senders(*this, callable(q));
     const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
@@ -484,10 +485,11 @@ class Planner {
   const int places_;
   struct Taken { int segment, place; };
   std::vector<std::vector<Taken>> taken_;
-  std::vector<int> turn_, place_, owned_by_;  // [ranks] owned_by_: its place among the owners, kNone if it is none
+  std::vector<int> turn_, place_;  // [ranks]
+  std::vector<std::vector<std::size_t>> owns_;  // [ranks] its places among the owners
   OpenOwners open_;
-  BitRows to_owner_;          // [owners][ranks] who has contributions for it, or sums,
-  std::vector<int> to_send_;  // [ranks][owners] and how many
+  BitRows to_owner_;          // [ranks][ranks] who has contributions for it, or sums,
+  std::vector<int> to_send_;  // and how many
   BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
   std::vector<Word> candidates_;
   Ranking holders_;                         // ranks, by final segments that have been promised them
@@ -515,17 +517,17 @@ Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& e
 
 int in_flight(const Problem& problem) { return beat_of(problem).sends; }
 
-Collecting collecting(const Problem& problem, int owners) {
+Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
   // One more collector costs one more message per segment.
   constexpr double kEach = 12;
   constexpr int kRanks = 64;
-  if (problem.source >= 0 || problem.ordered) return {};
   const int ranks = problem.ranks();
+  if (problem.source >= 0 || problem.ordered || owners.size() > problem.arrivals.size()) return {};
   const Nanoseconds last = *std::max_element(problem.arrivals.begin(), problem.arrivals.end());
   const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(problem.count * problem.element_bytes) * problem.network.beta_ns_per_byte);
   const auto late = static_cast<double>(std::count_if(problem.arrivals.begin(), problem.arrivals.end(), [&](Nanoseconds t) { return t > last - vector_ns; }));
   const double idle = late * (1 - late / ranks);
-  const int collectors = std::max(1, std::min({static_cast<int>(idle / kEach), ranks / kRanks, owners}));
+  const int collectors = std::max(1, std::min({static_cast<int>(idle / kEach), ranks / kRanks, static_cast<int>(owners.size())}));
   return {collectors, idle / collectors};
 }
 
@@ -542,6 +544,56 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
     for (std::size_t r = 0; r < arrivals.size(); ++r)
       if (arrivals[r] <= last - before && static_cast<Rank>(r) != sink) owners.push_back(static_cast<Rank>(r));
     if (!owners.empty() && (out.empty() || owners.size() < out.back().size())) out.push_back(std::move(owners));
+  }
+  return out;
+}
+
+std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds least_ns) {
+  // Whoever can take in less than that part of what others can had better be none.
+  constexpr double kWorth = 0.2, kAlike = 0.95;
+  // Where nearly all can take in as much, owner_candidates says who.
+  constexpr double kMany = 0.1;
+  constexpr int kSteps = 60;
+  const std::size_t ranks = arrivals.size();
+  if (ranks < 3) return {};
+  const auto vector = static_cast<double>(vector_ns);
+  const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
+  /// The least x for which f(x), which grows, is 1.
+  const auto solve = [](double most, auto f) {
+    double low = 0;
+    for (int i = 0; i < kSteps; ++i) {
+      const double x = (low + most) / 2;
+      (f(x) < 1 ? low : most) = x;
+    }
+    return most;
+  };
+  // Until `end` after the last arrival a port receives what is final, and of so much of the vector what all others contribute.
+  const auto can = [&](std::size_t r, double end) { return std::max(0.0, end + static_cast<double>(last - arrivals[r]) - vector) / (static_cast<double>(ranks - 2) * vector); };
+  const double end = std::max(static_cast<double>(least_ns), solve(2 * vector, [&](double t) {
+    double sum = 0;
+    for (std::size_t r = 0; r < ranks; ++r) sum += can(r, t);
+    return sum;
+  }));
+  std::vector<double> part(ranks), credit(ranks, 0);
+  for (std::size_t r = 0; r < ranks; ++r) part[r] = can(r, end);
+  const double most = solve(1, [&](double t) {
+    double sum = 0;
+    for (const double p : part) sum += std::min(p, t);
+    return sum;
+  });
+  double sum = 0;
+  std::size_t between = 0;
+  for (double& p : part) {
+    p = p < kWorth * most ? 0 : std::min(p, most), sum += p;
+    between += p > 0 && p < kAlike * most;
+  }
+  if (sum <= 0 || static_cast<double>(between) < kMany * static_cast<double>(ranks)) return {};
+  // Of any number of segments each owns about its part.
+  std::vector<Rank> out(std::max<std::size_t>(kChannels, ranks + 1));
+  for (Rank& owner : out) {
+    for (std::size_t r = 0; r < ranks; ++r) credit[r] += part[r];
+    owner = static_cast<Rank>(std::max_element(credit.begin(), credit.end()) - credit.begin());
+    credit[static_cast<std::size_t>(owner)] -= sum;
   }
   return out;
 }

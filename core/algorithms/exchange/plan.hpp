@@ -46,7 +46,8 @@ struct Outcome {
   Nanoseconds end = 0;  ///< the last rank has all of the result
   bool kept = true;     ///< messages keep to the plan; not where one that waits for its receiver could only go out of turn
 };
-/// Plans with these owners (ranks, each once; of a broadcast: none; of a reduce: not the sink).
+/// Plans with these owners (of a broadcast: none; of a reduce: not the sink), of segment j the j-th, round and round: ranks, each once, or
+/// more than there are ranks.
 Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit);
 
 /// Messages that a rank sends at a time in a plan of this problem: as many as keep its port busy.
@@ -61,11 +62,15 @@ struct Collecting {
   /// Slots that are lost meanwhile: with all ranks late, or one, hardly any.
   double slots = 0;
 };
-Collecting collecting(const Problem& problem, int owners);
+Collecting collecting(const Problem& problem, std::span<const Rank> owners);
 
 /// Owners worth trying: everybody, and those who come a message, or half, all or twice the time of the vector on a port,
 /// before the last; never the sink. Empty where there is nobody but the sink.
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink = -1);
+
+/// Owners for ranks that come one by one within the time of the vector: each owns what it can take in from its arrival on, until
+/// the end that this leads to, or `least_ns` after the last arrival. Empty where that is as much for nearly all of them, or nothing.
+std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds least_ns);
 
 /// Segments for a vector of so many elements: many, so that what is final spreads while the rest is still on its way; not so
 /// many that a message's own costs, or the plan's, outweigh that; no fewer than `owners`, who take in contributions to different ones, if there may be, and nearly a multiple, so that each has about as many.
