@@ -173,9 +173,8 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       if (!owners.empty() && by_time.problem.messages() <= once) once -= by_time.problem.messages(), look(std::move(by_time), kOnce);
     }
   }
-  const int best = planned.problem.segments;
-  for (const int apart : {16, 32, 64})
-    for (const int other : {best + best / apart, best - best / apart}) look_at(other);
+  for (const int part : {16, 32, 64})
+    for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part));
 }
 
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others) {
