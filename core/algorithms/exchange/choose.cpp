@@ -108,8 +108,8 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
     out.segments = setting.problem(std::min(wanted, most)).segments;
     return out;
   };
-  // Which owners: fewer segments tell, where a plan takes long.
-  constexpr int kCells = 1 << 17;
+  // Which owners: fewer segments tell, where a plan takes long, but not so few that most own nothing.
+  constexpr int kCells = 1 << 17, kFew = 2;
   // Many of them, where it makes hardly a difference: they have the least to take in each. But those who come late had better be
   // none; of few segments they may just have got none.
   constexpr double kClearly = 0.995, kHardly = 1.005, kNearlyAll = 0.9;
@@ -121,10 +121,20 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   if (ordered) std::erase_if(candidates, [&](const auto& owners) { return 2 * owners.size() < setting.arrivals().size(); });
   if (candidates.size() == 1) best = std::move(candidates.front()), candidates.clear();  // no choice
   for (auto& owners : candidates) {
-    const Planned candidate{problem_for(owners, chosen ? kChannels : std::max(16, kCells / call.ranks)), owners};
-    const auto after = static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0)));
-    const bool nearly_all = static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
-    if (best.empty() || after < (nearly_all ? kHardly : kClearly) * least) least = after, best = std::move(owners);
+    Planned candidate{problem_for(owners, kChannels), owners};
+    const int most = chosen ? kChannels : std::max(16, kCells / call.ranks), wanted = candidate.problem.segments;
+    candidate.problem.segments = std::min(wanted, most);
+    Nanoseconds latest = 0;
+    for (const Rank r : owners) latest = std::max(latest, setting.arrivals()[static_cast<std::size_t>(r)]);
+    const auto of_ports = [&] {
+      // All contributions to the last owner to come, or those of who owns nothing to any; then what is final.
+      const double each = static_cast<double>(vector_ns) / static_cast<double>(owners.size()), others = static_cast<double>(static_cast<std::size_t>(call.ranks) - owners.size());
+      return static_cast<double>(vector_ns) + std::max((call.ranks - 1) * each - static_cast<double>(setting.last() - latest), others * each);
+    };
+    const bool tells = candidate.problem.segments >= static_cast<int>(owners.size()) || kFew * candidate.problem.segments >= wanted;
+    const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0))) : of_ports();
+    const bool without_late = 2 * (setting.last() - latest) >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
+    if (best.empty() || after < (without_late ? kHardly : kClearly) * least) least = after, best = std::move(owners);
   }
   const Problem problem = problem_for(best, kChannels);
   return {problem, std::move(best)};
