@@ -39,17 +39,17 @@ Network random_network(std::mt19937_64& random) {
   return n;
 }
 
-Simulation run(const char* algorithm, int ranks, Bytes bytes, const char* arrivals, const char* network) {
+Simulation run(const char* algorithm, int ranks, Bytes bytes, const char* arrivals, const char* network, Collective op = Collective::allreduce) {
   const Pattern pattern = *parse_arrivals(arrivals, ranks);
   Parameters parameters;
   parameters.network = *parse_network(network);
-  const Call call{Collective::allreduce, ranks, 0, bytes / 4, 4, false, true};
-  return *simulate(*find_algorithm(Collective::allreduce, algorithm), Instance(call, pattern, parameters), parameters.network, pattern);
+  const Call call{op, ranks, 0, bytes / 4, 4, false, true};
+  return *simulate(*find_algorithm(op, algorithm), Instance(call, pattern, parameters), parameters.network, pattern);
 }
 
-double over_bound(int ranks, Bytes bytes, const char* arrivals, const char* network) {
-  const Call call{Collective::allreduce, ranks, 0, bytes / 4, 4, false, true};
-  return static_cast<double>(run("late_exchange", ranks, bytes, arrivals, network).after_last) /
+double over_bound(int ranks, Bytes bytes, const char* arrivals, const char* network, const char* algorithm = "late_exchange", Collective op = Collective::allreduce) {
+  const Call call{op, ranks, 0, bytes / 4, 4, false, true};
+  return static_cast<double>(run(algorithm, ranks, bytes, arrivals, network, op).after_last) /
          static_cast<double>(lower_bound(call, *parse_network(network), *parse_arrivals(arrivals, ranks)).after_last);
 }
 
@@ -231,6 +231,15 @@ TEST_CASE("exchange: broadcasts of random patterns pass the verifier, and end", 
     REQUIRE(verdict.ok());
     REQUIRE(simulate(*find_algorithm(call.op, "rarest_first"), instance, random_network(random), Pattern(random_arrivals(random, ranks))));
   }
+}
+
+TEST_CASE("exchange: broadcasts near the bound", "[exchange]") {
+  for (const char* network : {"tryton2018", "eth1g", "hdr"})
+    for (const int ranks : {16, 48})
+      for (const char* arrivals : {"balanced", "onelate:0:500ms"}) {
+        INFO(network << ", " << ranks << " ranks, " << arrivals);
+        CHECK(over_bound(ranks, 4 << 20, arrivals, network, "rarest_first", Collective::bcast) < 1.1);
+      }
 }
 
 TEST_CASE("exchange: owners by time own what they can take in", "[exchange]") {

@@ -442,6 +442,8 @@ class Planner {
     });
     if (spreaders_.empty()) return;
     std::reverse(spreaders_.begin(), spreaders_.end());
+    // All of a broadcast goes through its source's port.
+    std::stable_partition(spreaders_.begin(), spreaders_.end(), [&](Rank r) { return r == problem_.source; });
     for (const Rank r : holders_.order())
       if (free_.test(kReceivers, r)) emptiest_.push_back(r);
   }
