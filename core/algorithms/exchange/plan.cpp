@@ -339,16 +339,22 @@ class Planner {
       }
     }
 
-    /// The first of a list that is not among `those`, and that fits.
+    /// The first in a ranking's order, which `list` is in, that is not among `those`, and that fits; of a few that rank alike, the next after `from`:
+    /// else two of few ranks may be left over in every other slot, each a sender and the only receiver itself.
     template <typename Fits>
-    Rank first(const std::vector<Rank>& list, const Word* those, Fits fits) {
+    Rank first(const std::vector<Rank>& list, const Ranking& ranking, const Word* those, Rank from, Fits fits) {
       if (none_ || first_of([&](std::size_t w) { return left_[w] & ~those[w]; }, 0, ranks_) == kNone) return kNone;
+      constexpr int kFew = 8;
+      const auto after = [&](Rank r) { return (r - from + ranks_) % ranks_; };
+      Rank best = kNone;
+      int few = 0;
       for (const Rank r : list) {
         if (!(left_[clairvoyant::word(r)] & ~those[clairvoyant::word(r)] & clairvoyant::bit(r))) continue;
-        if (fits(r)) return r;
-        drop(r);
+        if (best != kNone && (few == kFew || ranking.count(r) != ranking.count(best))) break;
+        if (!fits(r)) drop(r);
+        else if (++few; best == kNone || after(r) < after(best)) best = r;
       }
-      return kNone;
+      return best;
     }
 
    private:
@@ -460,7 +466,7 @@ class Planner {
     Candidates receivers(*this, kReceivers);
     rarest_first([&](int j) {
       if (!has_.test(j, p)) return receivers.none();
-      const Rank q = receivers.first(emptiest_, promised_[j], [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
+      const Rank q = receivers.first(emptiest_, holders_, promised_[j], p, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
       if (q == kNone) return receivers.none();
       emptiest_.erase(std::find(emptiest_.begin(), emptiest_.end(), q));
       return transfer(p, q, j, true), true;
@@ -557,7 +563,7 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
   constexpr double kMany = 0.1;
   constexpr int kSteps = 60;
   const std::size_t ranks = arrivals.size();
-  if (ranks < 3) return {};
+  if (ranks < 3 || vector_ns <= 0) return {};
   const auto vector = static_cast<double>(vector_ns);
   const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
   /// The least x for which f(x), which grows, is 1.
@@ -602,7 +608,7 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
 
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
-  constexpr double kNearly = 1.005;
+  constexpr double kNearly = 1.01;
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
   // Making a plan of kCells takes a second or two.
