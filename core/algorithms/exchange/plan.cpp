@@ -608,7 +608,8 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
 
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
-  constexpr double kNearly = 1.01;
+  // Where messages are said to cost nothing else, half of that is not worth more of them.
+  const double nearly = network.overhead_ns > 0 ? 1.005 : 1.01;
   // Contributions are a quarter to a half of what ports are busy with.
   constexpr double kUneven = 0.25;
   // Making a plan of kCells takes a second or two.
@@ -634,7 +635,7 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) note(s);
   const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
   // The fewest that are nearly as good: a plan in few segments is sooner made.
-  return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= kNearly * least; })->first;
+  return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= nearly * least; })->first;
 }
 
 }  // namespace latecomer::core::exchange
