@@ -131,7 +131,8 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
       const double each = static_cast<double>(vector_ns) / static_cast<double>(owners.size()), others = static_cast<double>(static_cast<std::size_t>(call.ranks) - owners.size());
       return static_cast<double>(vector_ns) + std::max((call.ranks - 1) * each - static_cast<double>(setting.last() - latest), others * each);
     };
-    const bool tells = candidate.problem.segments >= static_cast<int>(owners.size()) || kFew * candidate.problem.segments >= wanted;
+    // With several collectors for each segment even few keep all busy.
+    const bool tells = candidate.problem.segments >= static_cast<int>(owners.size()) || kFew * candidate.problem.segments >= wanted || collecting(candidate.problem, owners).collectors > 1;
     const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0))) : of_ports();
     const bool without_late = 2 * (setting.last() - latest) >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
     if (best.empty() || after < (without_late ? kHardly : kClearly) * least) least = after, best = std::move(owners);
