@@ -31,6 +31,21 @@ Nanoseconds simulated_after_last(const Instance& instance, std::string_view algo
   return out ? out->after_last : INT64_MAX;
 }
 
+/// When the last of these comes.
+Nanoseconds latest(const Setting& setting, std::span<const Rank> ranks) {
+  Nanoseconds out = 0;
+  for (const Rank r : ranks) out = std::max(out, setting.arrivals()[static_cast<std::size_t>(r)]);
+  return out;
+}
+
+/// About the time after the last arrival with so many owners, of whom the last comes so much earlier: all contributions to that one, or those of
+/// who owns nothing to any; then what is final.
+double of_ports(Nanoseconds vector_ns, int ranks, int owners, Nanoseconds earlier) {
+  const auto vector = static_cast<double>(vector_ns);
+  const double each = vector / owners;
+  return vector + std::max((ranks - 1) * each - static_cast<double>(earlier), (ranks - owners) * each);
+}
+
 }  // namespace
 
 Setting::Setting(const Instance& instance) : instance_(for_all(instance.call), instance.pattern, with_network(instance.parameters)), arrivals_(static_cast<std::size_t>(instance.call.ranks), 0) {
@@ -99,13 +114,11 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   const Call& call = in.call;
   const Network& network = in.parameters.network;
   const bool chosen = in.parameters.segments > 0;
-  const auto problem_for = [&](std::span<const Rank> owners, int most) {
+  const auto problem_for = [&](std::span<const Rank> owners) {
     Problem out = setting.problem(kChannels);
     out.sink = sink, out.ordered = ordered;
     const Collecting by = collecting(out, owners);
-    const int distinct = std::min(static_cast<int>(owners.size()), call.ranks);
-    const int wanted = chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, distinct / by.collectors, network, by.slots);
-    out.segments = setting.problem(std::min(wanted, most)).segments;
+    out.segments = setting.problem(chosen ? in.parameters.segments : segments_for(call.count, call.element_bytes, call.ranks, static_cast<int>(owners.size()) / by.collectors, network, by.slots)).segments;
     return out;
   };
   // Which owners: fewer segments tell, where a plan takes long, but not so few that most own nothing.
@@ -115,29 +128,24 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   constexpr double kClearly = 0.995, kHardly = 1.005, kNearlyAll = 0.9;
   double least = 0;
   std::vector<Rank> best;
-  const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
+  const Nanoseconds vector_ns = setting.problem(1).vector_ns();
   auto candidates = owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink);
   // What waits for its neighbours lies at owners: with fewer of them it could be many times the vector.
   if (ordered) std::erase_if(candidates, [&](const auto& owners) { return 2 * owners.size() < setting.arrivals().size(); });
   if (candidates.size() == 1) best = std::move(candidates.front()), candidates.clear();  // no choice
   for (auto& owners : candidates) {
-    Planned candidate{problem_for(owners, kChannels), owners};
-    const int most = chosen ? kChannels : std::max(16, kCells / call.ranks), wanted = candidate.problem.segments;
-    candidate.problem.segments = std::min(wanted, most);
-    Nanoseconds latest = 0;
-    for (const Rank r : owners) latest = std::max(latest, setting.arrivals()[static_cast<std::size_t>(r)]);
-    const auto of_ports = [&] {
-      // All contributions to the last owner to come, or those of who owns nothing to any; then what is final.
-      const double each = static_cast<double>(vector_ns) / static_cast<double>(owners.size()), others = static_cast<double>(static_cast<std::size_t>(call.ranks) - owners.size());
-      return static_cast<double>(vector_ns) + std::max((call.ranks - 1) * each - static_cast<double>(setting.last() - latest), others * each);
-    };
+    Planned candidate{problem_for(owners), owners};
+    int& segments = candidate.problem.segments;
+    const int wanted = segments;
+    if (!chosen) segments = std::min(wanted, std::max(16, kCells / call.ranks));
     // With several collectors for each segment even few keep all busy.
-    const bool tells = candidate.problem.segments >= static_cast<int>(owners.size()) || kFew * candidate.problem.segments >= wanted || collecting(candidate.problem, owners).collectors > 1;
-    const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0))) : of_ports();
-    const bool without_late = 2 * (setting.last() - latest) >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
+    const bool tells = segments >= static_cast<int>(owners.size()) || kFew * segments >= wanted || collecting(candidate.problem, owners).collectors > 1;
+    const Nanoseconds earlier = setting.last() - latest(setting, owners);
+    const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0))) : of_ports(vector_ns, call.ranks, static_cast<int>(owners.size()), earlier);
+    const bool without_late = 2 * earlier >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
     if (best.empty() || after < (without_late ? kHardly : kClearly) * least) least = after, best = std::move(owners);
   }
-  const Problem problem = problem_for(best, kChannels);
+  const Problem problem = problem_for(best);
   return {problem, std::move(best)};
 }
 
@@ -149,43 +157,39 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   constexpr double kNear = 1.06;
   const double bound = least_after_last(setting);
   if (static_cast<double>(least) <= kNear * bound) return;
-  std::int64_t left = kModelled;  // messages to look at
+  // Messages to look at: in all, and for what is looked at once.
+  std::int64_t left = kModelled;
   constexpr std::int64_t kOnce = 4 * kModelled;
-  const auto look = [&](Planned other, std::int64_t most) {
-    if (other.problem.messages() > most) return;
+  const auto look = [&](Planned other, std::int64_t& budget) {
+    if (other.problem.messages() > budget) return;
+    budget -= other.problem.messages();
     Table others = table_of(other);
     if (const Nanoseconds after = expected_after_last(setting, other, others); after < least) least = after, planned = std::move(other), table = std::move(others);
   };
   const auto with = [&](std::int64_t segments) {
-    Planned other = planned;
-    other.problem.segments = setting.problem(static_cast<int>(std::clamp<std::int64_t>(segments, 1, kChannels))).segments;
-    return other;
+    Problem out = planned.problem;
+    out.segments = setting.problem(static_cast<int>(std::clamp<std::int64_t>(segments, 1, kChannels))).segments;
+    return out;
   };
-  const auto look_at = [&](std::int64_t segments) {
-    Planned other = with(segments);
-    if (other.problem.segments == planned.problem.segments) return;
-    const std::int64_t most = left;
-    if (other.problem.messages() <= most) left -= other.problem.messages();
-    look(std::move(other), most);
+  const auto look_at = [&](std::int64_t segments, std::int64_t& budget) {
+    if (const Problem other = with(segments); other.segments != planned.problem.segments) look({other, planned.owners}, budget);
   };
   const int wanted = planned.problem.segments;
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for.
-  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) look(with((call.bytes() + network.eager_bytes - 1) / network.eager_bytes), kOnce);
+  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) {
+    std::int64_t once = kOnce;
+    look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, once);
+  }
   // Some numbers of segments fit better than others, those of which each rank owns as many in particular.
   for (const int other : {wanted * 33 / 32, wanted * 31 / 32, call.ranks, 2 * call.ranks, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 3 / 4, wanted * 3 / 2, wanted * 2 / 3, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
-    if (other <= 3 * wanted && other >= wanted / 3) look_at(other);
-  if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > kNear * bound) {
-    const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(call.bytes()) * network.beta_ns_per_byte);
-    const auto owners = owners_by_time(setting.arrivals(), vector_ns, static_cast<Nanoseconds>(bound));
-    std::int64_t once = kOnce;
-    for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) {
-      Planned by_time = with(other);
-      by_time.owners = owners;
-      if (!owners.empty() && by_time.problem.messages() <= once) once -= by_time.problem.messages(), look(std::move(by_time), kOnce);
+    if (other <= 3 * wanted && other >= wanted / 3) look_at(other, left);
+  if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > kNear * bound)
+    if (const auto owners = owners_by_time(setting.arrivals(), planned.problem.vector_ns(), static_cast<Nanoseconds>(bound)); !owners.empty()) {
+      std::int64_t once = kOnce;
+      for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
     }
-  }
   for (const int part : {16, 32, 64})
-    for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part));
+    for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), left);
 }
 
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others) {

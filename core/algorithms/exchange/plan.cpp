@@ -32,6 +32,8 @@ auto& at(List& list, int i) {
   return list[static_cast<std::size_t>(i)];
 }
 
+Nanoseconds last_of(std::span<const Nanoseconds> arrivals) { return *std::max_element(arrivals.begin(), arrivals.end()); }
+
 /// The first bit at or after `from` and below `end` of a set whose w-th word is set(w), or kNone.
 template <typename Set>
 int first_of(const Set& set, int from, int end) {
@@ -149,7 +151,7 @@ Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), p
 
 /// The last rank comes when a slot begins; with several messages under way, when the first of its own is posted.
 Grid grid_of(const Problem& problem, const Beat& beat) {
-  const Nanoseconds last = *std::max_element(problem.arrivals.begin(), problem.arrivals.end());
+  const Nanoseconds last = last_of(problem.arrivals);
   return {beat.slot, last % beat.slot - beat.slot + (beat.sends > 1 ? static_cast<Nanoseconds>(problem.network.overhead_ns) : 0)};
 }
 
@@ -172,7 +174,9 @@ class Planner {
     if (problem.source < 0) {
       std::vector<int> members(static_cast<std::size_t>(places_), 0);
       for (const int k : place_) ++at(members, k);
-      for (std::size_t i = 0; i < owners.size(); ++i) at(owns_, owners[i]).push_back(i);
+      // Places beyond the last segment are some collector's, if anybody's.
+      const std::size_t used = places_ > 1 ? owners.size() : std::min(owners.size(), static_cast<std::size_t>(segments_));
+      for (std::size_t i = 0; i < used; ++i) at(owns_, owners[i]).push_back(i);
       for (int j = 0; j < segments_; ++j) {
         const Rank owner = collector(0, j);
         for (int k = 0; k < places_; ++k) at(taken_, collector(k, j)).push_back({j, k});
@@ -449,7 +453,7 @@ class Planner {
     if (spreaders_.empty()) return;
     std::reverse(spreaders_.begin(), spreaders_.end());
     // All of a broadcast goes through its source's port.
-    std::stable_partition(spreaders_.begin(), spreaders_.end(), [&](Rank r) { return r == problem_.source; });
+    if (const auto source = std::find(spreaders_.begin(), spreaders_.end(), problem_.source); source != spreaders_.end()) std::rotate(spreaders_.begin(), source, source + 1);
     for (const Rank r : holders_.order())
       if (free_.test(kReceivers, r)) emptiest_.push_back(r);
   }
@@ -531,16 +535,15 @@ Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
   constexpr int kRanks = 64;
   const int ranks = problem.ranks();
   if (problem.source >= 0 || problem.ordered || owners.size() > problem.arrivals.size()) return {};
-  const Nanoseconds last = *std::max_element(problem.arrivals.begin(), problem.arrivals.end());
-  const auto vector_ns = static_cast<Nanoseconds>(static_cast<double>(problem.count * problem.element_bytes) * problem.network.beta_ns_per_byte);
-  const auto late = static_cast<double>(std::count_if(problem.arrivals.begin(), problem.arrivals.end(), [&](Nanoseconds t) { return t > last - vector_ns; }));
+  const Nanoseconds last = last_of(problem.arrivals);
+  const auto late = static_cast<double>(std::count_if(problem.arrivals.begin(), problem.arrivals.end(), [&](Nanoseconds t) { return t > last - problem.vector_ns(); }));
   const double idle = late * (1 - late / ranks);
   const int collectors = std::max(1, std::min({static_cast<int>(idle / kEach), ranks / kRanks, static_cast<int>(owners.size())}));
   return {collectors, idle / collectors};
 }
 
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
-  const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
+  const Nanoseconds last = last_of(arrivals);
   std::vector<std::vector<Rank>> out;
   std::vector<Nanoseconds> times{0, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns};
   // An owner takes in a contribution of everybody, which of short vectors takes longer than the vector.
@@ -565,8 +568,8 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
   const std::size_t ranks = arrivals.size();
   if (ranks < 3 || vector_ns <= 0) return {};
   const auto vector = static_cast<double>(vector_ns);
-  const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
-  /// The least x for which f(x), which grows, is 1.
+  const Nanoseconds last = last_of(arrivals);
+  // The least x for which f(x), which grows, is 1.
   const auto solve = [](double most, auto f) {
     double low = 0;
     for (int i = 0; i < kSteps; ++i) {

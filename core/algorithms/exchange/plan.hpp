@@ -29,6 +29,8 @@ struct Problem {
   /// Of a segment, and of the largest.
   Bytes bytes(int j) const { return part_of(count, segments, j).count * element_bytes; }
   Bytes segment_bytes() const { return largest_part(count, segments) * element_bytes; }
+  /// Time of the vector on a port.
+  Nanoseconds vector_ns() const { return static_cast<Nanoseconds>(static_cast<double>(count * element_bytes) * network.beta_ns_per_byte); }
 };
 
 /// A message. Messages come in the order of their starts.
