@@ -3,6 +3,7 @@
 #include "core/algorithms/exchange/choose.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/model/simulate.hpp"
@@ -160,35 +161,49 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   // Messages to look at: in all, and for what is looked at once.
   std::int64_t left = kModelled;
   constexpr std::int64_t kOnce = 4 * kModelled;
-  const auto look = [&](Planned other, std::int64_t& budget) {
-    if (other.problem.messages() > budget) return;
+  // The time, or 0 where there is no looking.
+  const auto look = [&](Planned other, std::int64_t& budget) -> Nanoseconds {
+    if (other.problem.messages() > budget) return 0;
     budget -= other.problem.messages();
     Table others = table_of(other);
-    if (const Nanoseconds after = expected_after_last(setting, other, others); after < least) least = after, planned = std::move(other), table = std::move(others);
+    const Nanoseconds after = expected_after_last(setting, other, others);
+    if (after < least) least = after, planned = std::move(other), table = std::move(others);
+    return after;
   };
   const auto with = [&](std::int64_t segments) {
     Problem out = planned.problem;
     out.segments = setting.problem(static_cast<int>(std::clamp<std::int64_t>(segments, 1, kChannels))).segments;
     return out;
   };
-  const auto look_at = [&](std::int64_t segments, std::int64_t& budget) {
-    if (const Problem other = with(segments); other.segments != planned.problem.segments) look({other, planned.owners}, budget);
-  };
   const int wanted = planned.problem.segments;
+  std::set<int> seen{wanted};
+  const auto look_at = [&](std::int64_t segments, std::int64_t& budget) -> Nanoseconds {
+    const Problem other = with(segments);
+    return seen.insert(other.segments).second ? look({other, planned.owners}, budget) : 0;
+  };
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for.
   if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) {
     std::int64_t once = kOnce;
     look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, once);
   }
+  const Collecting by = collecting(planned.problem, planned.owners);
+  for (const int other : segments_worth_trying(call.count, call.element_bytes, call.ranks, std::max(1, static_cast<int>(planned.owners.size()) / by.collectors), network, by.slots)) look_at(other, left);
   // Some numbers of segments fit better than others, those of which each rank owns as many in particular.
-  for (const int other : {wanted * 33 / 32, wanted * 31 / 32, call.ranks, 2 * call.ranks, wanted * 9 / 8, wanted * 7 / 8, wanted * 5 / 4, wanted * 3 / 4, wanted * 3 / 2, wanted * 2 / 3, wanted * 2, wanted / 2, wanted * 3, wanted / 3})
+  for (const int other : {call.ranks, 2 * call.ranks})
     if (other <= 3 * wanted && other >= wanted / 3) look_at(other, left);
+  // More of them and fewer, until that is clearly worse.
+  constexpr double kWorse = 1.15;
+  constexpr double kParts[][2] = {{33. / 32, 31. / 32}, {9. / 8, 7. / 8}, {5. / 4, 3. / 4}, {3. / 2, 2. / 3}, {2, 1. / 2}, {3, 1. / 3}};
+  bool worse[2] = {false, false};
+  for (const auto& parts : kParts)
+    for (const int i : {0, 1})
+      if (!worse[i]) worse[i] = static_cast<double>(look_at(static_cast<std::int64_t>(wanted * parts[i]), left)) > kWorse * static_cast<double>(least);
   if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > kNear * bound)
     if (const auto owners = owners_by_time(setting.arrivals(), planned.problem.vector_ns(), static_cast<Nanoseconds>(bound)); !owners.empty()) {
       std::int64_t once = kOnce;
       for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
     }
-  for (const int part : {16, 32, 64})
+  for (const int part : {16, 32, 64, 16, 32, 64})
     for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), left);
 }
 

@@ -26,8 +26,9 @@ Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
   constexpr double kBehind = 0.5;
   apart_ = static_cast<Nanoseconds>(kApart * static_cast<double>(grid.slot));
   // Both sides of what waits for its receiver are known, and a rank posts its messages an overhead apart.
-  if (overhead_ > 0 && !problem.network.eager(problem.segment_bytes())) apart_ = std::min(apart_, overhead_ / 2);
+  if (overhead_ > 0) apart_ = std::min(apart_, problem.network.eager(problem.segment_bytes()) ? overhead_ * 9 / 10 : overhead_ / 2);
   behind_ = static_cast<Nanoseconds>(kBehind * static_cast<double>(grid.slot));
+  late_ = static_cast<Nanoseconds>(kLate * static_cast<double>(grid.slot));
   for (std::size_t r = 0; r < courses_.size(); ++r) {
     Course& c = courses_[r];
     c.moved = Moment{problem.arrivals[r], static_cast<Rank>(r)}, c.processor = c.taken_in = problem.arrivals[r];
@@ -142,6 +143,13 @@ bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
   return overhead_ + adding_ == 0 || std::max(message.is_held() ? message.goes : message.posted, to.port) + shortest_ > to.settled;
 }
 
+Nanoseconds Foresight::busy_until(Course& r) const {
+  Nanoseconds out = r.processor;
+  for (const Adding& a : r.adding) out += a.left * r.landing(a.landing).adding;
+  for (std::int64_t n = r.to_receive; n < r.end(); ++n) out = std::max(out, r.landing(n).landed.at) + overhead_ + r.landing(n).work.additions * r.landing(n).adding;
+  return out;
+}
+
 Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& work, Nanoseconds now) {
   Course &from = at(src), &to = at(dst);
   const Going message = going(src, dst, bytes, now);
@@ -160,13 +168,12 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& 
   from.next_sent = (from.next_sent + 1) % sends_;
 
   const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + work.additions * adding;
-  // The processor may be at another message just then, and at one of its own.
-  const Nanoseconds others = (overhead_ + (work.additions > 0 ? adding_ : 0)) / 2;
-  const Nanoseconds there = to.begun ? landed + taking_in + others : to.taken_in = std::max(to.taken_in, landed) + taking_in;
+  const Nanoseconds before = work.additions > 0 ? busy_until(to) : landed;
+  const Nanoseconds there = to.begun ? std::max(landed, before) + taking_in : to.taken_in = std::max(to.taken_in, landed) + taking_in;
   const auto at_least_next = [&](Nanoseconds t) { return std::max(grid_.up(t), now + grid_.slot); };
   // With several under way a slot begins when the port does, and the message has been posted before.
   const Nanoseconds posting = sends_ > 1 ? overhead_ : 0;
-  to.counts = std::max(to.counts, at_least_next(there + posting));
+  to.counts = std::max(to.counts, at_least_next(there + posting - late_));
   to.contributions += work.additions > 0 && adding > 0;
   to.landings.push_back({arrives, to.counts, work, adding, {}});
   if (message.is_held()) to.generated = to.end();

@@ -143,9 +143,9 @@ Beat beat_of(Bytes segment, const Network& n) {
   // More messages on their way than a schedule has operations waiting (kLookahead of the model) would not keep to a plan.
   constexpr double kLongest = 36;
   const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
-  // Posted before its slot begins, and by somebody who is a little behind.
-  constexpr double kBefore = 1.2;
-  return {static_cast<Nanoseconds>(slot), std::ceil((way + kBefore * n.overhead_ns) / slot), static_cast<int>(sends)};
+  // Posted before its slot begins. What a message is a little late by is handed on, until it is too much and one waits for the next slot.
+  const double hop = (way + n.overhead_ns) / slot, whole = std::floor(hop), late = hop - whole;
+  return {static_cast<Nanoseconds>(slot), late > 0 ? whole + 1 / (1 + std::floor(kLate / late)) : whole, static_cast<int>(sends)};
 }
 Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network); }
 
@@ -404,7 +404,8 @@ class Planner {
         post(there, What::lands, dst, j);
       } else {
         post(merges.done, k ? What::is_summed : What::is_final, dst, j);
-        if (k == 0) end_ = std::max(end_, merges.done);
+        // Whoever will have something to pass on needs it less than those who have nothing.
+        if (k == 0) end_ = std::max(end_, merges.done), promise(j, dst);
       }
     }
   }
@@ -610,6 +611,10 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
 }
 
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
+  return segments_worth_trying(count, element_bytes, ranks, owners, network, before, limit).front();
+}
+
+std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
   // Where messages are said to cost nothing else, half of that is not worth more of them.
   const double nearly = network.overhead_ns > 0 ? 1.005 : 1.01;
@@ -638,7 +643,16 @@ int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, con
   for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) note(s);
   const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
   // The fewest that are nearly as good: a plan in few segments is sooner made.
-  return std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= nearly * least; })->first;
+  std::vector<int> out{std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= nearly * least; })->first};
+  // Others, clearly apart, that are better than those around them: a way is a whole slot less there, or each owner has as many.
+  constexpr double kWorth = 1.05;
+  constexpr int kAround = 16;
+  for (const auto& [s, time] : times) {
+    const bool best = std::all_of(times.lower_bound(s - s / kAround), times.upper_bound(s + s / kAround), [&, mine = time](const auto& t) { return mine <= t.second; });
+    if (best && time <= kWorth * least && std::abs(s - out.front()) > out.front() / kAround) out.push_back(s);
+  }
+  std::sort(out.begin() + 1, out.end(), [&](int a, int b) { return times.at(a) < times.at(b); });
+  return out;
 }
 
 }  // namespace latecomer::core::exchange

@@ -78,5 +78,7 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
 /// many that a message's own costs, or the plan's, outweigh that; no fewer than `owners`, who take in contributions to different ones, if there may be, and nearly a multiple, so that each has about as many.
 /// Never more than `most`. `before`: slots that pass before the first segment is final.
 int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before = 0, int most = kChannels);
+/// That, and then others that should do nearly as well, the best first.
+std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before = 0, int most = kChannels);
 
 }  // namespace latecomer::core::exchange
