@@ -22,7 +22,9 @@ std::vector<int> table_of(const Instance& given) {
   exchange::Planned plan{setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network)), {}};
   plan.problem.source = call.root;
   exchange::Table table = exchange::table_of(plan, chosen ? in.parameters.only : -1);
-  const std::size_t other = chosen ? kOthers.size() : exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
+  if (chosen) return table.rows;
+  exchange::fit(setting, plan, table);
+  const std::size_t other = exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
   return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(table), in.parameters.only);
 }
 

@@ -104,10 +104,12 @@ Nanoseconds expected_after_last(const Setting& setting, const Planned& planned, 
 
 double least_after_last(const Setting& setting) {
   const Instance& in = setting.instance();
+  const Nanoseconds bound = lower_bound(in.call, in.parameters.network, in.pattern).after_last;
+  if (in.call.op != Collective::allreduce) return static_cast<double>(bound);
   const double ranks = in.call.ranks, vector_ns = static_cast<double>(in.call.bytes()) * in.parameters.network.beta_ns_per_byte;
   double unsent = 0;
   for (const Nanoseconds a : setting.arrivals()) unsent += std::max(0.0, vector_ns - static_cast<double>(setting.last() - a));
-  return std::max(static_cast<double>(lower_bound(in.call, in.parameters.network, in.pattern).after_last), ((ranks - 2) * vector_ns + unsent) / ranks);
+  return std::max(static_cast<double>(bound), ((ranks - 2) * vector_ns + unsent) / ranks);
 }
 
 Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
@@ -164,8 +166,10 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   // The time, or 0 where there is no looking.
   const auto look = [&](Planned other, std::int64_t& budget) -> Nanoseconds {
     if (other.problem.messages() > budget) return 0;
-    budget -= other.problem.messages();
     Table others = table_of(other);
+    // Where ranks come one by one there are many moments; each takes as long as some messages.
+    constexpr int kMoment = 3;
+    budget -= other.problem.messages() + kMoment * others.says.moments;
     const Nanoseconds after = expected_after_last(setting, other, others);
     if (after < least) least = after, planned = std::move(other), table = std::move(others);
     return after;
@@ -179,10 +183,12 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   std::set<int> seen{wanted};
   const auto look_at = [&](std::int64_t segments, std::int64_t& budget) -> Nanoseconds {
     const Problem other = with(segments);
+    // What takes longest is not to be all that is looked at.
+    if (other.segments > wanted && 2 * other.messages() > budget) return 0;
     return seen.insert(other.segments).second ? look({other, planned.owners}, budget) : 0;
   };
-  // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for.
-  if (network.eager_bytes > 0 && !network.eager(planned.problem.segment_bytes())) {
+  // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for; the fewer they are the sooner it has them.
+  if (network.eager_bytes > 0) {
     std::int64_t once = kOnce;
     look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, once);
   }
@@ -203,7 +209,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       std::int64_t once = kOnce;
       for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
     }
-  for (const int part : {16, 32, 64, 16, 32, 64})
+  for (const int part : {8, 16, 32, 64, 8, 16, 32, 64})
     for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), left);
 }
 

@@ -44,7 +44,7 @@ struct Planned {
 };
 Planned plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
 
-/// A bound of an allreduce's time after the last arrival that knows what late ranks' ports can have sent by then; never below
+/// A bound of the time after the last arrival; an allreduce's knows what late ranks' ports can have sent by then, and is never below
 /// lower_bound (docs/late_exchange.md, figures).
 double least_after_last(const Setting& setting);
 

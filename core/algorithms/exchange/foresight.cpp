@@ -168,12 +168,11 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& 
   from.next_sent = (from.next_sent + 1) % sends_;
 
   const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + work.additions * adding;
-  const Nanoseconds before = work.additions > 0 ? busy_until(to) : landed;
-  const Nanoseconds there = to.begun ? std::max(landed, before) + taking_in : to.taken_in = std::max(to.taken_in, landed) + taking_in;
+  const Nanoseconds there = to.begun ? std::max(landed, work.additions > 0 ? busy_until(to) : 0) + taking_in : to.taken_in = std::max(to.taken_in, landed) + taking_in;
   const auto at_least_next = [&](Nanoseconds t) { return std::max(grid_.up(t), now + grid_.slot); };
   // With several under way a slot begins when the port does, and the message has been posted before.
   const Nanoseconds posting = sends_ > 1 ? overhead_ : 0;
-  to.counts = std::max(to.counts, at_least_next(there + posting - late_));
+  to.counts = std::max(to.counts, at_least_next(there + posting + (dst == problem_.sink ? (overhead_ + adding_) / 2 : -late_)));
   to.contributions += work.additions > 0 && adding > 0;
   to.landings.push_back({arrives, to.counts, work, adding, {}});
   if (message.is_held()) to.generated = to.end();

@@ -248,13 +248,13 @@ class Planner {
       }
       send(active, receivers);
     }
-    return {end_, kept_};
+    return {end_, kept_, moments_};
   }
 
  private:
   enum class What : char { arrives, may_send, may_receive, lands, is_summed, is_final };
-  // Who is free; of the senders, those with something happening now.
-  enum Set { kSenders, kReady, kReceivers, kSets };
+  // Who is free; of the senders, those with something happening now; of the receivers, those for whom by_what_few_have looked.
+  enum Set { kSenders, kReady, kReceivers, kLacking, kSets };
   struct Event {
     What what;
     Rank rank;
@@ -289,13 +289,16 @@ class Planner {
   void set_busy(Set set, Rank r) {
     free_.clear(set, r);
     if (set == kSenders) free_.clear(kReady, r);
-    if (set == kReceivers)
+    if (set == kReceivers) {
+      free_.clear(kLacking, r);
       for (const std::size_t place : at(owns_, r)) open_.set(place, false);
+    }
   }
 
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
   bool send(std::span<const Rank> active, std::span<const Rank> receivers) {
     const std::int64_t before = to_go_;
+    ++moments_;
     const std::span<const Rank> holders = eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
     for (const Rank p : active)
       if (free_.test(kSenders, p)) free_.set(kReady, p);
@@ -303,7 +306,11 @@ class Planner {
     for (const Rank q : receivers) collect(q);
     for (const Rank q : holders) collect(q);
     by_what_few_have();
-    for (const Rank p : spreaders_) spread_from(p);
+    for (const Rank p : spreaders_) {
+      if (emptiest_.empty()) break;
+      spread_from(p);
+    }
+    for (const Rank q : emptiest_) free_.clear(kLacking, q);
     for (const Rank q : receivers) spread_to(q);
     for (const Rank q : holders) spread_to(q);
     for (const Rank p : active) free_.clear(kReady, p);
@@ -442,6 +449,10 @@ class Planner {
   /// Who may send what is final now, those first who have only what many have: for anything else there is always a receiver.
   void by_what_few_have() {
     spreaders_.clear(), emptiest_.clear();
+    if (!anything_to_spread()) return;
+    for (const Rank r : holders_.order())
+      if (lacks_something(r) && free_.test(kReceivers, r)) emptiest_.push_back(r), free_.set(kLacking, r);
+    if (emptiest_.empty()) return;
     std::copy_n(free_[kReady], candidates_.size(), candidates_.begin());
     rarest_first([&](int j) {
       Word left = 0;
@@ -451,24 +462,22 @@ class Planner {
       }
       return left == 0;
     });
-    if (spreaders_.empty()) return;
     std::reverse(spreaders_.begin(), spreaders_.end());
     // All of a broadcast goes through its source's port.
     if (const auto source = std::find(spreaders_.begin(), spreaders_.end(), problem_.source); source != spreaders_.end()) std::rotate(spreaders_.begin(), source, source + 1);
-    for (const Rank r : holders_.order())
-      if (free_.test(kReceivers, r)) emptiest_.push_back(r);
   }
 
-  // What is final, the rarest first.
+  // What is final, or on its way to be, the rarest first.
   template <typename Try>
   void rarest_first(Try attempt) {
-    const int most = problem_.sink >= 0 ? 1 : ranks_ - 1;
-    for (int i = copies_.end_of(0), last = copies_.end_of(most); i < last; ++i)
+    for (int i = copies_.end_of(0), last = copies_.end_of(most_copies()); i < last; ++i)
       if (attempt(at(copies_.order(), i))) return;
   }
+  int most_copies() const { return problem_.sink >= 0 ? 1 : ranks_ - 1; }
+  bool anything_to_spread() const { return copies_.end_of(0) < copies_.end_of(most_copies()); }
   void spread_from(Rank p) {
     if (!free_.test(kReady, p)) return;
-    Candidates receivers(*this, kReceivers);
+    Candidates receivers(*this, kLacking);
     rarest_first([&](int j) {
       if (!has_.test(j, p)) return receivers.none();
       const Rank q = receivers.first(emptiest_, holders_, promised_[j], p, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
@@ -478,7 +487,7 @@ class Planner {
     });
   }
   void spread_to(Rank q) {
-    if (!free_.test(kReceivers, q)) return;
+    if (!lacks_something(q) || !free_.test(kReceivers, q)) return;
     Candidates senders(*this, callable(q));
     rarest_first([&](int j) {
       if (promised_.test(j, q)) return senders.none();
@@ -488,6 +497,7 @@ class Planner {
     });
   }
 
+  bool lacks_something(Rank r) const { return holders_.count(r) < segments_; }
   /// One copy more.
   void promise(int j, Rank holder) { promised_.set(j, holder), copies_.add(j), holders_.add(holder); }
 
@@ -516,7 +526,7 @@ class Planner {
   BitRows waiting_;  // sums that wait for their neighbours
   Ranking copies_;  // segments, by those whom they have been promised
   std::map<Nanoseconds, std::vector<Event>> events_;  // on the grid
-  std::int64_t to_go_ = 0;
+  std::int64_t to_go_ = 0, moments_ = 0;
   bool quiet_ = false, kept_ = true;
   const bool eager_;
   const Grid grid_;

@@ -24,8 +24,8 @@ struct Problem {
   Rank sink = -1;                         ///< of a reduce; -1: an allreduce
   bool ordered = false;                   ///< contributions are added by OrderedNode's tree
   int ranks() const { return static_cast<int>(arrivals.size()); }
-  /// About: every segment comes to everybody, and goes to its owner from everybody.
-  std::int64_t messages() const { return std::int64_t{2} * ranks() * segments; }
+  /// About: every segment goes to its owner from everybody, unless it is a broadcast's, and comes to everybody, unless it is a reduce's.
+  std::int64_t messages() const { return std::int64_t{source < 0 && sink < 0 ? 2 : 1} * ranks() * segments; }
   /// Of a segment, and of the largest.
   Bytes bytes(int j) const { return part_of(count, segments, j).count * element_bytes; }
   Bytes segment_bytes() const { return largest_part(count, segments) * element_bytes; }
@@ -47,6 +47,7 @@ using Emit = std::function<void(const Transfer&)>;
 struct Outcome {
   Nanoseconds end = 0;  ///< the last rank has all of the result
   bool kept = true;     ///< messages keep to the plan; not where one that waits for its receiver could only go out of turn
+  std::int64_t moments = 0;  ///< at which somebody was matched with somebody, or nobody was
 };
 /// Plans with these owners (of a broadcast: none; of a reduce: not the sink), of segment j the j-th, round and round: ranks, each once, or
 /// more than there are ranks.

@@ -18,10 +18,12 @@ constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "cla
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
   const Instance& in = setting.instance();
-  const exchange::Planned plan = exchange::plan_for(setting, in.call.root);
+  exchange::Planned plan = exchange::plan_for(setting, in.call.root);
   const bool chosen = in.parameters.segments > 0;
   exchange::Table table = exchange::table_of(plan, chosen ? in.parameters.only : -1);
-  const std::size_t other = chosen ? kOthers.size() : exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
+  if (chosen) return table.rows;
+  exchange::fit(setting, plan, table);
+  const std::size_t other = exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
   return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(table), in.parameters.only);
 }
 
