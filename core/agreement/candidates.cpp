@@ -43,6 +43,8 @@ std::vector<Trial> trials_for(const Call& call, const Network& network) {
     // more then than how many.
     if (a.segments == Segments::fitted) {
       for (const int segments : {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, 0, most), 4 * ranks}) in_segments(a, segments);
+      // A late receiver of a broadcast takes in one eager message after the other.
+      if (!is_reduction(call.op) && network.eager_bytes > 0) in_segments(a, static_cast<int>(std::min<Bytes>((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, kMostPerTrial)));
       continue;
     }
     out.push_back({&a, 0});

@@ -3,12 +3,14 @@
 // simulated jobs of random programs: no two ranks ever decide differently for the same call of a communicator.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "core/agreement/candidates.hpp"
 #include "core/agreement/learner.hpp"
 #include "core/base/text.hpp"
 
@@ -829,4 +831,18 @@ TEST_CASE("plans: a variant that dispatches on the local call site is caught", "
     caught += job.run(stuck).has_value();
   }
   CHECK(caught >= 5);
+}
+
+TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest eager messages", "[learning]") {
+  Call call;
+  call.op = Collective::bcast, call.ranks = 16, call.count = 524'288, call.element_bytes = 1;
+  const Network network = *parse_network("eth1g,overhead=0.5us");
+  const int fewest = static_cast<int>(call.bytes() / network.eager_bytes);
+  const Candidates candidates = model_candidates(call, *parse_arrivals("onelate:5:500ms", call.ranks), network, Objective::after_last);
+  const auto found = std::find_if(candidates.list.begin(), candidates.list.end(), [&](const Candidate& c) { return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments == fewest; });
+  REQUIRE(found != candidates.list.end());
+  // Each takes an overhead. What planning costs is added to it.
+  CHECK(found->modelled_ns >= fewest * network.overhead_ns);
+  for (const Candidate& c : candidates.list)
+    if (algorithm_at(c.algorithm).name == std::string_view("rarest_first")) CHECK(found->modelled_ns <= c.modelled_ns);
 }
