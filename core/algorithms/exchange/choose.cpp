@@ -184,12 +184,12 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   const auto look_at = [&](std::int64_t segments, std::int64_t& budget) -> Nanoseconds {
     const Problem other = with(segments);
     // What takes longest is not to be all that is looked at.
-    if (other.segments > wanted && 2 * other.messages() > budget) return 0;
+    if (2 * other.segments > wanted && 2 * other.messages() > budget) return 0;
     return seen.insert(other.segments).second ? look({other, planned.owners}, budget) : 0;
   };
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for; the fewer they are the sooner it has them.
   if (network.eager_bytes > 0) {
-    std::int64_t once = kOnce;
+    std::int64_t once = 2 * kOnce;
     look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, once);
   }
   const Collecting by = collecting(planned.problem, planned.owners);
@@ -208,6 +208,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
     if (const auto owners = owners_by_time(setting.arrivals(), planned.problem.vector_ns(), static_cast<Nanoseconds>(bound)); !owners.empty()) {
       std::int64_t once = kOnce;
       for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
+      if (planned.owners == owners) seen = {planned.problem.segments};
     }
   for (const int part : {8, 16, 32, 64, 8, 16, 32, 64})
     for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), left);
