@@ -24,7 +24,7 @@ struct Simulation {
 
 /// Operations generated but not yet started, per rank. More than any algorithm's own window reaches ahead
 /// (kWindow steps of at most five operations), so it never delays one; a test compares with no limit.
-inline constexpr int kLookahead = 64;
+inline constexpr int kLookahead = 256;
 
 /// Runs `algorithm` on all ranks of `instance` under `network`, with the arrivals of `arrivals` (which may
 /// differ from the pattern the schedule was built for). An error means that the schedule cannot finish.

@@ -67,13 +67,13 @@ Problem Setting::problem(int segments) const {
   return out;
 }
 
-Table table_of(const Planned& planned, Rank only) {
+Table table_of(const Planned& planned, Rank only, Nanoseconds until) {
   Table out{{kThePlan, planned.problem.segments}, {}};
   out.says = plan(planned.problem, planned.owners, [&](const Transfer& t) {
     if (only >= 0 && t.src != only && t.dst != only) return;
     const auto slots = [](Nanoseconds n) { return static_cast<int>(std::min<Nanoseconds>(n, INT32_MAX)); };
     out.rows.insert(out.rows.end(), {slots(t.start), t.src, t.dst, t.segment, t.final, slots(t.landed), t.held_back});
-  });
+  }, until);
   return out;
 }
 
@@ -140,11 +140,13 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
     Planned candidate{problem_for(owners), owners};
     int& segments = candidate.problem.segments;
     const int wanted = segments;
-    if (!chosen) segments = std::min(wanted, std::max(16, kCells / call.ranks));
-    // With several collectors for each segment even few keep all busy.
-    const bool tells = segments >= static_cast<int>(owners.size()) || kFew * segments >= wanted || collecting(candidate.problem, owners).collectors > 1;
+    // With several collectors for each segment only as many segments as there will be tell.
+    const bool several = collecting(candidate.problem, owners).collectors > 1;
+    if (!chosen && !several) segments = std::min(wanted, std::max(16, kCells / call.ranks));
+    const bool tells = several || segments >= static_cast<int>(owners.size()) || kFew * segments >= wanted;
     const Nanoseconds earlier = setting.last() - latest(setting, owners);
-    const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0))) : of_ports(vector_ns, call.ranks, static_cast<int>(owners.size()), earlier);
+    const Nanoseconds until = best.empty() ? kForever : setting.last() + static_cast<Nanoseconds>(kHardly * least);
+    const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0, until))) : of_ports(vector_ns, call.ranks, static_cast<int>(owners.size()), earlier);
     const bool without_late = 2 * earlier >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
     if (best.empty() || after < (without_late ? kHardly : kClearly) * least) least = after, best = std::move(owners);
   }
@@ -160,13 +162,16 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   constexpr double kNear = 1.06;
   const double bound = least_after_last(setting);
   if (static_cast<double>(least) <= kNear * bound) return;
-  // Messages to look at: in all, and for what is looked at once.
-  std::int64_t left = kModelled;
-  constexpr std::int64_t kOnce = 4 * kModelled;
-  // The time, or 0 where there is no looking.
+  // Messages to look at: in all, and for what is looked at once. Looking at plans that take long takes a few times as long as making one.
+  constexpr int kTimes = 3;
+  const std::int64_t one = planned.problem.messages();
+  std::int64_t left = std::max(kModelled, kTimes * one);
+  const std::int64_t once_most = std::max(4 * kModelled, kTimes * one);
+  // The time, or 0 where there is no looking; or about kForever, where it is clearly worse.
+  constexpr double kWorse = 1.15;
   const auto look = [&](Planned other, std::int64_t& budget) -> Nanoseconds {
     if (other.problem.messages() > budget) return 0;
-    Table others = table_of(other);
+    Table others = table_of(other, -1, setting.last() + static_cast<Nanoseconds>(kWorse * static_cast<double>(least)));
     // Where ranks come one by one there are many moments; each takes as long as some messages.
     constexpr int kMoment = 3;
     budget -= other.problem.messages() + kMoment * others.says.moments;
@@ -189,7 +194,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   };
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for; the fewer they are the sooner it has them.
   if (network.eager_bytes > 0) {
-    std::int64_t once = 2 * kOnce;
+    std::int64_t once = 2 * once_most;
     look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, once);
   }
   const Collecting by = collecting(planned.problem, planned.owners);
@@ -197,18 +202,35 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   // Some numbers of segments fit better than others, those of which each rank owns as many in particular.
   for (const int other : {call.ranks, 2 * call.ranks})
     if (other <= 3 * wanted && other >= wanted / 3) look_at(other, left);
-  // More of them and fewer, until that is clearly worse.
-  constexpr double kWorse = 1.15;
+  // More of them and fewer, until that is clearly worse; where a plan takes long, far fewer first, which takes the least.
   constexpr double kParts[][2] = {{33. / 32, 31. / 32}, {9. / 8, 7. / 8}, {5. / 4, 3. / 4}, {3. / 2, 2. / 3}, {2, 1. / 2}, {3, 1. / 3}};
-  bool worse[2] = {false, false};
-  for (const auto& parts : kParts)
-    for (const int i : {0, 1})
-      if (!worse[i]) worse[i] = static_cast<double>(look_at(static_cast<std::int64_t>(wanted * parts[i]), left)) > kWorse * static_cast<double>(least);
+  if (one > kModelled) {
+    for (int s = wanted / 2; s > 1; s /= 2)
+      if (look_at(s, left); planned.problem.segments != s) break;
+  } else {
+    bool worse[2] = {false, false};
+    for (const auto& parts : kParts)
+      for (const int i : {0, 1})
+        if (!worse[i]) worse[i] = static_cast<double>(look_at(static_cast<std::int64_t>(wanted * parts[i]), left)) > kWorse * static_cast<double>(least);
+  }
   if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > kNear * bound)
     if (const auto owners = owners_by_time(setting.arrivals(), planned.problem.vector_ns(), static_cast<Nanoseconds>(bound)); !owners.empty()) {
-      std::int64_t once = kOnce;
-      for (const int other : {wanted / 2, wanted * 5 / 8, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
+      std::int64_t once = once_most;
+      // Of what a plan in many segments takes only some can be looked at.
+      const int best = planned.problem.segments;
+      for (const int other : std::set<int>{best / 2, best * 5 / 8, best * 3 / 4, best, wanted / 2, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
       if (planned.owners == owners) seen = {planned.problem.segments};
+    }
+  // Other numbers of collectors, of whom each takes in several contributions.
+  constexpr int kLeast = 3, kRanks = 8;
+  const std::set<int> numbers{planned.problem.segments, wanted, static_cast<int>(std::min(planned.owners.size(), setting.arrivals().size()))};
+  for (const int other : {1, 2, 3, 4, 6, 8, 12})
+    for (const int segments : numbers) {
+      Planned with_others{with(segments), planned.owners};
+      with_others.problem.collectors = other;
+      const Collecting now = collecting(planned.problem, planned.owners), then = collecting(with_others.problem, planned.owners);
+      if (then.collectors == now.collectors || then.idle() < kLeast * other || kRanks * other > call.ranks || 2 * with_others.problem.messages() > left) continue;
+      look(std::move(with_others), left);
     }
   for (const int part : {8, 16, 32, 64, 8, 16, 32, 64})
     for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), left);

@@ -57,8 +57,8 @@ struct Table {
   std::vector<int> rows;
   Outcome says;
 };
-/// With everybody's rows, or those of `only`, which is enough where nothing is modelled.
-Table table_of(const Planned& planned, Rank only = -1);
+/// With everybody's rows, or those of `only`, which is enough where nothing is modelled. Given up as plan() is.
+Table table_of(const Planned& planned, Rank only = -1, Nanoseconds until = kForever);
 /// The rows that a rank needs, or all; as Parameters::only.
 std::vector<int> rows_for(Table table, Rank only);
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
@@ -68,27 +69,6 @@ auto both(const Word* a, const Word* b) {
   return [=](std::size_t w) { return a[w] & b[w]; };
 }
 
-/// Which owners may receive, as a set of segments: they own one after the other, round and round.
-class OpenOwners {
- public:
-  explicit OpenOwners(std::size_t owners) : owners_(owners), bits_(words_for(static_cast<int>(owners)) + 1, 0) {}
-  void set(std::size_t owner, bool open) {
-    for (std::size_t b = owner; b < bits_.size() * kWordBits; b += owners_) {
-      const Word mask = Word{1} << b % kWordBits;
-      bits_[b / kWordBits] = open ? bits_[b / kWordBits] | mask : bits_[b / kWordBits] & ~mask;
-    }
-  }
-  /// Of the segments that begin with one of this owner's.
-  Word from(std::size_t owner) const {
-    const std::size_t w = owner / kWordBits, shift = owner % kWordBits;
-    return shift ? bits_[w] >> shift | bits_[w + 1] << (kWordBits - shift) : bits_[w];
-  }
-
- private:
-  std::size_t owners_;
-  std::vector<Word> bits_;  // repeated, so that whole words begin anywhere
-};
-
 /// Items by how often they were counted, those with the least first.
 class Ranking {
  public:
@@ -141,7 +121,7 @@ Beat beat_of(Bytes segment, const Network& n) {
   const double least = std::max({port, 2 * n.overhead_ns, kLeastSlot}), cycle = n.eager(segment) ? port + n.overhead_ns : way;
   const double sends = std::clamp<double>(std::ceil(cycle / least), 1, kMostSends);
   // More messages on their way than a schedule has operations waiting (kLookahead of the model) would not keep to a plan.
-  constexpr double kLongest = 36;
+  constexpr double kLongest = 144;
   const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
   // Posted before its slot begins. What a message is a little late by is handed on, until it is too much and one waits for the next slot.
   const double hop = (way + n.overhead_ns) / slot, whole = std::floor(hop), late = hop - whole;
@@ -159,7 +139,7 @@ class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
       : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, owners).collectors), taken_(static_cast<std::size_t>(ranks_)),
-        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), owns_(turn_.size()), open_(std::max<std::size_t>(1, owners.size())), to_owner_(ranks_, ranks_), to_send_(turn_.size() * turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
+        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), collector_(static_cast<std::size_t>(places_) * static_cast<std::size_t>(segments_)), open_(places_, segments_), to_owner_(ranks_, ranks_), to_send_(turn_.size() * turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
         free_(kSets, ranks_), candidates_(words_for(ranks_)), holders_(ranks_, segments_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(segments_, ranks_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
@@ -174,9 +154,7 @@ class Planner {
     if (problem.source < 0) {
       std::vector<int> members(static_cast<std::size_t>(places_), 0);
       for (const int k : place_) ++at(members, k);
-      // Places beyond the last segment are some collector's, if anybody's.
-      const std::size_t used = places_ > 1 ? owners.size() : std::min(owners.size(), static_cast<std::size_t>(segments_));
-      for (std::size_t i = 0; i < used; ++i) at(owns_, owners[i]).push_back(i);
+      find_collectors();
       for (int j = 0; j < segments_; ++j) {
         const Rank owner = collector(0, j);
         for (int k = 0; k < places_; ++k) at(taken_, collector(k, j)).push_back({j, k});
@@ -206,13 +184,14 @@ class Planner {
     }
   }
 
-  Outcome run() {
+  Outcome run(Nanoseconds until) {
     std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active, receivers;  // something happens there; may receive from now on
     std::iota(everybody.begin(), everybody.end(), 0);
     while (to_go_ > 0) {
+      if (now_ > until) return {kForever, true, moments_};
       // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was planned first.
       const bool idle = events_.empty() || events_.begin()->first > now_ + grid_.slot;
-      if (idle && !eager_ && send(everybody, {})) continue;
+      if (idle && send(everybody, {})) continue;
       quiet_ = idle && (eager_ || events_.empty());
       if (quiet_ && send(everybody, {})) continue;
       if (events_.empty()) break;
@@ -263,14 +242,25 @@ class Planner {
 
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
   /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send it their sums.
-  Rank collector(int k, int j) const { return owners_[collectors_turn(k, static_cast<std::size_t>(j))]; }
-  std::size_t collectors_turn(int k, std::size_t j) const {
-    const std::size_t apart = owners_.size() / static_cast<std::size_t>(places_);
-    return (j + static_cast<std::size_t>(k) * apart) % owners_.size();
-  }
-  /// Of these segments those whose k-th collector may receive.
-  auto open(const Word* of, int k) const {
-    return [this, of, k](std::size_t w) { return of[w] ? of[w] & open_.from(collectors_turn(k, w * kWordBits)) : 0; };
+  Rank collector(int k, int j) const { return at(collector_, k * segments_ + j); }
+  /// Owners in turn, as far apart as may be, or, where some own more than others, of any number of segments so many; nobody is two of a segment's.
+  void find_collectors() {
+    const std::size_t size = owners_.size(), places = static_cast<std::size_t>(places_), apart = size / places;
+    const bool each_once = size <= turn_.size();
+    for (int j = 0; j < segments_; ++j)
+      for (int k = 0; k < places_; ++k) {
+        const auto taken = [&](Rank r) {
+          for (int before = 0; before < k; ++before)
+            if (collector(before, j) == r) return true;
+          return false;
+        };
+        const std::size_t segment = static_cast<std::size_t>(j), place = static_cast<std::size_t>(k);
+        std::size_t turn = (each_once ? segment + place * apart : segment * places + (segment + place) % places) % size;
+        // Not always the next, or one rank would be the next of many.
+        if (taken(owners_[turn])) turn = (turn + 1 + segment) % size;
+        while (taken(owners_[turn])) turn = (turn + 1) % size;
+        at(collector_, k * segments_ + j) = owners_[turn];
+      }
   }
   int& to_send(Rank from, Rank to) { return to_send_[static_cast<std::size_t>(from) * turn_.size() + static_cast<std::size_t>(to)]; }
   /// A rank has a contribution more, or less, for a collector.
@@ -284,14 +274,14 @@ class Planner {
   void set_free(Set set, Rank r) {
     free_.set(set, r);
     if (set == kReceivers)
-      for (const std::size_t place : at(owns_, r)) open_.set(place, true);
+      for (const auto& [j, k] : at(taken_, r)) open_.set(k, j);
   }
   void set_busy(Set set, Rank r) {
     free_.clear(set, r);
     if (set == kSenders) free_.clear(kReady, r);
     if (set == kReceivers) {
       free_.clear(kLacking, r);
-      for (const std::size_t place : at(owns_, r)) open_.set(place, false);
+      for (const auto& [j, k] : at(taken_, r)) open_.clear(k, j);
     }
   }
 
@@ -302,7 +292,11 @@ class Planner {
     const std::span<const Rank> holders = eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
     for (const Rank p : active)
       if (free_.test(kSenders, p)) free_.set(kReady, p);
-    for (const Rank p : active) contribute(p);
+    // Nothing holds back who receives no contributions: whoever of those waits for a receiver is early.
+    for (const Rank p : active)
+      if (at(taken_, p).empty()) contribute(p);
+    for (const Rank p : active)
+      if (!at(taken_, p).empty()) contribute(p);
     for (const Rank q : receivers) collect(q);
     for (const Rank q : holders) collect(q);
     by_what_few_have();
@@ -422,20 +416,20 @@ class Planner {
     if (problem_.source >= 0 || !free_.test(kReady, p)) return;
     const auto open_to = [&](int k) { return [this, p, k](int j) { return in_turn(p, collector(k, j), true); }; };
     if (places_ > 1)
-      if (const int j = first_around(open(sums_[p], 0), 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
+      if (const int j = first_around(both(sums_[p], open_[0]), 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
     const int k = at(place_, p);
-    const auto mine = open(unsent_[p], k);
+    const auto mine = both(unsent_[p], open_[k]);
     const int first = first_of(mine, 0, segments_);
     if (first == kNone) return;
     // Of the first block of segments, one per owner, that has any: in turn.
-    const int block = static_cast<int>(owners_.size()), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
+    const int block = std::min(static_cast<int>(owners_.size()), ranks_), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
     const int turn = begin + (size - at(turn_, p) % size) % size;
     int j = first_of(mine, turn, end);
     j = first_around(mine, j == kNone ? first : j, segments_, open_to(k));
     if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
-    if (at(owns_, q).empty() || !free_.test(kReceivers, q) || first_of(both(to_owner_[q], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone) return;
+    if (at(taken_, q).empty() || !free_.test(kReceivers, q) || first_of(both(to_owner_[q], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone) return;
     Candidates senders(*this, callable(q));
     const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
@@ -509,8 +503,8 @@ class Planner {
   struct Taken { int segment, place; };
   std::vector<std::vector<Taken>> taken_;
   std::vector<int> turn_, place_;  // [ranks]
-  std::vector<std::vector<std::size_t>> owns_;  // [ranks] its places among the owners
-  OpenOwners open_;
+  std::vector<Rank> collector_;  // [places][segments]
+  BitRows open_;                 // [places][segments] those whose collector may receive
   BitRows to_owner_;          // [ranks][ranks] who has contributions for it, or sums,
   std::vector<int> to_send_;  // and how many
   BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
@@ -536,7 +530,7 @@ class Planner {
 
 }  // namespace
 
-Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit) { return Planner(problem, owners, emit).run(); }
+Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit, Nanoseconds until) { return Planner(problem, owners, emit).run(until); }
 
 int in_flight(const Problem& problem) { return beat_of(problem).sends; }
 
@@ -545,11 +539,15 @@ Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
   constexpr double kEach = 12;
   constexpr int kRanks = 64;
   const int ranks = problem.ranks();
-  if (problem.source >= 0 || problem.ordered || owners.size() > problem.arrivals.size()) return {};
+  if (problem.source >= 0 || problem.ordered) return {};
   const Nanoseconds last = last_of(problem.arrivals);
-  const auto late = static_cast<double>(std::count_if(problem.arrivals.begin(), problem.arrivals.end(), [&](Nanoseconds t) { return t > last - problem.vector_ns(); }));
+  // Contributions to a segment that cannot have been sent when the last rank comes.
+  double late = 0;
+  for (const Nanoseconds t : problem.arrivals) late += std::max(0.0, 1 - static_cast<double>(last - t) / static_cast<double>(std::max<Nanoseconds>(1, problem.vector_ns())));
   const double idle = late * (1 - late / ranks);
-  const int collectors = std::max(1, std::min({static_cast<int>(idle / kEach), ranks / kRanks, static_cast<int>(owners.size())}));
+  // Of owners that own more than others, or less, a list says only how often each does.
+  const auto of_owners = static_cast<int>(owners.size() > problem.arrivals.size() ? std::set<Rank>(owners.begin(), owners.end()).size() : owners.size());
+  const int collectors = problem.collectors > 0 ? std::min(problem.collectors, of_owners) : std::max(1, std::min({static_cast<int>(idle / kEach), ranks / kRanks, of_owners}));
   return {collectors, idle / collectors};
 }
 
@@ -636,9 +634,9 @@ std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int 
   const auto time = [&](int s) {
     const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    // Who owns nothing receives nothing for long, and then nothing holds its eager messages back.
-    constexpr double kUnheld = 1.5, kHeld = 1.05;
-    const double idle = s >= owners ? 1 : network.eager(largest * element_bytes) ? kUnheld : kHeld;
+    // Who owns nothing has nothing to receive for long.
+    constexpr double kIdle = 1.02;
+    const double idle = s >= owners ? 1 : kIdle;
     // A processor that has nothing to spare is late sometimes.
     constexpr double kCrowded = 0.06;
     const Beat beat = beat_of(largest * element_bytes, network);

@@ -23,6 +23,7 @@ struct Problem {
   Rank source = -1;                       ///< of a broadcast; -1: none, a reduction
   Rank sink = -1;                         ///< of a reduce; -1: an allreduce
   bool ordered = false;                   ///< contributions are added by OrderedNode's tree
+  int collectors = 0;                     ///< of a segment; 0: as many as seem to suit
   int ranks() const { return static_cast<int>(arrivals.size()); }
   /// About: every segment goes to its owner from everybody, unless it is a broadcast's, and comes to everybody, unless it is a reduce's.
   std::int64_t messages() const { return std::int64_t{source < 0 && sink < 0 ? 2 : 1} * ranks() * segments; }
@@ -44,14 +45,17 @@ struct Transfer {
 };
 using Emit = std::function<void(const Transfer&)>;
 
+/// The end of a plan that nobody waits for.
+inline constexpr Nanoseconds kForever = INT64_MAX / 4;
+
 struct Outcome {
-  Nanoseconds end = 0;  ///< the last rank has all of the result
+  Nanoseconds end = 0;  ///< the last rank has all of the result; kForever if the plan was given up
   bool kept = true;     ///< messages keep to the plan; not where one that waits for its receiver could only go out of turn
   std::int64_t moments = 0;  ///< at which somebody was matched with somebody, or nobody was
 };
 /// Plans with these owners (of a broadcast: none; of a reduce: not the sink), of segment j the j-th, round and round: ranks, each once, or
-/// more than there are ranks.
-Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit);
+/// more than there are ranks. Given up when it is clear that it ends after `until`.
+Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit, Nanoseconds until = kForever);
 
 /// Messages that a rank sends at a time in a plan of this problem: as many as keep its port busy.
 int in_flight(const Problem& problem);
@@ -64,6 +68,7 @@ struct Collecting {
   int collectors = 1;
   /// Slots that are lost meanwhile: with all ranks late, or one, hardly any.
   double slots = 0;
+  double idle() const { return slots * collectors; }
 };
 Collecting collecting(const Problem& problem, std::span<const Rank> owners);
 
