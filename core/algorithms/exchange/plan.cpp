@@ -145,8 +145,8 @@ class Planner {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
     std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
-    // Who comes next begins one owner earlier: contributions to a segment come one after the other, and each late rank
-    // completes one per message once all are on their way.
+    // Contributions to a segment come one after the other, so who comes next begins with the next owner. Not with the one before: what it has first
+    // would be what those who came before it, and are further by then, have last.
     for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k / places_, at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
     for (int k = 0; k < places_; ++k)
       for (Rank r = 0; r < ranks_; ++r)
@@ -423,7 +423,7 @@ class Planner {
     if (first == kNone) return;
     // Of the first block of segments, one per owner, that has any: in turn.
     const int block = std::min(static_cast<int>(owners_.size()), ranks_), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
-    const int turn = begin + (size - at(turn_, p) % size) % size;
+    const int turn = begin + at(turn_, p) % size;
     int j = first_of(mine, turn, end);
     j = first_around(mine, j == kNone ? first : j, segments_, open_to(k));
     if (j != kNone) transfer(p, collector(k, j), j, false);
