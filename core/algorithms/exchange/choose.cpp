@@ -232,8 +232,20 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       if (then.collectors == now.collectors || then.idle() < kLeast * other || kRanks * other > call.ranks || 2 * with_others.problem.messages() > left) continue;
       look(std::move(with_others), left);
     }
-  for (const int part : {8, 16, 32, 64, 8, 16, 32, 64})
-    for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), left);
+  // Ties may cost a slot, which in few segments is some percent: numbers nearby, and others to begin with.
+  constexpr int kFar[] = {8, 16}, kNearby = 64, kSteps = 5, kTurns = 8;
+  std::int64_t ties = 2 * kModelled;
+  for (int round = 0; round < 2; ++round) {
+    for (const int part : kFar)
+      for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), ties);
+    for (int step = 1; step <= kSteps; ++step)
+      for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * step * std::max(1, planned.problem.segments / kNearby), ties);
+  }
+  for (int turn = 1; turn < kTurns && static_cast<double>(least) > kNear * bound; ++turn) {
+    Planned other = planned;
+    other.problem.turn = turn;
+    if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
+  }
 }
 
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others) {

@@ -147,7 +147,7 @@ class Planner {
     std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
     // Contributions to a segment come one after the other, so who comes next begins with the next owner. Not with the one before: what it has first
     // would be what those who came before it, and are further by then, have last.
-    for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k / places_, at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
+    for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = problem.turn + k / places_, at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
     for (int k = 0; k < places_; ++k)
       for (Rank r = 0; r < ranks_; ++r)
         if (at(place_, r) == k) here_.set(k, r);

@@ -24,6 +24,7 @@ struct Problem {
   Rank sink = -1;                         ///< of a reduce; -1: an allreduce
   bool ordered = false;                   ///< contributions are added by OrderedNode's tree
   int collectors = 0;                     ///< of a segment; 0: as many as seem to suit
+  int turn = 0;                           ///< whose turn it is first among the owners: changes nothing but ties
   int ranks() const { return static_cast<int>(arrivals.size()); }
   /// About: every segment goes to its owner from everybody, unless it is a broadcast's, and comes to everybody, unless it is a reduce's.
   std::int64_t messages() const { return std::int64_t{source < 0 && sink < 0 ? 2 : 1} * ranks() * segments; }
