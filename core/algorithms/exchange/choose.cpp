@@ -162,11 +162,11 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   constexpr double kNear = 1.06;
   const double bound = least_after_last(setting);
   if (static_cast<double>(least) <= kNear * bound) return;
-  // Messages to look at: in all, and for what is looked at once. Looking at plans that take long takes a few times as long as making one.
-  constexpr int kTimes = 3;
-  const std::int64_t one = planned.problem.messages();
-  std::int64_t left = std::max(kModelled, kTimes * one);
-  const std::int64_t once_most = std::max(4 * kModelled, kTimes * one);
+  // Messages to look at, for each way of looking; and for what is looked at once. Where a plan takes long, some times that, and some seconds at most.
+  constexpr std::int64_t kTimes = 4, kLongest = 8 * kModelled;
+  const std::int64_t one = planned.problem.messages(), some = std::min(kTimes * one, kLongest);
+  std::int64_t left = std::max(kModelled, some), others = std::max(4 * kModelled, some), ties = std::max(2 * kModelled, some);
+  const std::int64_t once_most = std::max(4 * kModelled, some);
   // The time, or 0 where there is no looking; or about kForever, where it is clearly worse.
   constexpr double kWorse = 1.15;
   const auto look = [&](Planned other, std::int64_t& budget) -> Nanoseconds {
@@ -194,7 +194,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   };
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for; the fewer they are the sooner it has them.
   if (network.eager_bytes > 0) {
-    std::int64_t once = 2 * once_most;
+    std::int64_t once = 3 * once_most;
     look_at((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, once);
   }
   const Collecting by = collecting(planned.problem, planned.owners);
@@ -221,31 +221,42 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       for (const int other : std::set<int>{best / 2, best * 5 / 8, best * 3 / 4, best, wanted / 2, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
       if (planned.owners == owners) seen = {planned.problem.segments};
     }
-  // Other numbers of collectors, of whom each takes in several contributions.
+  // Other numbers of collectors, of whom each takes in several contributions: of so many segments that each collects for as many.
   constexpr int kLeast = 3, kRanks = 8;
-  const std::set<int> numbers{planned.problem.segments, wanted, static_cast<int>(std::min(planned.owners.size(), setting.arrivals().size()))};
-  for (const int other : {1, 2, 3, 4, 6, 8, 12})
-    for (const int segments : numbers) {
+  const auto owners = static_cast<int>(std::min(planned.owners.size(), setting.arrivals().size()));
+  const int collectors = collecting(planned.problem, planned.owners).collectors;
+  std::set<int> tried{collectors};
+  for (const int other : {collectors * 2 / 3, collectors / 2, collectors / 3, collectors * 3 / 2, 1, 2, 3, 4, 6, 8}) {
+    if (other < 1 || kRanks * other > call.ranks || !tried.insert(other).second) continue;
+    const int now = planned.problem.segments, each = std::max(1, (now * other + owners / 2) / owners);
+    for (const int segments : std::set<int>{now, wanted, std::max(1, owners * each / other)}) {
       Planned with_others{with(segments), planned.owners};
       with_others.problem.collectors = other;
-      const Collecting now = collecting(planned.problem, planned.owners), then = collecting(with_others.problem, planned.owners);
-      if (then.collectors == now.collectors || then.idle() < kLeast * other || kRanks * other > call.ranks || 2 * with_others.problem.messages() > left) continue;
-      look(std::move(with_others), left);
+      if (const Collecting then = collecting(with_others.problem, planned.owners); then.collectors == other && then.idle() >= kLeast * other && 2 * with_others.problem.messages() <= others) look(std::move(with_others), others);
     }
+  }
   // Ties may cost a slot, which in few segments is some percent: numbers nearby, and others to begin with.
   constexpr int kFar[] = {8, 16}, kNearby = 64, kSteps = 5, kTurns = 8;
-  std::int64_t ties = 2 * kModelled;
   for (int round = 0; round < 2; ++round) {
     for (const int part : kFar)
       for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * std::max(1, planned.problem.segments / part), ties);
     for (int step = 1; step <= kSteps; ++step)
       for (const int sign : {1, -1}) look_at(planned.problem.segments + sign * step * std::max(1, planned.problem.segments / kNearby), ties);
   }
-  for (int turn = 1; turn < kTurns && static_cast<double>(least) > kNear * bound; ++turn) {
-    Planned other = planned;
-    other.problem.turn = turn;
-    if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
-  }
+  // Ways of a little more than whole slots.
+  constexpr double kLater = 0.4;
+  if (network.overhead_ns > 0)
+    for (const int more : {0, 1, -1, 2, -2, 4, -4}) {
+      Planned other{with(planned.problem.segments + more), planned.owners};
+      other.problem.late = kLater;
+      if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
+    }
+  for (int turn = 1; turn < kTurns && static_cast<double>(least) > kNear * bound; ++turn)
+    for (const int more : {0, 1, -1}) {
+      Planned other{with(planned.problem.segments + more), planned.owners};
+      other.problem.turn = turn;
+      if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
+    }
 }
 
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others) {

@@ -23,10 +23,6 @@ using clairvoyant::kPosted;
 /// Sends of a rank that may be under way at a time.
 inline constexpr int kMostSends = 4;
 
-/// What has landed by then, in slots, counts from the one that has begun: a rank is a little late in it. Waiting for the next cost more
-/// (hdr with overhead, 1 MiB, one late: 48 ranks 1.40 and 1.34 of the bound, 200 ranks 1.48 and 1.43).
-inline constexpr double kLate = 0.25;
-
 /// Slots, as nanoseconds.
 struct Grid {
   Nanoseconds slot = 1;   ///< length of one
