@@ -559,7 +559,7 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
   std::vector<Nanoseconds> times{0, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns};
   // An owner takes in a contribution of everybody, which of short vectors takes longer than the vector.
   const Nanoseconds everybody = static_cast<Nanoseconds>(arrivals.size()) * message_ns;
-  for (const Nanoseconds t : {everybody / 2, everybody})
+  for (const Nanoseconds t : {everybody / 16, everybody / 8, everybody / 4, everybody / 2, everybody})
     if (t > times.back()) times.push_back(t);
   for (const Nanoseconds before : times) {
     std::vector<Rank> owners;
