@@ -192,8 +192,11 @@ class Planner {
       // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was planned first.
       const bool idle = events_.empty() || events_.begin()->first > now_ + grid_.slot;
       if (idle && send(everybody, {})) continue;
-      quiet_ = idle && (eager_ || events_.empty());
+      // What goes out of turn may take others with it, so that all takes up to twice as long: where nothing happens for longer than that it does no harm.
+      lull_ = !events_.empty() && events_.begin()->first - now_ > now_ - busy_since_;
+      quiet_ = idle && (eager_ || events_.empty() || lull_);
       if (quiet_ && send(everybody, {})) continue;
+      if (idle && !events_.empty() && lull_) busy_since_ = events_.begin()->first;
       if (events_.empty()) break;
       active.clear(), receivers.clear(), quiet_ = false;
       const auto happens = events_.extract(events_.begin());
@@ -383,7 +386,7 @@ class Planner {
 
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
-    if (quiet_ && !eager_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
+    if (quiet_ && !lull_ && !eager_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
     const Foresight::Work work = final && dst != problem_.sink ? Foresight::Work{} : work_on(j, src);
     const auto [there, may_send, may_receive, held] = ahead_.send(src, dst, problem_.bytes(j), work, now_);
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
@@ -521,11 +524,11 @@ class Planner {
   Ranking copies_;  // segments, by those whom they have been promised
   std::map<Nanoseconds, std::vector<Event>> events_;  // on the grid
   std::int64_t to_go_ = 0, moments_ = 0;
-  bool quiet_ = false, kept_ = true;
+  bool quiet_ = false, lull_ = false, kept_ = true;
   const bool eager_;
   const Grid grid_;
   Foresight ahead_;
-  Nanoseconds now_ = 0, end_ = 0;
+  Nanoseconds now_ = 0, end_ = 0, busy_since_ = 0;
 };
 
 }  // namespace
