@@ -386,7 +386,7 @@ class Planner {
 
   void transfer(Rank src, Rank dst, int j, bool final) {
     set_busy(kSenders, src), set_busy(kReceivers, dst);
-    if (quiet_ && !lull_ && !eager_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
+    if (quiet_ && !lull_ && !ahead_.in_turn(src, dst, !final || dst == problem_.sink, now_)) kept_ = false;
     const Foresight::Work work = final && dst != problem_.sink ? Foresight::Work{} : work_on(j, src);
     const auto [there, may_send, may_receive, held] = ahead_.send(src, dst, problem_.bytes(j), work, now_);
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
