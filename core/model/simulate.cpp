@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The event loop of the model, and the lower bounds.
+// The event loop of the model.
 #include "core/model/simulate.hpp"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 #include "core/algorithms/irregular.hpp"
-#include "core/base/text.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -287,73 +286,6 @@ class Engine {
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
                             const Pattern& arrivals, int lookahead) {
   return Engine(algorithm, instance, network, arrivals, lookahead).run();
-}
-
-namespace {
-
-/// The earliest end of a reduction. `a`: arrivals in order; wire: time of the vector on all ports of a rank; latency: least
-/// time in flight.
-double reduction_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, double wire, double latency) {
-  const int ranks = call.ranks;
-  double end = a.back();
-  for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
-    const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
-    end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
-  }
-  if (call.op == Collective::allreduce) return std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
-  // The last to come has its contribution to send. The root has to receive one, which eager messages may have
-  // brought before it came.
-  for (Rank r = 0; r < ranks; ++r)
-    if (r != call.root || network.eager_bytes == 0) end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
-  return end;
-}
-
-/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block(r): time of r's block (bcast:
-/// of all) on one port.
-template <typename Block>
-double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, Block block, double ports, double latency) {
-  const double root = static_cast<double>(arrivals.arrival(call.root)), last = a.back();
-  double others = 0;
-  for (Rank r = 0; r < call.ranks; ++r) others += r == call.root ? 0 : block(r);
-  switch (regular(call.op)) {
-    case Collective::scatter: return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
-    case Collective::gather: {
-      // What the k last send comes in after the first of them has come.
-      std::vector<std::pair<double, double>> senders;
-      for (Rank r = 0; r < call.ranks; ++r)
-        if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
-      std::sort(senders.begin(), senders.end(), std::greater<>());
-      double end = last, sum = 0;
-      for (const auto& [arrival, time] : senders) sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
-      return end;
-    }
-    default: return std::max(last, root + std::max(std::ceil(std::log2(call.ranks) / std::log2(ports + 1)) * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
-  }
-}
-
-}  // namespace
-
-LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes) {
-  LowerBound bound;
-  if (!is_dispatched(call.op)) return bound;
-  bound.known = true;
-  const int ranks = call.ranks;
-  std::vector<double> a;
-  for (Rank r = 0; r < ranks; ++r) a.push_back(static_cast<double>(arrivals.arrival(r)));
-  std::sort(a.begin(), a.end());
-  double end = a.back();
-  if (ranks > 1 && call.bytes() > 0) {
-    const double ports = network.ports == 0 ? ranks - 1 : network.ports;
-    const double port = static_cast<double>(call.count * call.element_bytes) * network.beta_ns_per_byte;
-    const auto block = [&](Rank r) { return sizes.empty() ? port : static_cast<double>(sizes[static_cast<std::size_t>(r)]) * network.beta_ns_per_byte; };
-    // Segments may be small enough to be eager, so the smaller of the two latencies bounds.
-    double latency = network.flight_ns(call.bytes());
-    if (network.eager_bytes > 0) latency = std::min(latency, network.latency_ns);
-    end = is_reduction(call.op) ? reduction_end(call, network, arrivals, a, port / ports, latency) : movement_end(call, network, arrivals, a, block, ports, latency);
-  }
-  bound.run_time = static_cast<Nanoseconds>(std::floor(end - a.front()));
-  bound.after_last = static_cast<Nanoseconds>(std::floor(end - a.back()));
-  return bound;
 }
 
 }  // namespace latecomer::core

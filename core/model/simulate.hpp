@@ -31,14 +31,4 @@ inline constexpr int kLookahead = 256;
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
                             const Pattern& arrivals, int lookahead = kLookahead);
 
-struct LowerBound {
-  Nanoseconds after_last = 0;
-  Nanoseconds run_time = 0;
-  bool known = false;  ///< false: no bound is implemented for the collective
-};
-
-/// What no schedule can beat under the network's bandwidth and latency (INTERFACE, "What the words mean"). `sizes`: of the
-/// blocks, as in Parameters.
-LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes = {});
-
 }  // namespace latecomer::core

@@ -11,6 +11,7 @@
 
 #include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/algorithms/exchange/choose.hpp"
+#include "core/model/bounds.hpp"
 #include "core/model/simulate.hpp"
 #include "core/schedule/verify.hpp"
 

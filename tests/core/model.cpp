@@ -2,10 +2,12 @@
 // The model against closed forms, the papers' figures and its own bounds.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "core/base/text.hpp"
+#include "core/model/bounds.hpp"
 #include "core/model/simulate.hpp"
 
 using namespace latecomer::core;
@@ -142,8 +144,8 @@ TEST_CASE("model: table 3 of paper 002, P = 48, 4 MiB, one late, lockstep", "[mo
 
 TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[model]") {
   CHECK(run("ring", 8, 8000, "balanced", "alpha=10us,beta=1us/B", true).run_time == 14 * (10'000 + 1'000'000));
-  std::vector<const char*> networks{"hdr,ports=2", "fdr,ports=link,gamma=0.3ns/B"};
-  if (LATECOMER_LONG_TESTS) networks.insert(networks.end(), {"tryton2018", "eth1g", "alpha=20us,beta=5ns/B"});
+  std::vector<const char*> networks{"hdr,ports=2", "fdr,ports=link,gamma=0.3ns/B", "hdr,overhead=0.5us,gamma=0.03ns/B"};
+  if (LATECOMER_LONG_TESTS) networks.insert(networks.end(), {"tryton2018", "eth1g", "alpha=20us,beta=5ns/B", "fdr,alpha=1us,overhead=0.3us", "tryton2018,ports=2,overhead=5us"});
   for (const char* network : networks)
     for (const int ranks : {1, 2, 3, 8, 13})
       for (const Bytes bytes : {0, 40, 100'000, 4'000'000})
@@ -151,12 +153,35 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
           for (const Algorithm& a : catalogue()) {
             const Rank root = is_rooted(a.op) ? ranks / 2 : 0;
             const Simulation s = run(std::string(a.name).c_str(), ranks, bytes, arrivals, network, false, 0, 8, a.op, root);
-            const LowerBound bound = lower_bound({a.op, ranks, root, bytes / 8 / (has_blocks(a.op) ? ranks : 1), 8, false, true}, *parse_network(network), *parse_arrivals(arrivals, ranks));
+            const Call call{a.op, ranks, root, bytes / 8 / (has_blocks(a.op) ? ranks : 1), 8, false, true};
+            const LowerBound bound = lower_bound(call, *parse_network(network), *parse_arrivals(arrivals, ranks));
             INFO(a.name << " " << network << " " << ranks << " " << bytes << " " << arrivals);
             // Times of single messages are rounded to nanoseconds.
             REQUIRE(s.after_last + 2 * s.messages + 1 >= bound.after_last);
             REQUIRE(s.run_time + 2 * s.messages + 1 >= bound.run_time);
+            REQUIRE(s.after_last + 2 * s.messages + 1 >= least_after_last(call, *parse_network(network), *parse_arrivals(arrivals, ranks)));
           }
+}
+
+TEST_CASE("model: how far something can have spread, and what that says of an allreduce", "[model]") {
+  const Network hdr = *parse_network("hdr,overhead=0.5us,gamma=0.03ns/B");
+  // In half microseconds: whoever has it sends every one, and what is sent can be sent on after four.
+  std::vector<std::int64_t> have{1, 1, 1, 1};
+  while (have.back() < 1024) have.push_back(have[have.size() - 1] + have[have.size() - 4]);
+  for (int ranks = 2; ranks <= 1024; ++ranks) REQUIRE(spreading_time(ranks, hdr) == 500 * (std::lower_bound(have.begin(), have.end(), ranks) - have.begin()));
+  CHECK(spreading_time(1, hdr) == 0);
+  CHECK(spreading_time(1000, *parse_network("hdr")) == 1000);  // nothing keeps messages of no bytes apart
+  CHECK(spreading_time(8, *parse_network("alpha=10us")) == 30'000);
+  // 1 MiB, whoever is late: 1.15 of the bound cannot be had on 200 ranks (1.19), nor on 1,024 (1.24).
+  for (const int ranks : {200, 1024}) {
+    const Call call{Collective::allreduce, ranks, 0, 1 << 18, 4, false, true};
+    const Pattern late = *parse_arrivals("onelate:1:500ms", ranks);
+    CHECK(static_cast<double>(least_after_last(call, hdr, late)) > 1.19 * static_cast<double>(lower_bound(call, hdr, late).after_last));
+  }
+  // One by one within the vector's time: late ports cannot have sent before they came.
+  const Call call{Collective::allreduce, 200, 0, 1 << 20, 4, false, true};
+  const Pattern random = *parse_arrivals("randlate:50ms:1", 200);
+  CHECK(static_cast<double>(least_after_last(call, *parse_network("eth1g"), random)) > 1.3 * static_cast<double>(lower_bound(call, *parse_network("eth1g"), random).after_last));
 }
 
 TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
+#include "core/model/bounds.hpp"
 #include "core/model/simulate.hpp"
 
 namespace latecomer::core::exchange {
@@ -104,12 +105,7 @@ Nanoseconds expected_after_last(const Setting& setting, const Planned& planned, 
 
 double least_after_last(const Setting& setting) {
   const Instance& in = setting.instance();
-  const Nanoseconds bound = lower_bound(in.call, in.parameters.network, in.pattern).after_last;
-  if (in.call.op != Collective::allreduce) return static_cast<double>(bound);
-  const double ranks = in.call.ranks, vector_ns = static_cast<double>(in.call.bytes()) * in.parameters.network.beta_ns_per_byte;
-  double unsent = 0;
-  for (const Nanoseconds a : setting.arrivals()) unsent += std::max(0.0, vector_ns - static_cast<double>(setting.last() - a));
-  return std::max(static_cast<double>(bound), ((ranks - 2) * vector_ns + unsent) / ranks);
+  return static_cast<double>(core::least_after_last(in.call, in.parameters.network, Pattern({setting.arrivals().begin(), setting.arrivals().end()})));
 }
 
 Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
@@ -162,9 +158,9 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   constexpr double kNear = 1.06;
   const double bound = least_after_last(setting);
   if (static_cast<double>(least) <= kNear * bound) return;
-  // Messages to look at, for each way of looking; and for what is looked at once. Where a plan takes long, some times that, and some seconds at most.
-  constexpr std::int64_t kTimes = 4, kLongest = 8 * kModelled;
-  const std::int64_t one = planned.problem.messages(), some = std::min(kTimes * one, kLongest);
+  // Messages to look at, for each way of looking; and for what is looked at once. Where a plan takes long, a few times that, and some seconds at most.
+  constexpr std::int64_t kTimes = 4, kFew = 2, kLong = 4 * kModelled, kLongest = 2 * kLong;
+  const std::int64_t one = planned.problem.messages(), some = std::min({kTimes * one, std::max(kFew * one, kLong), kLongest});
   std::int64_t left = std::max(kModelled, some), others = std::max(4 * kModelled, some), ties = std::max(2 * kModelled, some);
   const std::int64_t once_most = std::max(4 * kModelled, some);
   // The time, or 0 where there is no looking; or about kForever, where it is clearly worse.

@@ -44,8 +44,7 @@ struct Planned {
 };
 Planned plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
 
-/// A bound of the time after the last arrival; an allreduce's knows what late ranks' ports can have sent by then, and is never below
-/// lower_bound (docs/late_exchange.md, figures).
+/// least_after_last of a setting.
 double least_after_last(const Setting& setting);
 
 /// Plans of more messages are not modelled before they are used.
