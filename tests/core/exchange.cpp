@@ -120,7 +120,7 @@ TEST_CASE("exchange: messages keep to the plan", "[exchange]") {
   constexpr const char* kNetworks[] = {"tryton2018,overhead=0.5us,gamma=0.3ns/B", "eth1g,overhead=2us,gamma=0.1ns/B", "hdr", "hdr,eager=0,overhead=0.5us,gamma=0.03ns/B", "tryton2018,eager=1KiB,overhead=0.5us,gamma=0.3ns/B", "fdr,eager=0"};
   std::mt19937_64 random(7);
   const int all = LATECOMER_LONG_TESTS ? 200 : 40;
-  int kept = 0;
+  int kept = 0, alike = 0;
   for (int i = 0; i < all; ++i) {
     const int ranks = 2 + static_cast<int>(random() % 60);
     const Call call{Collective::allreduce, ranks, 0, 1000 + static_cast<Elements>(random() % 100'000), 8, false, true};
@@ -136,10 +136,11 @@ TEST_CASE("exchange: messages keep to the plan", "[exchange]") {
     const auto after = static_cast<double>(says.end - setting.last()), modelled = static_cast<double>(modelled_after_last(setting, planned, table));
     INFO(i << ": " << ranks << " ranks, " << call.count << " elements in " << planned.problem.segments << " segments, " << network << (planned.problem.ordered ? ", ordered" : ""));
     // To the nanosecond but for what nothing waits for; where it says so, never out of step.
-    kept += says.kept && modelled <= 1.02 * after;
+    alike += modelled <= 1.02 * after, kept += says.kept;
     if (says.kept) CHECK(modelled <= 1.25 * after);
   }
-  CHECK(kept >= 95 * all / 100);
+  CHECK(alike >= 98 * all / 100);
+  CHECK(kept >= 85 * all / 100);
 }
 
 TEST_CASE("exchange: schedules of random patterns and networks pass the verifier, and end", "[exchange]") {

@@ -223,7 +223,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   const int collectors = collecting(planned.problem, planned.owners).collectors;
   std::set<int> tried{collectors};
   for (const int other : {collectors * 2 / 3, collectors / 2, collectors / 3, collectors * 3 / 2, 1, 2, 3, 4, 6, 8}) {
-    if (other < 1 || kRanks * other > call.ranks || !tried.insert(other).second) continue;
+    if (owners == 0 || other < 1 || kRanks * other > call.ranks || !tried.insert(other).second) continue;
     const int now = planned.problem.segments, each = std::max(1, (now * other + owners / 2) / owners);
     for (const int segments : std::set<int>{now, wanted, std::max(1, owners * each / other)}) {
       Planned with_others{with(segments), planned.owners};

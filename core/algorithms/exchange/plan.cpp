@@ -193,10 +193,10 @@ class Planner {
       const bool idle = events_.empty() || events_.begin()->first > now_ + grid_.slot;
       if (idle && send(everybody, {})) continue;
       // What goes out of turn may take others with it, so that all takes up to twice as long: where nothing happens for longer than that it does no harm.
-      lull_ = !events_.empty() && events_.begin()->first - now_ > now_ - busy_since_;
+      lull_ = !problem_.ordered && !events_.empty() && events_.begin()->first - now_ > now_ - busy_since_;
       quiet_ = idle && (eager_ || events_.empty() || lull_);
       if (quiet_ && send(everybody, {})) continue;
-      if (idle && !events_.empty() && lull_) busy_since_ = events_.begin()->first;
+      if (idle && lull_) busy_since_ = events_.begin()->first;
       if (events_.empty()) break;
       active.clear(), receivers.clear(), quiet_ = false;
       const auto happens = events_.extract(events_.begin());
