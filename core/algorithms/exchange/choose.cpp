@@ -154,13 +154,14 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   const Call& call = setting.instance().call;
   const Network& network = planned.problem.network;
   Nanoseconds least = expected_after_last(setting, planned, table);
-  // Looking for what is better than that is not worth its time.
-  constexpr double kNear = 1.06;
+  // Looking for what is better than that is not worth its time, which is more for many messages.
+  const std::int64_t one = planned.problem.messages();
+  const double near = one > 2 * kModelled ? 1.1 : 1.06;
   const double bound = least_after_last(setting);
-  if (static_cast<double>(least) <= kNear * bound) return;
+  if (static_cast<double>(least) <= near * bound) return;
   // Messages to look at, for each way of looking; and for what is looked at once. Where a plan takes long, a few times that, and some seconds at most.
   constexpr std::int64_t kTimes = 4, kFew = 2, kLong = 4 * kModelled, kLongest = 2 * kLong;
-  const std::int64_t one = planned.problem.messages(), some = std::min({kTimes * one, std::max(kFew * one, kLong), kLongest});
+  const std::int64_t some = std::min({kTimes * one, std::max(kFew * one, kLong), kLongest});
   std::int64_t left = std::max(kModelled, some), others = std::max(4 * kModelled, some), ties = std::max(2 * kModelled, some);
   const std::int64_t once_most = std::max(4 * kModelled, some);
   // The time, or 0 where there is no looking; or about kForever, where it is clearly worse.
@@ -209,7 +210,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       for (const int i : {0, 1})
         if (!worse[i]) worse[i] = static_cast<double>(look_at(static_cast<std::int64_t>(wanted * parts[i]), left)) > kWorse * static_cast<double>(least);
   }
-  if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > kNear * bound)
+  if (planned.problem.sink < 0 && !planned.problem.ordered && static_cast<double>(least) > near * bound)
     if (const auto owners = owners_by_time(setting.arrivals(), planned.problem.vector_ns(), static_cast<Nanoseconds>(bound)); !owners.empty()) {
       std::int64_t once = once_most;
       // Of what a plan in many segments takes only some can be looked at.
@@ -247,7 +248,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       other.problem.late = kLater;
       if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
     }
-  for (int turn = 1; turn < kTurns && static_cast<double>(least) > kNear * bound; ++turn)
+  for (int turn = 1; turn < kTurns && static_cast<double>(least) > near * bound; ++turn)
     for (const int more : {0, 1, -1}) {
       Planned other{with(planned.problem.segments + more), planned.owners};
       other.problem.turn = turn;
