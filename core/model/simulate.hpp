@@ -23,7 +23,7 @@ struct Simulation {
 };
 
 /// Operations generated but not yet started, per rank. More than any algorithm's own window reaches ahead
-/// (kWindow steps of at most five operations), so it never delays one; a test compares with no limit.
+/// (kWindow steps of at most five operations; of late_exchange a way of 144 messages), so it never delays one; a test compares with no limit.
 inline constexpr int kLookahead = 256;
 
 /// Runs `algorithm` on all ranks of `instance` under `network`, with the arrivals of `arrivals` (which may

@@ -125,6 +125,8 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   // Many of them, where it makes hardly a difference: they have the least to take in each. But those who come late had better be
   // none; of few segments they may just have got none.
   constexpr double kClearly = 0.995, kHardly = 1.005, kNearlyAll = 0.9;
+  // Messages of plans that are compared; those who come latest are left out first.
+  std::int64_t left = 32 * kModelled;
   double least = 0;
   std::vector<Rank> best;
   const Nanoseconds vector_ns = setting.problem(1).vector_ns();
@@ -141,6 +143,7 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
     if (!chosen && !several) segments = std::min(wanted, std::max(16, kCells / call.ranks));
     const bool tells = several || segments >= static_cast<int>(owners.size()) || kFew * segments >= wanted;
     const Nanoseconds earlier = setting.last() - latest(setting, owners);
+    if ((left -= tells ? candidate.problem.messages() : 0) < 0 && !best.empty()) break;
     const Nanoseconds until = best.empty() ? kForever : setting.last() + static_cast<Nanoseconds>(kHardly * least);
     const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0, until))) : of_ports(vector_ns, call.ranks, static_cast<int>(owners.size()), earlier);
     const bool without_late = 2 * earlier >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
@@ -168,12 +171,12 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   constexpr double kWorse = 1.15;
   const auto look = [&](Planned other, std::int64_t& budget) -> Nanoseconds {
     if (other.problem.messages() > budget) return 0;
-    Table others = table_of(other, -1, setting.last() + static_cast<Nanoseconds>(kWorse * static_cast<double>(least)));
+    Table its = table_of(other, -1, setting.last() + static_cast<Nanoseconds>(kWorse * static_cast<double>(least)));
     // Where ranks come one by one there are many moments; each takes as long as some messages.
     constexpr int kMoment = 3;
-    budget -= other.problem.messages() + kMoment * others.says.moments;
-    const Nanoseconds after = expected_after_last(setting, other, others);
-    if (after < least) least = after, planned = std::move(other), table = std::move(others);
+    budget -= other.problem.messages() + kMoment * its.says.moments;
+    const Nanoseconds after = expected_after_last(setting, other, its);
+    if (after < least) least = after, planned = std::move(other), table = std::move(its);
     return after;
   };
   const auto with = [&](std::int64_t segments) {

@@ -557,7 +557,6 @@ Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
 }
 
 std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
-  constexpr std::size_t kFewRanks = 64;
   const Nanoseconds last = last_of(arrivals);
   std::vector<std::vector<Rank>> out;
   std::vector<Nanoseconds> times{0, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns};
@@ -569,10 +568,7 @@ std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arr
     std::vector<Rank> owners;
     for (std::size_t r = 0; r < arrivals.size(); ++r)
       if (arrivals[r] <= last - before && static_cast<Rank>(r) != sink) owners.push_back(static_cast<Rank>(r));
-    // Of many ranks some percent more or less are not worth looking at, but for the last to come.
-    constexpr double kAlike = 0.93;
-    const double most = out.size() < 2 || arrivals.size() <= kFewRanks ? 1 : kAlike;
-    if (!owners.empty() && (out.empty() || (owners.size() < out.back().size() && static_cast<double>(owners.size()) <= most * static_cast<double>(out.back().size())))) out.push_back(std::move(owners));
+    if (!owners.empty() && (out.empty() || owners.size() < out.back().size())) out.push_back(std::move(owners));
   }
   return out;
 }
