@@ -426,7 +426,8 @@ class Planner {
     if (first == kNone) return;
     // Of the first block of segments, one per owner, that has any: in turn.
     const int block = std::min(static_cast<int>(owners_.size()), ranks_), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
-    const int turn = begin + at(turn_, p) % size;
+    // Sums in rank order meet sooner the other way round: else, 200 ranks, hdr with overhead, 4 MiB, balanced, 3.56 of the bound instead of 1.91.
+    const int further = at(turn_, p) % size, turn = begin + (problem_.ordered ? (size - further) % size : further);
     int j = first_of(mine, turn, end);
     j = first_around(mine, j == kNone ? first : j, segments_, open_to(k));
     if (j != kNone) transfer(p, collector(k, j), j, false);
