@@ -56,7 +56,7 @@ inline constexpr Nanoseconds kForever = INT64_MAX / 4;
 
 struct Outcome {
   Nanoseconds end = 0;  ///< the last rank has all of the result; kForever if the plan was given up
-  bool kept = true;     ///< messages keep to the plan; not where one that waits for its receiver could only go out of turn
+  bool kept = true;     ///< messages keep to the plan; not where one could only go out of turn, but in a lull
   std::int64_t moments = 0;  ///< at which somebody was matched with somebody, or nobody was
 };
 /// Plans with these owners (of a broadcast: none; of a reduce: not the sink), of segment j the j-th, round and round: ranks, each once, or
