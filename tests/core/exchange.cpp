@@ -130,8 +130,7 @@ TEST_CASE("exchange: messages keep to the plan", "[exchange]") {
     parameters.segments = static_cast<int>(std::max<Elements>(ranks, call.bytes() / 16384) + static_cast<Elements>(random() % 300));
     const Pattern pattern(random_arrivals(random, ranks));
     const Setting setting(Instance(call, pattern, parameters));
-    const Planned planned = plan_for(setting, -1, i % 2 == 1);
-    const Table table = table_of(planned);
+    const auto [planned, table] = plan_for(setting, -1, i % 2 == 1);
     const Outcome& says = table.says;
     const auto after = static_cast<double>(says.end - setting.last()), modelled = static_cast<double>(modelled_after_last(setting, planned, table));
     INFO(i << ": " << ranks << " ranks, " << call.count << " elements in " << planned.problem.segments << " segments, " << network << (planned.problem.ordered ? ", ordered" : ""));

@@ -20,13 +20,13 @@ namespace {
 constexpr std::array kOthers{"ring", "recursive_doubling", "rabenseifner", "clairvoyant"};
 
 /// What ends first: the plan, or an algorithm for balanced arrivals: its place in kOthers, kOthers.size() for the plan.
-std::size_t best_of(const exchange::Setting& setting, const exchange::Planned& plan, const exchange::Table& table) {
+std::size_t best_of(const exchange::Setting& setting, const exchange::Plan& plan) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const std::int64_t ranks = call.ranks;
   // Nothing is much better than that.
   constexpr double kNearly = 1.02;
-  Nanoseconds planned = exchange::expected_after_last(setting, plan, table);
+  Nanoseconds planned = exchange::expected_after_last(setting, plan.planned, plan.table);
   if (static_cast<double>(planned) <= kNearly * exchange::least_after_last(setting)) return kOthers.size();
   const auto modelled = [&](const char* name, std::int64_t messages, Nanoseconds otherwise, int in_segments = 0) {
     return messages > exchange::kModelled ? otherwise : exchange::modelled_after_last(in, name, in_segments);
@@ -34,7 +34,7 @@ std::size_t best_of(const exchange::Setting& setting, const exchange::Planned& p
   const int rounds = clairvoyant::segments_for(call, in.parameters.network);
   const Nanoseconds ring_ends = 2 * (ranks - 1) * in.parameters.network.step_ns(largest_part(call.count, call.ranks) * call.element_bytes);
   const Nanoseconds others[] = {modelled(kOthers[0], 2 * ranks * ranks, ring_ends), modelled(kOthers[1], 0, INT64_MAX), modelled(kOthers[2], 0, INT64_MAX), modelled(kOthers[3], 2 * ranks * rounds, INT64_MAX, rounds)};
-  if (table.says.kept && exchange::is_modelled(plan.problem)) planned = exchange::modelled_after_last(setting, plan, table);
+  if (plan.table.says.kept && exchange::is_modelled(plan.planned.problem)) planned = exchange::modelled_after_last(setting, plan.planned, plan.table);
   std::pair best{planned, kOthers.size()};
   for (std::size_t k = 0; k < kOthers.size(); ++k)
     if (others[k] < best.first) best = {others[k], k};
@@ -43,14 +43,10 @@ std::size_t best_of(const exchange::Setting& setting, const exchange::Planned& p
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
-  exchange::Planned plan = exchange::plan_for(setting);
-  const Rank only = given.parameters.only;
-  const bool chosen = given.parameters.segments > 0;
-  exchange::Table table = exchange::table_of(plan, chosen || !exchange::is_modelled(plan.problem) ? only : -1);
-  if (chosen) return table.rows;
-  exchange::fit(setting, plan, table);
-  const std::size_t which = best_of(setting, plan, table);
-  return which < kOthers.size() ? std::vector<int>{static_cast<int>(which), 0} : exchange::rows_for(std::move(table), only);
+  exchange::Plan plan = exchange::plan_for(setting);
+  std::size_t which = kOthers.size();
+  if (given.parameters.segments == 0) exchange::fit(setting, plan), which = best_of(setting, plan);
+  return which < kOthers.size() ? std::vector<int>{static_cast<int>(which), 0} : exchange::rows_for(std::move(plan.table), given.parameters.only);
 }
 
 }  // namespace

@@ -13,12 +13,9 @@ namespace {
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
-  exchange::Planned plan = exchange::plan_for(setting, -1, true);
-  const Rank only = given.parameters.only;
-  const bool chosen = given.parameters.segments > 0;
-  exchange::Table table = exchange::table_of(plan, chosen || !exchange::is_modelled(plan.problem) ? only : -1);
-  if (!chosen) exchange::fit(setting, plan, table);
-  return exchange::rows_for(std::move(table), only);
+  exchange::Plan plan = exchange::plan_for(setting, -1, true);
+  if (given.parameters.segments == 0) exchange::fit(setting, plan);
+  return exchange::rows_for(std::move(plan.table), given.parameters.only);
 }
 
 }  // namespace

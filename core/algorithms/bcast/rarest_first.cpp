@@ -19,13 +19,12 @@ std::vector<int> table_of(const Instance& given) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const bool chosen = in.parameters.segments > 0;
-  exchange::Planned plan{setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network)), {}};
-  plan.problem.source = call.root;
-  exchange::Table table = exchange::table_of(plan, chosen ? in.parameters.only : -1);
-  if (chosen) return table.rows;
-  exchange::fit(setting, plan, table);
-  const std::size_t other = exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
-  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(table), in.parameters.only);
+  exchange::Plan plan{{setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network)), {}}, {}};
+  plan.planned.problem.source = call.root;
+  plan.table = exchange::table_for(setting, plan.planned);
+  std::size_t other = kOthers.size();
+  if (!chosen) exchange::fit(setting, plan), other = exchange::preferred(in, exchange::expected_after_last(setting, plan.planned, plan.table), kOthers);
+  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(plan.table), in.parameters.only);
 }
 
 }  // namespace

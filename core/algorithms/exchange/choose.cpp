@@ -13,6 +13,9 @@ namespace latecomer::core::exchange {
 
 namespace {
 
+/// What takes longest is not to be all that is looked at: no plan takes more of a budget.
+constexpr int kAll = 1, kHalf = 2;
+
 /// Of a table: which algorithm, and in how many segments.
 constexpr int kHead = 2;
 
@@ -78,6 +81,8 @@ Table table_of(const Planned& planned, Rank only, Nanoseconds until) {
   return out;
 }
 
+Table table_for(const Setting& setting, const Planned& planned, Nanoseconds until) { return table_of(planned, is_modelled(planned.problem) ? -1 : setting.instance().parameters.only, until); }
+
 std::vector<int> rows_for(Table table, Rank only) {
   if (only < 0) return std::move(table.rows);
   std::vector<int> out(table.rows.begin(), table.rows.begin() + kHead);
@@ -108,7 +113,7 @@ double least_after_last(const Setting& setting) {
   return static_cast<double>(core::least_after_last(in.call, in.parameters.network, Pattern({setting.arrivals().begin(), setting.arrivals().end()})));
 }
 
-Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
+Plan plan_for(const Setting& setting, Rank sink, bool ordered) {
   const Instance& in = setting.instance();
   const Call& call = in.call;
   const Network& network = in.parameters.network;
@@ -129,6 +134,7 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
   std::int64_t left = 32 * kModelled;
   double least = 0;
   std::vector<Rank> best;
+  Table made;  // of the best, if that is the plan
   const Nanoseconds vector_ns = setting.problem(1).vector_ns();
   auto candidates = owner_candidates(setting.arrivals(), vector_ns, network.step_ns(1), sink);
   // What waits for its neighbours lies at owners: with fewer of them it could be many times the vector.
@@ -144,16 +150,25 @@ Planned plan_for(const Setting& setting, Rank sink, bool ordered) {
     const bool tells = several || segments >= static_cast<int>(owners.size()) || kFew * segments >= wanted;
     const Nanoseconds earlier = setting.last() - latest(setting, owners);
     if ((left -= tells ? candidate.problem.messages() : 0) < 0 && !best.empty()) break;
-    const Nanoseconds until = best.empty() ? kForever : setting.last() + static_cast<Nanoseconds>(kHardly * least);
-    const double after = tells ? static_cast<double>(expected_after_last(setting, candidate, table_of(candidate, is_modelled(candidate.problem) ? -1 : 0, until))) : of_ports(vector_ns, call.ranks, static_cast<int>(owners.size()), earlier);
+    Table its;
+    double after = of_ports(vector_ns, call.ranks, static_cast<int>(owners.size()), earlier);
+    if (tells) {
+      its = table_for(setting, candidate, best.empty() ? kForever : setting.last() + static_cast<Nanoseconds>(kHardly * least));
+      after = static_cast<double>(expected_after_last(setting, candidate, its));
+    }
     const bool without_late = 2 * earlier >= vector_ns && static_cast<double>(owners.size()) > kNearlyAll * static_cast<double>(best.size());
-    if (best.empty() || after < (without_late ? kHardly : kClearly) * least) least = after, best = std::move(owners);
+    if (!best.empty() && after >= (without_late ? kHardly : kClearly) * least) continue;
+    least = after, best = std::move(owners);
+    made = tells && segments == wanted ? std::move(its) : Table{};
   }
-  const Problem problem = problem_for(best);
-  return {problem, std::move(best)};
+  Plan out{{problem_for(best), std::move(best)}, std::move(made)};
+  if (out.table.rows.empty()) out.table = table_for(setting, out.planned);
+  return out;
 }
 
-void fit(const Setting& setting, Planned& planned, Table& table) {
+void fit(const Setting& setting, Plan& plan) {
+  Planned& planned = plan.planned;
+  Table& table = plan.table;
   const Call& call = setting.instance().call;
   const Network& network = planned.problem.network;
   Nanoseconds least = expected_after_last(setting, planned, table);
@@ -169,9 +184,9 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   const std::int64_t once_most = std::max(4 * kModelled, some);
   // The time, or 0 where there is no looking; or about kForever, where it is clearly worse.
   constexpr double kWorse = 1.15;
-  const auto look = [&](Planned other, std::int64_t& budget) -> Nanoseconds {
-    if (other.problem.messages() > budget) return 0;
-    Table its = table_of(other, -1, setting.last() + static_cast<Nanoseconds>(kWorse * static_cast<double>(least)));
+  const auto look = [&](Planned other, std::int64_t& budget, int part = kHalf) -> Nanoseconds {
+    if (part * other.problem.messages() > budget) return 0;
+    Table its = table_for(setting, other, setting.last() + static_cast<Nanoseconds>(kWorse * static_cast<double>(least)));
     // Where ranks come one by one there are many moments; each takes as long as some messages.
     constexpr int kMoment = 3;
     budget -= other.problem.messages() + kMoment * its.says.moments;
@@ -188,9 +203,9 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
   std::set<int> seen{wanted};
   const auto look_at = [&](std::int64_t segments, std::int64_t& budget) -> Nanoseconds {
     const Problem other = with(segments);
-    // What takes longest is not to be all that is looked at.
-    if (2 * other.segments > wanted && 2 * other.messages() > budget) return 0;
-    return seen.insert(other.segments).second ? look({other, planned.owners}, budget) : 0;
+    const int part = 2 * other.segments > wanted ? kHalf : kAll;
+    if (part * other.messages() > budget || !seen.insert(other.segments).second) return 0;
+    return look({other, planned.owners}, budget, part);
   };
   // Eager messages to a rank that is still to come lie there when it does, which nothing else makes up for; the fewer they are the sooner it has them.
   if (network.eager_bytes > 0) {
@@ -218,7 +233,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
       std::int64_t once = once_most;
       // Of what a plan in many segments takes only some can be looked at.
       const int best = planned.problem.segments;
-      for (const int other : std::set<int>{best / 2, best * 5 / 8, best * 3 / 4, best, wanted / 2, wanted * 3 / 4, wanted}) look({with(other), owners}, once);
+      for (const int other : std::set<int>{best / 2, best * 5 / 8, best * 3 / 4, best, wanted / 2, wanted * 3 / 4, wanted}) look({with(other), owners}, once, kAll);
       if (planned.owners == owners) seen = {planned.problem.segments};
     }
   // Other numbers of collectors, of whom each takes in several contributions: of so many segments that each collects for as many.
@@ -232,7 +247,7 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
     for (const int segments : std::set<int>{now, wanted, std::max(1, owners * each / other)}) {
       Planned with_others{with(segments), planned.owners};
       with_others.problem.collectors = other;
-      if (const Collecting then = collecting(with_others.problem, planned.owners); then.collectors == other && then.idle() >= kLeast * other && 2 * with_others.problem.messages() <= others) look(std::move(with_others), others);
+      if (const Collecting then = collecting(with_others.problem, planned.owners); then.collectors == other && then.idle() >= kLeast * other) look(std::move(with_others), others);
     }
   }
   // Ties may cost a slot, which in few segments is some percent: numbers nearby, and others to begin with.
@@ -249,13 +264,13 @@ void fit(const Setting& setting, Planned& planned, Table& table) {
     for (const int more : {0, 1, -1, 2, -2, 4, -4}) {
       Planned other{with(planned.problem.segments + more), planned.owners};
       other.problem.late = kLater;
-      if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
+      look(std::move(other), ties);
     }
   for (int turn = 1; turn < kTurns && static_cast<double>(least) > near * bound; ++turn)
     for (const int more : {0, 1, -1}) {
       Planned other{with(planned.problem.segments + more), planned.owners};
       other.problem.turn = turn;
-      if (2 * other.problem.messages() <= ties) look(std::move(other), ties);
+      look(std::move(other), ties);
     }
 }
 

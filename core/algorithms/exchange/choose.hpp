@@ -37,13 +37,6 @@ Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_o
 /// Modelled time of an algorithm of that collective after the last arrival. `segments`: 0 for its own choice.
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments = 0);
 
-/// A plan with the best of the owners worth trying, in as many segments as the instance says or as suits it.
-struct Planned {
-  Problem problem;
-  std::vector<Rank> owners;
-};
-Planned plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
-
 /// least_after_last of a setting.
 double least_after_last(const Setting& setting);
 
@@ -51,6 +44,11 @@ double least_after_last(const Setting& setting);
 inline constexpr std::int64_t kModelled = 1 << 18;
 inline bool is_modelled(const Problem& problem) { return problem.messages() <= kModelled; }
 
+/// What is planned.
+struct Planned {
+  Problem problem;
+  std::vector<Rank> owners;
+};
 /// A plan as carry_out follows it.
 struct Table {
   std::vector<int> rows;
@@ -58,6 +56,8 @@ struct Table {
 };
 /// With everybody's rows, or those of `only`, which is enough where nothing is modelled. Given up as plan() is.
 Table table_of(const Planned& planned, Rank only = -1, Nanoseconds until = kForever);
+/// With everybody's rows where it may be modelled, or else what Parameters::only wants.
+Table table_for(const Setting& setting, const Planned& planned, Nanoseconds until = kForever);
 /// The rows that a rank needs, or all; as Parameters::only.
 std::vector<int> rows_for(Table table, Rank only);
 
@@ -66,9 +66,16 @@ Nanoseconds modelled_after_last(const Setting& setting, const Planned& planned, 
 /// What the plan says, which messages keep to, or the model, where they may not.
 Nanoseconds expected_after_last(const Setting& setting, const Planned& planned, const Table& table);
 
-/// Looks for a number of segments in which the plan, whose table that is, ends sooner, and for owners by time, where it is far from
+struct Plan {
+  Planned planned;
+  Table table;
+};
+/// With the best of the owners worth trying, in as many segments as the instance says or as should suit it; the table as table_for makes it.
+Plan plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
+
+/// Looks for a number of segments in which the plan ends sooner, and for owners by time, where it is far from
 /// the bound and looking does not take long.
-void fit(const Setting& setting, Planned& planned, Table& table);
+void fit(const Setting& setting, Plan& plan);
 
 /// Which of `others` ends sooner than `least` after the last arrival in the model, and first of all; others.size() for none.
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others);

@@ -145,6 +145,7 @@ bool Foresight::in_turn(Rank src, Rank dst, bool added, Nanoseconds now) {
 
 Nanoseconds Foresight::busy_until(Course& r) const {
   Nanoseconds out = r.processor;
+  if (overhead_ + adding_ == 0) return r.to_receive < r.end() ? std::max(out, r.landings.back().landed.at) : out;  // they land in the order of the port
   for (const Adding& a : r.adding) out += a.left * r.landing(a.landing).adding;
   for (std::int64_t n = r.to_receive; n < r.end(); ++n) out = std::max(out, r.landing(n).landed.at) + overhead_ + r.landing(n).work.additions * r.landing(n).adding;
   return out;

@@ -90,18 +90,25 @@ class Ranking {
   std::vector<int> counts_, order_, position_, ends_;
 };
 
-/// Slots until what one has is everywhere, while much else is on its way.
-double spreading(double hop, int ranks) {
-  // Whoever has it sends it on in every slot: there are r times as many, r^hop = r^(hop - 1) + 1. As a part of that what it has to
-  // wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five slots).
-  constexpr double kWaits = 1.25;
+/// By how much what whoever has it sends on in every slot grows in one: r^hop = r^(hop - 1) + 1.
+double growth(double hop) {
   constexpr int kSteps = 40;
   double low = 1, high = 2;
   for (int i = 0; i < kSteps; ++i) {
     const double r = (low + high) / 2;
     ((hop - 1) * std::log(r) + std::log(r - 1) < 0 ? low : high) = r;
   }
-  return hop + kWaits * std::log(std::max(2, ranks)) / std::log(high);
+  return high;
+}
+
+/// Copies of a segment from which on whoever gets it has no time to pass it on before everybody has it.
+double leaves_from(double hop, int ranks) { return ranks * std::pow(growth(hop), -hop); }
+
+/// Slots until what one has is everywhere, while much else is on its way.
+double spreading(double hop, int ranks) {
+  // As a part of that what it has to wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five slots).
+  constexpr double kWaits = 1.25;
+  return hop + kWaits * std::log(std::max(2, ranks)) / std::log(growth(hop));
 }
 
 /// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
@@ -140,7 +147,7 @@ class Planner {
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
       : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, owners).collectors), taken_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), collector_(static_cast<std::size_t>(places_) * static_cast<std::size_t>(segments_)), open_(places_, segments_), to_owner_(ranks_, ranks_), to_send_(turn_.size() * turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets, ranks_), candidates_(words_for(ranks_)), holders_(ranks_, segments_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
+        free_(kSets, ranks_), candidates_(words_for(ranks_)), newest_(turn_.size(), kNone), passed_on_(leaves_from(beat_of(problem).hop, ranks_)), holders_(ranks_, segments_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(segments_, ranks_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
@@ -331,7 +338,7 @@ class Planner {
   /// Those of a set who are in turn, of whom nobody is asked twice, and a few are.
   class Candidates {
    public:
-    Candidates(Planner& of, Set set) : left_(of.candidates_), ranks_(of.ranks_) {
+    Candidates(Planner& of, Set set) : left_(of.candidates_), alike_(of.alike_), ranks_(of.ranks_) {
       std::copy_n(of.free_[set], left_.size(), left_.begin());
       look();
     }
@@ -347,22 +354,31 @@ class Planner {
       }
     }
 
-    /// The first in a ranking's order, which `list` is in, that is not among `those`, and that fits; of a few that rank alike, the next after `from`:
-    /// else two of few ranks may be left over in every other slot, each a sender and the only receiver itself.
-    template <typename Fits>
-    Rank first(const std::vector<Rank>& list, const Ranking& ranking, const Word* those, Rank from, Fits fits) {
+    /// Of the first in a ranking's order, which `list` is in, that are not among `those`, the one of least cost that fits; of those with as much cost the
+    /// next after `from`: else two of few ranks may be left over in every other slot, each a sender and the only receiver itself.
+    template <typename Cost, typename Fits>
+    Rank best(const std::vector<Rank>& list, const Ranking& ranking, const Word* those, Rank from, Cost cost, Fits fits) {
       if (none_ || first_of([&](std::size_t w) { return left_[w] & ~those[w]; }, 0, ranks_) == kNone) return kNone;
-      constexpr int kFew = 8;
-      const auto after = [&](Rank r) { return (r - from + ranks_) % ranks_; };
-      Rank best = kNone;
-      int few = 0;
+      // Ranks that differ by so much are as good; and so many are looked at. 1,024 ranks, after-last over the bound, mean over 24 plans of few late:
+      // 1, 2, 4 apart 1.207, 1.192, 1.190; 32, 64, 128, 256 of them 1.216, 1.207, 1.193, 1.190.
+      constexpr int kApart = 4, kLookedAt = 256;
+      alike_.clear();
+      std::size_t least = 0;
       for (const Rank r : list) {
         if (!(left_[clairvoyant::word(r)] & ~those[clairvoyant::word(r)] & clairvoyant::bit(r))) continue;
-        if (best != kNone && (few == kFew || ranking.count(r) != ranking.count(best))) break;
-        if (!fits(r)) drop(r);
-        else if (++few; best == kNone || after(r) < after(best)) best = r;
+        if (!alike_.empty() && (std::ssize(alike_) == kLookedAt || ranking.count(r) > ranking.count(alike_.front().second) + kApart)) break;
+        alike_.push_back({std::int64_t{cost(r)} * ranks_ + (r < from ? r - from + ranks_ : r - from), r});
+        if (alike_.back() < alike_[least]) least = alike_.size() - 1;
       }
-      return best;
+      while (!alike_.empty()) {
+        const Rank r = alike_[least].second;
+        if (fits(r)) return r;
+        drop(r);
+        if (none_) break;
+        alike_[least] = alike_.back(), alike_.pop_back();
+        least = static_cast<std::size_t>(std::min_element(alike_.begin(), alike_.end()) - alike_.begin());
+      }
+      return kNone;
     }
 
    private:
@@ -374,6 +390,7 @@ class Planner {
     }
     void look() { none_ = first_of([&](std::size_t w) { return left_[w]; }, 0, ranks_) == kNone; }
     std::vector<Word>& left_;
+    std::vector<std::pair<std::int64_t, Rank>>& alike_;
     int ranks_;
     int asked_ = 0;
     bool none_;
@@ -478,7 +495,9 @@ class Planner {
     Candidates receivers(*this, kLacking);
     rarest_first([&](int j) {
       if (!has_.test(j, p)) return receivers.none();
-      const Rank q = receivers.first(emptiest_, holders_, promised_[j], p, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
+      // What few have goes to who has nothing as new to pass on, and what many have to who is busy with that.
+      const int sign = copies_.count(j) < passed_on_ ? -1 : 1;
+      const Rank q = receivers.best(emptiest_, holders_, promised_[j], p, [&](Rank r) { return sign * newest_copies(r); }, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
       if (q == kNone) return receivers.none();
       emptiest_.erase(std::find(emptiest_.begin(), emptiest_.end(), q));
       return transfer(p, q, j, true), true;
@@ -497,7 +516,12 @@ class Planner {
 
   bool lacks_something(Rank r) const { return holders_.count(r) < segments_; }
   /// One copy more.
-  void promise(int j, Rank holder) { promised_.set(j, holder), copies_.add(j), holders_.add(holder); }
+  void promise(int j, Rank holder) {
+    promised_.set(j, holder), copies_.add(j), holders_.add(holder);
+    if (int& newest = at(newest_, holder); newest == kNone || copies_.count(j) < copies_.count(newest)) newest = j;
+  }
+  /// Copies of the newest segment that a rank has been promised; as if all had it where there is none.
+  int newest_copies(Rank r) const { return at(newest_, r) == kNone ? ranks_ : copies_.count(at(newest_, r)); }
 
   const Problem& problem_;
   const Emit& emit_;
@@ -513,6 +537,9 @@ class Planner {
   std::vector<int> to_send_;  // and how many
   BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
   std::vector<Word> candidates_;
+  std::vector<std::pair<std::int64_t, Rank>> alike_;  // by cost
+  std::vector<int> newest_;   // [ranks] see newest_copies
+  const double passed_on_;    // by whoever gets a segment with fewer copies
   Ranking holders_;                         // ranks, by final segments that have been promised them
   std::vector<Rank> spreaders_, emptiest_;  // of now; who may receive, with the least first
   struct Merges {

@@ -18,13 +18,10 @@ constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "cla
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
   const Instance& in = setting.instance();
-  exchange::Planned plan = exchange::plan_for(setting, in.call.root);
-  const bool chosen = in.parameters.segments > 0;
-  exchange::Table table = exchange::table_of(plan, chosen ? in.parameters.only : -1);
-  if (chosen) return table.rows;
-  exchange::fit(setting, plan, table);
-  const std::size_t other = exchange::preferred(in, exchange::modelled_after_last(setting, plan, table), kOthers);
-  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(table), in.parameters.only);
+  exchange::Plan plan = exchange::plan_for(setting, in.call.root);
+  std::size_t other = kOthers.size();
+  if (in.parameters.segments == 0) exchange::fit(setting, plan), other = exchange::preferred(in, exchange::expected_after_last(setting, plan.planned, plan.table), kOthers);
+  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(plan.table), in.parameters.only);
 }
 
 }  // namespace
