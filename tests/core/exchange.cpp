@@ -325,13 +325,18 @@ TEST_CASE("exchange: many ranks", "[exchange]") {
   const char* const overhead = "hdr,overhead=0.5us,gamma=0.03ns/B";
   // Whoever comes late collects less.
   CHECK(over_bound(200, 4 << 20, "randlate:1ms:1", overhead) < 1.38);
+  // What lies at a rank when it comes is taken in before its first message goes, or after, as the schedule has it: 9.1 where the plan had it the other way round.
+  CHECK(over_bound(200, 256 << 10, "randlate:5ms:1", "tryton2018,overhead=0.5us,gamma=0.3ns/B", "late_exchange", Collective::allreduce, 847) < 1.4);
   if (!LATECOMER_LONG_TESTS) return;
   CHECK(over_bound(200, 32 << 20, "randlate:1ms:1", overhead) < 1.42);
   // Fewer segments than owners, eager: 43 ranks receive no contributions, and nothing holds back what they send.
   CHECK(over_bound(1024, 1 << 20, "onelate:341:500ms", "hdr") < 1.2);
   CHECK(over_bound(1024, 32 << 20, "onelate:341:500ms", "eth1g", "late_exchange", Collective::allreduce, 980) < 1.05);
-  // A way of 45 messages.
-  CHECK(over_bound(1024, 256 << 10, "onelate:341:500ms", "tryton2018") < 1.25);
+  // A way of 45 messages. First copies go to who has nothing as new to pass on: 1.17 by what ranks lack alone. k items that leave a port once take 1.125.
+  const double of_items = over_bound(1024, 256 << 10, "onelate:341:500ms", "tryton2018", "late_exchange", Collective::allreduce, 1024);
+  CHECK(of_items < 1.135);
+  CHECK(of_items > 1.12);
+  CHECK(over_bound(1024, 4 << 20, "onelate:341:500ms", overhead) < 1.155);
   // Contributions that could only go out of turn are not left until the last rank has come.
   CHECK(over_bound(1024, 4 << 20, "onelate:341:500ms", overhead, "late_exchange", Collective::allreduce, 130) < 1.3);
 }

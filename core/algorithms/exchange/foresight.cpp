@@ -53,7 +53,9 @@ bool Foresight::step(Course& r, const Moment& moment) {
     const Nanoseconds posted = std::max(by_turn(r.received, r.to_receive), l.work.additions > 0 && !problem_.ordered ? by_turn(r.added, r.to_add) : kNever);
     const Moment late{posted};
     const Moment& asks = posted > l.landed.at ? late : l.landed;
-    if (causes_.earlier(asks, moment) && (!adds || causes_.earlier(asks, *adds))) return receive(r, asks), true;
+    // What lies there when its rank comes, and the rank's first message: the first generated is the first, and receives are generated where they count.
+    const bool both_begin = asks.at == moment.at && asks.cause < 0 && moment.cause < 0;
+    if ((both_begin ? r.to_receive < r.to_wait_for : causes_.earlier(asks, moment)) && (!adds || causes_.earlier(asks, *adds))) return receive(r, asks), true;
   }
   if (!adds) return false;
   // Both may wait for the same: then what was generated first comes first.
