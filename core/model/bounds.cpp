@@ -54,7 +54,11 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
       for (const auto& [arrival, time] : senders) sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
       return end;
     }
-    default: return std::max(last, root + std::max(std::ceil(std::log2(call.ranks) / std::log2(ports + 1)) * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
+    default: {
+      double rounds = 0;
+      for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
+      return std::max(last, root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
+    }
   }
 }
 

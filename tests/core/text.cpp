@@ -2,6 +2,7 @@
 // Units, lists, globs and nearest names.
 #include <catch2/catch.hpp>
 
+#include "core/base/logarithm.hpp"
 #include "core/base/text.hpp"
 #include "core/model/network.hpp"
 
@@ -50,4 +51,13 @@ TEST_CASE("network specifications", "[text]") {
   CHECK(parse_network("tryton").error().find("tryton2018") != std::string::npos);
   CHECK(parse_network("alpa=1us").error().find("alpha") != std::string::npos);
   for (const char* bad : {"alpha=1", "beta=1us", "ports=0", "alpha=1us,eth1g", ""}) CHECK_FALSE(parse_network(bad));
+}
+
+TEST_CASE("logarithm: libm's to some units in the last place, exact for powers of two", "[text]") {
+  for (double x = 1e-9; x < 1e12; x *= 1.0137) {
+    INFO(x);
+    CHECK(std::abs(logarithm(x) - std::log(x)) <= 4e-16 * std::max(1.0, std::abs(std::log(x))));
+  }
+  CHECK(logarithm(1) == 0);
+  for (int k = 1; k <= 40; ++k) CHECK(logarithm(std::ldexp(1, k)) == k * logarithm(2));
 }

@@ -11,6 +11,7 @@
 
 #include "core/algorithms/clairvoyant/planner.hpp"
 #include "core/algorithms/ordered.hpp"
+#include "core/base/logarithm.hpp"
 #include "core/model/simulate.hpp"
 
 namespace latecomer::core::clairvoyant {
@@ -119,7 +120,7 @@ class OrderedSums {
 
 int segments_for(const Call& call, const Network& network) {
   constexpr int kMost = 512;  // beyond that the plan costs more than it gains
-  const double filling = std::log2(std::max(2, call.ranks));
+  const double filling = logarithm(std::max(2, call.ranks)) / logarithm(2);
   int best = 1;
   double least = 0;
   // A search, not a formula: where segments become eager the step gets shorter at once.

@@ -18,6 +18,7 @@
 #include "core/algorithms/clairvoyant/tables.hpp"
 #include "core/algorithms/exchange/foresight.hpp"
 #include "core/algorithms/ordered.hpp"
+#include "core/base/logarithm.hpp"
 
 namespace latecomer::core::exchange {
 namespace {
@@ -96,19 +97,23 @@ double growth(double hop) {
   double low = 1, high = 2;
   for (int i = 0; i < kSteps; ++i) {
     const double r = (low + high) / 2;
-    ((hop - 1) * std::log(r) + std::log(r - 1) < 0 ? low : high) = r;
+    ((hop - 1) * logarithm(r) + logarithm(r - 1) < 0 ? low : high) = r;
   }
   return high;
 }
 
 /// Copies of a segment from which on whoever gets it has no time to pass it on before everybody has it.
-double leaves_from(double hop, int ranks) { return ranks * std::pow(growth(hop), -hop); }
+double leaves_from(double hop, int ranks) {
+  // r^-hop.
+  const double r = growth(hop);
+  return ranks * (r - 1) / r;
+}
 
 /// Slots until what one has is everywhere, while much else is on its way.
 double spreading(double hop, int ranks) {
   // As a part of that what it has to wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five slots).
   constexpr double kWaits = 1.25;
-  return hop + kWaits * std::log(std::max(2, ranks)) / std::log(growth(hop));
+  return hop + kWaits * logarithm(std::max(2, ranks)) / logarithm(growth(hop));
 }
 
 /// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
@@ -673,7 +678,7 @@ std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int 
     // A processor that has nothing to spare is late sometimes.
     constexpr double kCrowded = 0.06;
     const Beat beat = beat_of(largest * element_bytes, network);
-    const double crowded = kCrowded * std::pow(2 * network.overhead_ns / static_cast<double>(beat.slot), 8);
+    const double busy = 2 * network.overhead_ns / static_cast<double>(beat.slot), squared = busy * busy, crowded = kCrowded * squared * squared * squared * squared;
     return static_cast<double>(beat.of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (1 + kMaking * s * ranks / kCells) * (1 + crowded) * idle;
   };
   std::map<int, double> times;
