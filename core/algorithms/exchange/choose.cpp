@@ -178,9 +178,9 @@ void fit(const Setting& setting, Plan& plan) {
   const double bound = least_after_last(setting);
   if (static_cast<double>(least) <= near * bound) return;
   // Messages to look at, for each way of looking; and for what is looked at once. Where a plan takes long, a few times that, and some seconds at most.
-  constexpr std::int64_t kTimes = 6, kFew = 2, kLong = 6 * kModelled, kLongest = 8 * kModelled;
+  constexpr std::int64_t kTimes = 4, kFew = 2, kLong = 6 * kModelled, kLongest = 8 * kModelled;
   const std::int64_t some = std::min({kTimes * one, std::max(kFew * one, kLong), kLongest});
-  std::int64_t left = std::max(kModelled, some), others = std::max(4 * kModelled, some), ties = std::max(2 * kModelled, one > 2 * kModelled ? some : 2 * some);
+  std::int64_t left = std::max(kModelled, some), others = std::max(4 * kModelled, some), ties = std::max(2 * kModelled, one > kModelled && one <= 2 * kModelled ? 2 * some : some);
   const std::int64_t once_most = std::max(4 * kModelled, some);
   // The time, or 0 where there is no looking; or about kForever, where it is clearly worse.
   constexpr double kWorse = 1.15;
