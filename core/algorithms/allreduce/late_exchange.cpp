@@ -46,7 +46,7 @@ std::vector<int> table_of(const Instance& given) {
   exchange::Plan plan = exchange::plan_for(setting);
   std::size_t which = kOthers.size();
   if (given.parameters.segments == 0) exchange::fit(setting, plan), which = best_of(setting, plan);
-  return which < kOthers.size() ? std::vector<int>{static_cast<int>(which), 0} : exchange::rows_for(std::move(plan.table), given.parameters.only);
+  return exchange::table_with(which, kOthers.size(), std::move(plan), given);
 }
 
 }  // namespace

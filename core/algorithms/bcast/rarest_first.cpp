@@ -22,9 +22,7 @@ std::vector<int> table_of(const Instance& given) {
   exchange::Plan plan{{setting.problem(chosen ? in.parameters.segments : exchange::segments_for(call.count, call.element_bytes, call.ranks, 1, in.parameters.network)), {}}, {}};
   plan.planned.problem.source = call.root;
   plan.table = exchange::table_for(setting, plan.planned);
-  std::size_t other = kOthers.size();
-  if (!chosen) exchange::fit(setting, plan), other = exchange::preferred(in, exchange::expected_after_last(setting, plan.planned, plan.table), kOthers);
-  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(plan.table), in.parameters.only);
+  return exchange::fitted_or_other(setting, std::move(plan), kOthers);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace latecomer::core::exchange {
 
 namespace {
 
-/// What takes longest is not to be all that is looked at: no plan takes more of a budget.
+/// Of a budget of messages to look at a plan takes all at most, or half, so that what takes longest is not all that is looked at.
 constexpr int kAll = 1, kHalf = 2;
 
 /// Of a table: which algorithm, and in how many segments.
@@ -279,6 +279,17 @@ std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<con
   for (std::size_t k = 0; k < others.size(); ++k)
     if (const Nanoseconds end = modelled_after_last(instance, others[k]); end < least) least = end, best = k;
   return best;
+}
+
+std::vector<int> table_with(std::size_t which, std::size_t others, Plan plan, const Instance& instance) {
+  return which < others ? std::vector<int>{static_cast<int>(which), 0} : rows_for(std::move(plan.table), instance.parameters.only);
+}
+
+std::vector<int> fitted_or_other(const Setting& setting, Plan plan, std::span<const char* const> others) {
+  const Instance& in = setting.instance();
+  std::size_t which = others.size();
+  if (in.parameters.segments == 0) fit(setting, plan), which = preferred(in, expected_after_last(setting, plan.planned, plan.table), others);
+  return table_with(which, others.size(), std::move(plan), in);
 }
 
 Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others, bool ordered) {

@@ -80,4 +80,9 @@ void fit(const Setting& setting, Plan& plan);
 /// Which of `others` ends sooner than `least` after the last arrival in the model, and first of all; others.size() for none.
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others);
 
+/// The table of a plan, fitted unless the instance says in how many segments; or, where then one of `others` is preferred, which.
+std::vector<int> fitted_or_other(const Setting& setting, Plan plan, std::span<const char* const> others);
+/// The table that says `which` of so many others, or is the plan's: the rows that the instance needs.
+std::vector<int> table_with(std::size_t which, std::size_t others, Plan plan, const Instance& instance);
+
 }  // namespace latecomer::core::exchange

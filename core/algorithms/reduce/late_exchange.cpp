@@ -17,11 +17,7 @@ constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "cla
 
 std::vector<int> table_of(const Instance& given) {
   const exchange::Setting setting(given);
-  const Instance& in = setting.instance();
-  exchange::Plan plan = exchange::plan_for(setting, in.call.root);
-  std::size_t other = kOthers.size();
-  if (in.parameters.segments == 0) exchange::fit(setting, plan), other = exchange::preferred(in, exchange::expected_after_last(setting, plan.planned, plan.table), kOthers);
-  return other < kOthers.size() ? std::vector<int>{static_cast<int>(other), 0} : exchange::rows_for(std::move(plan.table), in.parameters.only);
+  return exchange::fitted_or_other(setting, exchange::plan_for(setting, given.call.root), kOthers);
 }
 
 }  // namespace
