@@ -7,6 +7,7 @@
 
 #include "shim/job.hpp"
 #include "shim/log.hpp"
+#include "shim/packing.hpp"
 
 namespace latecomer::shim {
 
@@ -147,7 +148,6 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
 
 int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm) {
   if (op.dst.count == 0) return MPI_SUCCESS;  // a meeting point of dependencies, or part of a message
-  MPI_Count position = 0;
   if (root_) {
     const MPI_Count count = operands_.blocks.count(me_);
     return scatters_ ? PMPI_Sendrecv_c(block_at(me_), count, all_type_, self, tag, own_, own_count_, own_type_, self, tag, comm, MPI_STATUS_IGNORE)
@@ -157,7 +157,7 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
   if (!scatters_) {
     char* data = own_;
     int rc = MPI_SUCCESS;
-    if (!own_layout_.gapless) data = take(own_bytes), rc = PMPI_Pack_c(own_, own_count_, own_type_, data, own_bytes, &position, comm);
+    if (!own_layout_.gapless) data = take(own_bytes), rc = pack(own_, own_count_, own_type_, data, own_bytes, comm);
     held_.push_back({static_cast<int>(op.dst.offset), 1, data, own_bytes});
     return rc;
   }
@@ -170,7 +170,7 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
     if (bytes > 0) std::memcpy(own_, data, static_cast<std::size_t>(bytes));
     return MPI_SUCCESS;
   }
-  return own_layout_.size == 0 ? MPI_SUCCESS : PMPI_Unpack_c(data, bytes, &position, own_, bytes / own_layout_.size, own_type_, comm);
+  return own_layout_.size == 0 ? MPI_SUCCESS : unpack(data, bytes, own_, bytes / own_layout_.size, own_type_, comm);
 }
 
 namespace {

@@ -2,6 +2,8 @@
 // Packing what has gaps before a schedule of bytes runs, and unpacking it after.
 #include "shim/operands.hpp"
 
+#include "shim/packing.hpp"
+
 namespace latecomer::shim {
 
 Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operands& operands, std::vector<char>& memory) : call_(call), me_(me), comm_(comm) {
@@ -41,12 +43,10 @@ int Bytewise::finish() {
 
 void Bytewise::move(bool pack, Side& side, core::Elements from, core::Elements to) {
   if (rc_ != MPI_SUCCESS || from >= to) return;
-  MPI_Count position = 0;
   const auto items = [&](core::Elements bytes) { return static_cast<MPI_Count>(static_cast<__int128>(side.count) * bytes / side.bytes); };
   char* user = static_cast<char*>(side.user) + items(from) * side.layout.extent;
   const MPI_Count count = items(to) - items(from);
-  rc_ = pack ? PMPI_Pack_c(user, count, side.type, side.plain + from, to - from, &position, comm_)
-             : PMPI_Unpack_c(side.plain + from, to - from, &position, user, count, side.type, comm_);
+  rc_ = pack ? shim::pack(user, count, side.type, side.plain + from, to - from, comm_) : unpack(side.plain + from, to - from, user, count, side.type, comm_);
 }
 
 }  // namespace latecomer::shim

@@ -9,14 +9,6 @@
 
 namespace latecomer::shim {
 
-int Layout::fill(MPI_Datatype type) {
-  int rc = PMPI_Type_size_x(type, &size);
-  if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);
-  if (rc == MPI_SUCCESS) rc = PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
-  gapless = size == extent && true_lower == 0 && true_extent == extent;
-  return rc;
-}
-
 Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& pieces) : ops(std::move(program.ops)), scratch(program.scratch) {
   const std::size_t n = ops.size();
   dependent_begin.assign(n + 1, 0);

@@ -10,22 +10,13 @@
 
 #include "core/schedule/pieces.hpp"
 #include "core/schedule/verify.hpp"
+#include "shim/layout.hpp"
 #include "shim/mpi.hpp"
 #include "shim/patience.hpp"
 
 namespace latecomer::shim {
 
 using core::Rank;
-
-/// Datatype geometry in bytes. Slices are element ranges: element i lies at base + i * extent.
-struct Layout {
-  MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
-  bool gapless = false;
-  int fill(MPI_Datatype type);
-  /// Of MPI_BYTE.
-  static constexpr Layout bytes() { return {1, 0, 1, 0, 1, true}; }
-  std::size_t bytes_for(core::Elements n) const { return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * extent + true_extent); }
-};
 
 /// A schedule, with the work space of one run at a time.
 struct Compiled {

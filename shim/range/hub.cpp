@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/base/text.hpp"
+#include "shim/packing.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::range {
@@ -134,9 +135,8 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   m->chunk.resize(head + body);
   std::memcpy(m->chunk.data(), &m->envelope, head);
   if (body > 0) {
-    MPI_Count position = 0;
     if (layout.gapless) std::memcpy(m->chunk.data() + head, data, body);
-    else *rc = PMPI_Pack_c(data, count, type, m->chunk.data() + head, static_cast<MPI_Count>(body), &position, comm_);
+    else *rc = shim::pack(data, count, type, m->chunk.data() + head, static_cast<MPI_Count>(body), comm_);
   }
   MPI_Request request = MPI_REQUEST_NULL;
   if (*rc == MPI_SUCCESS) *rc = PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);

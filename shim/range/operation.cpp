@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "core/schedule/verify.hpp"
+#include "shim/packing.hpp"
 
 void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
 
@@ -203,10 +204,8 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
     rc = PMPI_Type_size_x(recv_type_.get(), &size);
     for (int r = 0; r < range_.size; ++r) packed_counts_.push_back(size * a.recv_counts[r]), packed_places_.push_back(total), total += packed_counts_.back();
     staged_.resize(static_cast<std::size_t>(total));
-    for (int r = 0; r < range_.size && rc == MPI_SUCCESS; ++r) {
-      MPI_Count position = 0;
-      rc = PMPI_Pack_c(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(), staged_.data() + packed_places_[static_cast<std::size_t>(r)], packed_counts_[static_cast<std::size_t>(r)], &position, hub_of(range_).comm());
-    }
+    for (int r = 0; r < range_.size && rc == MPI_SUCCESS; ++r)
+      rc = shim::pack(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(), staged_.data() + packed_places_[static_cast<std::size_t>(r)], packed_counts_[static_cast<std::size_t>(r)], hub_of(range_).comm());
     if (rc != MPI_SUCCESS) return rc;
     blocks_.input = {staged_.data(), MPI_PACKED, 1, packed_counts_.data(), packed_places_.data(), 0};
     call.in_place = false;
