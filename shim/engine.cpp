@@ -492,6 +492,11 @@ void start_engine(bool granted) {
 void stop_engine() noexcept {
   Engine* const ending = std::exchange(engine, nullptr);
   if (!ending) return;
+  {
+    // Attribute callbacks of MPI_Finalize may still call collectives: these run in the foreground.
+    const JobLock lock;
+    for (CommState* s = job().states; s; s = s->next) s->watched.reset();
+  }
   ending->stop();
   const EngineFigures f = ending->figures();
   delete ending;

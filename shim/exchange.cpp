@@ -160,29 +160,48 @@ bool resolve_members(CommState& state) {
 void identify(CommState& state) {
   Job& j = job();
   constexpr int kWords = kContexts / 64;
-  // Used contexts of all members, and the leader's serial number.
-  std::array<std::uint64_t, kWords + 1> words;
+  // Used contexts of all members, the leader's serial number, and whether a member could not offer its contexts.
+  std::array<std::uint64_t, kWords + 2> words;
+  std::uint64_t& serial = words[kWords];
+  std::uint64_t& busy = words[kWords + 1];
+  std::uint64_t number = state.rank == 0 ? (static_cast<std::uint64_t>(j.rank) + 1) << 32 | ++j.identities : 0;
+  int context = kContexts;
   for (int attempt = 0;; ++attempt) {
-    // As in MPI libraries: one agreement at a time may take from this process's contexts; another thread's
-    // offers none and tries again. Every member sees the same union, so all try again together.
-    const bool mine = !j.threads || j.context_mutex.try_lock();
-    for (int w = 0; w < kWords; ++w) words[w] = mine ? j.used_contexts[static_cast<std::size_t>(w)] : ~std::uint64_t{0};
-    words[kWords] = 0;
-    if (state.rank == 0) words[kWords] = (static_cast<std::uint64_t>(j.rank) + 1) << 32 | ++j.identities;
-    PMPI_Allreduce(MPI_IN_PLACE, words.data(), kWords + 1, MPI_UINT64_T, MPI_BOR, state.comm);
-    int context = kContexts;
-    for (int c = 0; c < kContexts && context == kContexts; ++c)
-      if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
-    if (context < kContexts && mine) j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
-    if (j.threads && mine) j.context_mutex.unlock();
-    if (context < kContexts || !j.threads || attempt == 200) {
-      const JobLock lock;
-      state.context = context;
-      state.identity = core::mix64(words[kWords]);
-      break;
+    // One agreement at a time may take from this process's contexts. With threads the first round only brings the
+    // members together, so that contexts are never under offer to a member that has yet to come, and gives the
+    // number by which all processes prefer the same communicator: that one gets a context within a few rounds.
+    // No lock is held while the others are waited for: a thread that frees a communicator needs it.
+    bool mine = !j.threads;
+    {
+      const std::lock_guard lock(j.context_mutex);
+      if (j.threads && attempt > 0) {
+        j.agreeing.insert(number);
+        mine = !j.offering && *j.agreeing.begin() == number;
+      }
+      j.offering = j.offering || mine;
+      for (int w = 0; w < kWords; ++w) words[static_cast<std::size_t>(w)] = j.used_contexts[static_cast<std::size_t>(w)];
     }
+    serial = attempt > 0 && state.rank != 0 ? 0 : number;
+    busy = !mine;
+    PMPI_Allreduce(MPI_IN_PLACE, words.data(), kWords + 2, MPI_UINT64_T, MPI_BOR, state.comm);
+    number = serial;
+    context = kContexts;
+    for (int c = 0; c < kContexts && context == kContexts && busy == 0; ++c)
+      if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
+    {
+      const std::lock_guard lock(j.context_mutex);
+      if (context < kContexts) j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
+      if (mine) j.offering = false;
+      if (busy == 0) j.agreeing.erase(number);
+    }
+    if (busy == 0) break;  // on all members: the union is the same
     const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
-    nanosleep(&nap, nullptr);
+    if (attempt > 0) nanosleep(&nap, nullptr);
+  }
+  {
+    const JobLock lock;
+    state.context = context;
+    state.identity = core::mix64(number);
   }
   if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
   if (state.rank == 0) lead(state);

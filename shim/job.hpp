@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,10 +96,12 @@ struct Job {
   bool may_idle = false;          ///< nothing has to be known of a call in an epoch that rests: no native call waits in another form, no rule decides without a plan
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash
-  std::vector<std::uint64_t> used_contexts;           ///< bit set
   std::atomic<Nanoseconds> learning{0};               ///< spent on announcements that modelled nothing
   std::atomic<std::uint32_t> identities{0};           ///< given out as a leader; several threads may lead
-  std::mutex context_mutex;
+  std::vector<std::uint64_t> used_contexts;           ///< bit set
+  bool offering = false;                              ///< an agreement on a context has this process's under offer
+  std::set<std::uint64_t> agreeing;                   ///< numbers of the communicators that want one, where `threads`
+  std::mutex context_mutex;                           ///< the three above; never held while another rank is waited for
 
   /// Keeps one element of the profile's `plans`. The caller holds the lock.
   void keep_plan(std::string text);

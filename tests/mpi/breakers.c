@@ -108,6 +108,27 @@ static void finalize(void) {
   else MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
 }
 
+// MPI_Finalize calls the callback when the background engine has ended: the collectives in it must not look for it.
+static int last_movement(MPI_Comm comm, int keyval, void* value, void* extra) {
+  int data[64], all[64 * 64];
+  (void)comm, (void)keyval, (void)value, (void)extra;
+  for (int i = 0; i < 64; ++i) data[i] = rank == 0 ? i : -1;
+  MPI_Bcast(data, 64, MPI_INT, 0, MPI_COMM_WORLD);
+  CHECK(data[63] == 63);
+  for (int r = 0; r < size; ++r) all[r] = 3 * r;
+  MPI_Scatter(all, 1, MPI_INT, data, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  CHECK(data[0] == 3 * rank);
+  MPI_Gather(data, 1, MPI_INT, all, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  CHECK(rank != 0 || all[size - 1] == 3 * (size - 1));
+  return MPI_SUCCESS;
+}
+static void finalize_movement(void) {
+  int keyval;
+  for (int i = 0; i < 20; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_movement, &keyval, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+}
+
 // Thousands of communicators, most of them short-lived, recycled handles.
 static void communicators(void) {
   for (int i = 0; i < 3000; ++i) {
@@ -172,7 +193,8 @@ static void edges(void) {
 int main(int argc, char** argv) {
   static const struct { const char* name; void (*run)(void); } cases[] = {
       {"nonblocking", nonblocking}, {"comm_free", comm_free}, {"persistent", persistent}, {"run_ahead", run_ahead},
-      {"communicators", communicators}, {"divergent", divergent}, {"edges", edges}, {"finalize", finalize}};
+      {"communicators", communicators}, {"divergent", divergent}, {"edges", edges}, {"finalize", finalize},
+      {"finalize_movement", finalize_movement}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
