@@ -399,6 +399,13 @@ bool take_announcement(CommState& state) {
 }
 }  // namespace
 
+void hear_last(CommState& state) {
+  if (state.rank == 0 || state.heard || !state.usable() || !state.sequence.awaits()) return;
+  Header header;
+  std::vector<char> body;
+  take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body);
+}
+
 void hear_early(CommState& state) try {
   if (state.heard || !state.usable() || state.broken || !take_announcement(state)) return;
   if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor) state.executor->prepare(state, state.heard->plan);

@@ -86,6 +86,10 @@ void announce(CommState& state, std::uint64_t n);
 /// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
 void hear(CommState& state, std::uint64_t n);
 
+/// The communicator is going away: takes its outstanding announcement, if that has come, and drops it. MPICH over UCX looks
+/// through all messages that nobody has asked for whenever a receive is posted, so none may be left behind.
+void hear_last(CommState& state);
+
 /// Between the announcement and its coming into force, right after an operation: if it is there, builds the schedules that
 /// it asks for, so that none is built inside a collective for calls of a kind that was seen before.
 void hear_early(CommState& state);

@@ -213,6 +213,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {
     collect(*state);
+    hear_last(*state);
     note_decisions(*state);
     retain_log(*state);
     {
