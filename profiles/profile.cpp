@@ -54,6 +54,13 @@ std::string hex(std::uint64_t v) {
   return text;
 }
 
+/// 7,245 for 7245.
+std::string grouped(std::uint64_t n) {
+  std::string out = std::to_string(n);
+  for (std::size_t at = out.size(); at > 3;) out.insert(at -= 3, ",");
+  return out;
+}
+
 std::string algorithm_name(std::uint8_t index) {
   if (index == 0) return "native";
   const auto all = core::catalogue();
@@ -82,7 +89,8 @@ class ProfileWriter {
  public:
   ProfileWriter(std::vector<Contribution> parts, const Sink& sink) : parts_(std::move(parts)), sink_(sink) {}
 
-  void write() {
+  /// Returns what never ran.
+  std::vector<std::string> write() {
     std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     const JobInfo& job = parts_.front().job;
     network_ = job.network_known ? &job.network : nullptr;
@@ -90,6 +98,8 @@ class ProfileWriter {
     book_.job_of(job.ranks);
     collect();
     std::vector<Row> rows = choose();
+    const std::vector<std::string> never = never_ran(rows);
+    for (const std::string& line : never) warnings_.push_back(line);
     const Json head = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
                        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())}, {"start", job.start},
                        {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode},
@@ -108,9 +118,45 @@ class ProfileWriter {
       write_site(rows[i]);
     }
     put("],\n\"plans\": " + plans_.dump() + ",\n\"warnings\": " + warnings_.dump(1) + "\n}\n");
+    return never;
   }
 
  private:
+  /// Of the algorithms that rules name, those that served no call though there were calls of their operation: how many, and why.
+  std::vector<std::string> never_ran(const std::vector<Row>& rows) const {
+    std::vector<std::string> out;
+    std::set<std::int32_t> done;
+    const auto& rules = parts_.front().job.forced;
+    for (const ForcedRule& rule : rules) {
+      if (rule.algorithm < 0 || rule.algorithm >= static_cast<std::int32_t>(core::catalogue().size()) || !done.insert(rule.algorithm).second) continue;
+      const core::Algorithm& algorithm = core::algorithm_at(rule.algorithm);
+      std::uint64_t calls = 0, ran = 0, meant = 0, most = 0;
+      std::string reason;
+      for (const Row& row : rows) {
+        if (row.key.op != algorithm.op || row.key.comm_size < 2) continue;
+        calls += row.calls;
+        if (row.pattern)
+          if (const auto found = row.pattern->dispatch.find(static_cast<std::uint8_t>(rule.algorithm + 1)); found != row.pattern->dispatch.end()) ran += found->second.calls;
+        const bool meets = std::any_of(rules.begin(), rules.end(), [&](const ForcedRule& r) {
+          const core::Range seen{row.own->sized ? static_cast<double>(row.own->bytes_min) : 0, row.own->sized ? static_cast<double>(row.own->bytes_max) : 0};
+          return r.algorithm == rule.algorithm && r.comm_size.contains(row.key.comm_size) && (r.bytes.all() || (!core::is_irregular(algorithm.op) && row.own->sized && r.bytes.min <= seen.max && r.bytes.max >= seen.min));
+        });
+        if (!meets) continue;
+        meant += row.calls;
+        const auto decided = decisions_.find(row.key.id());
+        if (decided == decisions_.end()) continue;
+        for (const Json& one : decided->second)
+          if (const std::uint64_t n = one["calls"]; n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line) most = n, reason = one["algorithm"].get<std::string>() == algorithm.name ? "decided, but the run ended before the plan came into force" : one["reason"].get<std::string>();
+      }
+      if (ran > 0 || calls == 0) continue;
+      if (meant == 0) reason = "no call has the communicator size and bytes that the rule asks for";
+      if (reason.empty() && algorithm.needs_sizes) reason = "no sizes known before the first plan, and no plan came: it takes 32 blocking calls on a communicator, of which some depend on all ranks";
+      if (reason.empty()) reason = "no plan came that names it, or the calls cannot be served (operator, datatype, nothing to move, `reproducible`, an earlier rule)";
+      out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " + grouped(calls) + " calls: " + reason);
+    }
+    return out;
+  }
+
   void put(std::string_view text) { sink_(text); }
 
   void collect() {
@@ -279,9 +325,10 @@ nlohmann::ordered_json network_json(const core::Network& n) {
           {"overhead_us", n.overhead_ns / 1e3}, {"eager", n.eager_bytes}, {"ports", n.ports == 0 ? Json("link") : Json(n.ports)}};
 }
 
-void write_profile(std::vector<Contribution> parts, const Sink& sink) {
+void write_profile(std::vector<Contribution> parts, const Sink& sink, std::vector<std::string>* never_ran) {
   if (parts.empty()) return;
-  ProfileWriter(std::move(parts), sink).write();
+  auto lines = ProfileWriter(std::move(parts), sink).write();
+  if (never_ran) *never_ran = std::move(lines);
 }
 
 std::string write_profile(std::vector<Contribution> parts) {

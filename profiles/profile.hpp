@@ -19,7 +19,8 @@ using Sink = std::function<void(std::string_view)>;
 /// Writes the JSON of the profile of `parts` (any subset of a job's processes, in any order; the head is the
 /// lowest rank's). Logs that no leader has seen are matched here first. At most kMostSitesWritten sites, the
 /// smallest of the rest as one, and ranks in at most kMostRows rows, both said in `warnings`.
-void write_profile(std::vector<Contribution> parts, const Sink& sink);
+/// `never_ran`: filled with a line for every algorithm that a rule names and that served no call.
+void write_profile(std::vector<Contribution> parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr);
 std::string write_profile(std::vector<Contribution> parts);
 
 /// As the policy's `network`.

@@ -12,6 +12,7 @@
 
 #include "core/base/types.hpp"
 #include "core/model/network.hpp"
+#include "core/policy/policy.hpp"
 #include "profiles/histogram.hpp"
 
 namespace latecomer::profiles {
@@ -187,6 +188,13 @@ struct Frame {
   std::int32_t line = 0;
 };
 
+/// A rule of the policy that names an algorithm for an operation.
+struct ForcedRule {
+  std::int32_t algorithm = -1;  ///< index in the catalogue
+  std::int32_t line = 0;
+  core::Range bytes, comm_size;
+};
+
 /// What the head of a profile says of its job.
 struct JobInfo {
   std::string program, command_line, start, mpi_library, mode;
@@ -194,6 +202,7 @@ struct JobInfo {
   double wall_time_s = 0;
   bool network_known = false;
   core::Network network;
+  std::vector<ForcedRule> forced;  ///< in mode apply
 };
 
 /// Logs that no leader has processed, to be matched with those of the other members.

@@ -109,6 +109,14 @@ void share_policy(Job& j) {
   j.checks = checks != 0;
 }
 
+/// What the profile compares at the end with what ran.
+void note_forced_rules(Job& j) {
+  for (const core::Rule& rule : j.policy.rules)
+    for (const core::Collective op : rule.match.ops)
+      if (const core::Algorithm* a = rule.use.kind == core::Use::Kind::algorithm ? core::find_algorithm(op, rule.use.algorithm) : nullptr)
+        j.mine.job.forced.push_back({core::index_of(a), rule.line, rule.match.bytes, rule.match.comm_size});
+}
+
 /// An earlier run's plan to every rank; its arrival patterns stay with rank 0, which leads MPI_COMM_WORLD.
 void share_history(Job& j) {
   std::vector<char> bytes;
@@ -342,7 +350,11 @@ bool write_spool(Job& j, bool finished) {
 }
 
 void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
-  const auto result = profiles::write_file(j.output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  std::vector<std::string> never_ran;
+  const auto result = profiles::write_file(j.output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink, &never_ran); });
+  std::string lines;
+  for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
+  if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());
   if (!result) warn("%s", result.error().c_str());
   else say(1, "profile written to %s", j.output.c_str());
   say(2, "schedules built: %d ahead of their plan, %d inside a call", Executor::built_ahead.load(), Executor::built_inside.load());
@@ -596,6 +608,7 @@ void start_job() {
       return;
     }
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
+    if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
     sites_depth(j.policy.sites_depth, j.policy.sites_python);
     if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);

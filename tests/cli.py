@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -90,9 +91,66 @@ for more, says in [(["--impl", "row"], "did you mean 'rows'"), (["--root", 4], "
     done = run("plan", "clairvoyant", "--ranks", 4, "--segments", 2, *([] if "--round" in more else ["--round", "1"]), *more)
     check(done.returncode == 2 and says in done.stderr, f"plan clairvoyant {more}: {done.returncode} {done.stderr!r}")
 
+# Trees: the messages as printed, played one after the other, take the time that is printed; options are answered.
+def played(sizes, alpha, beta, gamma, root, messages):
+    incoming, held, gone = {r: [] for r in range(len(sizes))}, list(sizes), set()
+
+    def done(r):
+        if not incoming[r]:
+            return 0
+        times = []
+        for copies in range(len(incoming[r]) + 1):  # the own block is copied at any one time
+            now = 0
+            for i, (there, takes) in enumerate(incoming[r]):
+                now = max(now + (gamma * sizes[r] if i == copies else 0), there) + takes
+            times.append(now + (gamma * sizes[r] if copies == len(incoming[r]) else 0))
+        return min(times)
+
+    for child, parent in messages:
+        assert child != root and child not in gone and parent not in gone, "sent twice, or received after it was sent"
+        incoming[parent].append((done(child), alpha + beta * held[child] if held[child] else 0))
+        held[parent] += held[child]
+        gone.add(child)
+    assert len(gone) == len(sizes) - 1
+    return done(root)
+
+
+draw = random.Random(29)
+for kind in ("linear", "binary", "binomial", "adaptive", "optimal", "two_block", "sorted"):
+    for _ in range(6):
+        alpha, beta, gamma, ranks = draw.choice((0, 5, 100)), draw.choice((0, 1, 3)), draw.choice((0, 1)), draw.randint(1, 40)
+        name = draw.choice(("random", "spikes", "decreasing", "skewed", "two_blocks", "alternating"))
+        words = ("plan", "tree", "--kind", kind, "--sizes", f"{name}:{ranks}:{draw.choice((3, 50, 1000))}", "--root", draw.choice(("best", draw.randrange(ranks))), "--alpha", alpha, "--beta", beta, "--gamma", gamma)
+        lines = run(*words).stdout.splitlines()
+        out = answer(*words, "--list-sizes")
+        time, root_rank, messages = float(lines[0].split()[1]), int(lines[1].split()[1]), [tuple(map(int, line.split())) for line in lines[2:]]
+        check(played(out["sizes"], alpha, beta, gamma, root_rank, messages) <= time, f"{words}: the printed order misses the printed time")
+        check([[c for c, p in messages if p == r] for r in range(ranks)] == out["children"], f"{words}: children are not in the order of the messages")
+        check(out["cost"] == time and out["root"] == root_rank and all(out["parent"][c] == p for c, p in messages), f"{words}: --json says something else")
+matrix = folder / "matrix"
+matrix.write_text(" ".join(["3"] * 25))
+pairs = answer("plan", "tree", "--kind", "binary", "--sizes", "random:5", "--alpha", f"file:{matrix}", "--beta", f"file:{matrix}")
+check(pairs["cost"] == answer("plan", "tree", "--kind", "binary", "--sizes", "random:5", "--alpha", 3, "--beta", 3)["cost"], "binary, with costs of every pair")
+for words, says in [
+        ([], "--kind is missing"), (["--kind", "optimal"], "--sizes is missing"), (["--kind", "optimol", "--sizes", "same:5"], "did you mean 'optimal'"),
+        (["optimal", "--sizes", "same:5"], "write --kind optimal"), (["--kind", "optimal", "--sizes", "same:5", "--aplha", "4"], "unknown option '--aplha', did you mean '--alpha'"),
+        (["--kind", "optimal", "--sizes", "same:5", "--variant", "papper"], "--variant: unknown value 'papper', did you mean 'paper'"),
+        (["--kind", "optimal", "--sizes", "same:5", "--op", "gahter"], "did you mean 'gather'"), (["--kind", "optimal", "--sizes", "same:5", "--latency", "file:/dev/null"], "--latency: expected one number, got 0"),
+        (["--kind", "optimal", "--sizes", "same:5", "--arrivals", "onelate:1:5"], "expected file:PATH"), (["--kind", "linear", "--sizes", "same:5", "--plain"], "--plain: goes with --kind optimal"),
+        (["--kind", "linear", "--sizes", "same:5", "--list-sizes"], "goes with --json"), (["--kind", "linear", "--sizes", "same:5", "extra"], "unexpected 'extra'"),
+        (["--kind", "linear", "--sizes", "same:5", "--root", "9"], "the last of 5 ranks is 4")]:
+    done = run("plan", "tree", *words)
+    check(done.returncode == 2 and says in done.stderr, f"plan tree {words}: {done.returncode} {done.stderr!r}")
+check(run("plan", "tree", "--kind", "linear", "--sizes", "same:5", "--op", "gatherv").returncode == 0, "the irregular operation's own name")
+
 good = folder / "good.json"
 good.write_text('{"version": 1, "mode": "apply",\n "rules": [{"match": {"op": "allreduce"}, "use": "prr"}]}\n')
-check(answer("check", good) == {"ok": True, "problems": []}, "a good policy")
+check(answer("check", good) == {"ok": True, "problems": [], "warnings": []}, "a good policy")
+later = folder / "later.json"
+later.write_text('{"version": 1, "mode": "apply",\n "rules": [{"match": {"op": "scatterv"}, "use": "sorted"},\n {"match": {"op": "bcast", "site": "main*"}, "use": "binomial"}]}\n')
+out = answer("check", later)
+check(out["ok"] and not out["problems"] and [(w["line"], w["path"]) for w in out["warnings"]] == [(2, "rules[0]"), (3, "rules[1]")], f"rules that come into force later: {out}")
+check(f"{later}:2: warning: rules[0]: " in run("check", later).stdout, "the same, for people")
 bad = folder / "bad.json"
 bad.write_text('{"version": 1,\n "mode": "aply",\n "rules": [\n  {"match": {"op": "allreduce"}, "use": "rng"}]}\n')
 out = answer("check", bad, status=1)

@@ -3,9 +3,12 @@
 #include "core/agreement/learner.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <set>
 
 #include "core/base/text.hpp"
+#include "core/trees/tree.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -49,6 +52,22 @@ std::string time_text(double ns) {
 }
 
 }  // namespace
+
+int Learner::ExpectedSizes::missed() const { return std::popcount(surprises); }
+
+void Learner::ExpectedSizes::add(std::span<const Bytes> now) {
+  const bool surprise = !sizes.empty() && resized(sizes, now);
+  surprises = static_cast<std::uint16_t>(surprises << 1 | surprise);
+  seen = std::min(seen + 1, kWindow);
+  // Many calls have to agree before a plan relies on sizes again: it changes neither way because of one.
+  varying = seen >= kLeast && (varying ? 4 * missed() > seen : 2 * missed() > seen);
+  if (!surprise || !resized(other, now)) {
+    sizes.assign(now.begin(), now.end());
+    other.clear();
+  } else {
+    other.assign(now.begin(), now.end());
+  }
+}
 
 void Learner::Samples::add(Nanoseconds after, double mean_elapsed) {
   after_last[static_cast<std::size_t>(count % kKept)] = static_cast<float>(after);
@@ -108,7 +127,7 @@ void Learner::see(const CallSeen& call) {
   slot->edged = call.edge ? slot->edged + 1 : 0;
   slot->spent += call.mean_elapsed;
   slot->predictor.add(call.offsets);
-  if (!call.sizes.empty()) slot->sizes.assign(call.sizes.begin(), call.sizes.end());
+  if (!call.sizes.empty()) slot->expected.add(call.sizes);
   if (call.after_last < 0) return;
   if (call.algorithm < 0) {
     slot->native.add(call.after_last, call.mean_elapsed);
@@ -164,7 +183,7 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
   // What is built on sizes has them from the plan.
   std::vector<Bytes> sizes;
-  if (algorithm >= 0 && (algorithm_at(algorithm).needs_sizes || algorithm_at(algorithm).uses_pattern())) sizes = slot.sizes;
+  if (algorithm >= 0 && !slot.sizes_vary() && (algorithm_at(algorithm).needs_sizes || algorithm_at(algorithm).uses_pattern())) sizes = slot.expected.sizes;
   const bool same_sizes = !resized(slot.announced_sizes, sizes);
   if (algorithm == slot.algorithm && segments == slot.segments && same_pattern && same_sizes) return;
   if (!same_pattern) slot.announced = std::move(pattern);
@@ -204,7 +223,7 @@ bool Learner::quiet(const Slot& slot) const {
 bool Learner::may(const Slot& slot, int algorithm) const {
   PlanEntry e;
   e.algorithm = algorithm;
-  e.sizes = slot.sizes.empty() ? -1 : 0;
+  e.sizes = slot.expected.sizes.empty() ? -1 : 0;
   return decide_as(policy_, slot.signature, ranks_, e).algorithm;
 }
 
@@ -221,10 +240,10 @@ bool Learner::model(Slot& slot) {
   slot.candidates.clear();
   const bool flat = slot.forecast.uncertain();
   slot.modelled_for = flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
-  slot.modelled_sizes = slot.sizes;
+  slot.modelled_sizes = slot.expected.sizes;
   slot.native_modelled = -1;
   if (wanted > 4 * kModelBudget) return true;  // no candidates: too many ranks to model inside a job
-  Candidates all = model_candidates(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.sizes);
+  Candidates all = model_candidates(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.expected.sizes);
   slot.native_modelled = all.native_ns;
   slot.candidates = std::move(all.list);
   std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
@@ -238,21 +257,21 @@ void Learner::choose(Slot& slot) {
   slot.modelled = -1;
   // A better tree for blocks of different sizes is one with balanced arrivals, too.
   const bool irregular = is_irregular(slot.signature.op);
-  if (irregular && slot.sizes.empty()) return settle(slot, -1, 0, false, Why::no_sizes);
+  if (irregular && slot.expected.sizes.empty()) return settle(slot, -1, 0, false, Why::no_sizes);
   if (!irregular && (f.uncertain() || slight(slot))) {
     slot.candidates.clear();
     slot.modelled_for.clear();
     return settle(slot, -1, 0, false, f.offsets.empty() ? Why::nothing_seen : f.uncertain() ? Why::balanced : Why::slight);
   }
   if (!slot.native.enough()) return settle(slot, -1, 0, false, Why::measuring);
-  if (slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.sizes)) {
+  if (slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.expected.sizes)) {
     if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget, slot.on_trial);
   }
   if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
     for (Candidate& c : slot.candidates)
       if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true, slot.proven = -1;
   for (const Candidate& c : slot.candidates) {
-    if (c.lost) continue;
+    if (c.lost || (slot.sizes_vary() && algorithm_at(c.algorithm).needs_sizes)) continue;
     if (slot.native_modelled >= 0 && c.modelled_ns > std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch)) break;
     slot.modelled = c.modelled_ns;
     const bool same = c.algorithm == slot.algorithm && c.segments == slot.segments;
@@ -270,6 +289,12 @@ void Learner::choose(Slot& slot) {
   settle(slot, -1, 0, false, lost ? Why::lost : slot.candidates.empty() ? Why::nothing_serves : Why::no_gain);
 }
 
+/// What is known of sizes that vary.
+std::string Learner::sizes_text(const Slot& slot) {
+  if (slot.expected.varying) return std::to_string(slot.expected.missed()) + " of the last " + std::to_string(slot.expected.seen) + " calls had other sizes than expected";
+  return "another site has the same operation and root with other sizes, and which of the two comes next is not known";
+}
+
 /// In the words of a report. Figures are the slot's, as of now.
 std::string Learner::why_text(const Slot& slot) const {
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
@@ -284,6 +309,8 @@ std::string Learner::why_text(const Slot& slot) const {
     case Why::no_rule: return "no rule matches";
     case Why::rule_native: return by + " says native";
     case Why::rule_before_sizes: return by + ": native until sizes were seen";
+    case Why::rule_sizes_vary:
+      return by + " asks for " + slot.rule->use.algorithm + ", but " + sizes_text(slot) + ": " + name + ", which needs no sizes before the call";
     case Why::rule_forbidden: return by + " asks for " + slot.rule->use.algorithm + ", which `reproducible` or the operator forbids";
     case Why::rule: return by;
     case Why::rule_flat: return by + ", without a pattern: arrivals are balanced or not to be foreseen";
@@ -301,6 +328,23 @@ std::string Learner::why_text(const Slot& slot) const {
     case Why::no_gain: return "auto: native, the model sees no gain worth trying";
   }
   return "";
+}
+
+/// Without a period, the site of a coming call is not known: one tree cannot be built for two sites' sizes.
+void Learner::note_shared_sizes() {
+  std::map<std::uint64_t, const Slot*> first;
+  std::set<std::uint64_t> at_odds;
+  const auto all = decided();
+  for (const Slot* slot : all) {
+    if (!slots_.empty() || slot->expected.sizes.empty()) continue;
+    const auto [at, fresh] = first.try_emplace(slot->hash, slot);
+    if (!fresh && resized(at->second->expected.sizes, slot->expected.sizes)) at_odds.insert(slot->hash);
+  }
+  for (Slot* slot : all) {
+    const bool shares = at_odds.contains(slot->hash);
+    if (shares != slot->shares) slot->decided_at = UINT64_MAX;  // to be decided anew, though it has had no call
+    slot->shares = shares;
+  }
 }
 
 void Learner::decide_slot(Slot& slot) {
@@ -327,8 +371,12 @@ void Learner::decide_slot(Slot& slot) {
   if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, Why::rule_native);
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
-  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.sizes.empty()) return settle(slot, -1, 0, false, Why::rule_before_sizes);
+  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.expected.sizes.empty()) return settle(slot, -1, 0, false, Why::rule_before_sizes);
   if (wanted < 0 || !may(slot, wanted)) return settle(slot, -1, 0, false, Why::rule_forbidden);
+  if (algorithm_at(wanted).needs_sizes && slot.sizes_vary()) {
+    const int adaptive = index_of(find_algorithm(s.op, name_of(TreeKind::adaptive)));
+    return settle(slot, may(slot, adaptive) ? adaptive : -1, 0, false, Why::rule_sizes_vary);
+  }
   // What the model expects of it, so that it can be held against what is measured.
   if (policy_.network_given && !slot.forecast.uncertain() && (slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot);
   for (const Candidate& c : slot.candidates)
@@ -393,6 +441,7 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   }
   looked_at_ = next_;
   find_period();
+  note_shared_sizes();
   const auto slots = decided();
   for (Slot* slot : slots) {
     if (slot->calls == slot->decided_at && slot->why != Why::no_budget) continue;  // nothing new
@@ -465,6 +514,7 @@ std::vector<SlotReport> Learner::reports() const {
     if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
     if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
     r.reason = why_text(s);
+    if (s.sizes_vary() && s.rule && s.rule->use.kind == Use::Kind::automatic) r.reason += "; no tree is planned from sizes: " + sizes_text(s);
     out.push_back(std::move(r));
   }
   return out;

@@ -107,8 +107,19 @@ class Learner {
   };
   /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
   enum class Why : std::uint8_t {
-    unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_forbidden, rule, rule_flat,
+    unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_sizes_vary, rule_forbidden, rule, rule_flat,
     no_sizes, nothing_seen, balanced, slight, no_budget, measuring, tried, won, lost, risk, nothing_serves, no_gain,
+  };
+  /// Sizes of the blocks that the next call is expected to have, and how often that was wrong.
+  struct ExpectedSizes {
+    static constexpr int kWindow = 16, kLeast = 4;
+    std::vector<Bytes> sizes;       ///< empty: none were seen
+    std::vector<Bytes> other;       ///< those of the last call, if they were not expected: they are, once they come twice
+    std::uint16_t surprises = 0;    ///< of the last `seen` calls, the latest in the lowest bit
+    int seen = 0;
+    bool varying = false;           ///< a tree that was planned for some sizes is mostly run with others
+    int missed() const;
+    void add(std::span<const Bytes> now);
   };
   struct Slot {
     Slot(int ranks, int window) : predictor(ranks, window) {}
@@ -133,7 +144,10 @@ class Learner {
     const Rule* rule = nullptr;
     Forecast forecast;
     std::vector<Nanoseconds> announced;      ///< pattern that the plan holds; empty: flat
-    std::vector<Bytes> sizes, announced_sizes;  ///< of the blocks, as last seen and as the plan holds them
+    ExpectedSizes expected;
+    bool shares = false;                        ///< which sizes the next call has is not known: another site of the same signature has others
+    std::vector<Bytes> announced_sizes;         ///< of the blocks, as the plan holds them
+    bool sizes_vary() const { return expected.varying || shares; }
     std::vector<Nanoseconds> modelled_for;   ///< pattern that the candidates were modelled under
     std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
@@ -144,6 +158,7 @@ class Learner {
   Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
   void find_period();
   void end_period();
+  void note_shared_sizes();
   void decide_slot(Slot& slot);
   void choose(Slot& slot);
   bool model(Slot& slot);
@@ -153,6 +168,7 @@ class Learner {
   bool quiet(const Slot& slot) const;
   Announcement with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots);
   std::uint64_t epoch_for(const std::vector<Slot*>& slots) const;
+  static std::string sizes_text(const Slot& slot);
   std::string why_text(const Slot& slot) const;
   bool may(const Slot& slot, int algorithm) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;

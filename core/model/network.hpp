@@ -11,6 +11,13 @@
 
 namespace latecomer::core {
 
+/// A modelled time in whole nanoseconds, rounded up; bounds are rounded down. So no sum of rounded times is below the bound, however
+/// small and many its messages are. Without libm, which planning would call once per message.
+constexpr Nanoseconds rounded_up(double ns) {
+  const auto whole = static_cast<Nanoseconds>(ns);
+  return whole + (static_cast<double>(whole) < ns);
+}
+
 struct Network {
   double alpha_ns = 0;               ///< start-up per message; occupies both ports
   double beta_ns_per_byte = 0;       ///< time on the ports per byte
@@ -29,12 +36,12 @@ struct Network {
   }
   /// Time that one message of m bytes keeps its ports busy.
   Nanoseconds port_ns(Bytes m) const {
-    return static_cast<Nanoseconds>(alpha_ns + static_cast<double>(m) * beta_ns_per_byte + 0.5);
+    return rounded_up(alpha_ns + static_cast<double>(m) * beta_ns_per_byte);
   }
   /// One step of a lockstep ring: one message of m bytes and its reduction, with nothing in the way.
   Nanoseconds step_ns(Bytes m) const {
-    return port_ns(m) + static_cast<Nanoseconds>(flight_ns(m) + 2 * overhead_ns +
-                                                 static_cast<double>(m) * gamma_ns_per_byte + 0.5);
+    return port_ns(m) + rounded_up(flight_ns(m)) + 2 * rounded_up(overhead_ns) +
+           rounded_up(static_cast<double>(m) * gamma_ns_per_byte);
   }
 };
 

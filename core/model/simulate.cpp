@@ -168,7 +168,7 @@ class Engine {
   Nanoseconds compute(Rank r, Lane lane, Nanoseconds now, double cost) {
     if (cost <= 0) return now;
     Nanoseconds& free = at(r).cpu_free[static_cast<std::size_t>(lane)];
-    free = std::max(free, now) + static_cast<Nanoseconds>(cost + 0.5);
+    free = std::max(free, now) + rounded_up(cost);
     return free;
   }
 
@@ -224,7 +224,7 @@ class Engine {
     const bool matched = match != queue.end();
     const Waiting other = matched ? *match : Waiting{};
     if (matched) queue.erase(match);
-    const auto flight = static_cast<Nanoseconds>(network_.flight_ns(bytes));
+    const auto flight = rounded_up(network_.flight_ns(bytes));
     if (is_send) ++messages_;
     if (is_send && network_.eager(bytes)) {
       const Nanoseconds left = transfer(from, to, bytes, now);

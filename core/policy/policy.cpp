@@ -98,7 +98,7 @@ class Parser {
     policy_.network = *network_preset("fdr");
     walk(root, "");
     if (!root.find("version")) problem(root, "version", "missing: write \"version\": 1");
-    if (report_.ok()) find_dead_rules();
+    if (report_.ok()) find_dead_rules(), find_late_rules();
   }
 
  private:
@@ -348,18 +348,27 @@ class Parser {
     u.algorithm = name;
     if (match_is_wrong) return;
     const std::string place = named == &v ? path : path + ".algorithm";
-    std::vector<std::string_view> all{"auto", "native"};
+    const std::vector<Collective>& ops = rule.match.ops;
+    std::vector<std::string_view> choices;  // of the operations that the rule is about, each once
     bool exists = false;
-    for (const Algorithm& a : catalogue())
-      if (is_dispatched(a.op)) all.push_back(a.name), exists = exists || a.name == name;
-    if (!exists) return problem(*named, place, "unknown algorithm \"" + name + "\"" + suggestion(name, all));
+    for (const Algorithm& a : catalogue()) {
+      if (!is_dispatched(a.op)) continue;
+      exists = exists || a.name == name;
+      if ((ops.empty() || std::find(ops.begin(), ops.end(), a.op) != ops.end()) && std::find(choices.begin(), choices.end(), a.name) == choices.end()) choices.push_back(a.name);
+    }
+    choices.insert(choices.end(), {"auto", "native"});
+    if (!exists) return problem(*named, place, "unknown algorithm \"" + name + "\"" + suggestion(name, choices));
     if (rule.match.ops.empty())
       return problem(*named, place, "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
     for (const Collective op : rule.match.ops) {
       const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
+      if (!a && !is_dispatched(op)) {
+        problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\": no algorithm serves it inside MPI programs, write \"native\"");
+        continue;
+      }
       if (!a) {
-        auto names = is_dispatched(op) ? algorithm_names(op) : std::vector<std::string_view>{};
-        names.push_back("native");
+        auto names = algorithm_names(op);
+        names.insert(names.end(), {"auto", "native"});
         problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
         continue;
       }
@@ -404,6 +413,23 @@ class Parser {
           break;
         }
       }
+    }
+  }
+
+  /// Rules that wait for a plan, which has a forecast, sites or sizes in it.
+  void find_late_rules() {
+    for (std::size_t i = 0; i < policy_.rules.size(); ++i) {
+      const Rule& rule = policy_.rules[i];
+      const auto warn = [&](const std::string& why) {
+        report_.warnings.push_back({rule.line, "rules[" + std::to_string(i) + "]",
+                                    "comes into force with a plan only, never before call 32 of a communicator: " + why + "; until then the rules without such keys decide, or native"});
+      };
+      if (!rule.match.site.empty()) warn("which site a call comes from is not known to all ranks before (match.site)");
+      if (!rule.match.imbalance_factor.all())
+        warn(policy_.network_given || policy_.network_measure ? "the imbalance has to be seen first (match.imbalance_factor)" : "the imbalance has to be seen first, and without \"network\" its factor is never known (match.imbalance_factor)");
+      for (const Collective op : rule.match.ops)
+        if (const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(op, rule.use.algorithm) : nullptr; a && a->needs_sizes)
+          warn(std::string(name_of(op)) + " " + rule.use.algorithm + " is built from the sizes of all blocks, which have to be seen first; adaptive needs none");
     }
   }
 

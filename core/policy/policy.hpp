@@ -93,6 +93,7 @@ struct PolicyReport {
   Policy policy;
   std::vector<PolicyProblem> problems;  ///< mistakes: the policy must not be used
   std::vector<PolicyProblem> notes;     ///< rules that can never match, features this version lacks
+  std::vector<PolicyProblem> warnings;  ///< rules that can come into force only later, by a plan
   bool ok() const { return problems.empty(); }
 };
 

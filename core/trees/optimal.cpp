@@ -406,4 +406,89 @@ RankTree binary(const TreeProblem& p, Rank root) {
   return out;
 }
 
+namespace {
+
+/// Binary trees where every pair of ranks has its own costs: times by range and root, the same five cases as twigs().
+class PairwiseBinary {
+ public:
+  explicit PairwiseBinary(const TreeProblem& problem) : p_(problem), n_(problem.ranks()), sums_(prefix_sums(problem)), times_(n_) {
+    for (int i = 0; i < n_; ++i) times_(i, i, i) = p_.arrival(i);
+    for (int length = 2; length <= n_; ++length)
+      for (int i = 0, j = length - 1; j < n_; ++i, ++j)
+        for (Rank r = i; r <= j; ++r) times_(i, j, r) = divide(i, j, r).time;
+  }
+
+  RankTree tree(Rank root) {
+    RankTree out = tree_of(n_, std::max(root, 0), {});
+    for (Rank r = 0; root < 0 && r < n_; ++r)
+      if (times_(0, n_ - 1, r) < times_(0, n_ - 1, out.root)) out.root = r;
+    out.cost = times_(0, n_ - 1, out.root);
+    struct Open {
+      int i, j;
+      Rank root;
+    };
+    std::vector<Open> open{{0, n_ - 1, out.root}};
+    while (!open.empty()) {
+      const Open o = open.back();
+      open.pop_back();
+      for (const Child& c : divide(o.i, o.j, o.root).children) {
+        if (c.root < 0) continue;
+        out.parent[at(c.root)] = o.root, out.children[at(o.root)].push_back(c.root);
+        open.push_back({c.i, c.j, c.root});
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Child {
+    int i = 0, j = -1;
+    Rank root = -1;  ///< -1: there is no such child
+  };
+  struct Division {
+    double time = kNever;
+    Child children[2];  ///< in the order in which they send
+  };
+
+  /// When r, ready at `ready`, has what a subtree over i..j sends; `child`: the subtree's best root. A later `ready` never makes it earlier,
+  /// so the best first child is best with every second.
+  double got(double ready, Rank r, int i, int j, Child& child) {
+    if (i > j) return ready;
+    const double size = p_.whole ? p_.sizes[0] : sums_[at(j) + 1] - sums_[at(i)];
+    double best = kNever;
+    for (Rank q = i; q <= j; ++q)
+      if (const double time = std::max(ready, times_(i, j, q) + p_.lag(size)) + p_.message(q, r, size); time < best) best = time, child = {i, j, q};
+    return best;
+  }
+
+  Division divide(int i, int j, Rank r) {
+    Division best;
+    if (i == j) return {p_.arrival(r), {}};
+    const double here = p_.arrival(r), copy = p_.copy(r);
+    const auto take = [&](double ready, int a, int b, double between, int c, int d, double after) {
+      Division other;
+      const double first = got(ready, r, a, b, other.children[0]) + between;
+      if (first >= best.time) return;
+      other.time = got(first, r, c, d, other.children[1]) + after;
+      if (other.time < best.time) best = other;
+    };
+    if (r == i)
+      for (int k = j; k > i; --k) take(here + copy, i + 1, k, 0, k + 1, j, 0);
+    else if (r == j)
+      for (int k = j - 1; k >= i; --k) take(here, i, k, 0, k + 1, j - 1, copy);
+    else
+      take(here, i, r - 1, copy, r + 1, j, 0);
+    return best;
+  }
+
+  const TreeProblem& p_;
+  const int n_;
+  const std::vector<double> sums_;
+  ByRoot times_;
+};
+
+}  // namespace
+
+RankTree binary_nonhomogeneous(const TreeProblem& p, Rank root) { return PairwiseBinary(p).tree(root); }
+
 }  // namespace latecomer::core::trees

@@ -193,9 +193,10 @@ std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind ki
   if (!(p.latency >= 0) || p.latency == kNever) return "latency: expected a number from 0 on";
   if (!p.arrivals.empty() && p.arrivals.size() != n) return "arrivals: " + std::to_string(p.arrivals.size()) + " figures for " + std::to_string(n) + " ranks";
   if (o.root >= p.ranks()) return "root " + std::to_string(o.root) + ": the last of " + std::to_string(n) + " ranks is " + std::to_string(n - 1);
-  if (!p.homogeneous() && (kind == TreeKind::binary || kind == TreeKind::sorted)) return std::string(name_of(kind)) + ": for one alpha and one beta only; optimal takes matrices";
-  constexpr std::size_t kMostNonhomogeneous = 160;
-  if (!p.homogeneous() && kind == TreeKind::optimal && n > kMostNonhomogeneous) return "optimal: with matrices up to " + std::to_string(kMostNonhomogeneous) + " ranks (the time grows as p^5); adaptive has no limit";
+  if (!p.homogeneous() && kind == TreeKind::sorted) return "sorted: for one alpha and one beta only; optimal takes matrices";
+  constexpr std::size_t kMostOptimal = 160, kMostBinary = 256;
+  if (!p.homogeneous() && kind == TreeKind::optimal && n > kMostOptimal) return "optimal: with matrices up to " + std::to_string(kMostOptimal) + " ranks (the time grows as p^5); adaptive has no limit";
+  if (!p.homogeneous() && kind == TreeKind::binary && n > kMostBinary) return "binary: with matrices up to " + std::to_string(kMostBinary) + " ranks (the time grows as p^4); adaptive has no limit";
   if (o.form != TreeForm::exact && kind != TreeKind::optimal) return "the paper's own forms differ for optimal only";
   return "";
 }
@@ -218,6 +219,19 @@ std::vector<Rank> RankTree::preorder() const {
     out.push_back(r);
     open.insert(open.end(), children[at(r)].rbegin(), children[at(r)].rend());
   }
+  return out;
+}
+
+std::vector<Rank> RankTree::senders() const {
+  // Backwards: a node, then its children's subtrees, the last child's first.
+  std::vector<Rank> out, open{root};
+  while (!open.empty()) {
+    const Rank r = open.back();
+    open.pop_back();
+    if (r != root) out.push_back(r);
+    open.insert(open.end(), children[at(r)].begin(), children[at(r)].end());
+  }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
@@ -267,7 +281,7 @@ Result<RankTree> plan_tree(TreeKind kind, const TreeProblem& given, const TreeOp
   }
   switch (kind) {
     case TreeKind::linear: return linear(p, options.root);
-    case TreeKind::binary: return trees::binary(p, options.root);
+    case TreeKind::binary: return p.homogeneous() ? trees::binary(p, options.root) : trees::binary_nonhomogeneous(p, options.root);
     case TreeKind::binomial: return binomial(p, options.root, false);
     case TreeKind::adaptive: return binomial(p, options.root, true);
     case TreeKind::optimal: return optimal(p, options);

@@ -47,6 +47,9 @@ struct RankTree {
 
   /// Blocks in the order in which a message carries them: a node, then its children's. Shape [p].
   std::vector<Rank> preorder() const;
+  /// The senders of a gather's messages, each to its parent, in an order in which one message after the other can be sent and every
+  /// node receives from its children in their order. Shape [p - 1]. A scatter sends the same messages backwards, from the parents.
+  std::vector<Rank> senders() const;
 };
 
 enum class TreeKind { linear, binary, binomial, adaptive, optimal, two_block, sorted };
@@ -68,7 +71,8 @@ struct TreeOptions {
 
 /// The tree of a kind:
 /// - linear: everybody sends to the root, in rank order.
-/// - binary: the cheapest ordered tree of at most two children; homogeneous networks only; O(p^3).
+/// - binary: the cheapest ordered tree of at most two children. Homogeneous: O(p^3) time and p^2 figures of memory.
+///   Non-homogeneous: O(p^4) and p^3.
 /// - binomial: rank order, oblivious of sizes; O(p).
 /// - adaptive: the same, but of two blocks the one that is cheaper to send does; O(p).
 /// - optimal: the cheapest strongly ordered tree. Homogeneous: O(p^2) time where copying a block never takes longer than
@@ -109,6 +113,7 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root);
 bool quadratic_is_exact(const TreeProblem& problem);
 RankTree optimal_nonhomogeneous(const TreeProblem& problem, Rank root, bool paper);
 RankTree binary(const TreeProblem& problem, Rank root);
+RankTree binary_nonhomogeneous(const TreeProblem& problem, Rank root);
 }  // namespace trees
 
 }  // namespace latecomer::core

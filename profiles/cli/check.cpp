@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer check`: every mistake of a policy file, and the rules that can never match.
+// `latecomer check`: every mistake of a policy file, the rules that can never match, and those that can match only later.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -27,12 +27,16 @@ int check(const std::string& file, bool json) {
         if (list == &report.notes && !p.message.starts_with("can never match")) continue;
         out["problems"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
       }
+    out["warnings"] = nlohmann::ordered_json::array();
+    for (const auto& p : report.warnings) out["warnings"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
     std::printf("%s\n", out.dump(2).c_str());
   } else {
     for (const auto& p : report.problems)
       std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ", p.message.c_str());
     for (const auto& p : report.notes)
       std::printf("%s:%d: note: %s: %s\n", file.c_str(), p.line, p.path.c_str(), p.message.c_str());
+    for (const auto& p : report.warnings)
+      std::printf("%s:%d: warning: %s: %s\n", file.c_str(), p.line, p.path.c_str(), p.message.c_str());
     if (report.ok()) std::printf("%s: good, %zu rules\n", file.c_str(), report.policy.rules.size());
   }
   return report.ok() && !dead ? 0 : 1;

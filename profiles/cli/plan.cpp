@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer plan`: the plans that algorithms compute from arrival times, for people and scripts.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
 #include "core/base/text.hpp"
@@ -55,21 +57,53 @@ int clairvoyant(const ClairvoyantOptions& o) {
   return 0;
 }
 
+constexpr std::string_view kTreeOps[] = {"gather", "gatherv", "scatter", "scatterv", "bcast", "reduce"}, kTreeVariants[] = {"exact", "paper", "program"};
+
 struct TreeArguments {
   std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", latency = "0", arrivals, variant = "exact", op = "gather";
   bool plain = false, time = false, list_sizes = false, json = false;
 };
 
-int tree(const TreeArguments& o) {
+/// What the command line has beyond the options that there are: the nearest one is named.
+void refuse_extras(const CLI::App& command) {
+  for (const std::string& word : command.remaining()) {
+    if (!word.starts_with('-')) {
+      if (core::parse_tree_kind(word)) throw BadUsage("plan tree: unexpected '" + word + "'; write --kind " + word);
+      continue;  // the value of an option that does not exist
+    }
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) names.push_back(option->get_name());
+    const std::vector<std::string_view> valid(names.begin(), names.end());
+    throw BadUsage("plan tree: unknown option '" + word + "'" + core::suggestion(word.substr(0, word.find('=')), valid));
+  }
+  if (!command.remaining().empty()) throw BadUsage("plan tree: unexpected '" + command.remaining().front() + "'");
+}
+
+/// Throws if the value of an option is none of the valid ones.
+void check_word(const std::string& option, const std::string& value, std::span<const std::string_view> valid) {
+  if (std::find(valid.begin(), valid.end(), value) == valid.end()) throw BadUsage(option + ": unknown value '" + value + "'" + core::suggestion(value, valid));
+}
+
+int tree(const TreeArguments& o, const CLI::App& command) {
+  refuse_extras(command);
+  if (o.kind.empty()) throw BadUsage("plan tree: --kind is missing: linear, binary, binomial, adaptive, optimal, two_block or sorted");
   const auto kind = core::parse_tree_kind(o.kind);
   if (!kind) throw BadUsage("--kind: " + kind.error());
+  if (o.sizes.empty()) throw BadUsage("plan tree: --sizes is missing: file:PATH with one size per line, or a distribution such as spikes:2000");
+  check_word("--op", o.op, kTreeOps), check_word("--variant", o.variant, kTreeVariants);
+  if (o.list_sizes && !o.json) throw BadUsage("--list-sizes: goes with --json");
+  if (o.plain && *kind != core::TreeKind::optimal) throw BadUsage("--plain: goes with --kind optimal, which has two programs; " + o.kind + " has one");
   core::TreeProblem problem;
   problem.sizes = sizes_named(o.sizes);
   problem.alpha = numbers("--alpha", o.alpha), problem.beta = numbers("--beta", o.beta), problem.gamma = numbers("--gamma", o.gamma);
-  problem.latency = numbers("--latency", o.latency).front();
-  if (!o.arrivals.empty()) problem.arrivals = numbers("--arrivals", o.arrivals);
-  const core::Collective op = collective_named(o.op);
-  problem.whole = op == core::Collective::bcast || op == core::Collective::reduce;
+  const auto latency = numbers("--latency", o.latency);
+  if (latency.size() != 1) throw BadUsage("--latency: expected one number, got " + std::to_string(latency.size()));
+  problem.latency = latency.front();
+  if (!o.arrivals.empty()) {
+    if (!o.arrivals.starts_with("file:")) throw BadUsage("--arrivals: expected file:PATH with one time per rank, got '" + o.arrivals + "'");
+    problem.arrivals = numbers("--arrivals", o.arrivals);
+  }
+  problem.whole = o.op == "bcast" || o.op == "reduce";
   core::TreeOptions options;
   options.form = o.variant == "paper" ? core::TreeForm::paper : o.variant == "program" ? core::TreeForm::program : core::TreeForm::exact, options.plain = o.plain;
   if (o.root != "best") {
@@ -81,12 +115,13 @@ int tree(const TreeArguments& o) {
   const auto found = core::plan_tree(*kind, problem, options);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!found) throw BadUsage("plan tree: " + found.error());
+  const auto senders = found->senders();
   if (o.json) {
     const auto whole = [](double x) { return x == static_cast<double>(static_cast<std::int64_t>(x)); };
     nlohmann::ordered_json out;
     if (whole(found->cost)) out["cost"] = static_cast<std::int64_t>(found->cost);
     else out["cost"] = found->cost;
-    out["root"] = found->root, out["parent"] = found->parent, out["generation_ns"] = spent;
+    out["root"] = found->root, out["parent"] = found->parent, out["children"] = found->children, out["generation_ns"] = spent;
     if (o.list_sizes) out["sizes"] = problem.sizes;
     std::printf("%s\n", out.dump().c_str());
     return 0;
@@ -96,10 +131,7 @@ int tree(const TreeArguments& o) {
     std::printf("%s: planned in %s\n", o.kind.c_str(), human_time(static_cast<double>(spent)).c_str());
     return 0;
   }
-  // A gather's messages; a scatter's are the same, backwards.
-  const auto order = found->preorder();
-  for (auto r = order.rbegin(); r != order.rend(); ++r)
-    if (found->parent[static_cast<std::size_t>(*r)] >= 0) std::printf("%d %d\n", *r, found->parent[static_cast<std::size_t>(*r)]);
+  for (const core::Rank r : senders) std::printf("%d %d\n", r, found->parent[static_cast<std::size_t>(r)]);
   return 0;
 }
 
@@ -120,23 +152,24 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_flag("--json", o->json, "machine-readable answer");
   sub->callback([o, &action] { action = [o] { return clairvoyant(*o); }; });
 
-  auto* trees = command->add_subcommand("tree", "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message");
+  auto* trees = command->add_subcommand("tree", "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message, in the order in which a gather sends them; a scatter sends them from the last line to the first");
+  trees->allow_extras();  // refused with the nearest option (refuse_extras)
   auto t = std::make_shared<TreeArguments>();
-  trees->add_option("--kind", t->kind, "linear, binary, binomial, adaptive, optimal, two_block or sorted")->required();
-  trees->add_option("--sizes", t->sizes, "size of each rank's block: file:PATH (one per line), or a distribution of paper 003 as NAME:P[:B[:RHO]], spikes:2000 for one")->required();
+  trees->add_option("--kind", t->kind, "linear, binary, binomial, adaptive, optimal, two_block or sorted; required");
+  trees->add_option("--sizes", t->sizes, "size of each rank's block: file:PATH (one per line), or a distribution of paper 003 as NAME:P[:B[:RHO]], spikes:2000 for one; required");
   trees->add_option("--root", t->root, "root rank, or 'best'")->capture_default_str();
   trees->add_option("--alpha", t->alpha, "start-up of a message; or file:PATH with a matrix, row: sender")->capture_default_str();
   trees->add_option("--beta", t->beta, "time per unit of size; or file:PATH with a matrix")->capture_default_str();
   trees->add_option("--gamma", t->gamma, "local copy per unit of size; or file:PATH, one per line")->capture_default_str();
   trees->add_option("--latency", t->latency, "time of a message in flight, which occupies nobody")->capture_default_str();
-  trees->add_option("--arrivals", t->arrivals, "file:PATH: when each rank arrives, in the same unit of time");
-  trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")->check(CLI::IsMember({"gather", "scatter", "bcast", "reduce"}))->capture_default_str();
-  trees->add_option("--variant", t->variant, "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its own program has it, too")->check(CLI::IsMember({"exact", "paper", "program"}))->capture_default_str();
+  trees->add_option("--arrivals", t->arrivals, "file:PATH: when each rank arrives, in the same unit of time; the printed time is then that of a gather or reduce");
+  trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")->capture_default_str();
+  trees->add_option("--variant", t->variant, "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its own program has it, too")->capture_default_str();
   trees->add_flag("--plain", t->plain, "optimal: the cubic program, which checks the quadratic one");
   trees->add_flag("--time", t->time, "not the messages but the planning time");
   trees->add_flag("--list-sizes", t->list_sizes, "with --json: the sizes, too");
   trees->add_flag("--json", t->json, "machine-readable answer");
-  trees->callback([t, &action] { action = [t] { return tree(*t); }; });
+  trees->callback([t, trees, &action] { action = [t, trees] { return tree(*t, *trees); }; });
 }
 
 }  // namespace latecomer::cli

@@ -443,6 +443,87 @@ TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and 
   CHECK(loop.force.plan().sizes[0] == other);
 }
 
+namespace {
+std::vector<Bytes> random_sizes(int ranks, SplitMix64& random) {
+  std::vector<Bytes> out;
+  for (int r = 0; r < ranks; ++r) out.push_back(static_cast<Bytes>(random.below(4) == 0 ? random.below(400'000) : random.below(100)));
+  return out;
+}
+}  // namespace
+
+TEST_CASE("learner: where sizes change from call to call, no plan is built on them", "[learning]") {
+  for (const char* name : {"optimal", "two_block", "sorted", "binary"}) {
+    const Policy policy = policy_of(std::string("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"") + name + "\"}");
+    Loop loop(policy, 8);
+    SplitMix64 random(17);
+    std::map<std::string, int> ran;
+    const auto run = [&](int calls, auto sizes) {
+      ran.clear();
+      for (int i = 0; i < calls; ++i) {
+        loop.call(allreduce(8), 1, late(8, 0, 0, random));
+        const Decision d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.8, sizes());
+        ++ran[d.algorithm ? std::string(d.algorithm->name) : "native"];
+        if (d.algorithm && d.algorithm->name == "adaptive") CHECK(d.sizes < 0);  // the ranks build it from those of the call
+      }
+    };
+    const auto reason = [&] {
+      for (const SlotReport& r : loop.learner.reports())
+        if (r.signature.op == Collective::gatherv) return r.reason;
+      return std::string();
+    };
+    run(100, [&] { return random_sizes(8, random); });
+    INFO(name << ": " << reason());
+    CHECK(ran["adaptive"] > 50);
+    CHECK(reason().find("of the last 16 calls had other sizes than expected: adaptive") != std::string::npos);
+    run(400, [&] { return random_sizes(8, random); });
+    CHECK(ran["adaptive"] == 400);
+    // Once they are the same again, the rule is obeyed; one other call now and then changes nothing.
+    run(300, [] { return kSpikes; });
+    CHECK(ran[name] > 100);
+    int call = 0;
+    run(300, [&] { return ++call % 8 == 0 ? random_sizes(8, random) : kSpikes; });
+    CHECK(ran[name] == 300);
+    CHECK(loop.force.plan().sizes[0] == kSpikes);  // not the last call's, but what most have
+  }
+}
+
+TEST_CASE("auto: never tries a tree that is planned from sizes where sizes change from call to call", "[learning]") {
+  Policy policy = policy_of(kAuto);
+  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0, policy.network.alpha_ns = 25'000;
+  Loop loop(policy, 8);
+  SplitMix64 random(23);
+  int dispatched = 0;
+  for (int i = 0; i < 900; ++i) {
+    loop.call(allreduce(8), 1, late(8, 0, 0, random));
+    std::vector<Bytes> sizes;  // small: a tree saves start-ups, whatever they are
+    for (int r = 0; r < 8; ++r) sizes.push_back(static_cast<Bytes>(random.below(200)));
+    const Decision d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.6, sizes);
+    dispatched += d.algorithm != nullptr;
+    if (d.algorithm) CHECK_FALSE(d.algorithm->needs_sizes);
+    CHECK(d.sizes < 0);
+  }
+  CHECK(dispatched > 0);
+}
+
+TEST_CASE("learner: two sites of one signature and other sizes, in no order, share a tree that needs none", "[learning]") {
+  const Policy policy = policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"sorted\"}");
+  Loop loop(policy, 8);
+  SplitMix64 random(19);
+  const std::vector<Bytes> other = {900'000, 1, 1, 1, 1, 1, 1, 1};
+  std::map<std::string, int> ran;
+  for (int i = 0; i < 400; ++i) {
+    loop.call(allreduce(8), 1, late(8, 0, 0, random));
+    const bool second = random.below(2);
+    const Decision d = loop.call(gatherv(0), second ? 3 : 2, late(8, 0, 0, random), 1'000'000, 0.8, second ? other : kSpikes);
+    if (i > 100) ++ran[d.algorithm ? std::string(d.algorithm->name) : "native"];
+  }
+  REQUIRE(loop.learner.period() == 0);
+  CHECK(ran["native"] == 0);
+  CHECK(ran["adaptive"] > 200);
+  for (const SlotReport& r : loop.learner.reports())
+    if (r.signature.op == Collective::gatherv) CHECK(r.reason.find("another site has the same operation and root with other sizes") != std::string::npos);
+}
+
 TEST_CASE("auto: gives blocks of different sizes a better tree without any late rank, and takes it back", "[learning]") {
   Policy policy = policy_of(kAuto);
   policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0, policy.network.alpha_ns = 25'000;  // of every message, at both ends

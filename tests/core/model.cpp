@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/model/bounds.hpp"
 #include "core/model/simulate.hpp"
+#include "core/trees/distributions.hpp"
 
 using namespace latecomer::core;
 
@@ -157,11 +158,36 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
             const Call call{a.op, ranks, root, bytes / 8 / (has_blocks(a.op) ? ranks : 1), 8, false, true};
             const LowerBound bound = lower_bound(call, *parse_network(network), *parse_arrivals(arrivals, ranks));
             INFO(a.name << " " << network << " " << ranks << " " << bytes << " " << arrivals);
-            // Times of single messages are rounded to nanoseconds.
-            REQUIRE(s.after_last + 2 * s.messages + 1 >= bound.after_last);
-            REQUIRE(s.run_time + 2 * s.messages + 1 >= bound.run_time);
-            REQUIRE(s.after_last + 2 * s.messages + 1 >= least_after_last(call, *parse_network(network), *parse_arrivals(arrivals, ranks)));
+            // To the nanosecond: what is modelled is rounded up, bounds are rounded down.
+            REQUIRE(s.after_last >= bound.after_last);
+            REQUIRE(s.run_time >= bound.run_time);
+            REQUIRE(s.after_last >= least_after_last(call, *parse_network(network), *parse_arrivals(arrivals, ranks)));
           }
+}
+
+TEST_CASE("model: no gather or scatter of blocks of different sizes beats its bound by a nanosecond", "[model]") {
+  // Blocks of a byte or two take less than a nanosecond each on the fast networks, and there are many.
+  for (const char* network : {"hdr", "fdr", "tryton2018", "eth1g", "hdr,ports=2,copy=0.03ns/B", "fdr,ports=link,overhead=0.3us", "alpha=0.4us,beta=0.3ns/B"})
+    for (const char* sizes : {"skewed:64:10:5", "spikes:33:3:5", "random:64:7", "same:17:1", "two_blocks:16:100", "increasing:40:50"})
+      for (const char* arrivals : {"balanced", "onelate:5:1us", "onelate:9:1ms", "randlate:30us:3", "ascending:5us", "descending:7us"})
+        for (const Algorithm& a : catalogue()) {
+          if (!is_irregular(a.op) || a.restrictions == "range communicators only") continue;
+          Parameters parameters;
+          const std::vector<double> blocks = *parse_distribution(sizes);
+          for (const double size : blocks) parameters.sizes.push_back(static_cast<Bytes>(size));
+          const int ranks = static_cast<int>(blocks.size());
+          parameters.network = *parse_network(network);
+          const Pattern pattern = *parse_arrivals(arrivals, ranks);
+          for (const Rank root : {0, ranks / 2}) {
+            const Call call{a.op, ranks, root, 1, 1, false, true};
+            const auto s = simulate(a, Instance(call, pattern, parameters), parameters.network, pattern);
+            REQUIRE(s);
+            const LowerBound bound = lower_bound(call, parameters.network, pattern, parameters.sizes);
+            INFO(name_of(a.op) << " " << a.name << " " << network << " " << sizes << " " << arrivals << " root " << root);
+            REQUIRE(s->after_last >= bound.after_last);
+            REQUIRE(s->run_time >= bound.run_time);
+          }
+        }
 }
 
 TEST_CASE("model: how far something can have spread, and what that says of an allreduce", "[model]") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "core/agreement/agreement.hpp"
@@ -139,4 +140,36 @@ TEST_CASE("policy: what no rank but the root knows matches no rule about bytes",
   const Decision d = decide(policy, s, 4);
   REQUIRE(d.algorithm);
   CHECK(d.algorithm->name == "binomial");
+}
+
+TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's operations, each once", "[policy]") {
+  const auto said = [](const std::string& match, const std::string& use) {
+    const auto report = parse_policy(rules("{\"match\":" + match + ",\"use\":\"" + use + "\"}"));
+    REQUIRE(report.problems.size() == 1);
+    return report.problems[0].message;
+  };
+  CHECK(said("{\"op\":\"gather\"}", "zzzzzzzzzzzz") == "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
+  const std::string two = said("{\"op\":[\"scatterv\",\"gatherv\"]}", "zzzzzzzzzzzz");
+  CHECK(two == "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear binomial binary adaptive optimal two_block sorted auto native");
+  CHECK(said("{\"op\":\"gather\"}", "prr") == "gather has no algorithm \"prr\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
+  CHECK(said("{\"op\":\"allgather\"}", "ring").find("allgather has no algorithm \"ring\": no algorithm serves it") == 0);
+  const std::string all = said("{}", "zzzzzzzzzzzz");
+  std::map<std::string, int> words;
+  for (std::size_t at = all.find("valid: ") + 7, end; at < all.size(); at = end + 1) end = std::min(all.find(' ', at), all.size()), ++words[all.substr(at, end - at)];
+  CHECK(words.size() > 20);
+  for (const auto& [word, times] : words) CHECK(times == 1);
+}
+
+TEST_CASE("policy: rules that wait for a plan are warned of, and are no mistakes", "[policy]") {
+  const auto warned = [](const std::string& list) {
+    const auto report = parse_policy(rules(list));
+    CHECK(report.ok());
+    std::string out;
+    for (const auto& w : report.warnings) out += std::to_string(w.line) + " " + w.path + ": " + w.message + "\n";
+    return out;
+  };
+  CHECK(warned("{\"match\":{\"op\":\"allreduce\"},\"use\":\"prr\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"adaptive\"}").empty());
+  CHECK(warned("{\"match\":{\"op\":\"scatterv\"},\"use\":\"sorted\"}").find("2 rules[0]: comes into force with a plan only, never before call 32 of a communicator: scatterv sorted is built from the sizes") == 0);
+  CHECK(warned("{\"match\":{\"op\":\"bcast\",\"site\":\"main*\"},\"use\":\"binomial\"}").find("match.site") != std::string::npos);
+  CHECK(warned("{\"match\":{\"op\":\"bcast\",\"imbalance_factor\":{\"min\":2}},\"use\":\"binomial\"}").find("without \"network\" its factor is never known") != std::string::npos);
 }

@@ -166,3 +166,36 @@ TEST_CASE("sites: calls of epochs that rest are told apart and not among those t
   CHECK(profile["sites"][0]["calls"] == 2);  // three calls by ranks, of two
   CHECK(profile["sites"][0]["rested"] == 1);
 }
+
+TEST_CASE("profile: an algorithm that a rule names and that never ran is named, with the calls and the reason", "[profiles]") {
+  const auto optimal = core::index_of(core::find_algorithm(core::Collective::scatterv, "optimal")), binomial = core::index_of(core::find_algorithm(core::Collective::bcast, "binomial"));
+  const auto said = [&](bool decided, bool ran, core::Range comm_size = {}) {
+    Contribution c;
+    c.job.ranks = 4, c.finished = true;
+    c.job.forced = {{optimal, 3, {}, comm_size}, {binomial, 4, {}, {}}};
+    const SiteKey key{11, core::Collective::scatterv, 4};
+    for (int i = 0; i < 4 * 7245; ++i) c.local[key].add(5, 100);
+    if (ran) c.patterns.at(key).dispatch[static_cast<std::uint8_t>(optimal + 1)].calls = 1;
+    if (decided) {
+      core::SlotReport report;
+      report.signature.op = core::Collective::scatterv, report.site = 11, report.calls = 7245, report.rule_line = 3, report.reason = "the rule at line 3: native until sizes were seen";
+      c.decisions.push_back(decision_json(report, 4));
+    }
+    std::string bytes;
+    c.serialize(bytes);
+    std::vector<Contribution> parts(1);
+    REQUIRE(Contribution::deserialize(bytes, parts[0]));
+    std::vector<std::string> never;
+    std::string text;
+    write_profile(std::move(parts), [&](std::string_view part) { text += part; }, &never);
+    const auto profile = nlohmann::json::parse(text);
+    REQUIRE(never.size() <= 1);  // there is no call of bcast
+    if (never.empty()) return std::string();
+    CHECK(std::find(profile["warnings"].begin(), profile["warnings"].end(), never[0]) != profile["warnings"].end());
+    return never[0];
+  };
+  CHECK(said(false, false).find("scatterv optimal: 0 of 7,245 calls: no sizes known before the first plan") == 0);
+  CHECK(said(true, false) == "scatterv optimal: 0 of 7,245 calls: the rule at line 3: native until sizes were seen");
+  CHECK(said(false, false, {8, 16}).find("no call has the communicator size") != std::string::npos);
+  CHECK(said(true, true).empty());
+}

@@ -7,7 +7,6 @@ namespace latecomer::core::exchange {
 namespace {
 
 /// As the model rounds it.
-Nanoseconds whole(double ns) { return static_cast<Nanoseconds>(ns + 0.5); }
 
 template <typename List>
 auto& by_turn(List& list, std::int64_t i) {
@@ -17,9 +16,9 @@ auto& by_turn(List& list, std::int64_t i) {
 }  // namespace
 
 Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
-    : problem_(problem), grid_(grid), sends_(sends), overhead_(whole(problem.network.overhead_ns)), adding_(whole(problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes()))), courses_(problem.arrivals.size()) {
+    : problem_(problem), grid_(grid), sends_(sends), overhead_(rounded_up(problem.network.overhead_ns)), adding_(rounded_up(problem.network.gamma_ns_per_byte * static_cast<double>(problem.segment_bytes()))), courses_(problem.arrivals.size()) {
   const Bytes smallest = problem.segment_bytes() - problem.element_bytes;
-  shortest_ = problem.network.port_ns(smallest) + static_cast<Nanoseconds>(problem.network.flight_ns(smallest));
+  shortest_ = problem.network.port_ns(smallest) + rounded_up(problem.network.flight_ns(smallest));
   // Nearer than that is the order of two messages not to be trusted.
   constexpr double kApart = 0.03;
   // Whoever is behind its slots by more than that leaves one out.
@@ -164,13 +163,13 @@ Foresight::Planned Foresight::send(Rank src, Rank dst, Bytes bytes, const Work& 
   const Moment goes = message.is_held() ? message.held : after(from.asked, message.goes);
   to.comes = goes.at, from.goes = goes.at + message.is_held();
   from.left = to.port = std::max({goes.at, from.left, to.port}) + problem_.network.port_ns(bytes);
-  const Nanoseconds landed = to.port + static_cast<Nanoseconds>(problem_.network.flight_ns(bytes));
+  const Nanoseconds landed = to.port + rounded_up(problem_.network.flight_ns(bytes));
   Moment arrives = after(goes, landed);
   from.sent[static_cast<std::size_t>(from.next_sent)] = problem_.network.eager(bytes) ? after(goes, from.left) : arrives;
   ++arrives.turn;  // its sender is told first
   from.next_sent = (from.next_sent + 1) % sends_;
 
-  const Nanoseconds adding = whole(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + work.additions * adding;
+  const Nanoseconds adding = rounded_up(problem_.network.gamma_ns_per_byte * static_cast<double>(bytes)), taking_in = overhead_ + work.additions * adding;
   const Nanoseconds there = to.begun ? std::max(landed, work.additions > 0 ? busy_until(to) : 0) + taking_in : to.taken_in = std::max(to.taken_in, landed) + taking_in;
   const auto at_least_next = [&](Nanoseconds t) { return std::max(grid_.up(t), now + grid_.slot); };
   // With several under way a slot begins when the port does, and the message has been posted before.

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rule whose algorithm never ran: one line says so at the end of the run, and the report does."""
+import json
+
+from common import a, check, finish, folder, run
+
+
+def lines(text, words):
+    return [line for line in text.splitlines() if words in line]
+
+
+# Too few calls for a plan, from which trees get their sizes; then an algorithm that needs none.
+for name in ("sorted", "adaptive"):
+    policy, profile = folder / f"{name}.policy.json", folder / f"{name}.json"
+    policy.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": op}, "use": name} for op in ("gatherv", "scatterv")]}))
+    done = run(a.cli, "run", "--policy", policy, "--output", profile, "--", "-n", 2, a.bin + "/irregular", 2, LD_PRELOAD=a.support)
+    check(done.returncode == 0, f"{name}: the program runs: {done.stderr[-300:]}")
+    said = lines(done.stderr, "never ran")
+    report = run(a.cli, "report", profile).stdout
+    warnings = [w for w in json.loads(profile.read_text())["warnings"] if "0 of" in w]
+    if name == "adaptive":
+        check(not said and not warnings, f"{name}: nothing to say: {said} {warnings}")
+        continue
+    check(len(said) == 1 and "gatherv sorted: 0 of" in said[0] and "scatterv sorted: 0 of" in said[0], f"{name}: one line: {said}")
+    check(sorted(w.split(":")[0] for w in warnings) == ["gatherv sorted", "scatterv sorted"], f"{name}: in the profile: {warnings}")
+    check(all("sizes" in w for w in warnings), f"{name}: and why: {warnings}")
+    check(len(lines(report, "sorted: 0 of")) == 2, f"{name}: in the report")
+finish()
