@@ -342,6 +342,8 @@ class Parser {
     if (name == "native") return;
     if (name == "auto") {
       u.kind = Use::Kind::automatic;
+      for (const Collective op : rule.match.ops)
+        if (!is_dispatched(op)) note(rule.line, path, std::string(name_of(op)) + ": there is no algorithm for it in this version, it is observed only and stays native under auto");
       return;
     }
     u.kind = Use::Kind::algorithm;
@@ -358,7 +360,11 @@ class Parser {
     for (const Collective op : rule.match.ops) {
       const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
       if (!a) {
-        auto names = is_dispatched(op) ? algorithm_names(op) : std::vector<std::string_view>{};
+        if (!is_dispatched(op)) {
+          problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\": there is none for it in this version, it is observed only; leave it out of match.op");
+          continue;
+        }
+        auto names = algorithm_names(op);
         names.push_back("native");
         problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
         continue;
