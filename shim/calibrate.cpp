@@ -3,6 +3,7 @@
 // Started by `latecomer calibrate`. Links MPI; no part of the preload.
 #include <cstdio>
 
+#include "core/model/plausible.hpp"
 #include "shim/measure.hpp"
 
 namespace {
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto n = latecomer::shim::Measurement<Mpi>(MPI_COMM_WORLD, rank, size, argc > 1 && std::strcmp(argv[1], "yield") == 0, 1).run();
+  if (rank == 0)
+    for (const std::string& doubt : latecomer::core::implausible(n)) std::fprintf(stderr, "latecomer: calibrate: warning: %s\n", doubt.c_str());
   if (rank == 0)
     std::printf("{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, \"latency_us\": %.3f, "
                 "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1}\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What happens around an intercepted collective: describe it, count it, decide, run it, record it.
-// The wrappers in wrap.cpp and fortran.cpp are made of these templates.
+// The wrappers in wrap.cpp are made of these templates.
 #pragma once
 
 #include <atomic>

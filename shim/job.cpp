@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "core/base/text.hpp"
+#include "core/model/plausible.hpp"
 #include "profiles/profile.hpp"
 #include "shim/engine.hpp"
 #include "shim/entry.hpp"
@@ -145,8 +146,9 @@ void measure_network(Job& j) {
   PMPI_Bcast(&n, sizeof n, MPI_BYTE, 0, j.comm);
   j.policy.network = n;
   j.policy.network_given = true;
-  if (j.rank == 0)
-    say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3, n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
+  if (j.rank != 0) return;
+  for (const std::string& doubt : core::implausible(n)) say(1, "network measured: %s", doubt.c_str());
+  say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3, n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
 }
 
 /// What ranks tell each other of where they run.
@@ -479,7 +481,6 @@ bool begin_observing(Job& j, int rank, int size) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
   j.mine.host = host;
-  if (rank == 0 && j.environment.check) warn("LATECOMER_CHECK is not available in this version");
   sites_start();
   j.used_contexts.assign(kContexts / 64, 0);
   j.used_contexts[0] = 1;  // MPI_COMM_WORLD's
@@ -493,7 +494,7 @@ bool begin_observing(Job& j, int rank, int size) {
 
 /// Observing without the others: what is known is each rank's own, and a command brings it together.
 void stay_alone(Job& j, const char* why) {
-  if (j.rank == 0) warn("%s: every rank observes by itself, nothing is dispatched; at the end: latecomer recover %s", why, j.spool.directory().c_str());
+  if (j.rank == 0) warn("%s: every rank observes by itself, nothing is dispatched%s; at the end: latecomer recover %s", why, j.environment.check ? ", so LATECOMER_CHECK compares nothing" : "", j.spool.directory().c_str());
 }
 
 void set_end(Job&) {

@@ -6,6 +6,8 @@
 // alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes that go both
 // ways at once, as in collectives, the eager threshold from whether a send completes while nobody receives, alpha and
 // overhead from a train of small messages, gamma and copy from local loops.
+// Bounded in time on any network: a few messages show how fast it is, and from that follow sizes and rounds. Rank 0 decides
+// them and tells its partner.
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +25,25 @@ namespace latecomer::shim {
 template <typename Mpi>
 class Measurement {
  public:
-  /// yielding: waits give the core away. hurry: 1 is thorough; larger numbers divide rounds and partners.
+  /// yielding: waits give the core away. hurry: 1 is thorough, some 6 s at most; larger numbers divide that, rounds and partners.
   Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry) : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
 
   /// Collective; at least two ranks. The figures are valid on rank 0.
   core::Network run() {
     std::vector<Figures> all;
+    const double begin = now_ns(), most = kMostSeconds * 1e9 / hurry_;
     // Partners spread over the job; the others sleep, so that they do not take the cores.
     const int partners = std::min(8 / hurry_, size_ - 1);
     for (int i = 0; i < partners; ++i) {
       const int with = 1 + static_cast<int>(static_cast<long>(i) * (size_ - 1) / partners);
       if (rank_ == 0 || rank_ == with) {
         peer_ = rank_ == 0 ? with : 0;
-        const Figures f = pair();
-        if (rank_ == 0) all.push_back(f);
+        // Where it takes long one partner has to do.
+        const double left = most - (now_ns() - begin);
+        if (agreed(i == 0 || left > most / partners)) {
+          const Figures f = pair(std::max(left, most / 2) / (partners - i));
+          if (rank_ == 0) all.push_back(f);
+        }
       }
       MPI_Request request;
       Mpi::ibarrier(comm_, &request);
@@ -62,6 +69,11 @@ class Measurement {
 
  private:
   static constexpr int kHalf = 1 << 21, kMostEager = 1 << 20;
+  static constexpr double kMostSeconds = 6;
+  /// What fits into the time.
+  struct Pace {
+    int small_rounds = 200, rounds = 9, trains = 9, half = kHalf, most_eager = kMostEager;
+  };
   struct Figures {
     double latency = 0, rendezvous = 0, beta = 0, alpha = 0, overhead = 0, eager_bytes = 0;
   };
@@ -90,6 +102,34 @@ class Measurement {
     MPI_Request request;
     Mpi::irecv(other_.data(), bytes, peer_, kTag + tag, comm_, &request);
     finish(request);
+  }
+
+  /// Rank 0's bytes at its partner.
+  template <typename T>
+  T agreed(T value) {
+    std::memcpy(buffer_.data(), &value, sizeof value);
+    if (rank_ == 0) send(sizeof value, 4);
+    else receive(sizeof value, 4), std::memcpy(&value, other_.data(), sizeof value);
+    return value;
+  }
+
+  /// What fits into so many nanoseconds on this network.
+  Pace pace(double budget) {
+    Pace out;
+    constexpr int kProbe = 8192, kProbes = 1;
+    one_way(1, kProbes);  // connects
+    const double small = one_way(1, kProbes), large = one_way(kProbe, kProbes);
+    // Each part takes a share of the time; three rounds are the least that a median needs.
+    const auto rounds = [](double share, double each, int most) { return static_cast<int>(std::clamp(share / std::max(each, 1.0), 3.0, static_cast<double>(most))); };
+    out.small_rounds = rounds(0.1 * budget, 2 * small, out.small_rounds);
+    out.trains = rounds(0.1 * budget, 2 * small + 200 * 0.1 * large, out.trains);
+    // Messages of one and of half the size, there and back and both ways at once: so many times the size in the least rounds.
+    constexpr double kSizes = 21;
+    const double per_byte = std::max(large - small, 0.02 * small) / kProbe, fits = 0.6 * budget / (kSizes * std::max(per_byte, 1e-3));
+    out.half = static_cast<int>(std::clamp(fits, 65536.0, static_cast<double>(kHalf))) & ~1;
+    out.rounds = rounds(0.6 * budget, kSizes / 3 * per_byte * out.half, out.rounds);
+    out.most_eager = static_cast<int>(std::clamp(0.1 * budget / std::max(per_byte, 1e-3), 16384.0, static_cast<double>(kMostEager)));
+    return agreed(out);
   }
 
   /// Half a round trip of messages of that size; both ranks of the pair call it.
@@ -135,19 +175,16 @@ class Measurement {
       nanosleep(&nap, nullptr);
       receive(bytes, 3);
     }
-    std::memcpy(buffer_.data(), &completed, sizeof completed);
-    if (rank_ == 0) send(sizeof completed, 4);
-    else receive(sizeof completed, 4), std::memcpy(&completed, other_.data(), sizeof completed);
-    return completed != 0;
+    return agreed(completed) != 0;
   }
 
   /// Time per message of a train of small ones, as long as it keeps the sender's processor, and as long as it
   /// takes to arrive.
-  void train(double& processor, double& port) {
+  void train(int rounds, double& processor, double& port) {
     constexpr int kMessages = 200;
     std::vector<double> cpu, gap;
     std::vector<MPI_Request> requests(kMessages);
-    for (int round = 0; round < 9 / hurry_; ++round) {
+    for (int round = 0; round < std::max(3, rounds / hurry_); ++round) {
       if (rank_ == 0) {
         receive(0, 5);
         const double begin = now_ns();
@@ -168,12 +205,13 @@ class Measurement {
     port = median(gap);
   }
 
-  Figures pair() {
+  Figures pair(double budget) {
     Figures f;
-    for (int bytes = 1024; bytes <= kMostEager && eager(bytes); bytes *= 2) f.eager_bytes = bytes;
-    const double small = one_way(1, 200), quarter = one_way(kHalf / 2, 9), half = one_way(kHalf, 9);
-    f.beta = std::max(0.0, (both_ways(kHalf, 9) - both_ways(kHalf / 2, 9)) / (kHalf - kHalf / 2));
-    train(f.overhead, f.alpha);
+    const Pace p = pace(budget);
+    for (int bytes = 1024; bytes <= p.most_eager && eager(bytes); bytes *= 2) f.eager_bytes = bytes;
+    const double small = one_way(1, p.small_rounds), quarter = one_way(p.half / 2, p.rounds), half = one_way(p.half, p.rounds);
+    f.beta = std::max(0.0, (both_ways(p.half, p.rounds) - both_ways(p.half / 2, p.rounds)) / (p.half - p.half / 2));
+    train(p.trains, f.overhead, f.alpha);
     // A message in flight: what a lone small one takes beside the processors at both ends.
     f.latency = std::max(0.0, small - 2 * f.overhead);
     f.alpha = std::max(0.0, f.alpha - f.overhead);

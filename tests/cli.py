@@ -157,6 +157,12 @@ out = answer("check", bad, status=1)
 check(out["ok"] is False and [(p["line"], p["path"]) for p in out["problems"]] == [(2, "mode"), (4, "rules[0].use")], f"a bad policy: {out}")
 done = run("check", bad)
 check(f"{bad}:2: mode: " in done.stdout and "did you mean 'apply'" in done.stdout, "a bad policy, for people")
+for op in ("allgather", "alltoall", "reduce_scatter"):
+    bad.write_text('{"version": 1, "mode": "apply",\n "rules": [{"match": {"op": "%s"}, "use": "ring"}]}\n' % op)
+    done = run("check", bad)
+    check(done.returncode == 1 and f"{op} has no algorithm" in done.stdout and "observed only" in done.stdout and "valid: native" not in done.stdout, f"a collective without algorithms: {done.stdout}")
+    bad.write_text('{"version": 1, "mode": "apply",\n "rules": [{"match": {"op": "%s"}, "use": "auto"}]}\n' % op)
+    check("stays native under auto" in run("check", bad).stdout, "auto on a collective without algorithms")
 dead = folder / "dead.json"
 dead.write_text('{"version": 1, "rules": [{"match": {}, "use": "native"},\n {"match": {"op": "bcast"}, "use": "native"}]}\n')
 out = answer("check", dead, status=1)

@@ -46,6 +46,12 @@ with tempfile.TemporaryDirectory() as name:
     check(sorted(again["sites"], key=key) == sorted(profile["sites"], key=key) and again["clock"] == profile["clock"] and again["job"] == profile["job"], "--json passes every row on")
     check("4998-4999 (100%)" in run(command, "report", folder / "ranks.json").stdout, "the report names the row that comes last")
 
+    run(generate, 200, 1, 20, folder / "many.json")
+    done = run(command, "advise", folder / "many.json")
+    check(done.returncode == 1 and done.stdout.startswith("No rule: at none of 1 sites"), f"advice without a rule says so first and exits 1: {done.returncode} {done.stdout[:200]}")
+    check("is no forecast here: native modelled" in done.stdout and "only some of their rows" not in done.stdout, f"200 ranks are modelled, and where native takes far longer nothing is advised: {done.stdout[-400:]}")
+    done = run(command, "diff", folder / "many.json", folder / "many.json")
+    check(done.returncode == 0 and done.stdout.startswith("Both runs ran the same algorithms at every site") and "noise" in done.stdout, f"diff of one policy with itself says what it is: {done.stdout[:200]}")
     done = run(generate, 10000, 1000, 1, folder / "large.json")
     check(done.returncode == 0, f"10,000 ranks and 1,000 sites: {(folder / 'large.json').stat().st_size >> 20} MiB")
     done = run(command, "report", folder / "large.json", limit_gib=3)

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Modelling candidates.
+// Counting messages, and modelling candidates within a budget of them.
 #include "core/agreement/candidates.hpp"
 
 #include <algorithm>
 
 #include "core/agreement/agreement.hpp"
+#include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/algorithms/exchange/plan.hpp"
+#include "core/model/closed_form.hpp"
 
 namespace latecomer::core {
 namespace {
 
-struct Trial {
-  const Algorithm* algorithm;
-  int segments;
-};
-
-// 2 (P - 1) messages per segment, of which there are P where the algorithm chooses. For a tree's the cost of finding it counts
-// too: some 10 ns times P^2.
-long messages_of(const Call& call, int segments) { return is_irregular(call.op) ? call.ranks - 1L + static_cast<long>(call.ranks) * call.ranks / 50 : 2L * (call.ranks - 1) * (segments ? segments : call.ranks); }
+/// A plan is made before it is modelled, which takes as long for each of its messages (`latecomer simulate --json`, planning_ns).
+constexpr std::int64_t kPlannedToo = 2;
 
 /// One call's share of what a rank spends on computing a plan, which happens at most once per epoch. Per message of the plan,
 /// measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
@@ -26,60 +22,166 @@ double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(Sequence::kSteadyEpoch) : 0;
 }
 
-std::vector<Trial> trials_for(const Call& call, const Network& network) {
-  std::vector<Trial> out;
-  constexpr long kMostPerTrial = 7'000;
-  const int ranks = call.ranks, most = static_cast<int>(kMostPerTrial / std::max(1, 2 * (ranks - 1)));
-  const auto in_segments = [&](const Algorithm& a, int segments) {
-    const bool there = std::any_of(out.begin(), out.end(), [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; });
-    if (!there && a.segments != Segments::none && a.uses_pattern() && messages_of(call, segments) <= kMostPerTrial && call.count >= segments) out.push_back({&a, segments});
-  };
-  for (const Algorithm& a : catalogue()) {
-    if (a.op != call.op || a.planning == Planning::slow) continue;
-    // Where operands may come in any order, keeping them in one is of no use.
-    if (is_reduction(call.op) && call.commutative && a.keeps_rank_order && a.uses_pattern()) continue;
-    // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-    // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
-    // more then than how many.
-    if (a.segments == Segments::fitted) {
-      for (const int segments : {ranks, exchange::segments_for(call.count, call.element_bytes, ranks, ranks, network, 0, most), 4 * ranks}) in_segments(a, segments);
-      // A late receiver of a broadcast takes in one eager message after the other.
-      if (!is_reduction(call.op) && network.eager_bytes > 0) in_segments(a, static_cast<int>(std::min<Bytes>((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, kMostPerTrial)));
-      continue;
-    }
-    out.push_back({&a, 0});
-    for (const int segments : {4 * ranks, 16 * ranks}) in_segments(a, segments);
-  }
+bool plans_segments(const Algorithm& a) { return a.planning == Planning::whole && a.segments != Segments::none; }
+
+/// Messages of a plan in so many segments: each comes together from all ranks, and goes to all, or one of the two.
+std::int64_t planned_messages(const Call& call, int segments) { return std::int64_t{call.op == Collective::allreduce ? 2 : 1} * call.ranks * segments; }
+
+std::int64_t sends_of(const Algorithm& a, const Instance& instance, Rank r) {
+  std::int64_t out = 0;
+  auto schedule = a.build(instance, r);
+  while (const Operation* op = schedule.next()) out += op->kind == OpKind::send;
   return out;
+}
+
+std::int64_t cost_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
+  const std::int64_t messages = messages_of(a, call, segments, network);
+  // A tree that is built from sizes is looked for: some 10 ns times P^2 (planning_ns), 50 to a message.
+  constexpr std::int64_t kPairs = 50;
+  if (is_irregular(call.op)) return messages + (a.planning == Planning::none ? 0 : a.needs_sizes ? std::int64_t{call.ranks} * call.ranks / kPairs : call.ranks);
+  return plans_segments(a) ? kPlannedToo * messages : messages;
 }
 
 }  // namespace
 
-long candidate_messages(const Call& call, const Network& network) {
-  long out = 0;
-  for (const Trial& t : trials_for(call, network)) out += messages_of(call, t.segments);
+std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
+  if (is_irregular(call.op)) return call.ranks - 1;
+  if (plans_segments(a)) {
+    // Left to themselves those that look at several plans choose about this many.
+    if (segments == 0) segments = a.segments == Segments::fitted ? exchange::segments_for(call.count, call.element_bytes, call.ranks, call.op == Collective::bcast ? 1 : call.ranks, network) : clairvoyant::segments_for(call, network);
+    return planned_messages(call, segments);
+  }
+  Parameters parameters;
+  parameters.segments = segments, parameters.network = network;
+  const Instance instance(call, Pattern(), parameters);
+  constexpr int kAll = 64, kSample = 16;
+  std::int64_t out = 0;
+  if (call.ranks <= kAll) {
+    for (Rank r = 0; r < call.ranks; ++r) out += sends_of(a, instance, r);
+    return out;
+  }
+  // Steps of the golden section: no power of two, of which trees are made.
+  const auto step = static_cast<std::int64_t>(0.6180339887 * call.ranks) | 1;
+  std::int64_t sampled = 0;
+  for (int i = 1; i <= kSample; ++i) sampled += sends_of(a, instance, static_cast<Rank>((call.root + 1 + i * step % (call.ranks - 1)) % call.ranks));
+  return sends_of(a, instance, call.root) + sampled * (call.ranks - 1) / kSample;
+}
+
+std::string grouped(std::int64_t n) {
+  std::string out = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<std::size_t>(at), ",");
   return out;
 }
 
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known, const std::vector<Bytes>& sizes) {
-  Candidates out;
-  // The background engine looks every few milliseconds (shim/engine.cpp): measured on a virtual machine, where it costs most.
-  constexpr double kReaction = 2.5e6;
-  Parameters parameters;
-  parameters.network = network;
-  parameters.sizes = sizes;
-  Network with_engine = network;
-  with_engine.reaction_ns = kReaction;
-  for (const Trial& t : trials_for(call, network)) {
-    parameters.segments = t.segments;
-    const auto run = simulate(*t.algorithm, Instance(call, !t.algorithm->uses_pattern() || !known ? Pattern() : pattern, parameters), with_engine, pattern);
-    if (!run) continue;
-    const double ns = (objective == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) + planning_share_ns(*t.algorithm, run->messages);
-    if (t.algorithm->name == native_stand_in(call)) out.native_ns = ns;
-    out.list.push_back({index_of(t.algorithm), t.segments, ns});
+std::string left_out_text(const Candidates& candidates, int ranks) {
+  std::string out;
+  for (const LeftOut& l : candidates.left_out) {
+    out += (out.empty() ? "" : "; ") + std::string(algorithm_at(l.algorithm).name);
+    if (l.segments) out += " with " + std::to_string(l.segments) + " segments";
+    out += l.messages == 0 ? ": plans too slowly for a running job"
+                           : ": no budget at " + grouped(ranks) + " ranks: " + grouped(l.messages) + " messages, " + grouped(candidates.most) + " allowed";
   }
-  std::stable_sort(out.list.begin(), out.list.end(), [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; });
   return out;
+}
+
+CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective, bool known, std::vector<Bytes> sizes, std::int64_t most)
+    : call_(call), pattern_(std::move(pattern)), objective_(objective), known_(known) {
+  parameters_.network = network, parameters_.sizes = std::move(sizes);
+  found_.most = most;
+  const int ranks = call.ranks;
+  // A pipeline of fewer segments than about log2 P gains nothing over a tree.
+  constexpr std::int64_t kFewest = 16;
+  for (const Algorithm& a : catalogue()) {
+    if (a.op != call.op) continue;
+    // Where operands may come in any order, keeping them in one is of no use.
+    if (is_reduction(call.op) && call.commutative && a.keeps_rank_order && a.uses_pattern()) continue;
+    if (a.planning == Planning::slow) {
+      found_.left_out.push_back({index_of(&a), 0, 0});
+      continue;
+    }
+    if (a.segments != Segments::fitted) {
+      // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
+      int segments = 0;
+      if (plans_segments(a) && cost_of(a, call, 0, network) > most)
+        if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1)); allowed >= kFewest) segments = static_cast<int>(allowed);
+      want(a, segments, a.segments != Segments::none && a.uses_pattern() ? std::vector<int>{4 * ranks, 16 * ranks} : std::vector<int>{});
+      continue;
+    }
+    // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
+    // more then than how many.
+    const auto allowed = static_cast<int>(std::min<std::int64_t>(most / (kPlannedToo * planned_messages(call, 1)), kChannels));
+    // Owners take in all ranks' contributions to a segment: with fewer segments than ranks some own nothing, and it takes them longer than native.
+    const int least = is_reduction(call.op) ? static_cast<int>(std::min<Elements>(ranks, call.count)) : 1;
+    if (allowed < least) {
+      found_.left_out.push_back({index_of(&a), least, kPlannedToo * planned_messages(call, least)});
+      continue;
+    }
+    want(a, exchange::segments_for(call.count, call.element_bytes, ranks, is_reduction(call.op) ? ranks : 1, network, 0, allowed), {});
+    want(a, ranks, {4 * ranks});
+    // A late receiver of a broadcast takes in one eager message after the other.
+    if (!is_reduction(call.op) && network.eager_bytes > 0) want(a, static_cast<int>(std::min<Bytes>((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, kChannels)));
+  }
+}
+
+void CandidateSearch::only(const Algorithm& algorithm, int segments) {
+  trials_.clear();
+  found_.left_out.clear();
+  if (const Algorithm* native = find_algorithm(call_.op, native_stand_in(call_))) want(*native, 0);
+  want(algorithm, segments);
+}
+
+void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> more, double before) {
+  if (segments > 0 && (segments > kChannels || call_.count < segments)) return;
+  if (std::any_of(trials_.begin(), trials_.end(), [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; })) return;
+  std::int64_t cost = cost_of(a, call_, segments, parameters_.network);
+  if (cost > found_.most) {
+    const bool form = closed_form_after_last(a, call_, segments, parameters_.network, pattern_).has_value();
+    // That more segments are more than may be looked at is no news where fewer are looked at.
+    const bool fewer = before >= 0 || std::any_of(trials_.begin(), trials_.end(), [&](const Trial& t) { return t.algorithm == &a; });
+    if (!form && !fewer) found_.left_out.push_back({index_of(&a), segments, cost});
+    if (!form) return;
+    cost = 0;
+  }
+  trials_.push_back({&a, segments, cost, std::move(more), before});
+}
+
+void CandidateSearch::step() {
+  const Trial t = std::move(trials_[next_++]);
+  trials_[next_ - 1] = {t.algorithm, t.segments, t.cost};
+  double ns = 0;
+  if (t.cost == 0 && call_.ranks > 1) {
+    ns = *closed_form_after_last(*t.algorithm, call_, t.segments, parameters_.network, pattern_);
+    if (objective_ == Objective::mean_elapsed) {
+      double waits = 0;
+      for (Rank r = 0; r < call_.ranks; ++r) waits += static_cast<double>(pattern_.last() - pattern_.arrival(r));
+      ns += waits / call_.ranks;
+    }
+  } else {
+    // The background engine looks every few milliseconds (shim/engine.cpp): measured on a virtual machine, where it costs most.
+    constexpr double kReaction = 2.5e6;
+    Network with_engine = parameters_.network;
+    with_engine.reaction_ns = kReaction;
+    Parameters parameters = parameters_;
+    parameters.segments = t.segments;
+    found_.messages += t.cost;
+    const auto run = simulate(*t.algorithm, Instance(call_, !t.algorithm->uses_pattern() || !known_ ? Pattern() : pattern_, parameters), with_engine, pattern_);
+    if (!run) return;
+    ns = (objective_ == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) + planning_share_ns(*t.algorithm, run->messages);
+  }
+  if (t.algorithm->name == native_stand_in(call_)) found_.native_ns = ns;
+  const Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
+  found_.list.insert(std::upper_bound(found_.list.begin(), found_.list.end(), found, [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }), found);
+  // More segments are worth a look where they may lead: not far behind the best, and better than fewer were.
+  constexpr double kNearBest = 1.5;
+  if (best_ < 0 || ns < best_) best_ = ns;
+  if (t.more.empty() || ns > kNearBest * best_ || (t.before >= 0 && ns >= t.before)) return;
+  want(*t.algorithm, t.more.front(), {t.more.begin() + 1, t.more.end()}, ns);
+}
+
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known, const std::vector<Bytes>& sizes, std::int64_t most) {
+  CandidateSearch search(call, pattern, network, objective, known, sizes, most);
+  while (!search.done()) search.step();
+  return search.found();
 }
 
 }  // namespace latecomer::core

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may serve a call under a forecast, by the model: the question behind `auto` and `latecomer advise`.
+// What may serve a call under a forecast, by the model: the question behind `auto` and `latecomer advise`. Every algorithm is
+// charged the messages that it sends, and those that it plans; what a budget does not hold is left out, or a closed form
+// stands for it, and either is said.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/simulate.hpp"
@@ -11,24 +16,93 @@ namespace latecomer::core {
 
 /// A modelled time above this share of native's is no gain worth another rounding and a rebuilt schedule.
 inline constexpr double kWorthTrying = 0.95;
+/// Where native takes more than this many times what is modelled, the model does not describe the machine: ranks share cores
+/// (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms).
+inline constexpr double kNoForecast = 5;
+/// So little is what any call takes beside its messages.
+inline constexpr double kOfAnyCall = 10'000;
+inline bool is_forecast(double modelled_ns, double measured_ns) { return measured_ns <= kNoForecast * modelled_ns + kOfAnyCall; }
+
+/// Messages that modelling one candidate may take inside a job: about 1.2 us each, so some 0.3 s, once per pattern and size class.
+inline constexpr std::int64_t kMostInJob = 1 << 18;
+/// The same for a command that a person waits for.
+inline constexpr std::int64_t kMostOffline = 1 << 22;
 
 struct Candidate {
   int algorithm = -1;     ///< index in the catalogue
   int segments = 0;       ///< 0: the algorithm's own choice
   double modelled_ns = 0; ///< in terms of the objective
   bool lost = false;      ///< was tried and did not win
+  bool closed_form = false;  ///< its messages are more than the budget: modelled_ns is the closed form's
+};
+
+/// An algorithm that was not compared, and why.
+struct LeftOut {
+  int algorithm = -1;
+  int segments = 0;
+  std::int64_t messages = 0;  ///< that it is charged; 0: it plans too slowly for a running job
 };
 
 struct Candidates {
   double native_ns = -1;               ///< of the algorithm that stands for native; -1: none does
   std::vector<Candidate> list;         ///< best first
+  std::vector<LeftOut> left_out;
+  std::int64_t messages = 0;           ///< that were modelled or planned
+  std::int64_t most = 0;               ///< that one candidate may take
 };
 
-/// Messages that modelling a call's candidates takes.
-long candidate_messages(const Call& call, const Network& network);
+/// Messages of all ranks together, counted in their schedules: all of them on up to 64 ranks, of more ranks a sample of 16 beside the root's.
+/// Of an algorithm that plans message by message: what its plan has at most, without planning it. `segments`: as in Candidate.
+std::int64_t messages_of(const Algorithm& algorithm, const Call& call, int segments, const Network& network);
 
-/// Models every algorithm of the collective under the pattern, pattern-aware segmented ones with more segments, too.
-/// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in Parameters.
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known = true, const std::vector<Bytes>& sizes = {});
+/// "late_exchange with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing is left out.
+std::string left_out_text(const Candidates& candidates, int ranks);
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::int64_t n);
+
+/// Models the algorithms of a collective under a pattern, one at a time, segmented ones that use the pattern with more segments, too.
+/// What comes next depends on what was modelled before and on nothing else.
+class CandidateSearch {
+ public:
+  /// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in Parameters. `most`:
+  /// messages that one candidate may take.
+  CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective, bool known, std::vector<Bytes> sizes, std::int64_t most = kMostInJob);
+  /// Compares nothing but this one with what stands for native.
+  void only(const Algorithm& algorithm, int segments);
+  bool done() const { return next_ == trials_.size(); }
+  /// Messages that step() will model and plan; 0 for a closed form.
+  std::int64_t next_cost() const { return done() ? 0 : trials_[next_].cost; }
+  void step();
+  std::size_t modelled() const { return next_; }
+  const Call& call() const { return call_; }
+  const Pattern& pattern() const { return pattern_; }
+  const std::vector<Bytes>& sizes() const { return parameters_.sizes; }
+  /// What is known so far.
+  const Candidates& found() const { return found_; }
+
+ private:
+  struct Trial {
+    const Algorithm* algorithm;
+    int segments;
+    std::int64_t cost;           ///< 0: a closed form
+    std::vector<int> more = {};  ///< numbers of segments to look at next, if this one does well
+    double before = -1;          ///< modelled time with fewer segments
+  };
+  void want(const Algorithm& algorithm, int segments, std::vector<int> more = {}, double before = -1);
+
+  Call call_;
+  Pattern pattern_;
+  Parameters parameters_;
+  Objective objective_;
+  bool known_;
+  std::vector<Trial> trials_;
+  std::size_t next_ = 0;
+  double best_ = -1;
+  Candidates found_;
+};
+
+/// All steps at once.
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known = true, const std::vector<Bytes>& sizes = {}, std::int64_t most = kMostInJob);
 
 }  // namespace latecomer::core

@@ -22,8 +22,6 @@ constexpr double kRisk = 0.03, kStake = 32;
 constexpr double kLearningEpoch = 2e7;
 // Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
 constexpr std::uint64_t kGlance = 32;
-// Modelling a message takes so many nanoseconds; a site may be modelled for this part of the time that its calls have taken.
-constexpr double kModelMessage = 2'500, kModelShare = 0.05;
 constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
@@ -44,6 +42,14 @@ bool resized(std::span<const Bytes> before, std::span<const Bytes> now) {
   for (std::size_t r = 0; r < now.size(); ++r) all += before[r], elsewhere += std::abs(before[r] - now[r]);
   return 10 * elsewhere > all;
 }
+
+/// Sizes of one class are modelled once: they differ by less than an eighth.
+Bytes size_class(Bytes bytes) {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<Bytes>(bytes, 0)))) - 4);
+  return bytes >> shift << shift;
+}
+
+std::string percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + "%"; }
 
 std::string time_text(double ns) {
   char text[32];
@@ -127,6 +133,12 @@ void Learner::see(const CallSeen& call) {
   slot->edged = call.edge ? slot->edged + 1 : 0;
   slot->spent += call.mean_elapsed;
   slot->predictor.add(call.offsets);
+  slot->came_last.resize(static_cast<std::size_t>(ranks_));
+  const auto last = std::max_element(call.offsets.begin(), call.offsets.end());
+  if (last != call.offsets.end()) {
+    ++slot->came_last[static_cast<std::size_t>(last - call.offsets.begin())], ++slot->seen;
+    slot->imbalance += static_cast<double>(*last - *std::min_element(call.offsets.begin(), call.offsets.end()));
+  }
   if (!call.sizes.empty()) slot->expected.add(call.sizes);
   if (call.after_last < 0) return;
   if (call.algorithm < 0) {
@@ -209,12 +221,18 @@ bool Learner::slight(const Slot& slot) const {
   return slot.native.enough() && (spread < kDispatch || spread < (1 - kWorthTrying) * slot.native.median_after());
 }
 
+/// Of arrivals that are not foreseen: there is nothing to foresee, since all come together.
+bool Learner::nearly_together(const Slot& slot) const {
+  const double imbalance = slot.seen ? slot.imbalance / static_cast<double>(slot.seen) : 0;
+  return imbalance < std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
+}
+
 /// Nothing is dispatched there and nothing would be if it were looked at longer.
 bool Learner::quiet(const Slot& slot) const {
   switch (slot.why) {
     case Why::unserved: case Why::no_rule: case Why::rule_native: case Why::slight: return slot.algorithm < 0;
     // Not to be foreseen: a pattern may be about to show, unless what there is is small.
-    case Why::balanced: return slot.native.enough() && static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
+    case Why::balanced: case Why::unforeseen: return slot.native.enough() && static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
     default: return false;
   }
 }
@@ -227,27 +245,72 @@ bool Learner::may(const Slot& slot, int algorithm) const {
   return decide_as(policy_, slot.signature, ranks_, e).algorithm;
 }
 
-/// Models what may serve the slot under its forecast. False if the budget of this announcement, or the slot's, is spent.
-bool Learner::model(Slot& slot) {
-  const Call call = call_of(slot.signature, ranks_);
-  if (slot.wanted < 0) slot.wanted = candidate_messages(call, policy_.network);
-  const long wanted = slot.wanted;
-  if (wanted > budget_ && modelled()) return false;
-  const double cost = kModelMessage * static_cast<double>(wanted);
-  if (slot.modelling + cost > kModelShare * slot.spent) return false;
-  budget_ -= wanted;
-  slot.modelling += cost;
-  slot.candidates.clear();
-  const bool flat = slot.forecast.uncertain();
-  slot.modelled_for = flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
-  slot.modelled_sizes = slot.expected.sizes;
-  slot.native_modelled = -1;
-  if (wanted > 4 * kModelBudget) return true;  // no candidates: too many ranks to model inside a job
-  Candidates all = model_candidates(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.expected.sizes);
-  slot.native_modelled = all.native_ns;
-  slot.candidates = std::move(all.list);
+/// What a search has found is this slot's, as far as the policy lets it be.
+void Learner::take(Slot& slot, const Candidates& found) const {
+  slot.native_modelled = found.native_ns;
+  slot.candidates = found.list;
+  slot.left_out = found.left_out;
+  slot.candidate_messages = found.messages;
   std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
+}
+
+/// Models what may serve the slot under its forecast, candidate by candidate. False if the budget of this announcement, or the
+/// slot's, is spent before all are: the rest follows at the next. `only`: nothing but that is compared with native.
+bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
+  const bool flat = slot.forecast.uncertain();
+  const auto pattern_of = [&] { return flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets; };
+  if (slot.search && (moved(slot.modelled_for, pattern_of()) || resized(slot.modelled_sizes, slot.expected.sizes))) slot.search.reset();
+  if (!slot.search) {
+    const Call call = call_of(slot.signature, ranks_);
+    slot.modelled_for = pattern_of();
+    slot.modelled_sizes = slot.expected.sizes;
+    for (const CandidateSearch& s : searched_) {
+      if (only) break;
+      const Call& before = s.call();
+      if (before.op != call.op || before.root != call.root || before.commutative != call.commutative || before.element_bytes != call.element_bytes || size_class(before.bytes()) != size_class(call.bytes()) ||
+          s.pattern().flat() != flat || resized(s.sizes(), slot.expected.sizes))
+        continue;
+      std::vector<Nanoseconds> its;
+      for (Rank r = 0; r < ranks_; ++r) its.push_back(s.pattern().arrival(r));
+      if (!flat && moved(its, slot.modelled_for)) continue;
+      take(slot, s.found());
+      return true;
+    }
+    slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.expected.sizes);
+    if (only) slot.search->only(*only, segments);
+    slot.candidates.clear(), slot.left_out.clear();
+    slot.native_modelled = -1;
+  }
+  while (!slot.search->done()) {
+    const std::int64_t wanted = slot.search->next_cost();
+    const double cost = kModelMessage * static_cast<double>(wanted);
+    if ((wanted > budget_ && modelled()) || slot.modelling + cost > kModelShare * slot.spent + kModelStake) return false;
+    budget_ -= wanted;
+    slot.modelling += cost;
+    slot.search->step();
+  }
+  take(slot, slot.search->found());
+  constexpr std::size_t kSearchesKept = 16;
+  if (!only) {
+    if (searched_.size() == kSearchesKept) searched_.erase(searched_.begin());
+    searched_.push_back(std::move(*slot.search));
+  }
+  slot.search.reset();
   return true;
+}
+
+double Learner::native_measured(const Slot& slot) const {
+  return policy_.objective == Objective::mean_elapsed ? slot.native.median_elapsed() : slot.native.median_after();
+}
+
+/// Whether native's modelled time may be held against ours.
+bool Learner::model_fits(const Slot& slot) const {
+  return slot.native_modelled < 0 || !slot.native.enough() || is_forecast(slot.native_modelled, native_measured(slot));
+}
+
+/// The model says what is worth a trial, between figures of its own, whose common mistakes cancel out; measurements choose.
+bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
+  return slot.native_modelled < 0 || c.modelled_ns <= std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch);
 }
 
 /// `auto`: native until there is a forecast to build on and native has been measured; then what the model likes best,
@@ -261,10 +324,11 @@ void Learner::choose(Slot& slot) {
   if (!irregular && (f.uncertain() || slight(slot))) {
     slot.candidates.clear();
     slot.modelled_for.clear();
-    return settle(slot, -1, 0, false, f.offsets.empty() ? Why::nothing_seen : f.uncertain() ? Why::balanced : Why::slight);
+    slot.search.reset();
+    return settle(slot, -1, 0, false, f.offsets.empty() ? Why::nothing_seen : !f.uncertain() ? Why::slight : nearly_together(slot) ? Why::balanced : Why::unforeseen);
   }
   if (!slot.native.enough()) return settle(slot, -1, 0, false, Why::measuring);
-  if (slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.expected.sizes)) {
+  if (slot.search || slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.expected.sizes)) {
     if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget, slot.on_trial);
   }
   if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
@@ -272,7 +336,7 @@ void Learner::choose(Slot& slot) {
       if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true, slot.proven = -1;
   for (const Candidate& c : slot.candidates) {
     if (c.lost || (slot.sizes_vary() && algorithm_at(c.algorithm).needs_sizes)) continue;
-    if (slot.native_modelled >= 0 && c.modelled_ns > std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch)) break;
+    if (!worth_trying(slot, c)) break;
     slot.modelled = c.modelled_ns;
     const bool same = c.algorithm == slot.algorithm && c.segments == slot.segments;
     if (same && slot.current.enough()) {
@@ -295,37 +359,92 @@ std::string Learner::sizes_text(const Slot& slot) {
   return "another site has the same operation and root with other sizes, and which of the two comes next is not known";
 }
 
-/// In the words of a report. Figures are the slot's, as of now.
+/// The finding about arrivals that cannot be used, its figures, and what would change it.
+std::string Learner::arrivals_text(const Slot& slot) const {
+  const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
+  if (slot.seen == 0 || slot.forecast.offsets.empty()) return "no arrivals were seen yet";
+  const auto calls = static_cast<double>(slot.seen);
+  const auto most = std::max_element(slot.came_last.begin(), slot.came_last.end());
+  const std::string imbalance = "from the first arrival to the last " + time(slot.imbalance / calls) + " in the mean of " + grouped(static_cast<std::int64_t>(slot.seen)) + " calls";
+  if (nearly_together(slot)) {
+    const double needed = std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
+    return "arrivals are balanced: " + imbalance + "; at least " + time(needed) + " would be worth hiding";
+  }
+  return "arrivals are not foreseen: rank " + std::to_string(most - slot.came_last.begin()) + " came last in " + percent(*most / calls) + " of the calls, " + imbalance + ", but forecasts of " + time(slot.forecast.spread) +
+         " were off by " + time(slot.forecast.error) + "; off by less than " + time(slot.forecast.spread / 3) + " they would be used";
+}
+
+/// What else there was to choose from, and what there was not.
+std::string Learner::candidates_text(const Slot& slot) const {
+  Candidates some;
+  some.left_out = slot.left_out, some.most = kMostInJob;
+  std::string out;
+  if (!model_fits(slot))
+    out += "; native's modelled time (" + time_text(slot.native_modelled) + ") is no forecast here, measured " + time_text(native_measured(slot)) + " (ranks that share cores, or figures of another network): measurements alone choose";
+  std::string forms;
+  for (const Candidate& c : slot.candidates)
+    if (c.closed_form) forms += (forms.empty() ? "" : ", ") + std::string(algorithm_at(c.algorithm).name);
+  if (!forms.empty()) out += "; by closed form, for more than " + grouped(kMostInJob) + " messages: " + forms;
+  if (const std::string left = left_out_text(some, ranks_); !left.empty()) out += "; left out: " + left;
+  return out;
+}
+
+/// What follows "because" in a report: the finding, its figures as of now, and what would change it.
 std::string Learner::why_text(const Slot& slot) const {
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
   const std::string by = slot.rule ? "the rule at line " + std::to_string(slot.rule->line) : "";
+  const Signature& s = slot.signature;
   std::string name = slot.algorithm < 0 ? "native" : std::string(algorithm_at(slot.algorithm).name);
   if (slot.algorithm >= 0 && slot.segments) name += " with " + std::to_string(slot.segments) + " segments";
+  const std::string op(name_of(s.op));
   switch (slot.why) {
-    case Why::unknown: return "";
-    case Why::unserved: return "native: no algorithm serves this call";
+    case Why::unknown: return "nothing was decided yet: " + grouped(static_cast<std::int64_t>(slot.calls)) + " calls were seen, and a plan comes into force at a call that shows that the leader has passed (docs/agreement.md)";
+    case Why::unserved:
+      if (s.kind != CallKind::blocking) return "it does not block: algorithms serve blocking calls only";
+      if (!is_dispatched(s.op)) return "there is no algorithm for " + op + " in this version";
+      return s.moves() ? "operator and datatype are no pair that MPI defines, so no schedule can reduce them" : "it moves no bytes";
     case Why::reproducible:
       return std::string("what is learnt may not change a rounding (`reproducible`)") + (slot.announced.empty() ? "" : "; arrivals only say what " + name + " does when");
-    case Why::no_rule: return "no rule matches";
+    case Why::no_rule: return "no rule matches " + op + " of " + (s.bytes < 0 ? "any size" : grouped(s.bytes) + " bytes") + " on " + grouped(ranks_) + " ranks from this site";
     case Why::rule_native: return by + " says native";
-    case Why::rule_before_sizes: return by + ": native until sizes were seen";
+    case Why::rule_before_sizes: return by + " asks for " + slot.rule->use.algorithm + ", which needs the sizes of the blocks, and no call with all of them was seen yet";
     case Why::rule_sizes_vary:
       return by + " asks for " + slot.rule->use.algorithm + ", but " + sizes_text(slot) + ": " + name + ", which needs no sizes before the call";
     case Why::rule_forbidden: return by + " asks for " + slot.rule->use.algorithm + ", which `reproducible` or the operator forbids";
-    case Why::rule: return by;
-    case Why::rule_flat: return by + ", without a pattern: arrivals are balanced or not to be foreseen";
-    case Why::no_sizes: return "auto: no sizes were seen yet";
-    case Why::nothing_seen: return "auto: nothing was seen yet";
-    case Why::balanced: return "auto: native, arrivals are balanced or not to be foreseen (spread " + time(slot.forecast.spread) + ", forecast off by " + time(slot.forecast.error) + ")";
-    case Why::slight: return "auto: native, arrivals spread over " + time(slot.forecast.spread) + " where a call takes " + time(slot.native.median_after()) + " after the last: nothing to gain";
-    case Why::no_budget: return "auto: as before, the model's time is spent, at this boundary or for this site";
-    case Why::measuring: return "auto: native is being measured";
-    case Why::tried: return "auto: " + name + " is tried" + (slot.on_trial ? " for " + std::to_string(kTrial) + " calls" : "") + ": modelled " + time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(slot.native.median_after());
-    case Why::won: return "auto: " + name + " wins: after the last arrival " + time(slot.current.median_after()) + ", native " + time(slot.native.median_after());
-    case Why::risk: return "auto: native, trials have cost " + time(slot.risked) + "; the next when that is little against the time spent here";
-    case Why::lost: return "auto: native, what was tried did not win; not again until the pattern changes";
-    case Why::nothing_serves: return "auto: native, nothing may serve this call";
-    case Why::no_gain: return "auto: native, the model sees no gain worth trying";
+    case Why::rule: return by + " asks for it";
+    case Why::rule_flat: return by + " asks for it, without a pattern: " + arrivals_text(slot);
+    case Why::no_sizes: return "auto knows no sizes of blocks: no call with all of them was seen yet";
+    case Why::nothing_seen: return "auto has seen no arrivals yet";
+    case Why::balanced: case Why::unforeseen: return "auto found that " + arrivals_text(slot);
+    case Why::slight: {
+      const double needed = std::max(kDispatch, (1 - kWorthTrying) * slot.native.median_after());
+      return "auto found nothing to gain: arrivals spread over " + time(slot.forecast.spread) + ", a call takes " + time(slot.native.median_after()) + " after the last; from " + time(needed) + " on it would look";
+    }
+    case Why::no_budget: {
+      std::string out = "auto is still comparing, as before until then";
+      if (!slot.search) return out;
+      const std::int64_t next = slot.search->next_cost();
+      const double needed = (slot.modelling + kModelMessage * static_cast<double>(next) - kModelStake) / kModelShare;
+      out += ": " + std::to_string(slot.search->modelled()) + " candidates are modelled, the next takes " + grouped(next) + " messages";
+      return out + (needed > slot.spent ? ", for which these calls have to take " + time(needed) + " in all (so far " + time(slot.spent) + ")" : ", at the next boundary");
+    }
+    case Why::measuring: return "auto measures native first: " + std::to_string(slot.native.count) + " of " + std::to_string(kEnough) + " calls";
+    case Why::tried: return "auto tries " + name + (slot.on_trial ? " for " + std::to_string(kTrial) + " calls" : "") + ": modelled " + time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(slot.native.median_after()) + candidates_text(slot);
+    case Why::won: return "auto measured that " + name + " wins: after the last arrival " + time(slot.current.median_after()) + ", native " + time(slot.native.median_after()) + candidates_text(slot);
+    case Why::risk: return "auto's trials here have cost " + time(slot.risked) + "; the next begins when that is below " + percent(kRisk) + " of the time spent here (" + time(slot.spent) + ") and " + std::to_string(static_cast<int>(kStake)) + " native calls";
+    case Why::lost: {
+      std::string tried;
+      for (const Candidate& c : slot.candidates)
+        if (c.lost) tried += (tried.empty() ? "" : ", ") + std::string(algorithm_at(c.algorithm).name) + (c.segments ? " with " + std::to_string(c.segments) + " segments" : "");
+      return "auto tried " + tried + ", which did not win against native's " + time(slot.native.median_after()) + "; not again until the pattern changes" + candidates_text(slot);
+    }
+    case Why::nothing_serves:
+      if (slot.left_out.empty()) return "auto has no algorithm that may serve this call: `reproducible`, the operator or background.enabled forbid all of them";
+      return "auto has no algorithm to compare" + candidates_text(slot);
+    case Why::no_gain: {
+      const Candidate& best = slot.candidates.front();
+      return "auto sees no gain worth trying: the best, " + std::string(algorithm_at(best.algorithm).name) + ", is modelled at " + time(best.modelled_ns) + ", native modelled " + time(slot.native_modelled) + ", measured " + time(native_measured(slot)) + "; " + percent(1 - kWorthTrying) + " less and " + time(kDispatch) + " would be one" + candidates_text(slot);
+    }
   }
   return "";
 }
@@ -378,7 +497,10 @@ void Learner::decide_slot(Slot& slot) {
     return settle(slot, may(slot, adaptive) ? adaptive : -1, 0, false, Why::rule_sizes_vary);
   }
   // What the model expects of it, so that it can be held against what is measured.
-  if (policy_.network_given && !slot.forecast.uncertain() && (slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot);
+  // What looks at several plans where nobody says in how many segments is not modelled inside a job.
+  const Algorithm& forced = algorithm_at(wanted);
+  if (policy_.network_given && !slot.forecast.uncertain() && (forced.segments != Segments::fitted || rule->use.segments > 0) && (slot.search || slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets)))
+    model(slot, &forced, rule->use.segments);
   for (const Candidate& c : slot.candidates)
     if (c.algorithm == wanted && c.segments == rule->use.segments) slot.modelled = c.modelled_ns;
   settle(slot, wanted, rule->use.segments, true, slot.forecast.uncertain() ? Why::rule_flat : Why::rule);
@@ -513,6 +635,9 @@ std::vector<SlotReport> Learner::reports() const {
     r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
     if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
     if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
+    r.model_fits = model_fits(s);
+    r.candidates = s.candidates, r.messages = s.candidate_messages;
+    if (s.why == Why::unknown) r.algorithm = index_of(decide(policy_, s.signature, ranks_).algorithm);
     r.reason = why_text(s);
     if (s.sizes_vary() && s.rule && s.rule->use.kind == Use::Kind::automatic) r.reason += "; no tree is planned from sizes: " + sizes_text(s);
     out.push_back(std::move(r));

@@ -48,7 +48,10 @@ struct SlotReport {
   Forecast forecast;
   double predicted_ns = -1, native_predicted_ns = -1;  ///< by the model, in terms of the objective; -1: not asked
   double measured_ns = -1, native_measured_ns = -1;    ///< medians; -1: too few calls
-  std::string reason;
+  bool model_fits = true;           ///< false: native's modelled time is no forecast on this machine (is_forecast)
+  std::vector<Candidate> candidates;  ///< of `auto`, best first; empty: none was modelled
+  std::int64_t messages = 0;        ///< that modelling them took
+  std::string reason;               ///< follows "because"
 };
 
 class Learner {
@@ -73,6 +76,8 @@ class Learner {
   Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
   /// The last announcement ran the model, whose time has a limit of its own.
   bool modelled() const { return budget_ < kModelBudget; }
+  /// Messages that it modelled and planned.
+  std::int64_t modelled_messages() const { return kModelBudget - budget_; }
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
@@ -87,7 +92,11 @@ class Learner {
 
   static constexpr std::size_t kHistory = 1024;  ///< calls in which a period is looked for; at most half of it
   static constexpr int kEnough = 8;              ///< measured calls before a verdict
-  static constexpr long kModelBudget = 20'000;   ///< messages that one announcement may model: some 50 ms, once per change of a pattern
+  /// Messages that one announcement may model: what a single candidate may take, so that each gets its turn. What is left waits for the next.
+  static constexpr std::int64_t kModelBudget = kMostInJob;
+  /// Modelling or planning a message takes so many nanoseconds; a site may be modelled for this part of the time that its calls have taken, and at first
+  /// for so many nanoseconds.
+  static constexpr double kModelMessage = 1'250, kModelShare = 0.05, kModelStake = 1e6;
   static constexpr int kTrial = 12;              ///< calls that a trial may take: some may go unseen
 
  private:
@@ -108,7 +117,7 @@ class Learner {
   /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
   enum class Why : std::uint8_t {
     unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_sizes_vary, rule_forbidden, rule, rule_flat,
-    no_sizes, nothing_seen, balanced, slight, no_budget, measuring, tried, won, lost, risk, nothing_serves, no_gain,
+    no_sizes, nothing_seen, balanced, unforeseen, slight, no_budget, measuring, tried, won, lost, risk, nothing_serves, no_gain,
   };
   /// Sizes of the blocks that the next call is expected to have, and how often that was wrong.
   struct ExpectedSizes {
@@ -138,8 +147,11 @@ class Learner {
     int round = 0;                           ///< of trials: another begins anew
     int after_trial = 0;                     ///< native calls since the trial came into force
     int proven = -1, proven_segments = 0;    ///< what has won here, under whatever pattern
-    long wanted = -1;                        ///< messages that modelling it takes; -1: not known
+    std::optional<CandidateSearch> search;   ///< begun and not done: goes on at the next announcement
     double modelling = 0;                    ///< nanoseconds that it was modelled for
+    std::vector<std::uint32_t> came_last;    ///< [ranks], calls
+    double imbalance = 0;                    ///< nanoseconds from the first arrival to the last, of all calls that were seen
+    std::uint64_t seen = 0;                  ///< calls in `imbalance`
     double risked = 0, spent = 0;            ///< nanoseconds that trials took beyond native; that all calls took
     const Rule* rule = nullptr;
     Forecast forecast;
@@ -151,6 +163,8 @@ class Learner {
     std::vector<Nanoseconds> modelled_for;   ///< pattern that the candidates were modelled under
     std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
+    std::vector<LeftOut> left_out;           ///< of the candidates
+    std::int64_t candidate_messages = 0;
     double native_modelled = -1, modelled = -1;
     Why why = Why::unknown;
   };
@@ -161,7 +175,14 @@ class Learner {
   void note_shared_sizes();
   void decide_slot(Slot& slot);
   void choose(Slot& slot);
-  bool model(Slot& slot);
+  bool model(Slot& slot, const Algorithm* only = nullptr, int segments = 0);
+  void take(Slot& slot, const Candidates& found) const;
+  bool worth_trying(const Slot& slot, const Candidate& c) const;
+  bool model_fits(const Slot& slot) const;
+  double native_measured(const Slot& slot) const;
+  bool nearly_together(const Slot& slot) const;
+  std::string arrivals_text(const Slot& slot) const;
+  std::string candidates_text(const Slot& slot) const;
   void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why, bool on_trial = false);
   bool wins(const Slot& slot) const;
   bool slight(const Slot& slot) const;
@@ -193,7 +214,8 @@ class Learner {
   double pace_ = 0;                                         ///< nanoseconds per call of the communicator since then
   std::uint64_t glance_ = Sequence::kSteadyEpoch;           ///< calls of an epoch between two rests
   bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever
-  long budget_ = kModelBudget;                              ///< messages that may still be modelled
+  std::int64_t budget_ = kModelBudget;                      ///< messages that may still be modelled
+  std::vector<CandidateSearch> searched_;                   ///< done; one per pattern and size class, the latest last
 };
 
 }  // namespace latecomer::core

@@ -342,6 +342,8 @@ class Parser {
     if (name == "native") return;
     if (name == "auto") {
       u.kind = Use::Kind::automatic;
+      for (const Collective op : rule.match.ops)
+        if (!is_dispatched(op)) note(rule.line, path, std::string(name_of(op)) + ": there is no algorithm for it in this version, it is observed only and stays native under auto");
       return;
     }
     u.kind = Use::Kind::algorithm;
@@ -363,7 +365,7 @@ class Parser {
     for (const Collective op : rule.match.ops) {
       const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
       if (!a && !is_dispatched(op)) {
-        problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\": no algorithm serves it inside MPI programs, write \"native\"");
+        problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\": no algorithm serves it, so it is observed only: write \"native\"");
         continue;
       }
       if (!a) {

@@ -31,17 +31,22 @@ struct Advice {
 core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
   if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks)) return core::Error{"several communicators of this size, or rows that stand for several ranks"};
   core::Forecast out;
-  for (const Json& row : site["ranks"]) {
-    out.offsets.push_back(static_cast<core::Nanoseconds>(row["mean_offset_ns"].get<double>()));
-    out.error = std::max(out.error, static_cast<core::Nanoseconds>(0.8 * row["stddev_ns"].get<double>()));  // mean absolute deviation, were it normal
-  }
-  if (out.offsets.size() != static_cast<std::size_t>(ranks)) return core::Error{"more than 128 ranks: only some of their rows are read"};
+  for (const Json& mean : site["mean_offsets_ns"]) out.offsets.push_back(static_cast<core::Nanoseconds>(mean.get<double>()));
+  for (const Json& deviation : site["stddevs_ns"]) out.error = std::max(out.error, static_cast<core::Nanoseconds>(0.8 * deviation.get<double>()));  // mean absolute deviation, were it normal
   const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
   for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
-  if (out.uncertain())
-    return core::Error{"arrivals are balanced or not to be foreseen (spread of the means " + human_time(static_cast<double>(out.spread)) + ", deviation " +
-                       human_time(static_cast<double>(out.error)) + ")"};
-  return out;
+  if (!out.uncertain()) return out;
+  const double imbalance = site["imbalance_ns"]["mean"].get<double>(), calls = site["patterns"].get<double>(), after = site["after_last_ns"]["mean"].get<double>();
+  const std::string found = "from the first arrival to the last " + human_time(imbalance) + " in the mean of " + core::grouped(static_cast<std::int64_t>(calls)) + " calls";
+  if (imbalance < (1 - core::kWorthTrying) * after)
+    return core::Error{"arrivals are balanced: " + found + ", " + human_time(after) + " after the last; at least " + human_time((1 - core::kWorthTrying) * after) + " would be worth hiding"};
+  const Json* often = nullptr;
+  for (const Json& row : site["ranks"])
+    if (!often || row["last_count"].get<double>() > (*often)["last_count"].get<double>()) often = &row;
+  char share[16];
+  std::snprintf(share, sizeof share, "%.0f%%", often && calls > 0 ? 100 * (*often)["last_count"].get<double>() / calls : 0);
+  return core::Error{"arrivals are not foreseen: rank " + (often ? row_name(*often) : "-") + " came last in " + share + " of the calls, " + found + ", but the ranks' means lie within " + human_time(static_cast<double>(out.spread)) +
+                     " and scatter by " + human_time(static_cast<double>(out.error)) + "; by less than " + human_time(static_cast<double>(out.spread) / 3) + " they would be a pattern"};
 }
 
 /// What a native call takes in terms of the objective, nanoseconds; -1 if too few were seen.
@@ -84,14 +89,13 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   core::Call call;
   call.op = *op, call.ranks = ranks, call.element_bytes = 4;
   call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
-  constexpr long kMostMessages = 2'000'000;  // some seconds
-  if (core::candidate_messages(call, network) > kMostMessages) return leave("too many ranks for the model: use latecomer simulate");
   // Plans come into force on the site's communicator if calls now and then show that the leader has passed.
   const auto shows = showing.find(ranks);
   const bool planned = shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
-  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned);
+  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned, {}, core::kMostOffline);
+  const std::string left_out = core::left_out_text(candidates, ranks);
   std::erase_if(candidates.list, [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
-  if (candidates.list.empty() || candidates.native_ns < 0) return leave("the model has nothing to compare");
+  if (candidates.list.empty() || candidates.native_ns < 0) return leave("no algorithm to compare" + (left_out.empty() ? std::string(foreground ? ": all need the background engine" : "") : "; left out: " + left_out));
   const core::Candidate& best = candidates.list.front();
   const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
   // Our own schedules are what the model describes; native is only stood for by one, and it has been measured.
@@ -99,8 +103,13 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   out.row["native_ns"] = native_ns;
   out.row["native_modelled_ns"] = candidates.native_ns;
   out.row["predicted_ns"] = best.modelled_ns;
-  if (best.modelled_ns > core::kWorthTrying * candidates.native_ns || algorithm.name == core::native_stand_in(call)) return leave("the model sees no gain worth another rounding");
-  if (best.modelled_ns > core::kWorthTrying * native_ns) return leave("native is measured at " + human_time(native_ns) + ": no gain worth another rounding");
+  if (measured >= 0 && !core::is_forecast(candidates.native_ns, measured))
+    return leave("the model is no forecast here: native modelled " + human_time(candidates.native_ns) + ", measured " + human_time(measured) +
+                 " (ranks that share cores, or figures of another network); a rule that says auto tries and measures");
+  const std::string compared = std::string(algorithm.name) + (best.closed_form ? " by closed form " : " modelled ") + human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
+                               (measured >= 0 ? ", measured " + human_time(measured) : "") + (left_out.empty() ? "" : "; left out: " + left_out);
+  if (algorithm.name == core::native_stand_in(call)) return leave("nothing is modelled to be better than what native does: " + compared);
+  if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns)) return leave("no gain of 5%, which another rounding has to be worth: " + compared);
   out.gain_ns = (native_ns - best.modelled_ns) * unrested(site);
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
   out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " + human_time(static_cast<double>(forecast->spread)) + " after the first";
@@ -120,7 +129,7 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
 }
 
 int advise(const Options& o) {
-  Json profile = load_profile(o.file, o.patience_s);
+  Json profile = load_profile(o.file, o.patience_s, true);
   resolve_names(profile, o.patience_s);
   Json network = profile["job"].value("network", Json(nullptr));
   if (!o.network.empty()) {
@@ -154,8 +163,9 @@ int advise(const Options& o) {
   }
   if (o.json) {
     std::printf("%s\n", Json({{"gain_ns", total}, {"sites", rows}, {"policy", policy}}).dump(1).c_str());
-    return 0;
+    return rules.empty() ? 1 : 0;
   }
+  if (rules.empty()) std::printf("No rule: at none of %zu sites is a gain expected%s. Why, site by site:\n\n", rows.size(), o.output.empty() ? "" : (", and " + o.output + " leaves everything native").c_str());
   std::printf("%-12s %5s %9s  %-22s %-26s %12s  %s\n", "collective", "ranks", "calls", "advice", "native > modelled", "gain, all", "called from");
   for (const Json& r : rows) {
     std::string advice = r["algorithm"], change = "-";
@@ -168,7 +178,7 @@ int advise(const Options& o) {
   std::printf("\nModelled gain: %s of %s (%.1f%%), if nothing else takes the time; %zu rule%s", human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
               rules.size() == 1 ? "" : "s");
   std::printf(o.output.empty() ? ". -o POLICY writes the policy.\n" : " in %s.\n", o.output.c_str());
-  return 0;
+  return rules.empty() ? 1 : 0;
 }
 
 }  // namespace

@@ -95,11 +95,17 @@ std::string cell(const Json& c) {
   return out;
 }
 
+/// The same mode, and at each site that both have the same algorithms.
+bool ran_alike(const Json& a, const Json& b, const std::vector<Pair>& pairs) {
+  return a["job"]["mode"] == b["job"]["mode"] && std::all_of(pairs.begin(), pairs.end(), [](const Pair& p) { return !p.before || !p.after || algorithms(*p.before) == algorithms(*p.after); });
+}
+
 int diff(const Options& o) {
   Json a = load_profile(o.before, o.patience_s), b = load_profile(o.after, o.patience_s);
   for (Json* profile : {&a, &b}) resolve_names(*profile, o.patience_s);
   Json sites = Json::array();
-  for (const Pair& p : match(a, b)) {
+  const std::vector<Pair> pairs = match(a, b);
+  for (const Pair& p : pairs) {
     const Json& s = p.either();
     if (!o.site.empty() && !site_matches(s["id"], place(s["frames"][0]), o.site)) continue;
     Json row = {{"id", s["id"]}, {"place", place(s["frames"][0])}, {"op", s["op"]}, {"comm_size", s["comm_size"]}};
@@ -123,6 +129,8 @@ int diff(const Options& o) {
     std::printf("%s\n", out.dump(1).c_str());
     return 0;
   }
+  if (ran_alike(a, b, pairs))
+    std::printf("Both runs ran the same algorithms at every site that they share: nothing below is the work of a policy. It is noise, or\nthe program or the machine has changed.\n\n");
   std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n", a["job"]["command_line"].get<std::string>().c_str(), a["job"]["ranks"].get<int>(), before,
               b["job"]["command_line"].get<std::string>().c_str(), b["job"]["ranks"].get<int>(), after, before > 0 ? after / before : 0);
   std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean", "after last, mean", "first to last arrival, mean", "called from");

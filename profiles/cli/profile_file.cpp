@@ -70,7 +70,7 @@ Json few_rows(const std::vector<RankRow>& rows) {
 /// those that a table shows: `ranks`, with `rows` and `last_total` of all of them beside.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(double patience_s, std::size_t bytes, const char* text) : clock_(patience_s), bytes_(bytes), text_(text) {}
+  Reader(double patience_s, std::size_t bytes, const char* text, bool every_rank) : clock_(patience_s), bytes_(bytes), text_(text), every_rank_(every_rank) {}
   Json profile;
 
   bool null() override { return value(nullptr); }
@@ -138,6 +138,11 @@ class Reader : public nlohmann::json_sax<Json> {
     Json& site = *stack_.back();
     site["ranks"] = few_rows(rows_);
     site["rows"] = rows_.size();
+    if (every_rank_) {
+      std::vector<double> means, deviations;
+      for (const RankRow& row : rows_) means.push_back(row.mean), deviations.push_back(row.stddev);
+      site["mean_offsets_ns"] = means, site["stddevs_ns"] = deviations;
+    }
     site["last_total"] = total;
     if (clock_.due()) std::cerr << "latecomer: reading " << text_ << ": " << ++sites_ << " sites of " << bytes_ / 1'000'000 << " MB\n";
     else ++sites_;
@@ -147,6 +152,7 @@ class Reader : public nlohmann::json_sax<Json> {
   Progress clock_;
   std::size_t bytes_, sites_ = 0;
   const char* text_;
+  bool every_rank_;
   std::vector<Json*> stack_;  // elements of arrays and objects under construction: only the last of each grows
   std::string key_;
   int in_rows_ = 0;           // depth below a site's `ranks`, itself 1
@@ -220,10 +226,10 @@ const char* end_of_value(const char* at, const char* end) {
 
 }  // namespace
 
-Json load_profile(const std::string& path, double patience_s) {
+Json load_profile(const std::string& path, double patience_s, bool every_rank) {
   const Mapped file(path);
   if (!file.good()) cannot_read(path);
-  Reader reader(patience_s, static_cast<std::size_t>(file.end() - file.begin()), path.c_str());
+  Reader reader(patience_s, static_cast<std::size_t>(file.end() - file.begin()), path.c_str(), every_rank);
   const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
   check_profile(path, reader.profile, good);
   return std::move(reader.profile);

@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 /// The profile, or BadUsage. Of each site's rows of ranks only those stay that come last most often or are
 /// latest on average (kRowsKept of each), in the order of ranks and without histograms; `rows` says how many
 /// there were and `last_total` what their last_count add up to. Progress on stderr as in resolve_names.
-Json load_profile(const std::string& path, double patience_s);
+/// `every_rank`: beside them `mean_offsets_ns` and `stddevs_ns` of all rows.
+Json load_profile(const std::string& path, double patience_s, bool every_rank = false);
 inline constexpr std::size_t kRowsKept = 64;
 
 /// A profile whose rows of ranks stay text, in the file: to be changed elsewhere and written out again.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/agreement/candidates.hpp"
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -69,6 +70,12 @@ std::string last_ranks(const Json& site, std::size_t most) {
   return out.empty() ? "-" : out;
 }
 
+/// Whether native's modelled time is near enough to the measured one for the model to describe this machine.
+bool native_is_forecast(const Json& decision) {
+  const Json &modelled = decision["native_predicted_ns"], &measured = decision["native_measured_ns"];
+  return modelled.is_null() || measured.is_null() || core::is_forecast(modelled, measured);
+}
+
 void print_site(const Json& site) {
   std::printf("\n  %s  %s on %d ranks, site %s\n", place(site["frames"][0]).c_str(), site["op"].get<std::string>().c_str(),
               site["comm_size"].get<int>(), site["id"].get<std::string>().c_str());
@@ -93,14 +100,14 @@ void print_site(const Json& site) {
                 human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
   const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
   for (const Json& d : site.value("decisions", Json::array())) {
-    std::printf("    %s B x %llu: %s, because %s\n", d["bytes"].dump().c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()), d["algorithm"].get<std::string>().c_str(),
-                d["reason"].get<std::string>().c_str());
+    const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : d["bytes"].dump() + " B", reason = d["reason"];
+    std::printf("    %s x %llu: %s%s%s\n", bytes.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()), d["algorithm"].get<std::string>().c_str(), reason.empty() ? "" : ", because ", reason.c_str());
     if (!d["last_rank"].is_null())
       std::printf("      forecast (%s): rank %d last, %s after the first, off by %s\n", d["predictor"].get<std::string>().c_str(), d["last_rank"].get<int>(), human_time(d["spread_ns"]).c_str(),
                   human_time(d["error_ns"]).c_str());
     if (!d["predicted_ns"].is_null() || !d["native_measured_ns"].is_null())
-      std::printf("      modelled %s, native %s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(), time_or(d["native_predicted_ns"]).c_str(), time_or(d["measured_ns"]).c_str(),
-                  time_or(d["native_measured_ns"]).c_str());
+      std::printf("      modelled %s, native %s%s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(), time_or(d["native_predicted_ns"]).c_str(), native_is_forecast(d) ? "" : " (no forecast on this machine)",
+                  time_or(d["measured_ns"]).c_str(), time_or(d["native_measured_ns"]).c_str());
   }
   if (site["frames"].size() > 1) {
     std::printf("    called by");

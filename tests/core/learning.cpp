@@ -13,6 +13,7 @@
 #include "core/agreement/candidates.hpp"
 #include "core/agreement/learner.hpp"
 #include "core/base/text.hpp"
+#include "core/model/closed_form.hpp"
 
 using namespace latecomer::core;
 
@@ -49,7 +50,7 @@ class Loop {
     }
     if (b.ends_epoch) {
       const auto a = learner.announce(b.n, force.dropped(), clock, hurried);
-      modelled += learner.modelled();
+      modelled += learner.modelled_messages();
       will_rest = a.rest, epoch = a.epoch;
       changed = a.kind != Learner::Announcement::Kind::keep;
       kinds.push_back(a.kind);
@@ -73,7 +74,7 @@ class Loop {
   PlanInForce force;
   Plan waiting;
   bool resting = false, will_rest = false, divergent = false, changed = false, deaf = false, hurried = false;
-  int modelled = 0;  ///< announcements
+  std::int64_t modelled = 0;  ///< messages
   std::uint64_t epoch = 0;
   Nanoseconds clock = 0, pause = 0;  ///< between two calls
   std::uint64_t seen = 0;
@@ -339,15 +340,22 @@ TEST_CASE("auto: a gain smaller than what a dispatch costs is none", "[learning]
 TEST_CASE("auto: what modelling costs is little against the calls, and who is in a hurry says as before", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(10);
+  // Of a job whose pattern never stays: messages modelled, and the share of the time that they may have taken.
   const auto models = [&](Nanoseconds native, Nanoseconds by) {
     Loop loop(policy, 4);
-    for (int i = 0; i < 20'000; ++i) loop.call(allreduce(1 << 14), 1, late(4, static_cast<Rank>(i / 256 % 4), by, random, by / 100), native, 1.5);
-    return loop.modelled;
+    for (int i = 0; i < 20'000; ++i) {
+      std::vector<Nanoseconds> offsets = late(4, static_cast<Rank>(i / 256 % 4), by + by * (i / 1024), random, by / 100);
+      loop.call(allreduce(1 << 14), 1, offsets, native, 1.5);
+    }
+    return std::pair(loop.modelled, (Learner::kModelMessage * static_cast<double>(loop.modelled) - Learner::kModelStake) / static_cast<double>(loop.clock));
   };
-  const int quick = models(5'000, 20'000), slow = models(5'000'000, 20'000'000);
-  INFO(quick << " and " << slow);
+  const auto [quick, quick_share] = models(5'000, 1'000);
+  const auto [slow, slow_share] = models(5'000'000, 1'000'000);
+  INFO(quick << " and " << slow << " messages, " << quick_share << " and " << slow_share);
   CHECK(quick > 0);
-  CHECK(3 * quick < slow);
+  CHECK(quick < slow);
+  CHECK(quick_share <= Learner::kModelShare);
+  CHECK(slow_share <= Learner::kModelShare);
 
   Loop loop(policy, 4);
   const auto call = [&] { return loop.call(allreduce(1 << 20), 1, late(4, 1, 40'000'000, random)).algorithm != nullptr; };
@@ -926,4 +934,138 @@ TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest e
   CHECK(found->modelled_ns >= fewest * network.overhead_ns);
   for (const Candidate& c : candidates.list)
     if (algorithm_at(c.algorithm).name == std::string_view("rarest_first")) CHECK(found->modelled_ns <= c.modelled_ns);
+}
+
+namespace {
+
+constexpr Collective kSeven[] = {Collective::allreduce, Collective::reduce, Collective::bcast, Collective::scatter, Collective::gather, Collective::scatterv, Collective::gatherv};
+
+Call large_call(Collective op, int ranks) {
+  Call call;
+  call.op = op, call.ranks = ranks, call.count = is_irregular(op) ? 1 : has_blocks(op) ? (1 << 22) / ranks : 1 << 22;
+  if (is_irregular(op)) call.element_bytes = (1 << 22) / ranks;
+  return call;
+}
+
+}  // namespace
+
+TEST_CASE("candidates: messages are charged as they are sent", "[learning]") {
+  const Network network = *network_preset("eth1g");
+  for (const Algorithm& a : catalogue()) {
+    if (!is_dispatched(a.op) || a.planning != Planning::none) continue;
+    for (const int ranks : {2, 7, 16, 100}) {
+      const Call call = large_call(a.op, ranks);
+      Parameters parameters;
+      parameters.network = network;
+      const auto run = simulate(a, Instance(call, Pattern(), parameters), network, Pattern());
+      REQUIRE(run);
+      const std::int64_t charged = messages_of(a, call, 0, network);
+      INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks: charged " << charged << ", sent " << run->messages);
+      if (ranks <= 64) CHECK(charged == run->messages);
+      CHECK(2 * charged >= run->messages);
+      CHECK(charged <= 2 * run->messages);
+    }
+  }
+}
+
+TEST_CASE("candidates: closed forms are near the model", "[learning]") {
+  const Network network = *network_preset("eth1g");
+  int forms = 0;
+  for (const Algorithm& a : catalogue())
+    for (const int ranks : {32, 64})
+      for (const char* arrivals : {"balanced", "onelate:1:50ms"}) {
+        const Call call = large_call(a.op, ranks);
+        const Pattern pattern = *parse_arrivals(arrivals, ranks);
+        const auto form = closed_form_after_last(a, call, 0, network, pattern);
+        // Blocks of rooted collectives that are sent early hide behind the late rank: forms are for those who are not.
+        if (!form || (has_blocks(a.op) && !pattern.flat() && pattern.last() > 0)) continue;
+        Parameters parameters;
+        parameters.network = network;
+        const auto run = simulate(a, Instance(call, a.uses_pattern() ? pattern : Pattern(), parameters), network, pattern);
+        REQUIRE(run);
+        INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks, " << arrivals << ": " << *form << ", modelled " << run->after_last);
+        CHECK(*form >= 0.6 * static_cast<double>(run->after_last));
+        CHECK(*form <= 1.7 * static_cast<double>(run->after_last));
+        ++forms;
+      }
+  CHECK(forms > 30);
+}
+
+TEST_CASE("auto: has candidates and true reasons at any number of ranks, within its budget", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  for (const int ranks : {64, 256, 1024})
+    for (const Collective op : kSeven) {
+      const Call call = large_call(op, ranks);
+      const Pattern pattern = *parse_arrivals("onelate:5:50ms", ranks);
+      CandidateSearch search(call, pattern, policy.network, policy.objective, true, is_irregular(op) ? std::vector<Bytes>(static_cast<std::size_t>(ranks), call.element_bytes) : std::vector<Bytes>{});
+      std::int64_t costs = 0;
+      std::size_t first = 0;
+      // What takes long is only counted here: `candidates_table` prints all of it.
+      while (!search.done() && first < 40 && search.next_cost() < 5'000) {
+        CHECK(search.next_cost() <= kMostInJob);
+        costs += search.next_cost(), search.step(), ++first;
+      }
+      INFO(name_of(op) << " on " << ranks << " ranks: " << first << " modelled; " << left_out_text(search.found(), ranks));
+      CHECK(search.found().messages == costs);
+      CHECK(first + static_cast<std::size_t>(!search.done()) > 0);
+      for (const LeftOut& l : search.found().left_out) CHECK((l.messages == 0 || l.messages > kMostInJob));
+      const std::string left = left_out_text(search.found(), ranks);
+      if (op == Collective::allreduce && ranks == 1024) CHECK(left.find("late_exchange with 1024 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed") != std::string::npos);
+      if (!is_reduction(op) && !is_irregular(op)) CHECK(left.empty());
+    }
+}
+
+TEST_CASE("candidates: a broadcast on 64 ranks gets as many segments as ranks", "[learning]") {
+  const Call call = large_call(Collective::bcast, 64);
+  const Candidates all = model_candidates(call, *parse_arrivals("onelate:5:50ms", 64), *network_preset("eth1g"), Objective::after_last);
+  const auto found = std::find_if(all.list.begin(), all.list.end(), [](const Candidate& c) { return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments >= 64; });
+  REQUIRE(found != all.list.end());
+  CHECK(found == all.list.begin());
+  CHECK(all.native_ns > found->modelled_ns);
+}
+
+TEST_CASE("auto: says which of two findings it made of arrivals that it does not use", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  SplitMix64 random(12);
+  Loop balanced(policy, 4), one(policy, 4);
+  for (int i = 0; i < 400; ++i) {
+    balanced.call(allreduce(1 << 20), 1, late(4, 0, 0, random));
+    // Last in nine of ten calls, by any time.
+    one.call(allreduce(1 << 20), 1, late(4, i % 10 ? 2 : 3, static_cast<Nanoseconds>(50'000'000 * random.uniform() * random.uniform()), random));
+  }
+  const std::string together = balanced.learner.reports().at(0).reason, unforeseen = one.learner.reports().at(0).reason;
+  INFO(together << "\n" << unforeseen);
+  CHECK(together.find("arrivals are balanced: ") != std::string::npos);
+  CHECK(together.find("not foreseen") == std::string::npos);
+  CHECK(unforeseen.find("arrivals are not foreseen: rank 2 came last in ") != std::string::npos);
+  CHECK(unforeseen.find("balanced") == std::string::npos);
+  for (const std::string& reason : {together, unforeseen}) CHECK(reason.find("native, ") == std::string::npos);
+}
+
+TEST_CASE("auto: where native takes far longer than the model says, the reason says that it is no forecast", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  SplitMix64 random(13);
+  Loop shared(policy, 4), own(policy, 4);
+  for (int i = 0; i < 400; ++i) {
+    shared.call(allreduce(1 << 20), 1, late(4, 1, 400'000'000, random), 200'000'000);
+    own.call(allreduce(1 << 20), 1, late(4, 1, 400'000'000, random), 10'000'000);
+  }
+  for (const auto& [loop, fits] : {std::pair(&shared, false), {&own, true}}) {
+    const SlotReport report = loop->learner.reports().at(0);
+    INFO(report.reason);
+    CHECK(report.model_fits == fits);
+    CHECK((report.reason.find("is no forecast here") == std::string::npos) == fits);
+  }
+}
+
+TEST_CASE("learner: what is not decided yet has a reason, and the algorithm that its rule gives", "[learning]") {
+  const Policy policy = policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"sls\"}");
+  Learner learner(policy, 4, site_matches);
+  Signature s;
+  s.op = Collective::gather, s.root = 0, s.bytes = 4096, s.count = 1024, s.servable = s.exact = true;
+  const std::vector<Nanoseconds> offsets(4, 0);
+  for (std::uint64_t n = 0; n < 300; ++n) learner.see({n, s, 1, offsets, 1000, 1000, -1});
+  const auto reports = learner.reports();
+  REQUIRE(reports.size() == 1);
+  CHECK_FALSE(reports[0].reason.empty());
 }

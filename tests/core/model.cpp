@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/model/bounds.hpp"
+#include "core/model/plausible.hpp"
 #include "core/model/simulate.hpp"
 #include "core/trees/distributions.hpp"
 
@@ -404,4 +405,14 @@ TEST_CASE("model: overhead delays by no more than what all messages of a rank ta
     CHECK(slow->after_last >= quick->after_last);
     CHECK(slow->after_last <= quick->after_last + 2 * slow->messages * 1000);
   }
+}
+
+TEST_CASE("network: figures that only a busy machine gives are doubted", "[model]") {
+  for (const char* preset : {"tryton2018", "eth1g", "fdr", "hdr"}) CHECK(implausible(*network_preset(preset)).empty());
+  CHECK(implausible(*parse_network("alpha=0.2us,beta=0.15ns/B,latency=0.4us,copy=0.1ns/B")).empty());  // memory
+  CHECK(implausible(*parse_network("alpha=20us,beta=80ns/B,latency=100us")).empty());                 // 100 Mbit/s
+  const auto doubts = implausible(*parse_network("alpha=0.025us,beta=23.7ns/B"));
+  REQUIRE(doubts.size() == 1);
+  CHECK(doubts[0].find("23.7") != std::string::npos);
+  CHECK_FALSE(implausible(*parse_network("alpha=20us,beta=0ns/B")).empty());
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One row per algorithm: steps after the last arrival.
+#include "core/model/closed_form.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace latecomer::core {
+namespace {
+
+/// What a row is computed from. D, the spread of the arrivals, hides what does not need the last rank.
+struct Case {
+  const Call& call;
+  const Network& network;
+  int segments;   ///< P where the algorithm chooses
+  double spread;  ///< D, nanoseconds
+
+  double ranks() const { return call.ranks; }
+  double rounds() const { return std::bit_width(static_cast<unsigned>(std::max(call.ranks, 1)) - 1); }  // ceil(log2 P)
+  /// One message of that part of the vector, or of all blocks, and its reduction.
+  double step(double parts) const {
+    const auto bytes = static_cast<Bytes>(static_cast<double>(call.bytes()) / parts + 0.5);
+    const double added = is_reduction(call.op) ? 0 : network.gamma_ns_per_byte * static_cast<double>(bytes);
+    return static_cast<double>(network.step_ns(bytes)) - added;
+  }
+  /// Steps of a pipeline of S segments over P ranks.
+  double pipeline(double steps) const { return steps * step(segments); }
+};
+
+using Form = double (*)(const Case&);
+struct Row {
+  Collective op;
+  std::string_view name;
+  Form after_last;
+};
+
+/// A round moves the whole vector.
+double whole_rounds(const Case& c) { return c.rounds() * c.step(1); }
+/// Halving and doubling: the vector twice, less what hides behind the last arrival.
+double halving(const Case& c) {
+  double out = 0;
+  for (double parts = 2; parts <= 2 * (c.ranks() - 1) || parts == 2; parts *= 2) out += 2 * c.step(parts);
+  return out;
+}
+/// The last subtree is sent after the others, and passed on in as many rounds.
+double rounds_after_rounds(const Case& c) { return (2 * c.rounds() - 1) * c.step(1); }
+double ring(const Case& c) { return 2 * (c.ranks() - 1) * c.step(c.ranks()); }
+double reduce_ring(const Case& c) {
+  // After the reduce-scatter each rank's part goes to the root, one after the other.
+  return (c.ranks() - 1) * (c.step(c.ranks()) + static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)));
+}
+double scatter_ring(const Case& c) {
+  double scatter = 0;
+  for (double parts = 2; parts <= 2 * (c.ranks() - 1) || parts == 2; parts *= 2) scatter += c.step(parts);
+  return (c.ranks() - 1) * c.step(c.ranks()) + std::max(0.0, scatter - c.spread);
+}
+double linear(const Case& c) { return c.pipeline(c.segments + 2 * c.ranks() - 3); }
+double slt(const Case& c) { return std::max(c.pipeline(c.segments + c.ranks() - 1), linear(c) - c.spread); }
+/// Blocks of all ranks through the root's port.
+double blocks(const Case& c) { return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks()); }
+
+constexpr Row kRows[] = {
+    {Collective::allreduce, "recursive_doubling", whole_rounds}, {Collective::allreduce, "ring", ring}, {Collective::allreduce, "prr", ring},
+    {Collective::allreduce, "rabenseifner", halving}, {Collective::allreduce, "linear", linear}, {Collective::allreduce, "slt", slt},
+    {Collective::reduce, "binomial", whole_rounds}, {Collective::reduce, "rabenseifner", halving}, {Collective::reduce, "ring", reduce_ring},
+    {Collective::bcast, "binomial", rounds_after_rounds}, {Collective::bcast, "scatter_ring", scatter_ring},
+    {Collective::scatter, "linear", blocks}, {Collective::scatter, "binomial", blocks}, {Collective::gather, "linear", blocks}, {Collective::gather, "binomial", blocks},
+};
+
+}  // namespace
+
+std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments, const Network& network, const Pattern& arrivals) {
+  for (const Row& row : kRows)
+    if (row.op == algorithm.op && row.name == algorithm.name)
+      return row.after_last({call, network, segments > 0 ? segments : call.ranks, static_cast<double>(arrivals.last() - arrivals.first())});
+  return {};
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What no idle machine measures.
+#include "core/model/plausible.hpp"
+
+#include <cstdio>
+
+namespace latecomer::core {
+
+std::vector<std::string> implausible(const Network& n) {
+  std::vector<std::string> out;
+  const auto figure = [](double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", v);
+    return std::string(text);
+  };
+  const double small_us = (n.alpha_ns + n.latency_ns + 2 * n.overhead_ns) / 1e3;
+  // A round number that any network with such latencies exceeds: 8 Gbit/s and 5 us.
+  constexpr double kQuick = 5, kSlow = 1;
+  if (small_us < kQuick && n.beta_ns_per_byte > kSlow)
+    out.push_back("a small message takes " + figure(small_us) + " us, as in memory or on a fast network, but a byte " + figure(n.beta_ns_per_byte) + " ns (" + figure(1e3 / n.beta_ns_per_byte) +
+                  " MB/s), as on a slow one: the cores were probably busy; measure again on an idle machine, or with no more ranks than cores");
+  if (n.beta_ns_per_byte <= 0) out.push_back("larger messages took no longer than smaller ones: the machine was probably busy; measure again");
+  if (n.copy_ns_per_byte > 0 && n.beta_ns_per_byte > 0 && n.beta_ns_per_byte < n.copy_ns_per_byte / 8)
+    out.push_back("a byte takes " + figure(n.beta_ns_per_byte) + " ns to be sent and " + figure(n.copy_ns_per_byte) + " ns to be copied: the memory was probably busy; measure again");
+  return out;
+}
+
+}  // namespace latecomer::core
