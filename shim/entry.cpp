@@ -12,6 +12,7 @@
 
 #include "shim/log.hpp"
 #include "shim/sites.hpp"
+#include "shim/version.hpp"
 
 // Called by a stub that has not been aimed yet.
 #if defined(__x86_64__)
@@ -92,7 +93,7 @@ bool known_mpi() {
   static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
   int length = 0;
   version(text, &length);
-  if (std::strncmp(text, "MPICH Version:\t4.", 17) == 0) return true;
+  if (is_mpich_4(text)) return true;
   for (char* c = text; *c; ++c)
     if (*c == '\n' || *c == ',') *c = '\0';
     else if (*c == '\t') *c = ' ';

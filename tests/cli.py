@@ -182,6 +182,17 @@ try:
         check(run("check", example).returncode == 0, f"check {example}")
 except ImportError:
     print("python3-jsonschema is not here: schemas are not tried")
+# A profile of another shape is refused by the place that differs, never met by a reader that expects something else.
+profile = {"format": "latecomer-profile", "version": 1, "job": {"program": "p", "command_line": "p", "ranks": 2, "hosts": ["h"], "start": "", "wall_time_s": 1, "mpi_library": "", "mode": "observe",
+                                                                "network": None, "edges": None}, "clock": [], "sites": [], "plans": [], "warnings": []}
+for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"}, 'version "1"'), ({"format": 7}, "not a latecomer profile"), ({"plans": 5}, "plans: expected array, got 5"),
+                     ({"sites": [{}]}, "sites[0].id is missing"), ({"sites": [[]]}, "sites[0]: expected object, got an array"),
+                     ({"job": {**profile["job"], "ranks": "many"}}, 'job.ranks: expected integer, got "many"'), ({"job": {**profile["job"], "edges": {"calls": 1}}}, "job.edges.mean_fraction is missing")]:
+    file = folder / "shape.json"
+    file.write_text(json.dumps({**profile, **change}))
+    for words in [["report", file], ["report", "--json", file], ["diff", file, file]] + ([["advise", file]] if says else []):  # advise wants figures of a network
+        done = run(*words)
+        check(done.returncode == 2 and says in done.stderr if says else done.returncode in (0, 1), f"{change} {words[0]}: {done.returncode} {done.stderr!r}")
 print(f"{len(failures)} failures")
 if not failures:  # else what they left is evidence
     shutil.rmtree(folder, ignore_errors=True)

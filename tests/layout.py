@@ -47,5 +47,10 @@ for wanted in ("CMakeLists.txt", "core", "shim", "profiles", "scripts", "tests",
                "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CMakePresets.json", ".clang-format", ".clang-tidy"):
     if wanted not in top:
         problems.append(f"missing: {wanted}")
+# A name may be another job's, or another user's.
+for part in ("scripts", "tests", "examples", ".ci"):
+    for path in (root / part).rglob("*"):
+        if path.is_file() and path.name != "layout.py" and path.suffix != ".pyc" and re.search(rb"\b(pkill|killall)\b", path.read_bytes()):
+            problems.append(f"{path.relative_to(root)}: ends processes by name: use process ids, as end_tree() of tests/support/processes.py does")
 print("\n".join(problems) or f"{len(sources)} files are where they belong")
 sys.exit(bool(problems))

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/shape.hpp"
 #include "profiles/cli/symbols.hpp"
 
 namespace latecomer::cli {
@@ -200,8 +201,9 @@ namespace {
 }
 
 void check_profile(const std::string& path, const Json& profile, bool good) {
-  if (!good || !profile.is_object() || profile.value("format", "") != "latecomer-profile") throw BadUsage("'" + path + "' is not a latecomer profile");
-  if (profile.value("version", 0) != 1) throw BadUsage("'" + path + "' has version " + profile["version"].dump() + ", this latecomer reads 1");
+  if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile") throw BadUsage("'" + path + "' is not a latecomer profile");
+  if (const auto version = profile.find("version"); version == profile.end() || *version != 1) throw BadUsage("'" + path + "' has version " + profile.value("version", Json()).dump() + ", this latecomer reads 1");
+  if (const std::string why = profile_shape_problem(profile); !why.empty()) throw BadUsage("'" + path + "' is not a whole profile: " + why);
 }
 
 constexpr std::string_view kMark = "latecomer: rows of ranks ";

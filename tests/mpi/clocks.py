@@ -5,7 +5,6 @@ Needs root (or the right to make namespaces); says so and passes where it cannot
 import json
 import pathlib
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from common import a, check, finish, folder
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts
+from processes import end_tree
 
 RANKS = 3
 STEP_MS = 3
@@ -25,7 +25,7 @@ def run_here(out, *words, **extra):
     """MPICH 4.0.2 over UCX's TCP now and then hangs in MPI_Finalize, also without latecomer (1 of 8 runs on a
     busy machine: two ranks close a connection, the third has stopped progressing it). The profile is written
     before that, so the job is ended then."""
-    job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     written = 0
     deadline = time.time() + 100
     while job.poll() is None and time.time() < deadline and not (written and time.time() > written + 5):
@@ -34,8 +34,7 @@ def run_here(out, *words, **extra):
             written = time.time()
     if job.poll() is None:
         print("MPI_Finalize hangs over TCP" if written else "hangs")
-        os.killpg(job.pid, signal.SIGKILL)
-        subprocess.run(["pkill", "-KILL", "-f", a.bin + "/patterns"], check=False)
+        end_tree(job)
     _, stderr = job.communicate()
     return stderr
 

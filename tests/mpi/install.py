@@ -12,6 +12,11 @@ first, prefix = folder / "first", folder / "elsewhere"
 done = run("cmake", "--install", a.build, "--prefix", first)
 check(done.returncode == 0, f"cmake --install: {done.stderr[-300:]}")
 first.rename(prefix)
+built = [p for p in prefix.rglob("*") if p.is_file() and not p.is_symlink() and (p.suffix in (".so", ".a") or p.stat().st_mode & 0o111)]
+check(len(built) == 7, f"what was compiled and installed: {[p.name for p in built]}")
+for file in built:
+    sections = run("readelf", "-SW", file).stdout
+    check(".text" in sections and ".debug_" not in sections, f"{file.name}, {file.stat().st_size} bytes, has no debugging information")
 command = prefix / "bin/latecomer"
 libraries = next(prefix.rglob("liblatecomer.so")).parent
 
@@ -55,6 +60,8 @@ find_package(latecomer 0.1 REQUIRED)
 message(STATUS "preload ${LATECOMER_LIBRARY}, command ${LATECOMER_COMMAND}")
 add_executable(client client.c)
 target_link_libraries(client latecomer::latecomer)
+add_executable(with_client client.c)
+target_link_libraries(with_client latecomer::client)
 """)
 done = run("cmake", "-S", client, "-B", client / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=mpicc.mpich")
 check(done.returncode == 0 and f"preload {libraries}/liblatecomer.so, command {command}" in done.stdout, f"find_package: {done.stdout[-400:]} {done.stderr[-400:]}")

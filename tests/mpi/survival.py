@@ -4,11 +4,14 @@ MPI_Finalize; and latecomer never makes such an end hang or change."""
 import json
 import os
 import pathlib
-import signal
 import subprocess
+import sys
 import time
 
 from common import a, check, finish, folder, run
+
+sys.path.append(a.root + "/tests/support")
+from processes import end_tree
 
 
 def recovered(name):
@@ -39,12 +42,10 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize"):
 for round in range(3):
     name = f"outside{round}"
     job = subprocess.Popen([a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", "4", a.bin + "/traps", "run_on"], env=dict(os.environ, LD_PRELOAD=a.support),
-                           stdout=subprocess.PIPE, text=True, start_new_session=True)
+                           stdout=subprocess.PIPE, text=True)
     job.stdout.readline()
     time.sleep(0.1 * round)
-    os.killpg(job.pid, signal.SIGKILL)
-    subprocess.run(["pkill", "-KILL", "-f", f"{a.bin}/traps run_on"], check=False)
-    job.wait()
+    check(end_tree(job), f"{name}: launcher and ranks have ended")
     profile = recovered(name)
     check(profile is not None and max(s["patterns"] for s in profile["sites"]) >= 256, f"{name}: patterns up to the last epoch")
 

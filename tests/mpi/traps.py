@@ -54,8 +54,10 @@ check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.obs
 
 # MPI that a plugin brings: dlopen with RTLD_LOCAL, bound early and late.
 plugin = next(pathlib.Path(a.build).rglob("libplugin.so"))
+native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/plugin_host", plugin)
+check(native.returncode == 0 and "right" in native.stdout, f"plugin natively, with the tests' own preload: {native.returncode} {native.stdout} {native.stderr[-300:]}")
 for extra in ({}, {"LD_BIND_NOW": "1"}):
-    done, profile = under(f"plugin{len(extra)}", a.bin + "/plugin_host", plugin, preload="", **extra)  # yield_progress itself cannot do this
+    done, profile = under(f"plugin{len(extra)}", a.bin + "/plugin_host", plugin, **extra)
     check(done.returncode == 0 and "right" in done.stdout, f"plugin {extra}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
     check(profile is not None and calls(profile) == 60 and not warned(done), f"plugin {extra}: seen whole")
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the profile of a large job that never was, through the same code as a real one: the last rank is late by
 // 1 ms plus 10 us per site, the others arrive within 0.1 ms. Frames are this program's own functions, in turn.
-// Usage: generate_profile RANKS SITES CALLS FILE
+// Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for what each rank leaves on disk as the job runs
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "core/base/text.hpp"
 #include "profiles/profile.hpp"
+#include "profiles/spool.hpp"
 
 using namespace latecomer;
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 5 && argc != 6) return 2;
   const int ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), calls = std::atoi(argv[3]);
   profiles::Contribution part;
   part.job = {"./generated", "./generated", "2026-01-01T00:00:00Z", "none", "observe", ranks, 1.0, true, {}};
@@ -42,6 +43,18 @@ int main(int argc, char** argv) {
     frame.module = "/nonexistent/generated", frame.build_id = "00", frame.offset = static_cast<std::uint64_t>(s) * 16;
     part.frames.push_back(frame);
   }
+  if (argc == 6)
+    for (int r = 0; r < ranks; ++r) {
+      part.rank = r, part.warnings = {"rank " + std::to_string(r) + " warns"};
+      profiles::Log log{1, ranks, r, r, 0, {}};
+      for (int c = 0; c < 3; ++c) log.records.push_back(records[static_cast<std::size_t>(r)]);
+      part.logs = {log};
+      profiles::Spool spool;
+      spool.begin(argv[5], r);
+      for (int i = 0; i < 2; ++i)
+        if (const auto wrote = spool.write(part, {}); !wrote) std::fprintf(stderr, "%s\n", wrote.error().c_str());
+    }
+  part.rank = 0, part.warnings.clear(), part.logs.clear();
   std::vector<profiles::Contribution> parts;
   parts.push_back(std::move(part));
   const auto done = profiles::write_file(argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });

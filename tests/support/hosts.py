@@ -3,24 +3,24 @@
 machine's network. Needs root, or the right to make namespaces."""
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 
+from processes import end_tree
 
-def run_until_profile(words, out, program, environment):
+
+def run_until_profile(words, out, environment):
     """The profile of a job, which is ended once it is written, and what it said: MPICH over TCP may hang in MPI_Finalize
     (docs/architecture.md)."""
     out.unlink(missing_ok=True)
-    job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     written, deadline = 0, time.time() + 300
     while job.poll() is None and time.time() < deadline and not (written and time.time() > written + 4):
         time.sleep(0.05)
         written = written or (time.time() if out.exists() else 0)
     if job.poll() is None:
-        os.killpg(job.pid, signal.SIGKILL)
-        subprocess.run(["pkill", "-KILL", "-f", str(program)], check=False)
+        end_tree(job)
     text = job.communicate()[0]
     if not out.exists():
         sys.exit(f"no profile: {text}")
@@ -78,11 +78,10 @@ exec ip netns exec {self.name}$PMI_RANK unshare -u env PRELOAD="$preload" sh -c 
     def calibrate(self, build, launch, support):
         """The wire's own figures, measured between two namespaces."""
         words = ["mpiexec.mpich", "-n", str(self.count), *map(str, launch), str(build / "bin/latecomer-calibrate"), "yield"]
-        wire = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=str(support), **self.environment), start_new_session=True)
+        wire = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=str(support), **self.environment))
         line = wire.stdout.readline()
         try:
             wire.wait(5)
         except subprocess.TimeoutExpired:  # MPI_Finalize over TCP, see run_until_profile()
-            os.killpg(wire.pid, signal.SIGKILL)
-            subprocess.run(["pkill", "-KILL", "-f", "latecomer-calibrate"], check=False)
+            end_tree(wire)
         return json.loads(line)
