@@ -38,7 +38,7 @@ for r in behind:
 # ... and where delays hide that, it gains what is printed.
 for r in of("002", "4 speedup"):
     if float(r["column"].split()[0]) >= 100:
-        check(abs(float(r["ratio"]) - 1) <= 0.05, f"PRR under long delays: {r}")
+        check(abs(float(r["ratio"]) - 1) <= 0.1, f"PRR under long delays: {r}")
 # No tree of ours takes longer than a printed one.
 for r in of("003", ""):
     check(float(r["ours"]) <= float(r["printed"]), f"a longer tree: {r}")
