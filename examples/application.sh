@@ -10,8 +10,9 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 export LD_PRELOAD=$build/lib/libyield_progress.so  # so that native waits as courteously (tests/support)
 say() { printf '\n== %s\n' "$*"; }
+declare -A program_of  # of a way that runs another program
 run() { # POLICY OUTPUT
-  "$latecomer" run --policy "$out/$1.policy.json" --output "$out/$2.json" -- -n "$ranks" "$build/bin/$program" "$iterations"
+  "$latecomer" run --policy "$out/$1.policy.json" --output "$out/$2.json" -- -n "$ranks" "$build/bin/${program_of[$1]:-$program}" "$iterations"
 }
 
 observe_and_advise() {

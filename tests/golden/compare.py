@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The publications' tables as the model gives them, against the golden file, and what has to hold whatever the figures."""
+import csv
+import difflib
+import json
+import pathlib
+import subprocess
+import sys
+
+command, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+said = subprocess.run([command, "papers", "--tsv"], capture_output=True, text=True, timeout=1500)
+check(said.returncode == 0, f"papers --tsv: {said.returncode} {said.stderr}")
+golden = (folder / "papers.tsv").read_text()
+difference = list(difflib.unified_diff(golden.splitlines(), said.stdout.splitlines(), "tests/golden/papers.tsv", "latecomer papers --tsv", lineterm="", n=0))
+print("\n".join(difference[:60]))
+check(not difference, f"{len(difference)} lines of difference; if it is meant, run tests/golden/update and look at the change")
+
+rows = list(csv.DictReader(said.stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+cells = {(r["paper"], r["table"], r["row"], r["column"]): r for r in rows}
+check(len(cells) == len(rows), "a cell is there twice")
+of = lambda paper, start: [r for r in rows if r["paper"] == paper and r["table"].startswith(start)]
+check(len(of("002", "4 speedup")) == 96 and len(of("003", "")) == 660 and len(of("001", "3")) == len(of("001", "4")) == 70, "how many cells the tables have")
+# PRR pays for its prediction: it loses wherever it is printed 2% or more behind the ring.
+behind = [r for r in of("002", "4 speedup") if float(r["printed"]) <= 0.98]
+check(len(behind) == 32, f"{len(behind)} printed losses")
+for r in behind:
+    lost = cells["002", "4 difference", r["row"], r["column"]]
+    check(float(lost["ours"]) > 0 and float(r["ours"]) <= 1, f"PRR does not lose: {r}, {lost}")
+# ... and where delays hide that, it gains what is printed.
+for r in of("002", "4 speedup"):
+    if float(r["column"].split()[0]) >= 100:
+        check(abs(float(r["ratio"]) - 1) <= 0.1, f"PRR under long delays: {r}")
+# No tree of ours takes longer than a printed one.
+for r in of("003", ""):
+    check(float(r["ours"]) <= float(r["printed"]), f"a longer tree: {r}")
+check(not [r for r in rows if r["ratio"] == "fails"], "a finding does not hold")
+
+one = subprocess.run([command, "papers", "000", "--json"], capture_output=True, text=True, timeout=300)
+tables = json.loads(one.stdout)
+check(len(tables) == 1 and tables[0]["paper"] == "000", "papers 000 --json")
+for t in tables[0]["tables"]:
+    for c in t["cells"]:
+        row = cells["000", t["table"], c["row"], c["column"]]
+        check(row["ours"] == "" if c["ours"] is None else float(row["ours"]) == c["ours"], f"--json and --tsv: {c}, {row}")
+        check(c["ours"] is not None or t["why"], f"nothing says why a cell is missing: {t['table']}")
+text = subprocess.run([command, "papers", "000"], capture_output=True, text=True, timeout=300).stdout
+check(text.startswith("000: Proficz and Ocetkiewicz 2021") and "printed" in text and "ratio" in text, "papers 000")
+wrong = subprocess.run([command, "papers", "005"], capture_output=True, text=True)
+check(wrong.returncode == 2 and "000 to 004" in wrong.stderr, f"papers 005: {wrong.returncode} {wrong.stderr}")
+print(f"{len(failures)} failures")
+sys.exit(bool(failures))
