@@ -38,6 +38,20 @@ install(FILES docs/schema/policy.schema.json docs/schema/profile.schema.json DES
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
 
+# Completion for bash and zsh, where their packages look for it.
+if(NOT LATECOMER_SANITIZE)
+  set(_bash ${CMAKE_BINARY_DIR}/completion/latecomer)
+  set(_zsh ${CMAKE_BINARY_DIR}/completion/_latecomer)
+  add_custom_command(OUTPUT ${_bash} ${_zsh}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completion
+    COMMAND latecomer_cli completion bash > ${_bash}
+    COMMAND latecomer_cli completion zsh > ${_zsh}
+    DEPENDS latecomer_cli VERBATIM)
+  add_custom_target(completion ALL DEPENDS ${_bash} ${_zsh})
+  install(FILES ${_bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${_zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()
+
 # Man pages are made from what the command says of itself.
 find_program(HELP2MAN help2man)
 if(HELP2MAN AND NOT LATECOMER_SANITIZE)

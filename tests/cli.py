@@ -5,6 +5,7 @@ import json
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,9 +31,35 @@ def answer(*arguments, status=0):
     return json.loads(done.stdout)
 
 
-for sub in ("run", "report", "check", "algorithms", "simulate", "verify", "plan"):
-    done = run(sub, "--help")
-    check(done.returncode == 0 and done.stdout, f"{sub} --help")
+listed = [line.split()[0] for line in run("--help").stdout.split("Subcommands:")[1].splitlines() if line.startswith("  ") and line[2] != " "]
+check({"run", "report", "completion"} <= set(listed), f"--help lists the commands: {listed}")
+for sub in [[name] for name in listed if name != "plan"] + [["plan", "clairvoyant"], ["plan", "tree"]]:
+    done = run(*sub, "--help")
+    check(done.returncode == 0 and "Example" in done.stdout and f"$ latecomer {' '.join(sub)}" in done.stdout or sub == ["completion"], f"{sub} --help has an example")
+
+# Completion scripts, in the shells that are there.
+bash = run("completion", "bash").stdout
+for words, expected in [(["re"], "report recover"), (["report", "--ht"], "--html"), (["plan", ""], "clairvoyant tree"), (["plan", "tree", "--ki"], "--kind"),
+                        (["verify", "--op", "allr"], "allreduce"), (["simulate", "--network", "h"], "hdr"), (["run", "--policy", "x", "--", "--h"], "")]:
+    script = bash + f"COMP_WORDS=(latecomer {' '.join(repr(w) for w in words)}); COMP_CWORD={len(words)}; _latecomer; echo \"${{COMPREPLY[*]}}\""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    check(set(expected.split()) <= set(done.stdout.split()) and (expected or not done.stdout.strip()) and not done.stderr, f"bash completes {words}: {done.stdout!r} {done.stderr!r}")
+if shutil.which("zsh"):
+    (folder / "_latecomer").write_text(run("completion", "zsh").stdout)
+    done = subprocess.run(["zsh", "-n", str(folder / "_latecomer")], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 0 and not done.stderr, f"zsh reads its completion: {done.stderr}")
+check(run("completion", "fish").returncode == 2, "an unknown shell is refused")
+
+# Progress when it is asked for, and Ctrl-C with what was found so far.
+check("verifying allreduce: 27 of 27" in run("verify", "--ranks", "2-4", "--patience", 0).stderr, "verify shows progress")
+check("simulating bcast" in run("simulate", "--op", "bcast", "--ranks", 4, "--bytes", 1, "--patience", 0).stderr and run("simulate", "--op", "bcast", "--ranks", 4, "--bytes", 1).stderr == "", "simulate shows progress, not into a file")
+long = subprocess.Popen([command, "verify", "--ranks", "1-64", "--patience", "0.05"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+for line in long.stderr:
+    if ": 0 of" not in line:
+        break
+long.send_signal(signal.SIGINT)
+found, said = long.communicate(timeout=300)
+check(long.returncode == 130 and " cases, 0 failures" in found and "interrupted after" in said, f"Ctrl-C: {long.returncode} {found!r} {said[-200:]!r}")
 for arguments, says in [
         (["simulat"], "did you mean 'simulate'"), (["simulate"], "--ranks"), (["simulate", "--ranks", "4", "--bytes", "1 MB"], "1 MB"),
         (["simulate", "--ranks", "4", "--bytes", "1", "--algorithm", "rign"], "did you mean 'ring'"),

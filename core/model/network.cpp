@@ -49,6 +49,8 @@ Result<double> per_byte(std::string_view text) {
 
 }  // namespace
 
+std::span<const std::string_view> network_presets() { return kPresetNames; }
+
 Result<Network> network_preset(std::string_view name) {
   for (const Preset& p : kPresets) {
     if (p.name != name) continue;

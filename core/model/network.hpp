@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <span>
 #include <string_view>
 
 #include "core/base/result.hpp"
@@ -48,6 +49,8 @@ struct Network {
 /// A preset's name (tryton2018, eth1g, fdr, hdr), `key=value,...`, or `preset,key=value,...`.
 /// Keys: alpha, beta, gamma, copy, ports, latency, rendezvous_latency, eager, overhead.
 Result<Network> parse_network(std::string_view spec);
+
+std::span<const std::string_view> network_presets();
 
 /// The preset of that name; an error names the nearest one.
 Result<Network> network_preset(std::string_view name);

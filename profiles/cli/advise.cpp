@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::string file, output, network, objective = "run_time";
-  double patience_s = 2;
+  Progress::Patience patience;
   bool json = false, foreground = false;
 };
 
@@ -129,8 +129,8 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
 }
 
 int advise(const Options& o) {
-  Json profile = load_profile(o.file, o.patience_s, true);
-  resolve_names(profile, o.patience_s);
+  Json profile = load_profile(o.file, o.patience, true);
+  resolve_names(profile, o.patience);
   Json network = profile["job"].value("network", Json(nullptr));
   if (!o.network.empty()) {
     const auto parsed = core::parse_network(o.network);
@@ -191,8 +191,18 @@ void add_advise(CLI::App& app, Action& action) {
   command->add_option("--network", o->network, "preset or figures as in latecomer simulate; without it, the profile's");
   command->add_option("--objective", o->objective, "run_time, mean_elapsed or after_last")->capture_default_str();
   command->add_flag("--foreground", o->foreground, "nothing that needs the background engine");
-  command->add_option("--patience", o->patience_s, "seconds after which progress is shown")->capture_default_str()->check(CLI::NonNegativeNumber);
+  Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable");
+  command->footer(R"(Columns of the table, one row per call site, largest gain first:
+  collective         the operation
+  ranks, calls       size of the communicator, calls from this site
+  advice             the algorithm, with its number of segments where it has one
+  native > modelled  time of a call: native as measured or modelled, then the advised algorithm as modelled
+  gain, all          modelled gain of all calls together
+  called from        the site; the line below gives the reason
+
+Example:
+  $ latecomer advise job.json -o policy.json)");
   command->callback([o, &action] { action = [o] { return advise(*o); }; });
 }
 

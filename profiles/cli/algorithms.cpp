@@ -44,6 +44,16 @@ void add_algorithms(CLI::App& app, Action& action) {
   auto json = std::make_shared<bool>(false);
   command->add_option("--op", *op, "only this collective");
   command->add_flag("--json", *json, "machine-readable answer");
+  command->footer(R"(Rows of each algorithm:
+  source        where it was published
+  cost          modelled time; P ranks, N bytes, S segments, alpha per message, beta per byte, gamma per reduced byte
+  restrictions  what it cannot serve; no such row: nothing
+  operands      whether operands stay in rank order, and whether the association depends on the arrival pattern
+  lanes         background: messages move before the process arrives, by a thread
+
+Examples:
+  $ latecomer algorithms --op reduce
+  $ latecomer algorithms --json)");
   command->callback([op, json, &action] { action = [op, json] { return list(*op, *json); }; });
 }
 

@@ -36,6 +36,12 @@ void add_calibrate(CLI::App& app, Action& action) {
   command->add_option("OPTIONS", o->more, "the launcher's further options, after --")->expected(-1);
   command->add_flag("--json", o->json, "for uniformity: the answer is JSON anyway");
   command->positionals_at_end();
+  command->footer(R"(The answer is the object for the policy's key `network`: alpha_us (start-up of a message, occupies the ports), latency_us
+(time in flight), beta_ns_per_byte, gamma_ns_per_byte (reduction), copy_ns_per_byte, overhead_us (processor time per message),
+eager (largest message in bytes that does not wait for its receiver), ports. See latecomer-simulate(1) for their meaning in the model.
+
+Example: between two hosts, one rank on each
+  $ latecomer calibrate -n 2 -- -ppn 1 -hosts node1,node2)");
   command->callback([o, &action] { action = [o] { return calibrate(*o); }; });
 }
 

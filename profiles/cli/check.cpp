@@ -51,6 +51,11 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("FILE", o->file, "policy file");
   command->add_flag("--json", o->json, "machine-readable answer");
   command->add_flag("--schema", o->schema, "print the JSON Schema of policy files");
+  command->footer(R"(One line per mistake: file:line: key path: what is wrong and the nearest valid choice.
+
+Examples:
+  $ latecomer check policy.json
+  $ latecomer check --schema > policy.schema.json)");
   command->callback([o, &action] {
     action = [o] {
       if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;

@@ -17,7 +17,7 @@ namespace {
 struct Options {
   std::string before, after, site;
   bool json = false;
-  double patience_s = 2;
+  Progress::Patience patience;
 };
 
 /// What makes two sites the same place where their ids differ (the program was built anew).
@@ -101,8 +101,8 @@ bool ran_alike(const Json& a, const Json& b, const std::vector<Pair>& pairs) {
 }
 
 int diff(const Options& o) {
-  Json a = load_profile(o.before, o.patience_s), b = load_profile(o.after, o.patience_s);
-  for (Json* profile : {&a, &b}) resolve_names(*profile, o.patience_s);
+  Json a = load_profile(o.before, o.patience), b = load_profile(o.after, o.patience);
+  for (Json* profile : {&a, &b}) resolve_names(*profile, o.patience);
   Json sites = Json::array();
   const std::vector<Pair> pairs = match(a, b);
   for (const Pair& p : pairs) {
@@ -156,7 +156,17 @@ void add_diff(CLI::App& app, Action& action) {
   command->add_option("BEFORE", o->before, "profile")->required();
   command->add_option("AFTER", o->after, "profile")->required();
   command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
+  Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable");
+  command->footer(R"(Columns of the table, one row per call site, largest change of time first; each cell is BEFORE > AFTER and their ratio:
+  collective, ranks, calls       the operation, size of the communicator, number of calls
+  elapsed, mean                  arrival to exit, mean over ranks and calls
+  after last, mean               last arrival to last exit
+  first to last arrival, mean    the imbalance of a call
+  called from                    the site; in brackets the algorithms that ran, where they differ
+
+Example:
+  $ latecomer diff before.json after.json)");
   command->callback([o, &action] { action = [o] { return diff(*o); }; });
 }
 

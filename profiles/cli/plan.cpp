@@ -13,6 +13,7 @@
 #include "core/trees/tree.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/progress.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -21,6 +22,7 @@ struct ClairvoyantOptions {
   std::string round, arrivals = "balanced", generator = "wide";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
+  Progress::Patience patience;
   bool time = false, json = false;
 };
 
@@ -40,8 +42,9 @@ int clairvoyant(const ClairvoyantOptions& o) {
   // What is timed is the generation: messages are counted, not kept.
   std::vector<Message> messages;
   std::int64_t count = 0;
+  Progress progress("planning, rounds", 0, o.patience);
   const auto before = std::chrono::steady_clock::now();
-  const std::string wrong = o.time ? plan(problem, [&](std::span<const Message> round) { count += static_cast<std::int64_t>(round.size()); }, generator) : plan(problem, [&](std::span<const Message> round) { messages.insert(messages.end(), round.begin(), round.end()); }, generator);
+  const std::string wrong = o.time ? plan(problem, [&](std::span<const Message> round) { progress.done(), count += static_cast<std::int64_t>(round.size()); }, generator) : plan(problem, [&](std::span<const Message> round) { progress.done(), messages.insert(messages.end(), round.begin(), round.end()); }, generator);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!wrong.empty()) throw BadUsage("plan clairvoyant: " + wrong);
   sort(messages);
@@ -61,6 +64,7 @@ constexpr std::string_view kTreeOps[] = {"gather", "gatherv", "scatter", "scatte
 
 struct TreeArguments {
   std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", latency = "0", arrivals, variant = "exact", op = "gather";
+  Progress::Patience patience;
   bool plain = false, time = false, list_sizes = false, json = false;
 };
 
@@ -111,8 +115,10 @@ int tree(const TreeArguments& o, const CLI::App& command) {
     if (!root || *root < 0 || *root > 1 << 20) throw BadUsage("--root: expected a rank or 'best', got '" + o.root + "'");
     options.root = static_cast<core::Rank>(*root);
   }
+  Progress progress("planning a tree for " + std::to_string(problem.sizes.size()) + " ranks, trees", 1, o.patience);
   const auto before = std::chrono::steady_clock::now();
   const auto found = core::plan_tree(*kind, problem, options);
+  progress.done();
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!found) throw BadUsage("plan tree: " + found.error());
   const auto senders = found->senders();
@@ -149,7 +155,12 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_option("--arrivals", o->arrivals, "file:PATH (seconds, one per line), or as for simulate")->capture_default_str();
   sub->add_option("--impl", o->generator, "generator: linear, heap, segment, rows or wide; all give the same plan")->capture_default_str();
   sub->add_flag("--time", o->time, "only the generation time");
+  Progress::add_option(*sub, o->patience);
   sub->add_flag("--json", o->json, "machine-readable answer");
+  sub->footer(R"(Columns: round, rank that sends, rank that receives and combines, segment; in the order of rounds, then of receivers.
+
+Example:
+  $ latecomer plan clairvoyant --ranks 4 --segments 4 --round 0.001 --arrivals onelate:3:1.1ms)");
   sub->callback([o, &action] { action = [o] { return clairvoyant(*o); }; });
 
   auto* trees = command->add_subcommand("tree", "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message, in the order in which a gather sends them; a scatter sends them from the last line to the first");
@@ -168,7 +179,12 @@ void add_plan(CLI::App& app, Action& action) {
   trees->add_flag("--plain", t->plain, "optimal: the cubic program, which checks the quadratic one");
   trees->add_flag("--time", t->time, "not the messages but the planning time");
   trees->add_flag("--list-sizes", t->list_sizes, "with --json: the sizes, too");
+  Progress::add_option(*trees, t->patience);
   trees->add_flag("--json", t->json, "machine-readable answer");
+  trees->footer(R"(The answer: the completion time, the root, and one line 'child parent' per message of the gather.
+
+Example:
+  $ latecomer plan tree --kind optimal --sizes spikes:16 --root 0 --alpha 100 --beta 1)");
   trees->callback([t, trees, &action] { action = [t, trees] { return tree(*t, *trees); }; });
 }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,23 +20,6 @@
 
 namespace latecomer::cli {
 namespace {
-
-/// Says when it is time for another line of progress: every `patience_s` seconds.
-class Progress {
- public:
-  explicit Progress(double patience_s) : step_(patience_s), next_(Clock::now() + std::chrono::duration_cast<Clock::duration>(step_)) {}
-  bool due() {
-    const auto here = Clock::now();
-    if (here < next_) return false;
-    next_ = here + std::chrono::duration_cast<Clock::duration>(step_);
-    return true;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::chrono::duration<double> step_;
-  Clock::time_point next_;
-};
 
 std::string base_name(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -71,7 +53,7 @@ Json few_rows(const std::vector<RankRow>& rows) {
 /// those that a table shows: `ranks`, with `rows` and `last_total` of all of them beside.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(double patience_s, std::size_t bytes, const char* text, bool every_rank) : clock_(patience_s), bytes_(bytes), text_(text), every_rank_(every_rank) {}
+  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank) : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience), every_rank_(every_rank) {}
   Json profile;
 
   bool null() override { return value(nullptr); }
@@ -145,14 +127,11 @@ class Reader : public nlohmann::json_sax<Json> {
       site["mean_offsets_ns"] = means, site["stddevs_ns"] = deviations;
     }
     site["last_total"] = total;
-    if (clock_.due()) std::cerr << "latecomer: reading " << text_ << ": " << ++sites_ << " sites of " << bytes_ / 1'000'000 << " MB\n";
-    else ++sites_;
+    progress_.done();
     return true;
   }
 
-  Progress clock_;
-  std::size_t bytes_, sites_ = 0;
-  const char* text_;
+  Progress progress_;
   bool every_rank_;
   std::vector<Json*> stack_;  // elements of arrays and objects under construction: only the last of each grows
   std::string key_;
@@ -228,10 +207,10 @@ const char* end_of_value(const char* at, const char* end) {
 
 }  // namespace
 
-Json load_profile(const std::string& path, double patience_s, bool every_rank) {
+Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank) {
   const Mapped file(path);
   if (!file.good()) cannot_read(path);
-  Reader reader(patience_s, static_cast<std::size_t>(file.end() - file.begin()), path.c_str(), every_rank);
+  Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank);
   const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
   check_profile(path, reader.profile, good);
   return std::move(reader.profile);
@@ -283,20 +262,19 @@ void WholeProfile::print() const {
   std::fputc('\n', stdout);
 }
 
-void resolve_names(Json& profile, double patience_s) {
+void resolve_names(Json& profile, Progress::Patience patience) {
   Symbols symbols;
-  Progress clock(patience_s);
-  std::size_t done = 0;
+  Progress progress("resolving names, sites", static_cast<std::int64_t>(profile["sites"].size()), patience);
   for (Json& site : profile["sites"]) {
     for (Json& frame : site["frames"]) {
       if (!frame["function"].is_null()) continue;
       const std::string offset = frame["offset"].get<std::string>(), module = frame["module"].get<std::string>();
-      if (clock.due()) std::cerr << "latecomer: resolving names: " << done << " of " << profile["sites"].size() << " sites, now in " << base_name(module) << "\n";
+      progress.begin("in " + base_name(module));
       const auto name = symbols.resolve(module, frame["build_id"].get<std::string>(), std::strtoull(offset.c_str(), nullptr, 16));
       if (!name.function.empty()) frame["function"] = name.function;
       if (!name.file.empty()) frame["file"] = name.file, frame["line"] = name.line;
     }
-    ++done;
+    progress.done();
   }
 }
 

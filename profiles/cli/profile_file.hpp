@@ -9,15 +9,17 @@
 #include <string_view>
 #include <vector>
 
+#include "profiles/cli/progress.hpp"
+
 namespace latecomer::cli {
 
 using Json = nlohmann::ordered_json;
 
 /// The profile, or BadUsage. Of each site's rows of ranks only those stay that come last most often or are
 /// latest on average (kRowsKept of each), in the order of ranks and without histograms; `rows` says how many
-/// there were and `last_total` what their last_count add up to. Progress on stderr as in resolve_names.
+/// there were and `last_total` what their last_count add up to.
 /// `every_rank`: beside them `mean_offsets_ns` and `stddevs_ns` of all rows.
-Json load_profile(const std::string& path, double patience_s, bool every_rank = false);
+Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank = false);
 inline constexpr std::size_t kRowsKept = 64;
 
 /// A profile whose rows of ranks stay text, in the file: to be changed elsewhere and written out again.
@@ -32,9 +34,8 @@ class WholeProfile {
   std::vector<std::string_view> rows_;
 };
 
-/// Fills in function, file and line of every frame. Says on stderr how far it is if that takes longer than
-/// `patience_s` seconds, and again every so many.
-void resolve_names(Json& profile, double patience_s);
+/// Fills in function, file and line of every frame.
+void resolve_names(Json& profile, Progress::Patience patience);
 
 /// "function (file:line)", or the module and offset where there is no name.
 std::string place(const Json& frame);

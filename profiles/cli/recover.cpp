@@ -52,6 +52,9 @@ void add_recover(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   command->add_option("PARTS", o->places, "the directory PROFILE.parts, or PROFILE; of several hosts, one after the other")->required();
   command->add_option("-o,--output", o->output, "the profile to write; without it, PARTS without .parts");
+  command->footer(R"(Example: after a job was killed
+  $ latecomer recover job.json
+  $ latecomer report job.json)");
   command->callback([o, &action] { action = [o] { return recover(*o); }; });
 }
 

@@ -20,7 +20,7 @@ namespace {
 struct Options {
   std::string file, sort = "wait", site, html;
   int top = 10;
-  double patience_s = 2;
+  Progress::Patience patience;
   bool json = false, tsv = false;
 };
 
@@ -128,9 +128,9 @@ int report(const Options& o) {
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
   std::unique_ptr<WholeProfile> whole;
   if (o.json) whole = std::make_unique<WholeProfile>(o.file);
-  Json read = whole ? Json() : load_profile(o.file, o.patience_s);
+  Json read = whole ? Json() : load_profile(o.file, o.patience);
   Json& profile = whole ? whole->profile : read;
-  resolve_names(profile, o.patience_s);
+  resolve_names(profile, o.patience);
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(), [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
@@ -191,9 +191,27 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
   command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
   command->add_option("--html", o->html, "write a self-contained page with plots instead");
-  command->add_option("--patience", o->patience_s, "seconds after which progress is shown")->capture_default_str()->check(CLI::NonNegativeNumber);
+  Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
   command->add_flag("--json", o->json, "the profile with resolved names");
+  command->footer(R"(Columns of the table, one row per call site, longest wait in sum first:
+  collective   the operation
+  ranks        size of the communicator
+  calls        calls from this site; 0 where other ranks reach the same operation from another line, which has the row
+  bytes        mean payload of a call
+  wait, sum    first to last arrival, added up over all calls
+  wait, mean   first to last arrival of one call
+  after last   last arrival to last exit, mean of all calls
+  comes last   the ranks that arrive last most often, with their share of the calls
+  called from  function, file and line; or module and offset where there is no name
+
+Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
+elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place.
+
+Examples:
+  $ latecomer report job.json
+  $ latecomer report --html page.html job.json
+  $ latecomer report --tsv --sort calls job.json)");
   command->callback([o, &action] { action = [o] { return report(*o); }; });
 }
 

@@ -91,6 +91,9 @@ void add_run(CLI::App& app, Action& action) {
   command->add_flag("--auto", o->automatic, "apply, and choose by itself: the network is measured at start, every call is `auto`");
   command->add_option("COMMAND", o->command, "the launcher's arguments, after --")->expected(-1);
   command->positionals_at_end();
+  command->footer(R"(Examples:
+  $ latecomer run -- -n 8 ./program arguments
+  $ latecomer run --policy policy.json --output job.json -- srun -n 512 ./program)");
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

@@ -11,6 +11,7 @@
 #include "core/schedule/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/progress.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -20,6 +21,7 @@ struct Options {
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   core::Bytes element = 1;
+  Progress::Patience patience;
   bool lockstep = false, json = false;
 };
 
@@ -52,13 +54,16 @@ int simulate(const Options& o) {
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   if (!o.json)
     std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");
+  Progress progress("simulating " + o.op + ", algorithms", static_cast<std::int64_t>(algorithms.size()), o.patience);
   for (const core::Algorithm* algorithm : algorithms) {
+    progress.begin(std::string(algorithm->name));
     const auto before = std::chrono::steady_clock::now();
     const core::Instance instance(call, *forecast, parameters);
     for (auto schedule = algorithm->build(instance, 0); schedule.next();) {}
     const auto planning = std::chrono::steady_clock::now() - before;
     const auto result = core::simulate(*algorithm, instance, *network, *arrivals);
     if (!result) throw std::runtime_error(std::string(algorithm->name) + ": " + result.error());
+    progress.done();
     if (o.json) {
       results.push_back({{"algorithm", algorithm->name}, {"run_time_ns", result->run_time},
                          {"mean_elapsed_ns", static_cast<std::int64_t>(result->mean_elapsed + 0.5)},
@@ -103,7 +108,18 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")->check(CLI::Range(1, 1 << 24));
   command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")->capture_default_str();
   command->add_flag("--lockstep", o->lockstep, "keep the papers' step dependency");
+  Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable answer");
+  command->footer(R"(Columns of the table, one row per algorithm:
+  run time      first arrival to last exit
+  mean elapsed  arrival to exit, mean over ranks
+  after last    last arrival to last exit
+  messages      messages of all ranks together
+The row 'lower bound' holds for every algorithm; 'sharper bound' knows late ports and processors, too.
+
+Examples:
+  $ latecomer simulate --op allreduce --ranks 48 --bytes 4MiB --arrivals onelate:1:50ms
+  $ latecomer simulate --op gatherv --ranks 64 --sizes skewed:64:100000 --network hdr,overhead=0.5us)");
   command->callback([o, &action] { action = [o] { return simulate(*o); }; });
 }
 

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer verify`: the symbolic verifier over ranges of ranks, roots, counts and patterns.
+#include <atomic>
+#include <csignal>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/base/text.hpp"
 #include "core/schedule/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/progress.hpp"
 
 namespace latecomer::cli {
 namespace {
 
 struct Options {
   std::string op = "allreduce", algorithm = "all", ranks = "1-17", roots = "0", arrivals;
+  Progress::Patience patience;
   bool json = false;
 };
 
@@ -29,27 +35,53 @@ int verify(const Options& o) {
     if (!given) throw BadUsage("--roots: " + given.error() + " (or all)");
     roots = *given;
   }
-  std::int64_t cases = 0;
-  std::vector<core::SweepFailure> failures;
+  struct Part {
+    const core::Algorithm* algorithm;
+    int ranks;
+    core::Rank root;
+    const std::vector<core::Pattern>* patterns;
+  };
+  std::vector<Part> parts;
+  std::deque<std::vector<core::Pattern>> patterns;  // one for each number of ranks
   for (const int ranks : *list) {
-    std::vector<core::Pattern> patterns;
+    auto& here = patterns.emplace_back();
     if (!o.arrivals.empty()) {
       auto pattern = core::parse_arrivals(o.arrivals, ranks);
       if (!pattern) throw BadUsage("--arrivals: " + pattern.error());
-      patterns.push_back(*pattern);
+      here.push_back(*pattern);
     }
-    for (const core::Algorithm* algorithm : algorithms) {
-      for (int root = 0; root < ranks; ++root) {
-        if (core::is_rooted(op) ? (o.roots != "all" && std::find(roots.begin(), roots.end(), root) == roots.end()) : root > 0)
-          continue;
-        auto result = core::sweep(*algorithm, ranks, root, patterns);
-        cases += result.cases;
-        failures.insert(failures.end(), result.failures.begin(), result.failures.end());
-      }
-    }
+    for (const core::Algorithm* algorithm : algorithms)
+      for (int root = 0; root < (core::is_rooted(op) ? ranks : 1); ++root)
+        if (!core::is_rooted(op) || o.roots == "all" || std::find(roots.begin(), roots.end(), root) != roots.end()) parts.push_back({algorithm, ranks, root, &here});
   }
+
+  // Parts share nothing, so every core takes the next one; results stay in the order of parts.
+  std::vector<core::SweepResult> results(parts.size());
+  std::atomic<std::size_t> next{0}, ended{0};
+  {
+    take_interrupt();
+    Progress progress("verifying " + o.op, static_cast<std::int64_t>(parts.size()), o.patience);
+    const auto work = [&] {
+      for (std::size_t i; !interrupted() && (i = next.fetch_add(1)) < parts.size();) {
+        progress.begin(std::string(parts[i].algorithm->name) + " on " + std::to_string(parts[i].ranks) + " ranks");
+        results[i] = core::sweep(*parts[i].algorithm, parts[i].ranks, parts[i].root, *parts[i].patterns);
+        progress.done();
+        ended.fetch_add(1);
+      }
+    };
+    std::vector<std::jthread> threads;
+    for (unsigned i = 1; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+    work();
+  }
+  std::int64_t cases = 0;
+  std::vector<core::SweepFailure> failures;
+  for (const auto& result : results) {
+    cases += result.cases;
+    failures.insert(failures.end(), result.failures.begin(), result.failures.end());
+  }
+  const bool whole = ended == parts.size();
   if (o.json) {
-    nlohmann::ordered_json out{{"ok", failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json out{{"ok", whole && failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
     for (const auto& f : failures)
       out["failures"].push_back({{"algorithm", f.algorithm}, {"ranks", f.ranks}, {"root", f.root}, {"what", f.what}});
     std::printf("%s\n", out.dump(2).c_str());
@@ -58,7 +90,8 @@ int verify(const Options& o) {
       std::printf("%s, %d ranks, root %d: %s\n", f.algorithm.c_str(), f.ranks, f.root, f.what.c_str());
     std::printf("%lld cases, %zu failures\n", static_cast<long long>(cases), failures.size());
   }
-  return failures.empty() ? 0 : 1;
+  if (!whole) std::fprintf(stderr, "latecomer: interrupted after %zu of %zu parts\n", ended.load(), parts.size());
+  return !whole ? 128 + SIGINT : failures.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -71,7 +104,14 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_option("--ranks", o->ranks, "list such as 1-17,32")->capture_default_str();
   command->add_option("--roots", o->roots, "list of roots, or all")->capture_default_str();
   command->add_option("--arrivals", o->arrivals, "one arrival pattern instead of the built-in set");
+  Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable answer");
+  command->footer(R"(One line per fault: algorithm, ranks, root, and the fault with its place; then the number of cases and of failures. A case is one
+schedule set: algorithm, ranks, root, count, in place or not, operator, segments, arrival pattern. Ctrl-C ends with what was found so far.
+
+Examples:
+  $ latecomer verify --op allreduce --algorithm all --ranks 1-33
+  $ latecomer verify --op reduce --algorithm clairvoyant --ranks 8 --roots all)");
   command->callback([o, &action] { action = [o] { return verify(*o); }; });
 }
 

@@ -30,6 +30,9 @@ shutil.copytree(prefix, folder / "a b", symlinks=True)
 done = run(folder / "a b/bin/latecomer", "run", "--", "-n", 1, "true")
 check(done.returncode == 2 and "LD_PRELOAD cannot name" in done.stderr, f"a path that LD_PRELOAD cannot hold is refused: {done.stderr}")
 
+for name in ("bash-completion/completions/latecomer", "zsh/site-functions/_latecomer"):
+    check((prefix / "share" / name).read_text().count("--policy") > 0, f"completion is installed: {name}")
+
 client = folder / "client"
 client.mkdir()
 (client / "client.c").write_text("""#include <latecomer.h>
