@@ -337,26 +337,4 @@ std::string write_profile(std::vector<Contribution> parts) {
   return out;
 }
 
-core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce) {
-  const std::string temporary = path + ".tmp";
-  const auto failed = [&](const char* what) {
-    return core::Error{"cannot " + std::string(what) + " '" + path + "': " + std::strerror(errno)};
-  };
-  std::FILE* file = std::fopen(temporary.c_str(), "w");
-  if (!file) return failed("create");
-  bool written = true;
-  produce([&](std::string_view text) { written = written && std::fwrite(text.data(), 1, text.size(), file) == text.size(); });
-  if (std::fclose(file) != 0 || !written) {
-    const auto error = failed("write");
-    std::remove(temporary.c_str());
-    return error;
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return failed("replace");
-  return true;
-}
-
-core::Result<bool> write_file(const std::string& path, const std::string& text) {
-  return write_file(path, [&](const Sink& sink) { sink(text); });
-}
-
 }  // namespace latecomer::profiles

@@ -2,19 +2,14 @@
 // The profile file: merging what the processes contributed and writing INTERFACE's JSON.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/base/result.hpp"
+#include "profiles/files.hpp"
 #include "profiles/record.hpp"
 
 namespace latecomer::profiles {
-
-/// Takes the profile piece by piece: at scale it is larger than anybody should hold twice.
-using Sink = std::function<void(std::string_view)>;
 
 /// Writes the JSON of the profile of `parts` (any subset of a job's processes, in any order; the head is the
 /// lowest rank's). Logs that no leader has seen are matched here first. At most kMostSitesWritten sites, the
@@ -25,9 +20,5 @@ std::string write_profile(std::vector<Contribution> parts);
 
 /// As the policy's `network`.
 nlohmann::ordered_json network_json(const core::Network& network);
-
-/// Writes to a temporary name beside `path`, then renames.
-core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce);
-core::Result<bool> write_file(const std::string& path, const std::string& text);
 
 }  // namespace latecomer::profiles

@@ -2,8 +2,6 @@
 // Snapshots on disk.
 #include "profiles/spool.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +11,10 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "core/base/text.hpp"
+#include "profiles/files.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -75,37 +75,45 @@ bool read_one(const std::filesystem::path& path, std::uint64_t& serial, Contribu
 
 void Spool::begin(std::string directory, Rank rank) { directory_ = std::move(directory), rank_ = rank; }
 
-std::string Spool::path(int which) const { return directory_ + "/rank" + std::to_string(rank_) + (which ? ".b" : ".a"); }
-
 core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLog> live) {
   if (failed_ || directory_.empty()) return false;
-  const auto failed = [&] {
+  const auto failed = [&](const std::string& why) {
     failed_ = true;
-    return core::Error{"cannot create '" + directory_ + "': " + std::strerror(errno) + "; a killed job would lose its profile"};
+    return core::Error{why + "; a killed job would lose its profile"};
   };
   if (serial_ == 0) {
-    if (mkdir(directory_.c_str(), 0777) != 0 && errno != EEXIST) return failed();
-    // What an earlier job left under these names is not of this job.
-    for (int i = 0; i < 2; ++i)
-      if ((files_[i] = open(path(i).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) < 0) return failed();
+    const auto folder = open_snapshot_folder(directory_);
+    if (!folder) return failed(folder.error());
+    std::string why;
+    for (int i = 0; i < 2 && why.empty(); ++i) {
+      const auto file = create_snapshot(*folder, snapshot_name(rank_, i));
+      if (file) files_[i] = *file;
+      else why = directory_ + ": " + file.error();
+    }
+    close(*folder);
+    if (!why.empty()) return failed(why);
     body_.reserve(1 << 18);
   }
   const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
   Header header{{}, kLayout, ++serial_, body_.size(), checksum(body_)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) || !write_all(files_[which], &header, sizeof header, 0)) return failed();
+  if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) || !write_all(files_[which], &header, sizeof header, 0))
+    return failed("cannot write in '" + directory_ + "': " + std::strerror(errno));
   return true;
 }
 
 void Spool::remove() {
-  for (int which = 0; which < 2; ++which) {
-    if (files_[which] < 0) continue;
-    close(files_[which]);
-    files_[which] = -1;
-    unlink(path(which).c_str());
+  const bool some = files_[0] >= 0 || files_[1] >= 0;
+  for (int& file : files_)
+    if (file >= 0) close(std::exchange(file, -1));
+  if (some) {
+    if (const auto folder = open_snapshot_folder(directory_)) {
+      for (int which = 0; which < 2; ++which) unlinkat(*folder, snapshot_name(rank_, which).c_str(), 0);
+      close(*folder);
+    }
+    rmdir(directory_.c_str());  // fails until the last rank
   }
-  if (serial_ > 0) rmdir(directory_.c_str());  // fails until the last rank
   directory_.clear();
 }
 
@@ -119,7 +127,12 @@ core::Result<Recovered> read_spool(const std::string& directory) {
   std::map<std::pair<std::uint64_t, Rank>, Newest> ranks;  // by job and rank
   for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
     const std::string name = file.path().filename().string();
-    if (!name.starts_with("rank") || !(name.ends_with(".a") || name.ends_with(".b"))) continue;
+    if (!is_snapshot_name(name)) continue;
+    std::error_code gone;
+    if (!std::filesystem::is_regular_file(file.symlink_status(gone))) {
+      out.problems.push_back(file.path().string() + ": not a regular file");
+      continue;
+    }
     Newest read;
     std::string problem;
     if (!read_one(file.path(), read.serial, read.part, problem)) {

@@ -26,7 +26,6 @@ class Spool {
   bool made() const { return serial_ > 2; }
 
  private:
-  std::string path(int which) const;
   std::string directory_, body_;
   Rank rank_ = 0;
   int files_[2] = {-1, -1};
