@@ -7,6 +7,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace latecomer::cli {
 
@@ -24,5 +25,8 @@ using Action = std::function<int()>;
 #define ROW(name) void add_##name(CLI::App& app, Action& action);
 LATECOMER_COMMANDS(ROW)
 #undef ROW
+
+/// The command line with the `--` that a user left out before the launcher's arguments of `run`.
+std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string> words);
 
 }  // namespace latecomer::cli

@@ -2,6 +2,12 @@
 // Starting MPI programs.
 #include "profiles/cli/launch.hpp"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,7 +56,51 @@ std::string program_in(const std::vector<std::string>& arguments, bool slurm) {
   return "";
 }
 
+/// Whether the launcher at `path` starts programs of Open MPI: by its name behind all links, or by its libraries.
+bool is_open_mpi(const std::string& path) {
+  std::error_code error;
+  const std::string real = fs::canonical(path, error).filename().string();
+  if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
+  for (const std::string& needed : needed_libraries(path))
+    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte")) return true;
+  return false;
+}
+
+/// MPICH's launcher in PATH, or "".
+std::string find_mpich_launcher() {
+  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
+    if (const std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
+  return "";
+}
+
 }  // namespace
+
+bool is_launcher_option(const std::string& word) {
+  const std::string one = word.starts_with("--") ? word.substr(1) : word;
+  return kMpiexecValues.count(one) || kMpiexecTwo.count(one) || kSrunValues.count(word.substr(0, word.find('=')));
+}
+
+std::set<std::string> needed_libraries(const std::string& path) {
+  std::set<std::string> out;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return out;
+  elf_version(EV_CURRENT);
+  if (Elf* elf = elf_begin(fd, ELF_C_READ, nullptr)) {
+    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section));) {
+      GElf_Shdr header;
+      if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC || header.sh_entsize == 0) continue;
+      Elf_Data* data = elf_getdata(section, nullptr);
+      for (int i = 0; data && i < static_cast<int>(header.sh_size / header.sh_entsize); ++i) {
+        GElf_Dyn entry;
+        if (!gelf_getdyn(data, i, &entry) || entry.d_tag != DT_NEEDED) continue;
+        if (const char* name = elf_strptr(elf, header.sh_link, entry.d_un.d_val)) out.insert(name);
+      }
+    }
+    elf_end(elf);
+  }
+  close(fd);
+  return out;
+}
 
 std::string find_in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
@@ -76,19 +126,19 @@ std::string find_beside(const std::vector<std::string>& relative) {
 
 Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted) {
   Launch out;
-  std::vector<std::string> names = {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"};
-  if (!wanted.empty()) {
-    names = {wanted};
-  } else if (!command.empty() && is_launcher(command.front())) {
-    names = {command.front()};
+  std::string named = wanted;
+  if (wanted.empty() && !command.empty() && is_launcher(command.front())) {
+    named = command.front();
     command.erase(command.begin());
   }
-  for (const std::string& name : names)
-    if (out.launcher.empty()) out.launcher = find_in_path(name);
-  if (out.launcher.empty()) {
-    std::string tried;
-    for (const std::string& name : names) tried += (tried.empty() ? "" : ", ") + name;
-    throw BadUsage(verb + ": no launcher found (" + tried + ")");
+  out.launcher = named.empty() ? find_mpich_launcher() : find_in_path(named);
+  if (out.launcher.empty()) throw BadUsage(verb + ": no launcher found (" + (named.empty() ? "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec" : named) + ")");
+  if (is_open_mpi(out.launcher)) {
+    const std::string mpich = find_mpich_launcher();
+    std::string rest;
+    for (const std::string& word : command) rest += " " + word;
+    throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher + "); latecomer works with MPICH" +
+                   (mpich.empty() ? ", whose launcher is not in PATH" : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() + rest));
   }
   out.slurm = is_srun(out.launcher);
   out.program = program_in(command, out.slurm);
@@ -129,6 +179,53 @@ int start(const Launch& launch) {
   execv(launch.launcher.c_str(), argv.data());
   std::cerr << "latecomer: cannot start " << launch.launcher << ": " << std::strerror(errno) << "\n";
   return 2;
+}
+
+Ended run_and_wait(const Launch& launch) {
+  // What a terminal sends (Ctrl-C) reaches the launcher by itself, as a member of the foreground group.
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&ours, signal);  // nohup's stay ignored
+  }
+  struct sigaction standard {}, for_children {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &standard, &for_children);
+  sigaddset(&ours, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &ours, &before);
+  const pid_t self = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    // A launcher that outlives a killed `latecomer run` would go on unseen.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != self) _exit(2);
+    sigaction(SIGCHLD, &for_children, nullptr);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    _exit(start(launch));
+  }
+  Ended out;
+  if (child < 0) {
+    std::cerr << "latecomer: cannot start " << launch.launcher << ": " << std::strerror(errno) << "\n";
+    out.status = 2;
+  }
+  while (child > 0) {
+    siginfo_t came{};
+    const int signal = sigwaitinfo(&ours, &came);
+    if (signal == SIGCHLD) {
+      int status = 0;
+      if (waitpid(child, &status, WNOHANG) != child) continue;
+      if (WIFSIGNALED(status)) out.signal = WTERMSIG(status);
+      out.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + out.signal;
+      break;
+    }
+    if (signal <= 0) continue;
+    if (signal != SIGCONT) out.passed_on = signal;
+    if (came.si_code != SI_KERNEL) kill(child, signal);
+  }
+  sigaction(SIGCHLD, &for_children, nullptr);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return out;
 }
 
 }  // namespace latecomer::cli

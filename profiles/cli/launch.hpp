@@ -34,4 +34,21 @@ void preload(Launch& launch, const std::string& library);
 /// Replaces this process; returns 2 if that fails.
 int start(const Launch& launch);
 
+/// How the launcher ended.
+struct Ended {
+  int status = 0;       ///< its exit status; 128 + signal if one ended it
+  int signal = 0;       ///< the signal that ended it, or 0
+  int passed_on = 0;    ///< the last signal that came for this process and went on to the launcher, or 0
+};
+
+/// Runs the launcher and waits for its end. Signals that this process gets go on to it; if this process is killed, so is
+/// the launcher.
+Ended run_and_wait(const Launch& launch);
+
+/// Whether `word` is an option of the launcher that an MPI user would write first: `-n`, `-np`, `-ppn`, ...
+bool is_launcher_option(const std::string& word);
+
+/// The libraries an ELF file names as needed; empty if it is none.
+std::set<std::string> needed_libraries(const std::string& path);
+
 }  // namespace latecomer::cli

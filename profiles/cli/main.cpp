@@ -1,10 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer`: parses the command line and runs one sub-command.
-#include <cstdio>
+#include <algorithm>
 #include <iostream>
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
+
+namespace {
+
+/// The sub-command that the words name, as deep as they do.
+CLI::App* named_by(CLI::App& app, const std::vector<std::string>& words) {
+  CLI::App* at = &app;
+  for (const std::string& word : words) {
+    const auto below = at->get_subcommands([&](CLI::App* sub) { return sub->get_name() == word; });
+    if (below.empty()) break;
+    at = below.front();
+  }
+  return at;
+}
+
+/// ", did you mean '--x'?" for the first word that is an option of nobody; else "".
+std::string option_meant(CLI::App& command, const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> valid(names.begin(), names.end());
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("-") || command.get_option_no_throw(name)) continue;
+    return ": unknown option '" + name + "'" + latecomer::core::suggestion(name, valid);
+  }
+  return "";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace latecomer;
@@ -20,16 +50,30 @@ int main(int argc, char** argv) {
       LATECOMER_COMMANDS(ROW)
 #undef ROW
   };
-  if (argc > 1 && argv[1][0] != '-' && std::find(std::begin(kNames), std::end(kNames), argv[1]) == std::end(kNames)) {
-    std::cerr << "latecomer: unknown command '" << argv[1] << "'" << core::suggestion(argv[1], kNames) << "\n";
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {  // `latecomer help plan tree`
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  if (words.empty()) {
+    std::cerr << app.help();
     return 2;
   }
+  if (words.front()[0] != '-' && std::find(std::begin(kNames), std::end(kNames), words.front()) == std::end(kNames)) {
+    std::cerr << "latecomer: unknown command '" << words.front() << "'" << core::suggestion(words.front(), kNames) << "\n";
+    return 2;
+  }
+  words = cli::separate_command(app, std::move(words));
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     return action();
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    std::cerr << "latecomer: " << e.what() << " (see latecomer " << (argc > 1 ? argv[1] : "") << " --help)\n";
+    CLI::App* command = named_by(app, words);
+    std::string path = command == &app ? "" : " " + command->get_name();
+    if (command != &app && command->get_parent() != &app) path = " " + command->get_parent()->get_name() + path;
+    const std::string meant = option_meant(*command, words);
+    std::cerr << "latecomer" << (meant.empty() ? ": " + std::string(e.what()) : meant) << " (see latecomer" << path << " --help)\n";
     return 2;
   } catch (const cli::BadUsage& e) {
     std::cerr << "latecomer: " << e.what() << "\n";

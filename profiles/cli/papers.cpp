@@ -125,6 +125,12 @@ void add_papers(CLI::App& app, Action& action) {
   command->add_option("papers", o->numbers, "000 Clairvoyant, 001 scatter and gather, 002 allreduce, 003 irregular trees, 004 range communicators; default: all, which takes about a minute");
   auto* tsv = command->add_flag("--tsv", o->tsv, "one line per cell: paper, table, row, column, printed, ours, ratio, note; the ratio of a finding says holds or fails");
   command->add_flag("--json", o->json, "machine-readable answer")->excludes(tsv);
+  command->footer(R"(Columns of a table: the row and column of the publication's table, its printed figure, ours, and ours over printed. A line
+under a table says why a cell cannot be met.
+
+Examples:
+  $ latecomer papers 002
+  $ latecomer papers --tsv > papers.tsv)");
   command->callback([o, &action] { action = [o] { return papers(*o); }; });
 }
 

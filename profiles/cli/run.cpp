@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer run`: starts an MPI program with the library preloaded on the ranks only.
-#include <elf.h>
-#include <fcntl.h>
-#include <gelf.h>
+#include <glob.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
 #include <memory>
-#include <set>
+#include <sstream>
+
+#include "core/policy/policy.hpp"
 
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/launch.hpp"
+#include "profiles/files.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -21,7 +31,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string policy, output, launcher;
   int verbose = -1;
-  bool automatic = false;
+  bool automatic = false, force = false, overwrite = false;
   std::vector<std::string> command;
 };
 
@@ -35,51 +45,208 @@ std::string find_library() {
   return found;
 }
 
-/// The libraries an ELF file names as needed.
-std::set<std::string> needed_libraries(const std::string& path) {
-  std::set<std::string> out;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return out;
-  elf_version(EV_CURRENT);
-  if (Elf* elf = elf_begin(fd, ELF_C_READ, nullptr)) {
-    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section));) {
-      GElf_Shdr header;
-      if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC || header.sh_entsize == 0) continue;
-      Elf_Data* data = elf_getdata(section, nullptr);
-      for (int i = 0; data && i < static_cast<int>(header.sh_size / header.sh_entsize); ++i) {
-        GElf_Dyn entry;
-        if (!gelf_getdyn(data, i, &entry) || entry.d_tag != DT_NEEDED) continue;
-        if (const char* name = elf_strptr(elf, header.sh_link, entry.d_un.d_val)) out.insert(name);
-      }
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) throw BadUsage("run: cannot read the policy '" + path + "'");
+  return text.str();
+}
+
+/// Whether the job may run under the policy, a file or the text itself. Prints its mistakes as `latecomer check` does.
+bool policy_is_good(const std::string& policy, bool force) {
+  const bool inlined = policy.starts_with("{");
+  const std::string name = inlined ? "the policy" : policy;
+  const core::PolicyReport report = core::parse_policy(inlined ? policy : read_text(policy));
+  for (const auto& p : report.problems) std::cerr << name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
+  if (report.ok() || force) return true;
+  std::cerr << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
+  return false;
+}
+
+bool holds_something(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_directory(folder, error) && !fs::is_empty(folder, error) && !error;
+}
+
+/// A word as a shell takes it.
+std::string quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+/// Where the job's profile goes. `%j` is known here; `%p` and `%h` are known to rank 0 only, so that files are then looked
+/// for by a pattern.
+class Output {
+ public:
+  explicit Output(std::string form) {
+    const bool by_default = form.empty();
+    if (by_default) form = "latecomer.%j.json";
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    std::string job = std::to_string(getpid());
+    for (const char* name : {"JOB_ID", "LSB_JOBID", "PBS_JOBID", "SLURM_JOB_ID"})
+      if (const char* value = std::getenv(name); value && *value) job = value;
+    form = fs::absolute(form).string();
+    for (int again = 1;; ++again) {
+      const std::string id = again == 1 ? job : job + "-" + std::to_string(again);
+      for_ranks_ = fill(form, id, "%h", "%p", "%%"), anywhere_ = fill(form, id, "*", "*", "%"), here_ = fill(form, id, host, "*", "%");
+      // Several jobs of one batch job, or a process number that has come again.
+      if (!by_default || !taken()) break;
     }
-    elf_end(elf);
+    has_process_ = fill(form, "", "", "*", "").find('*') != std::string::npos;
+    for (const std::string& path : matches(anywhere_)) before_[path] = state(path);
   }
-  close(fd);
-  return out;
+
+  const std::string& for_ranks() const { return for_ranks_; }
+
+  /// BadUsage if the profile cannot be written, or if something would be lost.
+  void prepare(bool overwrite, bool force) const {
+    const fs::path folder = fs::path(here_).parent_path();
+    if (!force && folder.string().find('*') == std::string::npos && (access(folder.c_str(), W_OK | X_OK) != 0 || !fs::is_directory(folder)))
+      throw BadUsage("run: cannot write the profile in '" + folder.string() + "': " + std::strerror(errno ? errno : ENOTDIR) + "; --output names another place, --force runs anyway");
+    if (fs::is_directory(here_)) throw BadUsage("run: the profile '" + here_ + "' is a folder; --output takes the name of a file");
+    if (has_process_) return;
+    if (!overwrite && fs::exists(fs::symlink_status(here_))) throw BadUsage("run: the profile '" + here_ + "' is there already; --overwrite replaces it, --output names another");
+    if (!holds_something(parts())) return;
+    if (!overwrite)
+      throw BadUsage("run: '" + parts() + "' holds snapshots of an earlier job; latecomer recover " + quoted(here_) + " makes its profile, --overwrite discards them, --output names another place");
+    if (const auto removed = profiles::remove_snapshots(parts()); !removed) std::cerr << "latecomer: " << removed.error() << "\n";
+  }
+
+  /// A file that this job has written, or "".
+  std::string written() const {
+    for (const std::string& path : matches(anywhere_))
+      if (const auto known = before_.find(path); known == before_.end() || known->second != state(path)) return path;
+    return "";
+  }
+  /// A folder of snapshots of this job, without ".parts", or "".
+  std::string left() const {
+    for (const std::string& path : matches(anywhere_ + ".parts"))
+      if (holds_something(path)) return path.substr(0, path.size() - 6);
+    return "";
+  }
+
+ private:
+  using State = std::pair<ino_t, std::pair<time_t, long>>;
+
+  static std::string fill(const std::string& form, const std::string& job, const std::string& host, const std::string& process, const std::string& percent) {
+    std::string out;
+    for (std::size_t i = 0; i < form.size(); ++i) {
+      const char next = form[i] == '%' && i + 1 < form.size() ? form[i + 1] : '\0';
+      if (next == 'j') out += job, ++i;
+      else if (next == 'h') out += host, ++i;
+      else if (next == 'p') out += process, ++i;
+      else if (next == '%') out += percent, ++i;
+      else out += form[i];
+    }
+    return out;
+  }
+  static State state(const std::string& path) {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) return {};
+    return {info.st_ino, {info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
+  }
+  static std::vector<std::string> matches(const std::string& pattern) {
+    if (pattern.find('*') == std::string::npos) return fs::exists(pattern) ? std::vector<std::string>{pattern} : std::vector<std::string>{};
+    glob_t found{};
+    std::vector<std::string> out;
+    if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+    return out;
+  }
+  std::string parts() const { return here_ + ".parts"; }
+  bool taken() const { return fs::exists(fs::symlink_status(here_)) || fs::exists(fs::symlink_status(parts())); }
+
+  std::string for_ranks_;  ///< as LATECOMER_OUTPUT
+  std::string anywhere_;   ///< "*" for what rank 0 fills in
+  std::string here_;       ///< the same, if rank 0 is on this host
+  bool has_process_ = false;
+  std::map<std::string, State> before_;
+};
+
+/// What the job left, and the command that comes next.
+void say_next(const Output& output, const Ended& ended, const std::string& program) {
+  const auto shown = [](const std::string& path) {
+    const std::string here = fs::current_path().string() + "/";
+    return quoted(path.starts_with(here) ? path.substr(here.size()) : path);
+  };
+  const std::string self = quoted(program_invocation_name);
+  const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on)) : "ended with status " + std::to_string(ended.status);
+  if (const std::string profile = output.written(); !profile.empty()) {
+    std::cerr << "latecomer: profile " << shown(profile) << "; next: " << self << " report " << shown(profile) << "\n";
+  } else if (const std::string left = output.left(); !left.empty()) {
+    std::cerr << "latecomer: the job " << how << " without a whole profile; its ranks left snapshots; next: " << self << " recover " << shown(left) << "\n";
+  } else if (ended.status == 0 && !ended.passed_on) {
+    std::cerr << "latecomer: no profile: no rank called MPI_Init of an MPI that latecomer works with; is " << quoted(program) << " an MPI program?\n";
+  } else {
+    std::cerr << "latecomer: no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
+  }
 }
 
 int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty()) throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
   Launch launch = plan_launch("run", o.command, o.launcher);
-  const std::string& program = launch.program;
+  const std::string program = launch.program;
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
+  for (const std::string& word : launch.arguments) {
+    if (word == program) break;
+    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--force", "--overwrite"})
+      if (!launch.slurm && word.substr(0, word.find('=')) == mine) throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine + " ... -- -n 8 ./program");
+  }
   const std::string library = find_library();
   for (const std::string& needed : needed_libraries(find_in_path(program)))
     if (needed.starts_with("libmpi.so.40") || needed.starts_with("libmpi_mpifh") || needed.starts_with("libmpi_usempi"))
       throw BadUsage("run: " + program + " is linked against Open MPI (" + needed + "); latecomer works with MPICH");
-  const std::string& policy = o.policy;
-  if (!policy.empty() && access(policy.c_str(), R_OK) != 0) throw BadUsage("run: cannot read the policy '" + policy + "'");
 
   if (o.automatic) setenv("LATECOMER_POLICY", "{\"version\": 1, \"mode\": \"apply\", \"network\": \"measure\", \"rules\": [{\"match\": {}, \"use\": \"auto\"}]}", 1);
-  if (!policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(policy).c_str(), 1);
-  if (!o.output.empty()) setenv("LATECOMER_OUTPUT", fs::absolute(o.output).c_str(), 1);
+  if (!o.policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(o.policy).c_str(), 1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
+  const auto set = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  const std::string policy = o.policy.empty() ? set("LATECOMER_POLICY") : o.policy;
+  if (!policy.empty() && !policy_is_good(policy, o.force)) return 2;
+  if (set("LATECOMER_DISABLE") == "1") {
+    preload(launch, library);
+    return start(launch);
+  }
+  const Output output(o.output.empty() ? set("LATECOMER_OUTPUT") : o.output);
+  output.prepare(o.overwrite, o.force);
+  setenv("LATECOMER_OUTPUT", output.for_ranks().c_str(), 1);
+  const bool off = !policy.empty() && core::parse_policy(policy.starts_with("{") ? policy : read_text(policy)).policy.mode == core::Mode::off;
   preload(launch, library);
-  return start(launch);
+  const Ended ended = run_and_wait(launch);
+  if (!off) say_next(output, ended, program);
+  if (ended.signal) {
+    // As if the launcher had been started in the place of this process.
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(ended.signal, SIG_DFL);
+    raise(ended.signal);
+  }
+  return ended.status;
 }
 
 }  // namespace
+
+std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string> words) {
+  if (words.empty() || words.front() != "run") return words;
+  const CLI::App* command = app.get_subcommand("run");
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::string word = words[i].substr(0, words[i].find('='));
+    const CLI::Option* own = word.starts_with("-") ? command->get_option_no_throw(word) : nullptr;
+    if (own) {
+      if (own->get_items_expected_max() > 0 && word == words[i]) ++i;
+    } else if (!word.starts_with("-") || is_launcher_option(word)) {
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--");
+      break;
+    } else {
+      break;  // the parser says that it is unknown
+    }
+  }
+  return words;
+}
 
 void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "Run an MPI program under latecomer: latecomer run [options] -- -n 8 ./program args");
@@ -88,8 +255,10 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--output", o->output, "profile file (%j job, %p process, %h host)");
   command->add_option("--launcher", o->launcher, "launcher to use instead of MPICH's mpiexec; srun is known. COMMAND may begin with one, too");
   command->add_option("--verbose", o->verbose, "0 to 3")->check(CLI::Range(0, 3));
+  command->add_flag("--overwrite", o->overwrite, "replace a profile of that name, and discard snapshots that an earlier job left beside it");
+  command->add_flag("--force", o->force, "run although the policy has mistakes (it is then not used) or the profile cannot be written");
   command->add_flag("--auto", o->automatic, "apply, and choose by itself: the network is measured at start, every call is `auto`");
-  command->add_option("COMMAND", o->command, "the launcher's arguments, after --")->expected(-1);
+  command->add_option("COMMAND", o->command, "the launcher's arguments: -n 8 ./program, best after --")->expected(-1);
   command->positionals_at_end();
   command->footer(R"(Examples:
   $ latecomer run -- -n 8 ./program arguments

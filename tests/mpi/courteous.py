@@ -11,7 +11,7 @@ for way in ("progress", "nonblocking"):
     for program, says in (([a.bin + "/breakers", "divergent"], "right"), ([a.bin + "/breakers", "run_ahead"], "right"), ([a.bin + "/breakers", "nonblocking"], "right"),
                           ([a.bin + "/traps", "inter"], "right"), ([a.bin + "/traps", "in_place_null"], "right"), ([a.bin + "/shapes", "20"], "")):
         out = folder / "out.json"
-        done = run(a.cli, "run", "--policy", policy, "--output", out, "--verbose", 1, "--", "-n", 8, *program, timeout=300)
+        done = run(a.cli, "run", "--policy", policy, "--output", out, "--overwrite", "--verbose", 1, "--", "-n", 8, *program, timeout=300)
         check(done.returncode == 0 and says in done.stdout, f"{way}: {' '.join(program[-2:])}: {done.returncode} {done.stdout[-200:]} {done.stderr[-500:]}")
         said = "waiting courteous" + (" in non-blocking forms" if way == "nonblocking" else ",")
         check(said in done.stderr, f"{way}: and it says so")

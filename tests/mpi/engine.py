@@ -27,7 +27,7 @@ def policy(name, **content):
 def job(name, chosen, ranks, *words, output=True, timeout=300, **environment):
     out = folder / f"{name}.json"
     environment.setdefault("LD_PRELOAD", a.support)
-    done = run(a.cli, "run", "--policy", chosen, "--output", out, "--", "-n", ranks, *words, timeout=timeout, **environment)
+    done = run(a.cli, "run", "--policy", chosen, "--output", out, "--overwrite", "--", "-n", ranks, *words, timeout=timeout, **environment)
     return done, json.loads(out.read_text()) if out.exists() else None
 
 

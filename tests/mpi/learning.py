@@ -19,7 +19,7 @@ def policy(name, rules, **more):
 
 def job(name, ranks, *words, policy=None, **environment):
     options = ["--policy", policy] if policy else []
-    done = run(a.cli, "run", *options, "--output", folder / f"{name}.json", "--", "-n", ranks, *words, timeout=300, LD_PRELOAD=a.support, **environment)
+    done = run(a.cli, "run", *options, "--output", folder / f"{name}.json", "--overwrite", "--", "-n", ranks, *words, timeout=300, LD_PRELOAD=a.support, **environment)
     check(done.returncode == 0, f"{name}: exit status {done.returncode}: {done.stdout[-200:]} {done.stderr[-300:]}")
     return json.loads((folder / f"{name}.json").read_text()) if done.returncode == 0 else {"plans": [], "sites": [], "warnings": []}
 

@@ -42,7 +42,7 @@ for extra in ({}, {"LD_BIND_NOW": "1"}):
 # (A sanitizer brings its own operator new.)
 sanitized = "libasan" in needed or "libtsan" in needed
 for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", "ring", 0)):
-    options = ["--output", folder / "steady.json"]
+    options = ["--overwrite", "--output", folder / "steady.json"]
     if policy:
         (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": policy}]}))
         options += ["--policy", folder / "p.json"]
@@ -51,7 +51,7 @@ for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", 
 
 # What reaches the program's communicators: its own collectives, and one agreement where the design allows it.
 for name, use in (("observe", None), ("native", "native"), ("ring", "ring"), ("prr", "prr")):
-    options = ["--output", folder / "private.json"]
+    options = ["--overwrite", "--output", folder / "private.json"]
     if use:
         (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": use}]}))
         options += ["--policy", folder / "p.json"]
@@ -83,6 +83,6 @@ done = run(a.cli, "run", "--output", folder / "inert.json", "--", "-n", 2, a.bin
 check(done.returncode == 0 and done.stderr == "" and not list(folder.glob("inert.json*")), f"LATECOMER_DISABLE=1 is inert: {done.stderr[:200]}")
 
 # Without anything at all: a profile where it was asked for, an unwritable one is only a warning.
-done = run(a.cli, "run", "--output", "/nonexistent/x.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support)
+done = run(a.cli, "run", "--force", "--output", "/nonexistent/x.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support)
 check(done.returncode == 0 and "cannot create" in done.stderr, f"an unwritable profile: {done.stderr[:200]}")
 finish()

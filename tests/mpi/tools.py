@@ -13,7 +13,7 @@ path = fake + ":" + os.environ["PATH"]
 
 
 def observed(name, *words, **environment):
-    done = run(a.cli, "run", "--output", folder / f"{name}.json", *words, PATH=path, **environment)
+    done = run(a.cli, "run", "--overwrite", "--output", folder / f"{name}.json", *words, PATH=path, **environment)
     check(done.returncode == 0, f"{name}: {done.returncode} {done.stderr[-300:]}")
     file = folder / f"{name}.json"
     profile = json.loads(file.read_text()) if file.exists() else {"sites": [], "job": {}}

@@ -14,7 +14,7 @@ ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {
 def under(name, *command, ranks=4, policy=None, preload=a.support, **extra):
     """Runs under the preload; the result and the profile, recovered if the ranks were alone."""
     out = folder / f"{name}.json"
-    options = ["--output", out] + (["--policy", policy] if policy else [])
+    options = ["--overwrite", "--output", out] + (["--policy", policy] if policy else [])
     done = run(a.cli, "run", *options, "--", "-n", ranks, *command, LD_PRELOAD=preload, **extra)
     if not out.exists() and (folder / f"{name}.json.parts").exists():
         recovered = run(a.cli, "recover", out)
