@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "shim/alive.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -175,19 +176,18 @@ class Engine {
   /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself, so
   /// that none is expected any more and nothing has to be cancelled.
   void take_last_notices() {
-    constexpr Nanoseconds kWait = 30'000'000'000;
-    const Nanoseconds deadline = now() + kWait;
-    Patience patience(true);
+    RankWait wait;
     int expected = 0;
     MPI_Request counting = MPI_REQUEST_NULL;
     if (PMPI_Ireduce_scatter_block(sent_.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
     int counted = 0;
     while (!counted || received_ < expected) {
       if (!counted) PMPI_Test(&counting, &counted, MPI_STATUS_IGNORE);
-      const std::lock_guard lock(mutex_);
-      if (take_notice()) continue;
-      if (now() > deadline) return;  // somebody does not come: what is left behind is for MPI to sweep up
-      patience.wait();
+      {
+        const std::lock_guard lock(mutex_);
+        if (take_notice()) continue;
+      }
+      if (!wait.again()) return;  // a rank has died: what is left behind is for MPI to sweep up
     }
     for (Outgoing& o : outgoing_)
       for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);

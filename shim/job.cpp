@@ -17,6 +17,7 @@
 #include "core/base/text.hpp"
 #include "core/model/plausible.hpp"
 #include "profiles/profile.hpp"
+#include "shim/alive.hpp"
 #include "shim/engine.hpp"
 #include "shim/entry.hpp"
 #include "shim/exchange.hpp"
@@ -35,7 +36,8 @@ Job* const job_instance = new Job;
 
 namespace {
 
-constexpr Nanoseconds kTeardownWait = 30'000'000'000;
+// For logs that were sent to a communicator's leader and that nobody may receive any more: the profile does without them.
+constexpr Nanoseconds kDrainWait = 30'000'000'000;
 
 std::string read_text(const std::string& path, bool& good) {
   std::ifstream in(path);
@@ -155,6 +157,7 @@ void measure_network(Job& j) {
 struct Place {
   std::uint64_t domain = 0, kernel = 0;  // equal: one clock, one set of cores
   cpu_set_t cores;
+  ProcessId process;
 };
 
 std::uint64_t kernel_id() {
@@ -176,6 +179,7 @@ void survey_hosts(Job& j) {
   CPU_ZERO(&mine.cores);
   mine.domain = clock_domain();
   mine.kernel = kernel_id();
+  mine.process = this_process(mine.kernel);
   if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0)
     for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c) CPU_SET(c, &mine.cores);
   std::vector<Place> all(static_cast<std::size_t>(j.size));
@@ -192,6 +196,9 @@ void survey_hosts(Job& j) {
     ++sharing;
     CPU_OR(&cores, &cores, &there.cores);
   }
+  std::vector<ProcessId> processes;
+  for (const Place& there : all) processes.push_back(there.process);
+  watch_ranks(mine.process, processes);
   const bool hook = yield_in_progress(false);
   int facts[2] = {sharing > CPU_COUNT(&cores), !hook};
   PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, j.comm);
@@ -362,50 +369,54 @@ void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
   say(2, "schedules built: %d ahead of their plan, %d inside a call", Executor::built_ahead.load(), Executor::built_inside.load());
 }
 
-/// Waits courteously for `done`; false if the deadline passes first.
+/// Waits courteously for `done`; false if a rank has died that the others wait for (RankWait).
 template <typename Done>
-bool wait_until(Nanoseconds deadline, Done done) {
-  Patience patience(true);
-  while (!done()) {
-    if (now() > deadline) return false;
-    patience.wait();
-  }
+bool wait_until(Done done) {
+  RankWait wait;
+  while (!done())
+    if (!wait.again()) return false;
   return true;
 }
 
-bool meet(Job& j, Nanoseconds deadline, void (*meanwhile)(Job&)) {
+/// All ranks reach this point. What is known is on disk before a long wait: the launcher may end the job in it.
+bool meet(Job& j, void (*meanwhile)(Job&)) {
   MPI_Request all_here = MPI_REQUEST_NULL;
   PMPI_Ibarrier(j.comm, &all_here);
-  return wait_until(deadline, [&] {
-    int done = 0;
+  RankWait wait;
+  for (int done = 0;;) {
     PMPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
     meanwhile(j);
-    return done != 0;
-  });
+    if (done) return true;
+    if (wait.became_long() && !j.profile_gathered) {
+      const JobLock lock;
+      write_spool(j, false);
+    }
+    if (!wait.again()) return false;
+  }
 }
 
-/// Everybody's share to rank 0, which writes the profile. False if not all came in time.
+/// Everybody's share to rank 0, which writes the profile. False if a rank died before that.
 bool gather_profile(Job& j) {
-  Nanoseconds deadline = now() + kTeardownWait;
   const auto collect_all = [](Job& job_) {
     for (CommState* s = job_.states; s; s = s->next) collect(*s);
     sweep_outgoing();
   };
-  if (!meet(j, deadline, collect_all)) return false;
+  if (!meet(j, collect_all)) return false;
   for (CommState* s = j.states; s; s = s->next) collect(*s), note_decisions(*s), retain_log(*s), s->log.clear();
   // A second barrier: nobody sends a profile before everybody has stopped looking for logs of any tag.
   retain_strays();
-  drain_outgoing(deadline);
-  if (!meet(j, deadline, [](Job&) { retain_strays(); })) return false;
+  drain_outgoing(now() + kDrainWait);
+  if (!meet(j, [](Job&) { retain_strays(); })) return false;
   if (j.retained_missed > 0) warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
   refresh(j, true);
+  j.profile_gathered = true;
   bool whole = true;
   if (j.rank != 0) {
     std::string bytes;
     j.mine.serialize(bytes);
     MPI_Request sent = MPI_REQUEST_NULL;
     PMPI_Isend_c(bytes.data(), static_cast<MPI_Count>(bytes.size()), MPI_BYTE, 0, kFinalChannel, j.comm, &sent);
-    whole = wait_until(deadline, [&] {
+    whole = wait_until([&] {
       int done = 0;
       PMPI_Test(&sent, &done, MPI_STATUS_IGNORE);
       return done != 0;
@@ -417,7 +428,7 @@ bool gather_profile(Job& j) {
     while (missing > 0 && whole) {
       MPI_Message message;
       MPI_Status status;
-      whole = wait_until(deadline, [&] {
+      whole = wait_until([&] {
         int there = 0;
         PMPI_Improbe(MPI_ANY_SOURCE, kFinalChannel, j.comm, &there, &message, &status);
         return there != 0;
@@ -430,13 +441,12 @@ bool gather_profile(Job& j) {
       profiles::Contribution part;
       if (profiles::Contribution::deserialize(bytes, part)) parts.push_back(std::move(part));
       --missing;
-      deadline = now() + kTeardownWait;
     }
     if (missing > 0) warn("%d ranks did not send their part of the profile", missing);
     write_whole(j, std::move(parts));
   }
   // Until the profile is there, the snapshots stay. Rank 0 may take a while for a large one.
-  return meet(j, now() + kTeardownWait, [](Job&) {}) && whole;
+  return meet(j, [](Job&) {}) && whole;
 }
 
 int on_end(MPI_Comm, int, void*, void*) {
@@ -446,10 +456,10 @@ int on_end(MPI_Comm, int, void*, void*) {
   try {
     if (j.together && gather_profile(j)) {
       j.spool.remove();
-    } else if (!(j.together && j.rank == 0)) {
+    } else if (!(j.profile_gathered && j.rank == 0)) {  // there, what rank 0 knew is in the profile that it wrote
       const JobLock lock;
       write_spool(j, true);
-      if (j.together) warn("the ranks did not meet at the end: latecomer recover %s", j.spool.directory().c_str());
+      if (j.together) warn("a rank ended before all of them had met in MPI_Finalize: latecomer recover %s", j.spool.directory().c_str());
     }
   } catch (...) {
     warn("out of memory while writing the profile");

@@ -89,6 +89,7 @@ struct Job {
   std::vector<std::string> past_decisions;  ///< of communicators that are gone
   std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
+  bool profile_gathered = false;  ///< this rank's contribution is on its way to the profile
   std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
   std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost many times over has to pass
   std::atomic<Nanoseconds> spool_late{0};     ///< from then on without waiting for an epoch

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command of README, CONTRIBUTING and docs ("$ " in a code block) does what it is said to, in a folder that
-has what the text speaks of. A comment "# exits N" after a command is its exit status, else 0."""
+"""Every command of README, CONTRIBUTING and docs ("$ " in a code block) does what it is said to. README's run one after
+the other in one shell, as a reader pastes them into a fresh clone after scripts/quickstart; the others each by themselves, in a
+folder that has what the text speaks of. A comment "# exits N" after a command is its exit status, else 0."""
 import os
 import pathlib
 import re
@@ -27,11 +28,27 @@ for document in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "
             if line.startswith("$ "):
                 commands.append((document, line[2:]))
 check(len(commands) >= 10, f"{len(commands)} commands")
+def expected(line):
+    return int(found.group(1)) if (found := re.search(r"# exits (\d+)", line)) else 0
+
+
+clone, pasted = folder / "clone", [line for document, line in commands if document.name == "README.md"]
+clone.mkdir()
+(clone / "build").symlink_to(build)
+(folder / "pasted.sh").write_text("".join(f"{line}\necho >&3 $?\n" for line in pasted))
+plain = {name: value for name, value in os.environ.items() if name not in ("BUILD", "PRELOAD", "LD_PRELOAD")}
+done = subprocess.run(["bash", "-c", f"exec 3> '{folder}/statuses'; . '{folder}/pasted.sh'"], cwd=clone, env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=550)
+statuses = [int(s) for s in (folder / "statuses").read_text().split()]
+check(len(statuses) == len(pasted), f"README: {len(statuses)} of {len(pasted)} commands ended: {done.stderr[-300:]}")
+for line, status in zip(pasted, statuses):
+    check(status == expected(line), f"README.md: {line}" + ("" if status == expected(line) else f": {status} {done.stderr[-2000:]}"))
+
 for document, line in commands:
-    expected = int(found.group(1)) if (found := re.search(r"# exits (\d+)", line)) else 0
+    if document.name == "README.md":
+        continue
     done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=300)
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    check(status == expected, f"{document.relative_to(root)}: {line}" + ("" if status == expected else f": {status} {done.stderr[-300:]}"))
+    check(status == expected(line), f"{document.relative_to(root)}: {line}" + ("" if status == expected(line) else f": {status} {done.stderr[-300:]}"))
 
 # What the text names exists: options of the command, and files.
 for document in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):

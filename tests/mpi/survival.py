@@ -24,7 +24,7 @@ def recovered(name):
 
 
 # By then 401 or more calls were made: the epochs that ended at 128 and 256 at least are on disk.
-for name in ("abort", "crash", "killed", "all_killed", "no_finalize"):
+for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_killed"):
     native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", name)
     done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
     # Ranks that leave without MPI_Finalize: what the launcher makes of it is a race of its own (natively 0 in 36 of 40 runs, 9 in 4, seldom 1).
@@ -74,4 +74,9 @@ policy = folder / "nospool.json"
 policy.write_text(json.dumps({"version": 1, "spool": False}))
 run(a.cli, "run", "--policy", policy, "--output", folder / "off.json", "--", "-n", 4, a.bin + "/traps", "killed", LD_PRELOAD=a.support)
 check(not (folder / "off.json.parts").exists(), '"spool": false leaves nothing')
+# Rank 0 comes to MPI_Finalize half a minute after the others: nobody gives up on it, and the profile is whole.
+done = run(a.cli, "run", "--output", folder / "late_finalize.json", "--", "-n", 2, a.bin + "/traps", "late_finalize", LD_PRELOAD=a.support)
+check(done.returncode == 0 and (folder / "late_finalize.json").exists(), f"a late MPI_Finalize: exit status {done.returncode}, profile written: {done.stderr}")
+check(not (folder / "late_finalize.json.parts").exists(), "no snapshots are left behind")
+
 finish()
