@@ -48,7 +48,8 @@ std::string find_library() {
 std::string read_text(const std::string& path) {
   std::ifstream in(path);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) throw BadUsage("run: cannot read the policy '" + path + "'");
+  if (in && in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
+  if (in.bad() || !in.is_open()) throw BadUsage("run: cannot read the policy '" + path + "'");
   return text.str();
 }
 

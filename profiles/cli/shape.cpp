@@ -85,10 +85,10 @@ class Shape {
   const Json& definitions_;
 };
 
-/// What the schema cannot say: a histogram has one edge more than counts.
+/// What the schema cannot say: a histogram has one edge more than counts, or neither.
 std::string histogram_problem(const Json& site, const std::string& place) {
   for (const char* name : {"imbalance_ns", "elapsed_ns", "after_last_ns"})
-    if (const Json& h = site[name]; h["edges"].size() != h["counts"].size() + 1)
+    if (const Json& h = site[name]; h["edges"].size() != h["counts"].size() + 1 && !(h["edges"].empty() && h["counts"].empty()))
       return place + "." + name + ": expected one edge more than counts, got " + std::to_string(h["edges"].size()) + " and " + std::to_string(h["counts"].size());
   return "";
 }

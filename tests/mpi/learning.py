@@ -157,7 +157,8 @@ check(any("is of 4 ranks, this job has 2" in w for w in profile["warnings"]), "a
 
 # advise: a policy that check accepts, of the sites that wait.
 observe = folder / "observe.policy.json"
-observe.write_text(json.dumps({"version": 1, "network": "fdr"}))  # quick enough for a gain over what this machine measures
+# Quick enough for a gain over what this machine measures, and not so quick that the model is no forecast.
+observe.write_text(json.dumps({"version": 1, "network": {"beta_ns_per_byte": 1.0, "latency_us": 2}}))
 job("observed", 4, learn, "two_sites", 100, 50000, 30000, policy=observe)
 done = run(a.cli, "advise", folder / "observed.json", "-o", folder / "advised.json", "--json")
 check(done.returncode == 0, f"advise: {done.stderr}")
@@ -171,5 +172,5 @@ check(all(r["predicted_ns"]["after"] and r["predicted_ns"]["before"] for r in ro
 (folder / "no_network.json").write_text((folder / "two_sites.json").read_text())
 done = run(a.cli, "advise", folder / "two_sites.json")
 check(done.returncode == 2 and "--network" in done.stderr, f"advise without figures says what to do: {done.stderr}")
-check(run(a.cli, "advise", folder / "two_sites.json", "--network", "eth1g").returncode == 0, "advise --network")
+check(run(a.cli, "advise", folder / "two_sites.json", "--network", "eth1g").returncode in (0, 1), "advise --network")
 finish()

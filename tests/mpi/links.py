@@ -89,7 +89,7 @@ for word, output in (("recover", "recovered.json"), ("advise", "advised.json"), 
     (folder / output).symlink_to(planted())
     words = {"recover": ("cut.json", "-o"), "advise": ("recovered.json", "--network", "fdr", "-o"), "report": ("recovered.json", "--html")}[word]
     done = run(a.cli, word, *words, folder / output, cwd=folder)
-    check(done.returncode == 0 and untouched() and (folder / output).is_file() and not (folder / output).is_symlink(), f"{word}: {done.returncode} {done.stderr}")
+    check(done.returncode in (0, 1 if word == "advise" else 0) and untouched() and (folder / output).is_file() and not (folder / output).is_symlink(), f"{word}: {done.returncode} {done.stderr}")
 (parts / "rank7.a").symlink_to(planted())
 os.mkfifo(parts / "rank8.a")
 done = run(a.cli, "recover", "cut.json", "-o", folder / "again.json", cwd=folder)
