@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/agreement/planning.hpp"
 #include "core/algorithms/algorithm.hpp"
+#include "core/base/text.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -54,13 +56,6 @@ std::string hex(std::uint64_t v) {
   return text;
 }
 
-/// 7,245 for 7245.
-std::string grouped(std::uint64_t n) {
-  std::string out = std::to_string(n);
-  for (std::size_t at = out.size(); at > 3;) out.insert(at -= 3, ",");
-  return out;
-}
-
 std::string algorithm_name(std::uint8_t index) {
   if (index == 0) return "native";
   const auto all = core::catalogue();
@@ -100,6 +95,7 @@ class ProfileWriter {
     std::vector<Row> rows = choose();
     const std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
+    note_unplanned(never);
     const Json head = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
                        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())}, {"start", job.start},
                        {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode},
@@ -150,11 +146,31 @@ class ProfileWriter {
       }
       if (ran > 0 || calls == 0) continue;
       if (meant == 0) reason = "no call has the communicator size and bytes that the rule asks for";
+      if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end()) reason = unplanned_text(found->second);
       if (reason.empty() && algorithm.needs_sizes) reason = "no sizes known before the first plan, and no plan came: it takes 32 blocking calls on a communicator, of which some depend on all ranks";
       if (reason.empty()) reason = "no plan came that names it, or the calls cannot be served (operator, datatype, nothing to move, `reproducible`, an earlier rule)";
-      out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " + grouped(calls) + " calls: " + reason);
+      out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " + core::grouped(calls) + " calls: " + reason);
     }
     return out;
+  }
+
+  static std::string unplanned_text(const Unplanned& u) {
+    const std::string_view instead = u.instead < 0 ? std::string_view("native") : core::algorithm_at(u.instead).name;
+    std::string out(instead);
+    out.append(" ran instead, since a plan of ").append(core::grouped(u.messages)).append(" messages takes too long inside a call (").append(core::grouped(core::kPlannedInside));
+    return out.append(" allowed); one that comes with a learnt plan may have ").append(core::grouped(core::kPlannedAhead));
+  }
+
+  /// Of the algorithms that rules name, those that served some calls, but not all for which they were meant.
+  void note_unplanned(const std::vector<std::string>& never) {
+    for (const auto& [index, u] : unplanned_) {
+      if (index < 0 || index >= static_cast<std::int32_t>(core::catalogue().size()) || u.instead >= static_cast<std::int32_t>(core::catalogue().size())) continue;
+      const core::Algorithm& algorithm = core::algorithm_at(index);
+      std::string name(core::name_of(algorithm.op));
+      name.append(" ").append(algorithm.name).append(": ");
+      if (std::any_of(never.begin(), never.end(), [&](const std::string& line) { return line.starts_with(name); })) continue;
+      warnings_.push_back(name.append("in ").append(core::grouped(u.calls)).append(" calls ").append(unplanned_text(u)));
+    }
   }
 
   void put(std::string_view text) { sink_(text); }
@@ -184,6 +200,9 @@ class ProfileWriter {
       }
       for (const std::string& plan : p.plans) plans_.push_back(Json::parse(plan, nullptr, false));
       edges_ += p.edges, edge_sum_ += p.edge_sum;
+      // Every rank of a communicator counts the same calls.
+      for (const Unplanned& u : p.unplanned)
+        if (Unplanned& all = unplanned_[u.algorithm]; u.calls > all.calls) all = u;
       if (!p.finished) unfinished.push_back(p.rank);
     }
     if (domains.size() > 1 && !compared)
@@ -305,6 +324,7 @@ class ProfileWriter {
   const Sink& sink_;
   const core::Network* network_ = nullptr;
   int per_row_ = 1;
+  std::map<std::int32_t, Unplanned> unplanned_;  ///< by algorithm: what the rank with the most such calls counted
   std::uint64_t edges_ = 0;
   double edge_sum_ = 0;
   SiteBook book_;

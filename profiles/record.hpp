@@ -222,6 +222,14 @@ struct LiveLog {
   std::span<const CallRecord> records;
 };
 
+/// Calls for which a rule asks for an algorithm whose planning takes too long inside a call.
+struct Unplanned {
+  std::int32_t algorithm = -1;  ///< index in the catalogue
+  std::int32_t instead = -1;    ///< what ran, in the last of them; -1: native
+  std::uint64_t calls = 0;
+  std::int64_t messages = 0;    ///< of the largest of their plans
+};
+
 /// Everything one process contributes to a profile: what travels to rank 0 at the end, and what lies on
 /// disk while the job runs.
 struct Contribution {
@@ -237,6 +245,7 @@ struct Contribution {
   SiteBook patterns;
   std::uint64_t edges = 0;     ///< times the program said how far it was
   double edge_sum = 0;         ///< of the fractions it gave
+  std::vector<Unplanned> unplanned;
   std::vector<std::string> warnings;
   std::vector<Log> logs;
   std::vector<std::string> plans;  ///< JSON texts of the plans this process made as a leader

@@ -27,7 +27,9 @@ LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   progressed += did;
   if (!yields.load(std::memory_order_relaxed)) return did;
   if (did != 0 || now() - left > kBetweenPolls) patience.reset();
-  if (did == 0) patience.wait();
+  // Threads of one process take turns at MPI's lock, which is held here: nobody sleeps with it.
+  if (did == 0 && job().threads) sched_yield();
+  else if (did == 0) patience.wait();
   left = now();
   return did;
 }

@@ -123,10 +123,7 @@ class Engine {
     send_edge();
     auto& all = edges_[edge_.number];
     while (all.have < ranks_) {
-      if (take_notice()) continue;
-      lock.unlock();
-      patience.wait();
-      lock.lock();
+      if (!take_notice(lock)) Unlocked(lock).run([&] { patience.wait(); });
     }
     std::vector<Nanoseconds> arrivals = std::move(all.arrivals);
     edges_.erase(edge_.number);
@@ -159,6 +156,7 @@ class Engine {
     Running running;
     std::vector<char> scratch;
     std::vector<char> told;  // [rank]
+    bool stepped = false;    // the engine's thread is at it, without the lock
     bool left = false;       // the process has been in the call and gone
     bool early = false;      // begun before it arrived
 
@@ -172,6 +170,20 @@ class Engine {
     Notice notice;
     MPI_Request request = MPI_REQUEST_NULL;
   };
+  /// Gives a lock back for as long as something runs.
+  class Unlocked {
+   public:
+    explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) {}
+    template <typename Function>
+    void run(Function function) {
+      lock_.unlock();
+      function();
+      lock_.lock();
+    }
+
+   private:
+    std::unique_lock<std::mutex>& lock_;
+  };
 
   /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself, so
   /// that none is expected any more and nothing has to be cancelled.
@@ -184,8 +196,8 @@ class Engine {
     while (!counted || received_ < expected) {
       if (!counted) PMPI_Test(&counting, &counted, MPI_STATUS_IGNORE);
       {
-        const std::lock_guard lock(mutex_);
-        if (take_notice()) continue;
+        std::unique_lock lock(mutex_);
+        if (take_notice(lock)) continue;
       }
       if (!wait.again()) return;  // a rank has died: what is left behind is for MPI to sweep up
     }
@@ -203,13 +215,15 @@ class Engine {
 
   /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
   std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (!used_) kick();
     last_claim_ = now();
     watched->begun.store(n + 1, std::memory_order_relaxed);
     std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched->identity && p.n <= n; });
     for (auto at = runs_.begin(); at != runs_.end(); ++at) {
       if ((*at)->watched != watched || (*at)->n != n || (*at)->left) continue;
+      Run& mine = **at;  // stays where it is: nobody else claims it
+      claimable_.wait(lock, [&] { return !mine.stepped; });
       std::unique_ptr<Run> run = std::move(*at);
       runs_.erase(at);
       if (run->running.background_done()) ++figures_.complete;
@@ -304,12 +318,18 @@ class Engine {
 
   void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeChannel, comm_, &notice_request_); }
 
-  /// Under the lock. False: nothing came.
-  bool take_notice() {
+  /// Under the lock, which is not held while MPI is asked: MPI has one of its own, for which its callers may queue for long where
+  /// many threads are in it. False: nothing came.
+  bool take_notice(std::unique_lock<std::mutex>& lock) {
     int there = 0;
-    if (PMPI_Test(&notice_request_, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there) return false;
-    const Notice notice = notice_;
-    expect_notice();
+    Notice notice;
+    Unlocked(lock).run([&] {
+      const std::lock_guard one(expected_mutex_);
+      if (PMPI_Test(&notice_request_, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there) return;
+      notice = notice_;
+      expect_notice();
+    });
+    if (!there) return false;
     ++received_, ++figures_.notices;
     if (notice.identity == kEdge) return note_edge(notice), true;
     const auto found = watched_.find(notice.identity);
@@ -385,12 +405,17 @@ class Engine {
       const unsigned progress = progress_of_thread();
       bool moved = false, active = false;
       send_edge();
-      while (take_notice()) moved = true;
+      while (take_notice(lock)) moved = true;
       begin_pending();
       for (auto at = runs_.begin(); at != runs_.end();) {
         Run& r = **at;
-        bool step = false;
-        const bool over = r.running.background_done() || r.running.step(step) != MPI_SUCCESS || r.running.background_done();
+        bool step = false, over = r.running.background_done();
+        if (!over) {
+          r.stepped = true;
+          Unlocked(lock).run([&] { over = r.running.step(step) != MPI_SUCCESS || r.running.background_done(); });
+          r.stepped = false;
+          claimable_.notify_all();
+        }
         moved = moved || step;
         if (over && r.left) {
           auto run = std::move(*at);
@@ -445,7 +470,7 @@ class Engine {
   const int ranks_;
   const core::Bytes bound_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_, claimable_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   bool used_ = false, kicked_ = false;
@@ -461,6 +486,7 @@ class Engine {
   std::map<std::uint64_t, Edges> edges_;
   Notice notice_{};
   MPI_Request notice_request_ = MPI_REQUEST_NULL;
+  std::mutex expected_mutex_;  ///< of the two above
   std::mutex notices_mutex_;
   std::list<Outgoing> outgoing_;
   std::vector<int> sent_;  // notices, by world rank

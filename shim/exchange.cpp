@@ -164,7 +164,9 @@ void identify(CommState& state) {
   std::array<std::uint64_t, kWords + 2> words;
   std::uint64_t& serial = words[kWords];
   std::uint64_t& busy = words[kWords + 1];
-  std::uint64_t number = state.rank == 0 ? (static_cast<std::uint64_t>(j.rank) + 1) << 32 | ++j.identities : 0;
+  // A process that leads many communicators numbers them higher and higher: a number comes first sooner or later, whatever
+  // the others go on to agree on.
+  std::uint64_t number = state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
   int context = kContexts;
   for (int attempt = 0;; ++attempt) {
     // One agreement at a time may take from this process's contexts. With threads the first round only brings the
@@ -183,7 +185,15 @@ void identify(CommState& state) {
     }
     serial = attempt > 0 && state.rank != 0 ? 0 : number;
     busy = !mine;
-    PMPI_Allreduce(MPI_IN_PLACE, words.data(), kWords + 2, MPI_UINT64_T, MPI_BOR, state.comm);
+    const int rc = PMPI_Allreduce(MPI_IN_PLACE, words.data(), kWords + 2, MPI_UINT64_T, MPI_BOR, state.comm);
+    if (rc != MPI_SUCCESS) {
+      // Nothing more is exchanged here; ranks that were told otherwise run into the same communicator's next error.
+      const std::lock_guard lock(j.context_mutex);
+      if (mine) j.offering = false;
+      j.agreeing.erase(number);
+      state.broken = true, state.context = kContexts;
+      return;
+    }
     number = serial;
     context = kContexts;
     for (int c = 0; c < kContexts && context == kContexts && busy == 0; ++c)
@@ -460,6 +470,8 @@ void retain_log(const CommState& state) {
     state.leadership->members[r].each([&](const MemberLogs::Part& part) { keep(static_cast<Rank>(r), part.first, part.records); });
 }
 
+int dropped_strays = 0;
+
 void retain_strays() {
   Job& j = job();
   for (;;) {
@@ -467,13 +479,16 @@ void retain_strays() {
     MPI_Message message;
     MPI_Status status;
     // Others may already be sending their part of the profile, which is not for us to take.
-    if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there || status.MPI_TAG == kFinalChannel) return;
-    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there) return;
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there || status.MPI_TAG == kFinalChannel) break;
+    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there) break;
     PMPI_Get_count(&status, MPI_BYTE, &size);
     std::vector<char> body(static_cast<std::size_t>(std::max(size, 0)));
     PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     Header header;
-    if (status.MPI_TAG % kTagsPerContext != kLogChannel || body.size() < sizeof header) continue;
+    if (status.MPI_TAG % kTagsPerContext != kLogChannel || body.size() < sizeof header) {
+      ++dropped_strays;
+      continue;
+    }
     std::memcpy(&header, body.data(), sizeof header);
     std::vector<profiles::CallRecord> records;
     records_in(header, body, records);

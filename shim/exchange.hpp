@@ -107,6 +107,8 @@ void retain_log(const CommState& state);
 
 /// At teardown, after everybody has sent: takes in logs whose communicator is gone.
 void retain_strays();
+/// Of these, those that were no logs.
+extern int dropped_strays;
 
 /// Frees buffers whose messages have left. Bounded work.
 void sweep_outgoing();

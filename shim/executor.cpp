@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <new>
 
+#include "core/agreement/planned_tables.hpp"
+#include "core/agreement/planning.hpp"
 #include "shim/engine.hpp"
 #include "shim/intercept.hpp"
 #include "shim/irregular.hpp"
@@ -12,6 +14,8 @@
 
 namespace latecomer::shim {
 namespace {
+
+core::PlannedTables& tables = *new core::PlannedTables;  // never destroyed: callbacks may come after exit handlers
 
 constexpr std::size_t kKeptSchedules = 64;  // per communicator: slots of a period, sizes that alternate inside one iteration
 
@@ -58,7 +62,7 @@ std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, 
   parameters.network = job().policy.network;
   parameters.sizes = sizes;
   parameters.only = rank;
-  const core::Instance instance(key.call(ranks), pattern, parameters);
+  const core::Instance instance = core::plans_segments(*key.algorithm) ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters) : core::Instance(key.call(ranks), pattern, parameters);
   core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
   if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));
   // Below that copying is as fast (tests/bench/permutation: 0.26 to 0.85 of its time above, up to 1.4 below).
@@ -81,6 +85,14 @@ Compiled& Executor::compiled(CommState& state, const Key& key) {
   return *kept_[next_victim_].second;
 }
 
+std::uint64_t Executor::planned() { return tables.planned(); }
+
+Executor::Key Executor::key_of(Key shape, const core::Decision& decision) {
+  shape.algorithm = decision.algorithm;
+  shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes, shape.overlap = decision.overlap;
+  return shape;
+}
+
 Executor::Key Executor::shape_of(const CommState& state, const core::Signature& signature, const Operands& operands) {
   const core::Call call = core::call_of(signature, state.size);
   Key shape;
@@ -95,10 +107,20 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
 }
 
 void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands) {
-  if (seen_.empty()) seen_.resize(kKinds);
-  Seen& seen = seen_[hash % kKinds];
-  if (seen.known && seen.signature == hash) return;
-  seen = {hash, shape_of(state, signature, operands), true};
+  // Most communicators see a few kinds of calls only, and many live for a few calls.
+  if (seen_.empty()) seen_.resize(4);
+  for (;;) {
+    Seen& seen = seen_[hash % seen_.size()];
+    if (seen.known && seen.signature == hash) return;
+    if (!seen.known || seen_.size() == kKinds) {
+      seen = {hash, signature, shape_of(state, signature, operands), true};
+      return;
+    }
+    std::vector<Seen> more(2 * seen_.size());
+    for (const Seen& s : seen_)
+      if (s.known) more[s.signature % more.size()] = s;
+    seen_ = std::move(more);
+  }
 }
 
 /// Whether what was built for one plan is what another asks for: patterns and sizes may have other places there.
@@ -115,12 +137,11 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
   prepared_.clear();
   if (seen_.empty()) return;
   for (const core::PlanEntry& e : plan.entries) {
-    const Seen& seen = seen_[e.signature % kKinds];
+    const Seen& seen = seen_[e.signature % seen_.size()];
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
-    Key key = seen.shape;
-    key.algorithm = &core::algorithm_at(e.algorithm);
-    if (key.algorithm->background && state.watched) continue;  // the engine keeps its own
-    key.segments = e.segments, key.pattern = e.pattern, key.sizes = e.sizes, key.overlap = e.overlap != 0;
+    const core::Decision decision = core::decide_as(job().policy, seen.call, state.size, e);
+    if (!decision.algorithm || (decision.algorithm->background && state.watched)) continue;  // the engine keeps its own
+    const Key key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
     const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
     if (known != kept_.end()) {
@@ -147,9 +168,7 @@ void Executor::change_plans() {
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given, core::Bytes block) {
   int rc = MPI_SUCCESS;
   try {
-    Key key = shape_of(state, signature, given);
-    key.algorithm = decision.algorithm;
-    key.segments = decision.segments, key.pattern = decision.pattern, key.sizes = decision.sizes, key.overlap = decision.overlap;
+    const Key key = key_of(shape_of(state, signature, given), decision);
     if (decision.edge && state.context == kWorldContext && engine_runs()) {
       const core::Pattern pattern = engine_pattern();
       rc = run_reduction(state, key, given, pattern.flat() ? nullptr : &pattern);

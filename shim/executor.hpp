@@ -42,6 +42,9 @@ struct Executor {
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
 
+  /// Plans that this process has made.
+  static std::uint64_t planned();
+
   /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
   void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
   /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted, unless the plan in force has
@@ -54,15 +57,18 @@ struct Executor {
   std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
   struct Seen {
     std::uint64_t signature = 0;
+    core::Signature call;
     Key shape;  ///< with neither algorithm nor pattern
     bool known = false;
   };
   static constexpr std::size_t kKinds = 128;
-  std::vector<Seen> seen_;  ///< by signature modulo kKinds: of two kinds that meet there, the later
+  std::vector<Seen> seen_;  ///< by signature modulo the size, at most kKinds: of two kinds that meet there then, the later
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_, staged_;
   std::unique_ptr<Irregular> irregular_;
 
+  /// The key of a call of that shape under a decision.
+  static Key key_of(Key shape, const core::Decision& decision);
   /// What a call contributes to the key: the same whether it is noted or run.
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const Key& key);

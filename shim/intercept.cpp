@@ -155,13 +155,44 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   if (step.announce) announce(state, step.n);
 }
 
+/// What the policy alone decides, kept: numbers of segments are looked for. One entry for each place of a signature.
+core::Decision decide_alone(const core::Signature& signature, int comm_size) {
+  struct Known {
+    core::Signature signature;
+    int comm_size = 0;
+    core::Decision decision;
+  };
+  constexpr std::size_t kKnown = 256;
+  static std::array<Known, kKnown>& known = *new std::array<Known, kKnown>;  // never destroyed: callbacks may come after exit handlers
+  const std::uint64_t place = core::mix64(signature.hash() ^ static_cast<std::uint64_t>(comm_size)) % kKnown;
+  {
+    const JobLock lock;
+    if (const Known& k = known[place]; k.comm_size == comm_size && k.signature == signature) return k.decision;
+  }
+  const core::Decision decision = core::decide(job().policy, signature, comm_size);
+  const JobLock lock;
+  known[place] = {signature, comm_size, decision};
+  return decision;
+}
+
+[[gnu::cold]] void note_unplanned(const core::Decision& decision) {
+  const JobLock lock;
+  auto& all = job().mine.unplanned;
+  const int index = core::index_of(decision.unplanned);
+  auto at = std::find_if(all.begin(), all.end(), [&](const profiles::Unplanned& u) { return u.algorithm == index; });
+  if (at == all.end()) at = all.insert(all.end(), {index, -1, 0, 0});
+  at->instead = core::index_of(decision.algorithm), ++at->calls, at->messages = std::max(at->messages, decision.planning);
+}
+
 [[gnu::noinline]] void decide_call(Call& call) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool planned = !state.plan.plan().empty();
   const bool notes = job().announces && state.usable() && call.signature.dispatchable();
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
-  call.decision = core::decide(job().policy, call.signature, state.size, planned ? state.plan.at(call.n, hash) : nullptr);
+  const core::PlanEntry* entry = planned ? state.plan.at(call.n, hash) : nullptr;
+  call.decision = entry ? core::decide_as(job().policy, call.signature, state.size, *entry) : decide_alone(call.signature, state.size);
+  if (call.decision.unplanned) [[unlikely]] note_unplanned(call.decision);
   if (notes) {
     if (!state.executor) state.executor = std::make_unique<Executor>();
     state.executor->note(state, call.signature, hash, call.operands);

@@ -366,7 +366,7 @@ void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());
   if (!result) warn("%s", result.error().c_str());
   else say(1, "profile written to %s", j.output.c_str());
-  say(2, "schedules built: %d ahead of their plan, %d inside a call", Executor::built_ahead.load(), Executor::built_inside.load());
+  say(2, "schedules built: %d ahead of their plan, %d inside a call; exchanges planned: %llu", Executor::built_ahead.load(), Executor::built_inside.load(), static_cast<unsigned long long>(Executor::planned()));
 }
 
 /// Waits courteously for `done`; false if a rank has died that the others wait for (RankWait).
@@ -407,6 +407,7 @@ bool gather_profile(Job& j) {
   retain_strays();
   drain_outgoing(now() + kDrainWait);
   if (!meet(j, [](Job&) { retain_strays(); })) return false;
+  say(2, "announcements of communicators that are gone: %d", dropped_strays);
   if (j.retained_missed > 0) warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
   refresh(j, true);
   j.profile_gathered = true;

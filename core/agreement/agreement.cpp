@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/agreement/planning.hpp"
 #include "core/base/text.hpp"
 
 namespace latecomer::core {
@@ -51,21 +52,41 @@ bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
   return policy.mode == Mode::apply && comm_size >= 2 && s.dispatchable();
 }
 
-}  // namespace
+/// Whether the policy lets this algorithm serve the call.
+bool permits(const Policy& policy, const Signature& s, const Algorithm& algorithm) {
+  if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return false;
+  // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
+  return s.exact || policy.reproducible == Reproducible::any || (policy.reproducible == Reproducible::run && algorithm.pattern_independent);
+}
 
-Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
+/// What runs where planning takes too long: of the algorithms that need no plan the one that hides most of a wait.
+const Algorithm* without_plan(const Signature& s) {
+  if (s.op == Collective::allreduce) return find_algorithm(s.op, "prr");
+  return is_irregular(s.op) ? find_algorithm(s.op, "adaptive") : nullptr;
+}
+
+Decision decide_within(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry, std::int64_t most) {
   Decision out;
   if (!dispatches(policy, s, comm_size)) return out;
   if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
   const Algorithm& algorithm = algorithm_at(entry.algorithm);
-  if (algorithm.op != s.op || (algorithm.needs_sizes && entry.sizes < 0)) return out;
-  if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return out;
-  // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
-  if (!s.exact && (policy.reproducible == Reproducible::native ||
-                   (policy.reproducible == Reproducible::run && !algorithm.pattern_independent)))
-    return out;
-  return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, entry.edge != 0 && depends_on_all(s.op, s.bytes)};
+  if (algorithm.op != s.op || (algorithm.needs_sizes && entry.sizes < 0) || !permits(policy, s, algorithm)) return out;
+  const bool edge = entry.edge != 0 && depends_on_all(s.op, s.bytes);
+  if (algorithm.planning == Planning::none) return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge};
+  const Call call = call_of(s, comm_size);
+  const Fitting fitting = fit_to(algorithm, call, entry.segments, policy.network, most);
+  // A pattern of this call's own is planned for inside it.
+  if (fitting.fits) return {&algorithm, fitting.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge && fitting.messages <= kPlannedInside, nullptr, fitting.messages};
+  const Algorithm* other = without_plan(s);
+  if (other && (!permits(policy, s, *other) || !fit_to(*other, call, 0, policy.network, most).fits)) other = nullptr;
+  out = {other, 0, entry.overlap != 0, other ? entry.pattern : -1, -1, other && edge};
+  out.unplanned = &algorithm, out.planning = fitting.messages;
+  return out;
 }
+
+}  // namespace
+
+Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) { return decide_within(policy, s, comm_size, entry, kPlannedAhead); }
 
 Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
   if (entry) return decide_as(policy, s, comm_size, *entry);
@@ -78,7 +99,7 @@ Decision decide(const Policy& policy, const Signature& s, int comm_size, const P
   alone.algorithm = index_of(algorithm);
   alone.segments = rule->use.segments;
   alone.overlap = rule->use.overlap;
-  return decide_as(policy, s, comm_size, alone);
+  return decide_within(policy, s, comm_size, alone, kPlannedInside);
 }
 
 }  // namespace latecomer::core

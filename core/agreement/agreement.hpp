@@ -34,6 +34,7 @@ struct Signature {
   bool exact = false;             ///< the result does not depend on the association, if there is one
   bool servable = false;          ///< our executor can run it: operator and datatype are a pair, the root is there
   std::uint64_t hash() const;
+  bool operator==(const Signature&) const = default;
   /// There is something to move: known for certain, or known to nobody but the root.
   bool moves() const { return bytes > 0 || is_irregular(op); }
   /// An algorithm of ours may serve it.
@@ -111,13 +112,17 @@ struct Decision {
   int pattern = -1;  ///< index in the plan's patterns; -1: flat
   int sizes = -1;    ///< index in the plan's sizes; -1: none
   bool edge = false; ///< a pattern of this call's own may take its place
+  const Algorithm* unplanned = nullptr;  ///< asked for, but planning it takes more than is allowed there: the above runs instead
+  std::int64_t planning = 0;             ///< messages that the plan takes: of `unplanned`, else of `algorithm`
 };
 
 /// Decides from the policy, U(n) and the plan's entry for n (nullptr: the plan says nothing of it; then the policy's
-/// rules over universal keys decide). Deterministic in its arguments.
+/// rules over universal keys decide, and a plan may take kPlannedInside messages). Deterministic in its arguments.
 Decision decide(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry* entry = nullptr);
 
-/// What the entry asks for, if the call and the policy's `reproducible` allow it.
+/// What the entry of an announced plan asks for, if the call and the policy's `reproducible` allow it. Where planning that takes
+/// more than kPlannedAhead messages, or kPlannedInside for a pattern of this call's own: prr instead, or adaptive for blocks of
+/// different sizes, where they may serve the call; else native.
 Decision decide_as(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry& entry);
 
 }  // namespace latecomer::core

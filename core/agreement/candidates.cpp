@@ -7,6 +7,7 @@
 #include "core/agreement/agreement.hpp"
 #include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/algorithms/exchange/plan.hpp"
+#include "core/base/text.hpp"
 #include "core/model/closed_form.hpp"
 
 namespace latecomer::core {
@@ -22,56 +23,12 @@ double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(Sequence::kSteadyEpoch) : 0;
 }
 
-bool plans_segments(const Algorithm& a) { return a.planning == Planning::whole && a.segments != Segments::none; }
-
-/// Messages of a plan in so many segments: each comes together from all ranks, and goes to all, or one of the two.
-std::int64_t planned_messages(const Call& call, int segments) { return std::int64_t{call.op == Collective::allreduce ? 2 : 1} * call.ranks * segments; }
-
-std::int64_t sends_of(const Algorithm& a, const Instance& instance, Rank r) {
-  std::int64_t out = 0;
-  auto schedule = a.build(instance, r);
-  while (const Operation* op = schedule.next()) out += op->kind == OpKind::send;
-  return out;
-}
-
 std::int64_t cost_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
   const std::int64_t messages = messages_of(a, call, segments, network);
-  // A tree that is built from sizes is looked for: some 10 ns times P^2 (planning_ns), 50 to a message.
-  constexpr std::int64_t kPairs = 50;
-  if (is_irregular(call.op)) return messages + (a.planning == Planning::none ? 0 : a.needs_sizes ? std::int64_t{call.ranks} * call.ranks / kPairs : call.ranks);
-  return plans_segments(a) ? kPlannedToo * messages : messages;
+  return is_irregular(call.op) ? messages + planning_of(a, call, segments, network) : plans_segments(a) ? kPlannedToo * messages : messages;
 }
 
 }  // namespace
-
-std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
-  if (is_irregular(call.op)) return call.ranks - 1;
-  if (plans_segments(a)) {
-    // Left to themselves those that look at several plans choose about this many.
-    if (segments == 0) segments = a.segments == Segments::fitted ? exchange::segments_for(call.count, call.element_bytes, call.ranks, call.op == Collective::bcast ? 1 : call.ranks, network) : clairvoyant::segments_for(call, network);
-    return planned_messages(call, segments);
-  }
-  Parameters parameters;
-  parameters.segments = segments, parameters.network = network;
-  const Instance instance(call, Pattern(), parameters);
-  constexpr int kAll = 64, kSample = 16;
-  std::int64_t out = 0;
-  if (call.ranks <= kAll) {
-    for (Rank r = 0; r < call.ranks; ++r) out += sends_of(a, instance, r);
-    return out;
-  }
-  // Steps of the golden section: no power of two, of which trees are made.
-  const auto step = static_cast<std::int64_t>(0.6180339887 * call.ranks) | 1;
-  std::int64_t sampled = 0;
-  for (int i = 1; i <= kSample; ++i) sampled += sends_of(a, instance, static_cast<Rank>((call.root + 1 + i * step % (call.ranks - 1)) % call.ranks));
-  return sends_of(a, instance, call.root) + sampled * (call.ranks - 1) / kSample;
-}
-
-std::string grouped(std::int64_t n) {
-  std::string out = std::to_string(n);
-  for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<std::size_t>(at), ",");
-  return out;
-}
 
 std::string left_out_text(const Candidates& candidates, int ranks) {
   std::string out;
@@ -89,8 +46,6 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
   parameters_.network = network, parameters_.sizes = std::move(sizes);
   found_.most = most;
   const int ranks = call.ranks;
-  // A pipeline of fewer segments than about log2 P gains nothing over a tree.
-  constexpr std::int64_t kFewest = 16;
   for (const Algorithm& a : catalogue()) {
     if (a.op != call.op) continue;
     // Where operands may come in any order, keeping them in one is of no use.
@@ -103,16 +58,14 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
       // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
       int segments = 0;
       if (plans_segments(a) && cost_of(a, call, 0, network) > most)
-        if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1)); allowed >= kFewest) segments = static_cast<int>(allowed);
+        if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1)); allowed >= fewest_segments(a, call)) segments = static_cast<int>(allowed);
       want(a, segments, a.segments != Segments::none && a.uses_pattern() ? std::vector<int>{4 * ranks, 16 * ranks} : std::vector<int>{});
       continue;
     }
     // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
     // more then than how many.
     const auto allowed = static_cast<int>(std::min<std::int64_t>(most / (kPlannedToo * planned_messages(call, 1)), kChannels));
-    // Owners take in all ranks' contributions to a segment: with fewer segments than ranks some own nothing, and it takes them longer than native.
-    const int least = is_reduction(call.op) ? static_cast<int>(std::min<Elements>(ranks, call.count)) : 1;
-    if (allowed < least) {
+    if (const int least = fewest_segments(a, call); allowed < least) {
       found_.left_out.push_back({index_of(&a), least, kPlannedToo * planned_messages(call, least)});
       continue;
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/agreement/planning.hpp"
 #include "core/model/simulate.hpp"
 #include "core/policy/policy.hpp"
 
@@ -51,15 +52,8 @@ struct Candidates {
   std::int64_t most = 0;               ///< that one candidate may take
 };
 
-/// Messages of all ranks together, counted in their schedules: all of them on up to 64 ranks, of more ranks a sample of 16 beside the root's.
-/// Of an algorithm that plans message by message: what its plan has at most, without planning it. `segments`: as in Candidate.
-std::int64_t messages_of(const Algorithm& algorithm, const Call& call, int segments, const Network& network);
-
 /// "late_exchange with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing is left out.
 std::string left_out_text(const Candidates& candidates, int ranks);
-
-/// 1234567 as "1,234,567".
-std::string grouped(std::int64_t n);
 
 /// Models the algorithms of a collective under a pattern, one at a time, segmented ones that use the pattern with more segments, too.
 /// What comes next depends on what was modelled before and on nothing else.

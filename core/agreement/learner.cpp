@@ -43,12 +43,6 @@ bool resized(std::span<const Bytes> before, std::span<const Bytes> now) {
   return 10 * elsewhere > all;
 }
 
-/// Sizes of one class are modelled once: they differ by less than an eighth.
-Bytes size_class(Bytes bytes) {
-  const int shift = std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<Bytes>(bytes, 0)))) - 4);
-  return bytes >> shift << shift;
-}
-
 std::string percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + "%"; }
 
 std::string time_text(double ns) {
@@ -237,13 +231,15 @@ bool Learner::quiet(const Slot& slot) const {
   }
 }
 
-/// Whether the policy lets an algorithm serve the slot once a plan says so.
-bool Learner::may(const Slot& slot, int algorithm) const {
+/// What the policy lets run in the slot where a plan says so.
+Decision Learner::decision(const Slot& slot, int algorithm, int segments) const {
   PlanEntry e;
-  e.algorithm = algorithm;
+  e.algorithm = algorithm, e.segments = segments;
   e.sizes = slot.expected.sizes.empty() ? -1 : 0;
-  return decide_as(policy_, slot.signature, ranks_, e).algorithm;
+  return decide_as(policy_, slot.signature, ranks_, e);
 }
+
+bool Learner::may(const Slot& slot, int algorithm, int segments) const { return index_of(decision(slot, algorithm, segments).algorithm) == algorithm; }
 
 /// What a search has found is this slot's, as far as the policy lets it be.
 void Learner::take(Slot& slot, const Candidates& found) const {
@@ -251,7 +247,7 @@ void Learner::take(Slot& slot, const Candidates& found) const {
   slot.candidates = found.list;
   slot.left_out = found.left_out;
   slot.candidate_messages = found.messages;
-  std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
+  std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm, c.segments) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
 }
 
 /// Models what may serve the slot under its forecast, candidate by candidate. False if the budget of this announcement, or the
@@ -411,6 +407,9 @@ std::string Learner::why_text(const Slot& slot) const {
     case Why::rule_sizes_vary:
       return by + " asks for " + slot.rule->use.algorithm + ", but " + sizes_text(slot) + ": " + name + ", which needs no sizes before the call";
     case Why::rule_forbidden: return by + " asks for " + slot.rule->use.algorithm + ", which `reproducible` or the operator forbids";
+    case Why::rule_unplanned:
+      return by + " asks for " + slot.rule->use.algorithm + ", but planning that takes " + grouped(decision(slot, index_of(find_algorithm(s.op, slot.rule->use.algorithm)), slot.rule->use.segments).planning) +
+             " messages on " + grouped(ranks_) + " ranks, and " + grouped(kPlannedAhead) + " are allowed: " + name + (slot.rule->use.segments ? "; fewer segments take less" : "");
     case Why::rule: return by + " asks for it";
     case Why::rule_flat: return by + " asks for it, without a pattern: " + arrivals_text(slot);
     case Why::no_sizes: return "auto knows no sizes of blocks: no call with all of them was seen yet";
@@ -491,19 +490,18 @@ void Learner::decide_slot(Slot& slot) {
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
   if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.expected.sizes.empty()) return settle(slot, -1, 0, false, Why::rule_before_sizes);
-  if (wanted < 0 || !may(slot, wanted)) return settle(slot, -1, 0, false, Why::rule_forbidden);
+  const Decision asked = decision(slot, wanted, rule->use.segments);
+  if (!asked.algorithm && !asked.unplanned) return settle(slot, -1, 0, false, Why::rule_forbidden);
   if (algorithm_at(wanted).needs_sizes && slot.sizes_vary()) {
     const int adaptive = index_of(find_algorithm(s.op, name_of(TreeKind::adaptive)));
-    return settle(slot, may(slot, adaptive) ? adaptive : -1, 0, false, Why::rule_sizes_vary);
+    return settle(slot, may(slot, adaptive, 0) ? adaptive : -1, 0, false, Why::rule_sizes_vary);
   }
+  if (asked.unplanned) return settle(slot, index_of(asked.algorithm), asked.segments, true, Why::rule_unplanned);
   // What the model expects of it, so that it can be held against what is measured.
-  // What looks at several plans where nobody says in how many segments is not modelled inside a job.
-  const Algorithm& forced = algorithm_at(wanted);
-  if (policy_.network_given && !slot.forecast.uncertain() && (forced.segments != Segments::fitted || rule->use.segments > 0) && (slot.search || slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets)))
-    model(slot, &forced, rule->use.segments);
+  if (policy_.network_given && !slot.forecast.uncertain() && (slot.search || slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot, asked.algorithm, asked.segments);
   for (const Candidate& c : slot.candidates)
-    if (c.algorithm == wanted && c.segments == rule->use.segments) slot.modelled = c.modelled_ns;
-  settle(slot, wanted, rule->use.segments, true, slot.forecast.uncertain() ? Why::rule_flat : Why::rule);
+    if (c.algorithm == wanted && c.segments == asked.segments) slot.modelled = c.modelled_ns;
+  settle(slot, wanted, asked.segments, true, slot.forecast.uncertain() ? Why::rule_flat : Why::rule);
 }
 
 PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
@@ -576,8 +574,8 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   const auto add = [&](const Slot& slot, int trials, int rounds) {
     PlanEntry e = entry_for(slot, plan);
     if (e.algorithm >= 0 && trials > 0) e.trial = static_cast<std::uint16_t>(kTrial * trials), e.round = static_cast<std::uint16_t>(rounds);
-    const Decision alone = decide(policy_, slot.signature, ranks_);
-    const bool trivial = e.pattern < 0 && e.sizes < 0 && !e.edge && index_of(alone.algorithm) == e.algorithm && (e.algorithm < 0 || (alone.segments == e.segments && alone.overlap == (e.overlap != 0)));
+    const Decision alone = decide(policy_, slot.signature, ranks_), planned = decide_as(policy_, slot.signature, ranks_, e);
+    const bool trivial = e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm && (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));
     says_anything = says_anything || !trivial;
     plan.entries.push_back(e);
   };

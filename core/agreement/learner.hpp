@@ -116,7 +116,7 @@ class Learner {
   };
   /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
   enum class Why : std::uint8_t {
-    unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_sizes_vary, rule_forbidden, rule, rule_flat,
+    unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_sizes_vary, rule_forbidden, rule_unplanned, rule, rule_flat,
     no_sizes, nothing_seen, balanced, unforeseen, slight, no_budget, measuring, tried, won, lost, risk, nothing_serves, no_gain,
   };
   /// Sizes of the blocks that the next call is expected to have, and how often that was wrong.
@@ -191,7 +191,8 @@ class Learner {
   std::uint64_t epoch_for(const std::vector<Slot*>& slots) const;
   static std::string sizes_text(const Slot& slot);
   std::string why_text(const Slot& slot) const;
-  bool may(const Slot& slot, int algorithm) const;
+  Decision decision(const Slot& slot, int algorithm, int segments) const;
+  bool may(const Slot& slot, int algorithm, int segments) const;
   PlanEntry entry_for(const Slot& slot, Plan& plan) const;
   std::vector<Slot*> decided() const;
 

@@ -75,6 +75,8 @@ class Instance {
   }
   /// The same table once a schedule has been generated; empty before.
   const std::vector<int>& shared() const { return shared_; }
+  /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule is generated.
+  void share(std::vector<int> table) { shared_ = std::move(table), shared_filled_ = true; }
   /// The same call once more, with these parameters (those of the first that asks) and a table of its own: for an algorithm
   /// that leaves the work to another.
   const Instance& beside(const Parameters& others) const {

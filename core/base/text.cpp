@@ -145,4 +145,10 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+std::string grouped(std::int64_t n) {
+  std::string out = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<std::size_t>(at), ",");
+  return out;
+}
+
 }  // namespace latecomer::core

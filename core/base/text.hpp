@@ -69,4 +69,7 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
+/// 1234567 as "1,234,567".
+std::string grouped(std::int64_t n);
+
 }  // namespace latecomer::core

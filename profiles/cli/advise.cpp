@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/agreement/learner.hpp"
+#include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"

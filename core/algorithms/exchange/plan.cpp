@@ -93,13 +93,16 @@ class Ranking {
 
 /// By how much what whoever has it sends on in every slot grows in one: r^hop = r^(hop - 1) + 1.
 double growth(double hop) {
-  constexpr int kSteps = 40;
-  double low = 1, high = 2;
-  for (int i = 0; i < kSteps; ++i) {
-    const double r = (low + high) / 2;
-    ((hop - 1) * logarithm(r) + logarithm(r - 1) < 0 ? low : high) = r;
+  if (hop <= 1) return 2;
+  // Newton's steps on the logarithm of r^(hop - 1) (r - 1), which is concave: from the left, where r = 1 + 1/hop is, they stay on the left.
+  constexpr int kMost = 40;
+  double r = 1 + 1 / hop;
+  for (int i = 0; i < kMost; ++i) {
+    const double step = -((hop - 1) * logarithm(r) + logarithm(r - 1)) / ((hop - 1) / r + 1 / (r - 1));
+    if (step <= 1e-15) break;
+    r += step;
   }
-  return high;
+  return r;
 }
 
 /// Copies of a segment from which on whoever gets it has no time to pass it on before everybody has it.

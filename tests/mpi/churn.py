@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that change sizes and communicators all the time: sums are right, a plan is made once for each size class and shape,
+and no message outlives its communicator."""
+import json
+import re
+
+from common import a, check, finish, folder, run
+
+
+def churn(name, use, ranks, *program):
+    policy, profile = folder / f"{name}.policy.json", folder / f"{name}.json"
+    policy.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": use}]}))
+    done = run(a.cli, "run", "--policy", policy, "--output", profile, "--", "-n", ranks, a.bin + "/churn", *program, LD_PRELOAD=a.support, LATECOMER_VERBOSE="2", timeout=300)
+    check(done.returncode == 0 and "wrong" not in done.stdout, f"{name}: the program runs and its sums are right: {done.stdout[-200:]} {done.stderr[-300:]}")
+    said = [int(n) for n in re.findall(r"exchanges planned: (\d+)", done.stderr)]
+    left = [int(n) for n in re.findall(r"announcements of communicators that are gone: (\d+)", done.stderr)]
+    data = json.loads(profile.read_text())
+    ran = {}
+    for site in data["sites"]:
+        if site["op"] == "allreduce":
+            for algorithm, d in site["dispatch"].items():
+                ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
+    print("     ", name, "planned", said, "left", left, "ran", ran)
+    return said[0], max(left), ran, data["warnings"]
+
+
+# 600 sizes from 400 B to 160 kB are 70 classes of less than an eighth each; learnt patterns come on top, a few at a time.
+for use in ("late_exchange", "clairvoyant", "ordered_exchange"):
+    planned, _, ran, _ = churn(f"sizes.{use}", use, 3, "sizes", 600)
+    check(0 < planned < 400, f"{use}: plans are shared by sizes of a class: {planned} for 600 sizes")
+    check(ran.get(use, 0) == 600, f"{use} ran in all calls: {ran}")
+
+# Ranks belong to other halves, which have seen other sizes: what one has planned before must not matter. Three shapes.
+for use in ("late_exchange", "clairvoyant", "ordered_exchange", "prr"):
+    planned, _, _, _ = churn(f"shapes.{use}", use, 4, "shapes", 150)
+    check(planned == 0 if use == "prr" else 0 < planned < 3 * 70, f"{use}: plans are shared by communicators of one shape: {planned}")
+
+# Each is freed between its first announcement and the next boundary.
+for use in ("auto", "prr", "late_exchange"):
+    _, left, _, _ = churn(f"short.{use}", use, 4, "short", 400, 19)
+    check(left <= 40, f"{use}: announcements are taken before their communicator goes: {left} of 400 were left")
+
+# Too much to plan inside a call: 4 ranks in 700 segments are 5,600 messages. Once a plan has come it may be more.
+_, _, ran, warnings = churn("inside", {"algorithm": "late_exchange", "segments": 700}, 4, "short", 1, 30)
+check(ran.get("late_exchange", 0) == 0, f"too few elements for 700 segments, and too many messages: {ran}")
+check(any("late_exchange: 0 of 30 calls" in w and "3,000" in w for w in warnings), f"the profile says why: {warnings}")
+_, _, ran, warnings = churn("ahead", {"algorithm": "late_exchange", "segments": 700}, 4, "short", 1, 400)
+check(ran.get("late_exchange", 0) > 100 and ran.get("prr", 0) >= 16, f"a plan that came may take more messages: {ran}")
+check(any("late_exchange: in" in w and "prr ran instead" in w for w in warnings), f"the profile says what ran before: {warnings}")
+finish()
