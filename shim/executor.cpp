@@ -184,7 +184,9 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
   if (rc == MPI_SUCCESS) return MPI_SUCCESS;
   // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
   warn("an operation of %s failed inside MPI; the communicator's error handler decides", std::string(decision.algorithm->name).c_str());
+  inside = false;  // the handler is the program's
   PMPI_Comm_call_errhandler(state.comm, rc);
+  inside = true;
   return rc;
 }
 

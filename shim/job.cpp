@@ -723,10 +723,12 @@ void start_session(MPI_Session session) {
   active.store(true, std::memory_order_release);
 }
 
+/// Maybe from a signal's handler: what this thread or another was in the middle of is left alone, and the last snapshot stands.
 void before_abort() noexcept {
-  if (!active.load()) return;
+  if (!active.load() || inside) return;
   try {
-    const JobLock lock;
+    std::unique_lock lock(job().mutex, std::defer_lock);
+    if (job().threads && !lock.try_lock()) return;
     write_spool(job(), false);
   } catch (...) {
   }

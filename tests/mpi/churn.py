@@ -40,6 +40,11 @@ for use in ("auto", "prr", "late_exchange"):
     _, left, _, _ = churn(f"short.{use}", use, 4, "short", 400, 19)
     check(left <= 40, f"{use}: announcements are taken before their communicator goes: {left} of 400 were left")
 
+# A million calls on one communicator.
+for use in ("auto", "prr"):
+    _, _, ran, _ = churn(f"million.{use}", use, 2, "short", 1, 1000000)
+    check(sum(ran.values()) > 990000, f"a million calls under {use}: {ran}")
+
 # Too much to plan inside a call: 4 ranks in 700 segments are 5,600 messages. Once a plan has come it may be more.
 _, _, ran, warnings = churn("inside", {"algorithm": "late_exchange", "segments": 700}, 4, "short", 1, 30)
 check(ran.get("late_exchange", 0) == 0, f"too few elements for 700 segments, and too many messages: {ran}")

@@ -3,10 +3,12 @@
 // errors on one rank, children, ends without MPI_Finalize). Each prints "right" on rank 0 and ends as it
 // does natively. Usage: traps CASE
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -241,8 +243,37 @@ static void end_badly(const char* how) {
   }
 }
 
+static void sums(int calls) {
+  for (int i = 0; i < calls; ++i) CHECK(sum_over(MPI_COMM_WORLD, rank + i) == size * (size - 1) / 2 + i * size);
+}
+
+// All of MPI in another thread than main's.
+static void* thread_of_mpi(void* unused) {
+  begin();
+  sums(200);
+  bad = sum_over(MPI_COMM_WORLD, bad);
+  MPI_Finalize();
+  return unused;
+}
+
+// A timer's handler ends the job in the middle of whatever there is.
+static void abort_now(int number) { MPI_Abort(MPI_COMM_WORLD, number == SIGALRM ? 7 : 8); }
+static void abort_in_handler(long us) {
+  signal(SIGALRM, abort_now);
+  const struct itimerval timer = {{0, 0}, {us / 1000000, us % 1000000}};
+  if (rank == size - 1) setitimer(ITIMER_REAL, &timer, NULL);
+  for (;;) sums(1000);
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "thread_init") == 0) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, thread_of_mpi, NULL);
+    pthread_join(thread, NULL);
+    if (rank == 0 && bad == 0) printf("right\n");
+    return bad != 0;
+  }
   if (strncmp(what, "sessions", 8) == 0) {
     sessions(strcmp(what, "sessions_and_world") == 0);
   } else {
@@ -254,6 +285,7 @@ int main(int argc, char** argv) {
     else if (strcmp(what, "spawn") == 0) spawning(argv[0]);
     else if (strcmp(what, "one_error") == 0) one_error();
     else if (strcmp(what, "children") == 0) children();
+    else if (strcmp(what, "abort_in_handler") == 0) abort_in_handler(argc > 2 ? atol(argv[2]) : 20000);
     else end_badly(what);
     if (strcmp(what, "one_error") != 0) bad = sum_over(MPI_COMM_WORLD, bad);
     MPI_Finalize();

@@ -33,7 +33,7 @@ def warned(done):
 
 # case, allreduces to be seen at least, what it may be warned of
 for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", 1500, None), ("inter", 100, None), ("one_error", 800, None),
-                             ("children", 40, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
+                             ("children", 40, None), ("thread_init", 200, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
     ranks = 2 if case == "spawn" else 4
     native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", ranks, a.bin + "/traps", case)
     if case == "spawn" and native.returncode != 0:
@@ -51,6 +51,31 @@ sessions = json.loads((folder / "sessions.observe.json").read_text())
 check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") == 80, "recovered sessions have their arrival patterns")
 check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
 check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.observe.json.spawned-*.parts")), "spawned processes left their own")
+
+# MPI_Abort from a timer's handler, in the middle of anything: the job ends as it does natively, and what was seen can be recovered.
+for us in (8000, 20000, 21357, 33333, 50000):
+    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", "abort_in_handler", us)
+    for policy in (None, ring):
+        done = run(a.cli, "run", "--overwrite", "--output", folder / "abort.json", *(["--policy", policy] if policy else []), "--", "-n", 4, a.bin + "/traps", "abort_in_handler", us, LD_PRELOAD=a.support)
+        check(done.returncode == native.returncode != 0, f"MPI_Abort in a handler after {us} us, {'ring' if policy else 'observe'}: {done.returncode}, natively {native.returncode}")
+
+# MPI_Init in a static object's constructor, MPI_Finalize in its destructor.
+native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/early")
+for policy in (None, ring):
+    done, profile = under("early", a.bin + "/early", policy=policy)
+    check(done.returncode == native.returncode == 0 and done.stdout == native.stdout and "right" in done.stdout, f"MPI in static objects: {done.returncode} {done.stdout} {done.stderr[-300:]}")
+    check(profile is not None and calls(profile) == 100 and not warned(done), f"MPI in static objects: {profile and calls(profile)} allreduces, {warned(done)}")
+
+# Other allocators, where they are installed.
+for allocator in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
+    found = pathlib.Path("/usr/lib/x86_64-linux-gnu") / allocator
+    if not found.exists():
+        print(f"{allocator} is not installed")
+        continue
+    for policy in (None, ring):
+        for preload in (f"{found}:{a.support}", f"{a.support}:{found}"):
+            done, profile = under("allocator", a.bin + "/traps", "churn", policy=policy, preload=preload)
+            check(done.returncode == 0 and "right" in done.stdout and profile and calls(profile) >= 1500 and not warned(done), f"{allocator}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
 
 # MPI that a plugin brings: dlopen with RTLD_LOCAL, bound early and late.
 plugin = next(pathlib.Path(a.build).rglob("libplugin.so"))
