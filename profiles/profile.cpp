@@ -316,6 +316,16 @@ class ProfileWriter {
             most = one["calls"], out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"], out["reason"] = one["reason"];
     }
     text += "],\n \"decisions\":" + (decided == decisions_.end() ? Json::array() : decided->second).dump();
+    std::uint64_t served = 0;
+    for (const auto& [algorithm, d] : p.dispatch)
+      if (algorithm > 0 && algorithm <= core::catalogue().size() && core::algorithm_at(algorithm - 1).uses_pattern()) served += d.calls;
+    if (served > 0) {
+      Json sources = Json::object();
+      for (const auto& [name, source] : {std::pair{"history", p.history}, std::pair{"edge", p.edge}})
+        if (source.calls > 0) sources[name] = {{"calls", source.calls}, {"mean_error_ns", source.error_sum_ns / static_cast<double>(source.calls)}};
+      if (const std::uint64_t known = p.history.calls + p.edge.calls; known < served) sources["none"] = {{"calls", served - known}};
+      text += ",\n \"pattern_sources\":" + sources.dump();
+    }
     text += ",\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
     put(text);
   }

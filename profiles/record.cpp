@@ -79,6 +79,8 @@ void PatternSite::merge(const PatternSite& o) {
   imbalance.merge(o.imbalance);
   after_last.merge(o.after_last);
   factor_milli.merge(o.factor_milli);
+  history.calls += o.history.calls, history.error_sum_ns += o.history.error_sum_ns;
+  edge.calls += o.edge.calls, edge.error_sum_ns += o.edge.error_sum_ns;
   std::size_t guess = 0;
   for (const auto& [row, offsets] : o.ranks.rows()) {
     RankOffsets& mine = ranks.at_or_new(row, guess++);
@@ -127,6 +129,12 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   if (network && bytes >= 0) {
     const double message = static_cast<double>(network->step_ns(bytes));
     if (message > 0) site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
+  }
+  if (owner.expected >= 0) {
+    double error = 0;
+    for (const CallRecord* r : records) error += std::abs(static_cast<double>(r->arrival - first) - static_cast<double>(std::max(r->expected, 0)) * static_cast<double>(kExpectedUnit));
+    PatternSource& source = (owner.edge & kRanByEdge) != 0 ? site.edge : site.history;
+    ++source.calls, source.error_sum_ns += error / static_cast<double>(records.size());
   }
   if (!complete) return divergent;
   site.after_last.add(end - last);
@@ -199,7 +207,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.each(local.entries(), [&](const LocalBook::Entry& e) { w.plain(e.key), w.plain(e.site); });
   w.each(patterns.sites(), [&](const auto& kv) {
     const PatternSite& p = kv.second;
-    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.imbalance), w.plain(p.after_last), w.plain(p.factor_milli);
+    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.imbalance), w.plain(p.after_last), w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
     w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
     w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
   });
@@ -236,7 +244,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
     SiteKey key;
     r.plain(key);
     PatternSite& p = c.patterns.at(key);
-    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.imbalance), r.plain(p.after_last), r.plain(p.factor_milli);
+    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.imbalance), r.plain(p.after_last), r.plain(p.factor_milli), r.plain(p.history), r.plain(p.edge);
     std::size_t guess = 0;
     r.each([&] {
       std::int32_t row = 0;

@@ -31,9 +31,14 @@ struct CallRecord {
   core::Collective op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;
   std::uint8_t algorithm = 0;   ///< 0: native, else 1 + index in the catalogue
-  std::uint8_t edge = 0;        ///< 1: the process had said how far it was (latecomer_edge)
+  std::uint8_t edge = 0;        ///< kSaid, kRanByEdge
+  std::int32_t expected = -1;   ///< by the pattern that it ran on: this rank after the first arrival, in kExpectedUnit; -1: no pattern
+  std::int32_t unused = 0;
 };
-static_assert(sizeof(CallRecord) == 40);
+static_assert(sizeof(CallRecord) == 48);
+/// The process had said how far it was (latecomer_edge); the call ran on a pattern of its own, made from what ranks had said.
+inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2;
+inline constexpr Nanoseconds kExpectedUnit = 100;
 
 /// A row of the report: one place in the program, one collective, one communicator size.
 struct SiteKey {
@@ -149,12 +154,19 @@ struct DispatchStats {
   double after_last_sum = 0;
 };
 
+/// Calls that ran on patterns of one source, and how far off these were: in the mean over ranks, summed over calls.
+struct PatternSource {
+  std::uint64_t calls = 0;
+  double error_sum_ns = 0;
+};
+
 /// What exact arrival patterns told about a site.
 struct PatternSite {
   std::uint64_t calls = 0, divergent_calls = 0;
   Histogram imbalance, after_last, factor_milli;
   RankRows ranks;                                ///< by rank in MPI_COMM_WORLD over ranks_per_row
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
+  PatternSource history, edge;
   void merge(const PatternSite& other);
 };
 

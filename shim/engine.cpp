@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "shim/alive.hpp"
+#include "shim/edges.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -38,7 +39,7 @@ Nanoseconds thread_time() {
 
 class Engine {
  public:
-  Engine(MPI_Comm comm, int ranks, core::Bytes bound) : comm_(comm), ranks_(ranks), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0) {
+  Engine(MPI_Comm comm, int ranks, core::Bytes bound) : comm_(comm), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0), edges_(comm, ranks) {
     expect_notice();
     // Signals are the program's: none is handled here.
     sigset_t all, before;
@@ -73,22 +74,27 @@ class Engine {
   }
 
   void watch(std::shared_ptr<Watched> watched) {
+    edges_.watch(watched);
     const std::lock_guard lock(mutex_);
     watched_[watched->identity] = std::move(watched);
   }
   void unwatch(const Watched& watched) {
+    edges_.unwatch(watched);
     const std::lock_guard lock(mutex_);
     watched_.erase(watched.identity);
     std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched.identity; });
   }
   void plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
     auto copy = std::make_shared<const core::Plan>(plan);
+    const auto own = std::find_if(plan.entries.begin(), plan.entries.end(), [](const core::PlanEntry& e) { return e.edge != 0; });
+    if (own != plan.entries.end()) edges_.expect(watched, offsets_of(plan, own->pattern));
     const std::lock_guard lock(mutex_);
     watched.plan = std::move(copy), watched.plan_hash = hash;
+    if (own != plan.entries.end()) kick();
   }
 
-  int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const Operands& operands) {
-    std::unique_ptr<Run> run = claim(watched, n, key);
+  int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const Operands& operands, const OwnPattern* own) {
+    std::unique_ptr<Run> run = claim(watched, n, key, own);
     Run& r = *run;
     // A root in place whose part was begun as if it were not: its own block is where it belongs.
     char* input = static_cast<char*>(const_cast<void*>(operands.send));
@@ -109,41 +115,37 @@ class Engine {
   }
 
   void edge(double fraction, Nanoseconds at) {
-    const std::lock_guard lock(mutex_);
-    if (edge_.said || iteration_began_ == 0 || !(fraction > 0)) return;
-    edge_.mine = iteration_began_ + static_cast<Nanoseconds>(static_cast<double>(at - iteration_began_) / fraction);
-    edge_.said = edge_.due = true;
-    kick();
+    const Nanoseconds begin = iteration_began_;
+    if (begin == 0 || !(fraction > 0) || said_.exchange(true)) return;
+    edges_.say(begin + static_cast<Nanoseconds>(static_cast<double>(at - begin) / fraction), at);
   }
 
-  core::Pattern pattern() {
-    Patience patience(job().courteous);
-    std::unique_lock lock(mutex_);
-    if (!edge_.said) edge_.mine = kUnsaid, edge_.said = edge_.due = true;
-    send_edge();
-    auto& all = edges_[edge_.number];
-    while (all.have < ranks_) {
-      if (!take_notice(lock)) Unlocked(lock).run([&] { patience.wait(); });
+  std::optional<OwnPattern> pattern(const Watched& watched, int planned, Nanoseconds arrival) {
+    const std::uint64_t number = edges_.next(watched);
+    std::shared_ptr<const core::Plan> plan;
+    {
+      const std::lock_guard lock(mutex_);
+      plan = watched.plan;
     }
-    std::vector<Nanoseconds> arrivals = std::move(all.arrivals);
-    edges_.erase(edge_.number);
-    ++edge_.number;
-    edge_.said = false;
-    if (std::find(arrivals.begin(), arrivals.end(), kUnsaid) != arrivals.end()) return {};
-    ++figures_.patterns;
-    const Nanoseconds first = *std::min_element(arrivals.begin(), arrivals.end());
-    for (Nanoseconds& a : arrivals) a -= first;
-    return core::Pattern(std::move(arrivals));
+    said_ = false;
+    auto pattern = edges_.take(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
+    if (!pattern) return {};
+    return OwnPattern{std::move(*pattern), number};
   }
 
-  void iteration(Nanoseconds at) {
+  void greet(std::span<const Rank> world) {
+    for (const Rank r : world) edges_.greet(r);
     const std::lock_guard lock(mutex_);
-    iteration_began_ = at;
+    if (!used_) kick();
   }
+
+  void iteration(Nanoseconds at) { iteration_began_.store(at, std::memory_order_relaxed); }
 
   EngineFigures figures() {
     const std::lock_guard lock(mutex_);
-    return figures_;
+    EngineFigures out = figures_;
+    out.patterns = edges_.patterns(), out.edge_messages = edges_.messages();
+    return out;
   }
 
  private:
@@ -191,18 +193,22 @@ class Engine {
     RankWait wait;
     int expected = 0;
     MPI_Request counting = MPI_REQUEST_NULL;
-    if (PMPI_Ireduce_scatter_block(sent_.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
+    std::vector<int> sent = sent_;
+    for (std::size_t r = 0; r < sent.size(); ++r) sent[r] += edges_.sent()[r];
+    if (PMPI_Ireduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
     int counted = 0;
-    while (!counted || received_ < expected) {
+    while (!counted || received_ + edges_.received() < expected) {
       if (!counted) PMPI_Test(&counting, &counted, MPI_STATUS_IGNORE);
       {
         std::unique_lock lock(mutex_);
         if (take_notice(lock)) continue;
       }
+      if (edges_.advance()) continue;
       if (!wait.again()) return;  // a rank has died: what is left behind is for MPI to sweep up
     }
     for (Outgoing& o : outgoing_)
       for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
+    edges_.finish();
     PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL, kNoticeChannel, comm_, MPI_STATUS_IGNORE);
     for (int done = 0; !done;) PMPI_Test(&notice_request_, &done, MPI_STATUS_IGNORE);
   }
@@ -214,7 +220,7 @@ class Engine {
   }
 
   /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
-  std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key) {
+  std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const OwnPattern* own) {
     std::unique_lock lock(mutex_);
     if (!used_) kick();
     last_claim_ = now();
@@ -231,20 +237,22 @@ class Engine {
     }
     Executor::Key plain = key;
     plain.in_place = plain.in_place && key.algorithm->op != core::Collective::gather;
-    return make(watched, n, plain, watched->plan.get(), watched->plan_hash);
+    if (own) plain.pattern = kOwn;
+    return make(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash, own ? &own->pattern : nullptr);
   }
 
-  /// Under the lock.
-  std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const core::Plan* plan, std::uint64_t plan_hash) {
+  /// Under the lock. `plan_hash`: of the plan that has the key's pattern; for a pattern of this call's own, its number.
+  std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own) {
     std::unique_ptr<Run> run;
     if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
     else run = std::make_unique<Run>();
     run->engine = this;
-    run->watched = watched, run->n = n, run->key = key, run->plan_hash = key.pattern < 0 ? 0 : plan_hash;
+    run->watched = watched, run->n = n, run->key = key, run->plan_hash = key.pattern < 0 && !own ? 0 : plan_hash;
     run->left = run->early = false;
     run->program = nullptr;
+    if (own) run->program = Executor::build(watched->rank, watched->size, key, *own);
     for (auto& kept : kept_)
-      if (kept.key == key && kept.identity == watched->identity && kept.plan_hash == run->plan_hash && kept.program) {
+      if (!run->program && kept.key == key && kept.identity == watched->identity && kept.plan_hash == run->plan_hash && kept.program) {
         run->program = std::move(kept.program);
         break;
       }
@@ -260,41 +268,30 @@ class Engine {
   /// Under the lock.
   void recycle(std::unique_ptr<Run> run) {
     if (run->early) held_ -= run->scratch_bytes();
-    constexpr std::size_t kPrograms = 64, kIdle = 8;
+    if (run->key.pattern == kOwn) run->program.reset();  // nobody asks for it again
+    constexpr std::size_t kIdle = 8;
     constexpr std::size_t kSmallScratch = 1 << 20;
-    Kept* place = nullptr;
-    for (auto& kept : kept_)
-      if (!kept.program && (!place || kept.key == run->key)) place = &kept;
-    if (!place && kept_.size() < kPrograms) place = &kept_.emplace_back();
-    if (!place) place = &kept_[next_victim_++ % kept_.size()];
-    *place = {run->key, run->watched->identity, run->plan_hash, std::move(run->program)};
+    if (run->program) keep(*run);
     run->watched.reset();
     if (run->scratch.size() > kSmallScratch) std::vector<char>().swap(run->scratch);
     if (idle_.size() < kIdle) idle_.push_back(std::move(run));
+  }
+
+  /// Under the lock: its program, for another run of the same.
+  void keep(Run& run) {
+    constexpr std::size_t kPrograms = 64;
+    Kept* place = nullptr;
+    for (auto& kept : kept_)
+      if (!kept.program && (!place || kept.key == run.key)) place = &kept;
+    if (!place && kept_.size() < kPrograms) place = &kept_.emplace_back();
+    if (!place) place = &kept_[next_victim_++ % kept_.size()];
+    *place = {run.key, run.watched->identity, run.plan_hash, std::move(run.program)};
   }
 
   void send_notice(const Run& run, Rank peer) {
     const Executor::Key& k = run.key;
     send({run.watched->identity, run.n, run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes},
          run.watched->world[static_cast<std::size_t>(peer)], kOutgoing);
-  }
-
-  /// Under the lock: tells all ranks, this one too, when this process will come.
-  void send_edge() {
-    if (!edge_.due) return;
-    edge_.due = false;
-    Notice notice{};
-    notice.identity = kEdge, notice.n = edge_.number, notice.count = edge_.mine, notice.root = job().rank;
-    note_edge(notice);
-    for (Rank r = 0; r < ranks_; ++r)
-      if (r != job().rank) send(notice, r, SIZE_MAX);  // none may be lost: others wait for it
-  }
-  void note_edge(const Notice& notice) {
-    if (notice.n < edge_.number) return;
-    auto& all = edges_[notice.n];
-    all.arrivals.resize(static_cast<std::size_t>(ranks_), kUnsaid);
-    all.arrivals[static_cast<std::size_t>(notice.root)] = notice.count;
-    ++all.have;
   }
 
   /// To a world rank. With `most` under way already: not at all, they do it themselves when they arrive.
@@ -331,7 +328,6 @@ class Engine {
     });
     if (!there) return false;
     ++received_, ++figures_.notices;
-    if (notice.identity == kEdge) return note_edge(notice), true;
     const auto found = watched_.find(notice.identity);
     if (found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire)) return true;
     if (std::any_of(pending_.begin(), pending_.end(), [&](const Notice& p) { return p.identity == notice.identity && p.n == notice.n; })) return true;
@@ -366,6 +362,7 @@ class Engine {
         if (r->watched == watched && r->n == next && !r->left && r->running.all_posted()) ++next, further = true;
     }
     if (notice.n != next) return false;
+    if (notice.pattern == kOwn && !edges_.frozen(*watched, notice.plan_hash)) return false;
     if (notice.pattern >= 0 && (!watched->plan || watched->plan_hash != notice.plan_hash || notice.pattern >= static_cast<std::int32_t>(watched->plan->patterns.size()))) return false;
     return held_ < bound_;
   }
@@ -376,7 +373,10 @@ class Engine {
     key.count = notice.count, key.element_bytes = notice.element_bytes;
     key.segments = notice.segments, key.pattern = notice.pattern, key.root = notice.root;
     key.overlap = notice.overlap != 0, key.commutative = notice.commutative != 0;
-    std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(), watched->plan_hash);
+    std::optional<core::Pattern> own;
+    if (notice.pattern == kOwn) own = edges_.frozen(*watched, notice.plan_hash);
+    if (notice.pattern == kOwn && !own) return;  // the process has just taken it, and is about to do it all
+    std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(), own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
     run->early = true;
     held_ += run->scratch_bytes();
     if (held_ > bound_) {
@@ -403,9 +403,9 @@ class Engine {
         continue;
       }
       const unsigned progress = progress_of_thread();
-      bool moved = false, active = false;
-      send_edge();
+      bool moved = false, active = edges_.open();
       while (take_notice(lock)) moved = true;
+      Unlocked(lock).run([&] { while (edges_.advance()) moved = true; });
       begin_pending();
       for (auto at = runs_.begin(); at != runs_.end();) {
         Run& r = **at;
@@ -452,22 +452,15 @@ class Engine {
     std::shared_ptr<Compiled> program;  // none while a run has it
   };
   static constexpr std::size_t kOutgoing = 4096;
+  /// The key of a schedule whose pattern is its call's own.
+  static constexpr int kOwn = -2;
 
-  /// What ranks say of their next arrival, by the number of the exchange: one for every call that the plan gives it to.
-  struct Edges {
-    std::vector<Nanoseconds> arrivals;
-    int have = 0;
-  };
-  struct Edge {
-    std::uint64_t number = 0;  ///< of the exchange that is next
-    Nanoseconds mine = 0;
-    bool said = false, due = false;
-  };
-  static constexpr Nanoseconds kUnsaid = INT64_MIN;
-  static constexpr std::uint64_t kEdge = 0;  ///< identity of no communicator
+  static std::span<const Nanoseconds> offsets_of(const core::Plan& plan, int pattern) {
+    if (pattern < 0) return {};
+    return plan.patterns[static_cast<std::size_t>(pattern)];
+  }
 
   MPI_Comm comm_;
-  const int ranks_;
   const core::Bytes bound_;
   std::mutex mutex_;
   std::condition_variable wake_, claimable_;
@@ -481,15 +474,16 @@ class Engine {
   std::size_t next_victim_ = 0;
   std::vector<Notice> pending_;
   core::Bytes held_ = 0;
-  Nanoseconds last_claim_ = 0, iteration_began_ = 0;
-  Edge edge_;
-  std::map<std::uint64_t, Edges> edges_;
+  Nanoseconds last_claim_ = 0;
+  std::atomic<Nanoseconds> iteration_began_{0};
+  std::atomic<bool> said_{false};  // since the last call with a pattern of its own
   Notice notice_{};
   MPI_Request notice_request_ = MPI_REQUEST_NULL;
   std::mutex expected_mutex_;  ///< of the two above
   std::mutex notices_mutex_;
   std::list<Outgoing> outgoing_;
   std::vector<int> sent_;  // notices, by world rank
+  Edges edges_;
   int received_ = 0;
   EngineFigures figures_;
 };
@@ -526,8 +520,8 @@ void stop_engine() noexcept {
   ending->stop();
   const EngineFigures f = ending->figures();
   delete ending;
-  say(1, "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, %llu patterns of single calls, %.3f ms of processor time", static_cast<unsigned long long>(f.notices),
-      static_cast<unsigned long long>(f.begun), static_cast<unsigned long long>(f.complete), static_cast<unsigned long long>(f.patterns), static_cast<double>(f.busy) / 1e6);
+  say(1, "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, %llu patterns of single calls, %llu messages for them, %.3f ms of processor time", static_cast<unsigned long long>(f.notices),
+      static_cast<unsigned long long>(f.begun), static_cast<unsigned long long>(f.complete), static_cast<unsigned long long>(f.patterns), static_cast<unsigned long long>(f.edge_messages), static_cast<double>(f.busy) / 1e6);
 }
 
 void halt_engine() noexcept {
@@ -557,11 +551,14 @@ void engine_plan(CommState& state) {
 void engine_edge(double fraction, Nanoseconds at) {
   if (engine) engine->edge(fraction, at);
 }
-core::Pattern engine_pattern() { return engine ? engine->pattern() : core::Pattern(); }
+std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) { return engine ? engine->pattern(*state.watched, planned, arrival) : std::nullopt; }
+void engine_greet(std::span<const Rank> world) {
+  if (engine) engine->greet(world);
+}
 void engine_iteration(Nanoseconds at) {
   if (engine) engine->iteration(at);
 }
 
-int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands) { return engine->run(state.watched, n, key, operands); }
+int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands, const OwnPattern* own) { return engine->run(state.watched, n, key, operands, own); }
 
 }  // namespace latecomer::shim

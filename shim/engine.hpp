@@ -15,6 +15,8 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "shim/executor.hpp"
 
@@ -47,17 +49,25 @@ void unwatch(CommState& state);
 void engine_plan(CommState& state);
 
 /// The process runs call n: takes over what the engine began, and leaves to it what need not be waited for. `operands`:
-/// bytes. Returns an MPI error code.
-int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands);
+/// bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error code.
+int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands, const OwnPattern* own);
 
 /// The program says on this rank that `fraction` of the work before its next collective is done, at `at` on the common
 /// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the fraction)
-/// and lets the engine tell all ranks. Does nothing without an engine.
+/// and tells the other ranks of the communicator that the last such call was on. Does nothing without an engine.
 void engine_edge(double fraction, Nanoseconds at);
-/// For a call on MPI_COMM_WORLD that depends on all ranks and that the plan gives this to: every rank's predicted arrival,
-/// the same on all of them; flat if one has not said. Waits for all to say, or to come.
-core::Pattern engine_pattern();
-/// That call is over: the next iteration begins.
+/// A pattern for one call alone.
+struct OwnPattern {
+  core::Pattern pattern;
+  std::uint64_t number;  ///< of the exchange that made it, on its communicator
+};
+/// For a call that the plan gives this to, on a watched communicator: every rank's predicted arrival, the same on all of them; empty if
+/// no rank has said anything, and the plan's pattern, number `planned`, serves. `arrival`: of this process, on the common
+/// clock. Waits for engines, not for processes (shim/edges.hpp).
+std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival);
+/// A coming call will send to these ranks of MPI_COMM_WORLD: connections are made now, if there is an engine.
+void engine_greet(std::span<const Rank> world);
+/// The process has left a blocking collective: the work before its next one begins.
 void engine_iteration(Nanoseconds at);
 
 /// Call n uses none of the engine's messages.
@@ -67,9 +77,9 @@ inline void pass(CommState& state, std::uint64_t n) {
   state.watched->posted.store(n + 1, std::memory_order_release);
 }
 
-/// Runs begun before the process arrived, so far; patterns exchanged for single calls; processor time of the thread, ns.
+/// Runs begun before the process arrived, so far; patterns exchanged for single calls and messages sent for them; processor time of the thread, ns.
 struct EngineFigures {
-  std::uint64_t notices = 0, begun = 0, complete = 0, patterns = 0;
+  std::uint64_t notices = 0, begun = 0, complete = 0, patterns = 0, edge_messages = 0;
   Nanoseconds busy = 0;
 };
 

@@ -28,6 +28,31 @@ struct Header {
   std::uint32_t rest = 0;       // plan: the epoch that it begins is not logged,
   std::uint64_t epoch = 0;      // and how many calls it has
   Nanoseconds uncertainty = 0;  // of the sender's clock
+  Nanoseconds waited = 0;       // log: for the leader, since the last
+};
+
+/// Waits for others at a boundary of a communicator with rooted calls only, and says so once that takes long: a program that
+/// relies on its gathers not to synchronise would hang here.
+class BoundaryWait {
+ public:
+  explicit BoundaryWait(const CommState& state) : state_(state) {}
+  void again() {
+    constexpr Nanoseconds kLong = 10'000'000'000;
+    patience_.wait();
+    if (said_ || ++turns_ % 64 != 0 || now() - begin_ < kLong) return;
+    said_ = true;
+    warn("rank %d has waited 10 s before call %llu of a communicator of %d, a boundary at which plans for rooted collectives are agreed on, for rank %d (rank 0 there) or another that is "
+         "not there yet; \"rooted_waits\": false in the policy never waits",
+         job().rank, static_cast<unsigned long long>(state_.sequence.next_number() - 1), state_.size, state_.world[0]);
+  }
+  Nanoseconds so_far() const { return now() - begin_; }
+
+ private:
+  const CommState& state_;
+  Patience patience_{job().courteous};
+  Nanoseconds begin_ = now();
+  unsigned turns_ = 0;
+  bool said_ = false;
 };
 
 /// A message on its way. Buffers are used again, so that the exchange allocates nothing once warm.
@@ -115,14 +140,15 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
   Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
   bool complete = true;
-  call.edge = true;
+  std::size_t said = 0;
   double elapsed = 0;
   for (const auto* r : records) {
     first = std::min(first, r->arrival), last = std::max(last, r->arrival);
     exit = std::max(exit, r->exit), complete = complete && r->exit != 0;
-    call.edge = call.edge && r->edge;
+    said += (r->edge & profiles::kSaid) != 0;
     elapsed += static_cast<double>(r->exit - r->arrival);
   }
+  call.edge = 2 * said >= records.size();
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
   call.offsets = lead.offsets;
   if (core::is_irregular(signature->op)) {
@@ -157,7 +183,20 @@ bool resolve_members(CommState& state) {
   return !state.foreign;
 }
 
-void identify(CommState& state) {
+namespace {
+/// MPI_Allreduce of words by MPI_BOR; where members may be waited for, in a form that can be watched.
+int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
+  if (!waits) return PMPI_Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm);
+  MPI_Request request;
+  int rc = PMPI_Iallreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm, &request);
+  BoundaryWait wait(state);
+  for (int done = 0; rc == MPI_SUCCESS && !done;)
+    if (rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE); !done) wait.again();
+  return rc;
+}
+}  // namespace
+
+void identify(CommState& state, bool waits) {
   Job& j = job();
   constexpr int kWords = kContexts / 64;
   // Used contexts of all members, the leader's serial number, and whether a member could not offer its contexts.
@@ -185,7 +224,7 @@ void identify(CommState& state) {
     }
     serial = attempt > 0 && state.rank != 0 ? 0 : number;
     busy = !mine;
-    const int rc = PMPI_Allreduce(MPI_IN_PLACE, words.data(), kWords + 2, MPI_UINT64_T, MPI_BOR, state.comm);
+    const int rc = unite(state, words.data(), kWords + 2, waits);
     if (rc != MPI_SUCCESS) {
       // Nothing more is exchanged here; ranks that were told otherwise run into the same communicator's next error.
       const std::lock_guard lock(j.context_mutex);
@@ -226,7 +265,7 @@ void lead(CommState& state) {
     leadership->learner = std::make_unique<core::Learner>(j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
       return site_is({site, op, size}, glob);
     });
-  if (leadership->learner && state.context == kWorldContext && engine_runs()) leadership->learner->allow_edges();
+  if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
     leadership->learner->remember(
         [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
@@ -306,11 +345,12 @@ void end_epoch(CommState& state, bool rested) {
       state.leadership->signatures.clear();
       state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
     } else {
-      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, 0, 0, job().clocks.uncertainty_now()};
+      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, 0, 0, job().clocks.uncertainty_now(), state.waited};
       if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
         warn("the leader does not take its logs: some arrival patterns are lost");
     }
   }
+  state.waited = 0;
   if (state.log_missed > 0) warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
   state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
   state.log.clear();
@@ -330,6 +370,7 @@ void collect(CommState& state) {
         auto& part = logs.push();
         part.first = header.first;
         lead.uncertainty[r] = header.uncertainty;
+        lead.waited += header.waited;
         records_in(header, lead.body, part.records);
       }
       all = all && !logs.empty();
@@ -365,13 +406,14 @@ void announce(CommState& state, std::uint64_t n) {
   // Programs with hundreds of slots and calls of a few microseconds: what is learned may cost this and so many parts of the time.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
   const Nanoseconds begin = now();
+  if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
   if (!state.broken) lead.announced = lead.learner->announce(n, state.plan.dropped(), begin, j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
   using Kind = core::Learner::Announcement::Kind;
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
   if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();
   const bool plan = lead.announced.kind == Kind::plan;
-  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, lead.announced.epoch, 0};
+  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, lead.announced.epoch, 0, 0};
   for (Rank r = 1; r < state.size; ++r)
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
   if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
@@ -425,9 +467,14 @@ void hear_early(CommState& state) try {
   PMPI_Comm_call_errhandler(state.comm, MPI_ERR_NO_MEM);
 }
 
-void hear(CommState& state, std::uint64_t n) {
+void hear(CommState& state, std::uint64_t n, bool waits) {
   using Kind = core::Learner::Announcement::Kind;
   if (!state.usable()) return;
+  if (waits) {
+    BoundaryWait wait(state);
+    while (!take_announcement(state)) wait.again();
+    state.waited += wait.so_far();
+  }
   Patience patience(job().courteous);
   while (!take_announcement(state)) patience.wait();
   const auto heard = std::move(state.heard);

@@ -55,6 +55,7 @@ struct Leadership {
   std::vector<Nanoseconds> offsets;     ///< [ranks]
   std::vector<core::Bytes> sizes;  ///< work space: of the blocks of one call
   std::vector<const profiles::CallRecord*> row;  ///< [ranks]
+  Nanoseconds waited = 0;  ///< by members for this rank at boundaries, all together, as logs that came since the last announcement say
   std::vector<char> body;
   explicit Leadership(int ranks)
       : members(static_cast<std::size_t>(ranks)), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
@@ -62,7 +63,8 @@ struct Leadership {
 
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
 /// ranks at the same operation number.
-void identify(CommState& state);
+/// `waits`: members may come late to this; said after 10 s.
+void identify(CommState& state, bool waits = false);
 
 /// Makes this rank the leader of an identified communicator.
 void lead(CommState& state);
@@ -84,7 +86,8 @@ void collect(CommState& state);
 void announce(CommState& state, std::uint64_t n);
 
 /// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
-void hear(CommState& state, std::uint64_t n);
+/// `waits`: the leader may be late itself; how long that takes is measured, and after 10 s said.
+void hear(CommState& state, std::uint64_t n, bool waits);
 
 /// The communicator is going away: takes its outstanding announcement, if that has come, and drops it. MPICH over UCX looks
 /// through all messages that nobody has asked for whenever a receive is posted, so none may be left behind.

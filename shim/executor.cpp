@@ -133,6 +133,15 @@ static bool carried_over(Executor::Key key, const core::Plan& before, const core
   return key == wanted;
 }
 
+static void greet_peers(const CommState& state, const Compiled& program) {
+  std::vector<Rank> peers;
+  for (const core::Operation& op : program.ops)
+    if (op.kind == core::OpKind::send) peers.push_back(state.world[static_cast<std::size_t>(op.peer)]);
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  engine_greet(peers);
+}
+
 void Executor::prepare(CommState& state, const core::Plan& plan) {
   prepared_.clear();
   if (seen_.empty()) return;
@@ -150,6 +159,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     }
     prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
     built_ahead.fetch_add(1, std::memory_order_relaxed);
+    if (engine_runs()) greet_peers(state, *prepared_.back().second);
     // The memory too: what a run would allocate is allocated now.
     const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
     if (scratch_.size() < need + 64) scratch_.resize(need + 64);
@@ -165,19 +175,17 @@ void Executor::change_plans() {
   prepared_.clear();
 }
 
-int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given, core::Bytes block) {
+int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
   int rc = MPI_SUCCESS;
   try {
+    std::optional<OwnPattern> own;
+    if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
+    if (own) forecast = {true, own->pattern.arrival(state.rank)};
+    else if (decision.pattern >= 0) forecast = {false, state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
+    const core::Pattern* const pattern = own ? &own->pattern : nullptr;
     const Key key = key_of(shape_of(state, signature, given), decision);
-    if (decision.edge && state.context == kWorldContext && engine_runs()) {
-      const core::Pattern pattern = engine_pattern();
-      rc = run_reduction(state, key, given, pattern.flat() ? nullptr : &pattern);
-      engine_iteration(common_now());
-    } else if (core::is_irregular(signature.op)) {
-      rc = run_irregular(state, key, given, block);
-    } else {
-      rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, nullptr) : run_movement(state, n, key, given);
-    }
+    if (core::is_irregular(signature.op)) rc = run_irregular(state, key, given, block, pattern);
+    else rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, pattern) : run_movement(state, n, key, given, own ? &*own : nullptr);
   } catch (const std::bad_alloc&) {
     rc = MPI_ERR_NO_MEM;
   }
@@ -190,16 +198,17 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
   return rc;
 }
 
-int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given) {
+int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given, const OwnPattern* own) {
   Bytewise bytes(key.call(state.size), state.rank, job().comm, given, staged_);
   if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
   Operands plain = given;
   plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
-  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain) : run_schedule(state, key, plain, Layout::bytes(), nullptr);
+  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain, own)
+                                                                   : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr);
   return rc == MPI_SUCCESS ? bytes.finish() : rc;
 }
 
-int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block) {
+int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block, const core::Pattern* own) {
   const core::Call call = key.call(state.size);
   const bool root = state.rank == call.root;
   std::shared_ptr<Compiled> once;
@@ -210,6 +219,7 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
     const bool gathers = core::regular(call.op) == core::Collective::gather;
     once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {}) : core::scatter_part(call, state.rank, std::move(part), {})));
   }
+  if (own && !once) once = build(state.rank, state.size, key, *own, key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : compiled(state, key);
   if (!irregular_) irregular_ = std::make_unique<Irregular>();
   int rc = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);

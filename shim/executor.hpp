@@ -15,7 +15,14 @@
 
 namespace latecomer::shim {
 
-class Irregular;  // shim/irregular.hpp
+class Irregular;     // shim/irregular.hpp
+struct OwnPattern;   // shim/engine.hpp
+
+/// Where a call's pattern came from, and when it expected this rank: after the first arrival, -1 without a pattern.
+struct Forecast {
+  bool edge = false;
+  Nanoseconds expected = -1;
+};
 
 struct Executor {
   Executor();
@@ -33,11 +40,14 @@ struct Executor {
   };
   /// `plan`: has the key's pattern; may be nullptr without one.
   static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Plan* plan);
+  /// For a pattern of the call's own.
+  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern, const std::vector<core::Bytes>& sizes = {});
 
   /// Runs `decision` for call n on `state`. Returns an MPI error code; errors have been given to the
   /// communicator's error handler.
   /// `block`: bytes of the own block of a gatherv or scatterv.
-  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& operands, core::Bytes block);
+  /// `forecast`: what the pattern that it ran on says of this rank.
+  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
 
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
@@ -72,12 +82,11 @@ struct Executor {
   /// What a call contributes to the key: the same whether it is noted or run.
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const Key& key);
-  int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands);
-  int run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block);
+  int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands, const OwnPattern* own);
+  int run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block, const core::Pattern* own);
   int run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own);
   /// `layout`: of the operands' datatype. `own`: the pattern of this call alone.
   int run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout, const core::Pattern* own);
-  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern, const std::vector<core::Bytes>& sizes = {});
 };
 
 }  // namespace latecomer::shim

@@ -145,7 +145,8 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool rested = state.resting;
-  if (step.hear) hear(state, step.n);
+  if (step.identify && resolve_members(state)) identify(state, true);
+  if (step.hear) hear(state, step.n, step.waits);
   if (!step.ends_epoch) return;
   sweep_outgoing();  // of earlier boundaries
   call.ended_epoch = !rested;
@@ -217,7 +218,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 std::uint8_t edge_of(const Call& call) {
   Job& j = job();
   if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]] return 0;
-  return call.state == j.world_state && call.signature.kind == core::CallKind::blocking && core::depends_on_all(call.signature.op, call.signature.bytes) && j.edge_said.exchange(false);
+  return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
 }
 
 profiles::CallRecord record_of(const Call& call) {
@@ -232,7 +233,7 @@ void write_log(const Call& call) {
     return;
   }
   if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
-    ++state.log_missed;
+    if (!state.sequence.waits()) ++state.log_missed;  // there epochs may be longer than what is looked at of them
     return;
   }
   state.log.push_back(record_of(call));
@@ -241,6 +242,13 @@ void write_log(const Call& call) {
 
 void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
   if (n >= state.logged_from && n - state.logged_from < state.log.size()) state.log[n - state.logged_from].exit = exit;
+}
+
+[[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
+  if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
+  profiles::CallRecord& record = state.log[n - state.logged_from];
+  record.expected = static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
+  if (forecast.edge) record.edge |= profiles::kRanByEdge;
 }
 
 [[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
@@ -253,6 +261,7 @@ void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
   write_exit(state, call.n, exit);
+  if (call.forecast.expected >= 0) [[unlikely]] write_forecast(state, call.n, call.forecast);
   profiles::LocalSite* local = slot.local;
   if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
     local = find_local(call);
@@ -284,6 +293,8 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
 
   const bool talks = talking(j);
+  if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
+    if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size)) state.sequence.allow_waits();
   const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
   call.n = step.n;
   if (step.hear || step.ends_epoch) [[unlikely]]
@@ -321,6 +332,7 @@ void end_call(Call& call, int rc) noexcept try {
     finish_now(call, exit);
   }
   if (rc != MPI_SUCCESS) state.broken = true;
+  if (engine_runs()) [[unlikely]] engine_iteration(exit);
   bool agree = false;
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]

@@ -41,6 +41,7 @@ struct Call {
   std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
   core::Bytes block = -1;      ///< gatherv, scatterv: of this rank's own block
+  Forecast forecast;           ///< of the pattern that it ran on
   core::Bytes all_blocks = -1; ///< the same of all blocks together, at the root
   /// What this rank's own figures say: INTERFACE's `bytes`.
   core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
@@ -179,7 +180,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   int rc;
   if (call.decision.algorithm) {
     inside = true;
-    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block);
+    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival, call.forecast);
     inside = false;
   } else {
     if constexpr (!std::is_null_pointer_v<Start>) {

@@ -620,6 +620,7 @@ void start_job() {
       return;
     }
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
+    j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch && j.policy.rooted_waits.value_or(!j.policy.rules.empty());
     if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
     sites_depth(j.policy.sites_depth, j.policy.sites_python);
     if (!j.policy.spool) j.spool.begin("", rank);

@@ -45,6 +45,7 @@ struct CommState {
   std::uint64_t identity = 0;       ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;
   std::uint64_t logged_from = 0;    ///< number of log[0]
+  Nanoseconds waited = 0;           ///< at boundaries for the leader, since the last log
   bool resting = false;             ///< this epoch is not logged, on any rank; there is no plan
   std::uint32_t log_missed = 0;     ///< calls not logged because the log was full
   std::vector<profiles::CallRecord> log;
@@ -74,6 +75,7 @@ struct Job {
   core::Policy policy;
   std::string output;           ///< absolute path of the profile
   bool announces = false;         ///< mode apply, and some rule wants plans
+  bool rooted_waits = false;      ///< rooted calls may ask for boundaries that wait (core::waits_for_leader)
   bool checks = false;            ///< LATECOMER_CHECK on rank 0
   profiles::History history;      ///< on rank 0
   Clocks clocks;
@@ -93,7 +95,7 @@ struct Job {
   std::vector<profiles::LiveLog> live;  ///< work space of a snapshot
   std::atomic<Nanoseconds> spool_next{0};     ///< not before: what the last write cost many times over has to pass
   std::atomic<Nanoseconds> spool_late{0};     ///< from then on without waiting for an epoch
-  std::atomic<bool> edge_said{false};  ///< since the last call on MPI_COMM_WORLD that depends on all
+  std::atomic<bool> edge_said{false};  ///< since the last call that an algorithm may serve
   bool may_idle = false;          ///< nothing has to be known of a call in an epoch that rests: no native call waits in another form, no rule decides without a plan
   bool decides = false;           ///< what an operation reduces matters: some native call may be replaced
   std::map<std::uint64_t, std::uint32_t> creations;   ///< communicators seen per group hash

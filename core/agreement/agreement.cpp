@@ -29,18 +29,19 @@ Call call_of(const Signature& s, int ranks) {
   return call;
 }
 
-Sequence::Before Sequence::at_boundary(Before out, bool plans) {
+Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) {
+  out.identify = !identified;
   if (outstanding_) {
-    // A plan is due. Until the leader has certainly passed, nothing else may be announced either.
-    if (!leader_passed_) return out;
-    out.hear = true;
+    // A plan is due. Until the leader has certainly passed, or may be waited for, nothing else may be announced either.
+    if (!leader_passed_ && !waits_) return out;
+    out.hear = true, out.waits = !leader_passed_;
     outstanding_ = false;
   }
   out.ends_epoch = true;
   out.announce = plans;
   outstanding_ = plans;
   leader_passed_ = false;
-  const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ ? kRootedEpoch : kSteadyEpoch);
+  const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ && !waits_ ? kRootedEpoch : kSteadyEpoch);
   boundary_ = std::max(boundary_ + step, out.n + 1);
   return out;
 }
@@ -71,20 +72,34 @@ Decision decide_within(const Policy& policy, const Signature& s, int comm_size, 
   if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
   const Algorithm& algorithm = algorithm_at(entry.algorithm);
   if (algorithm.op != s.op || (algorithm.needs_sizes && entry.sizes < 0) || !permits(policy, s, algorithm)) return out;
-  const bool edge = entry.edge != 0 && depends_on_all(s.op, s.bytes);
+  const bool edge = entry.edge != 0;
   if (algorithm.planning == Planning::none) return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge};
   const Call call = call_of(s, comm_size);
   const Fitting fitting = fit_to(algorithm, call, entry.segments, policy.network, most);
   // A pattern of this call's own is planned for inside it.
   if (fitting.fits) return {&algorithm, fitting.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge && fitting.messages <= kPlannedInside, nullptr, fitting.messages};
   const Algorithm* other = without_plan(s);
-  if (other && (!permits(policy, s, *other) || !fit_to(*other, call, 0, policy.network, most).fits)) other = nullptr;
-  out = {other, 0, entry.overlap != 0, other ? entry.pattern : -1, -1, other && edge};
+  const Fitting its = other ? fit_to(*other, call, 0, policy.network, most) : Fitting{};
+  if (other && (!permits(policy, s, *other) || !its.fits)) other = nullptr;
+  out = {other, 0, entry.overlap != 0, other ? entry.pattern : -1, -1, other && edge && its.messages <= kPlannedInside};
   out.unplanned = &algorithm, out.planning = fitting.messages;
   return out;
 }
 
 }  // namespace
+
+bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
+  if (!is_rooted(s.op) || !dispatches(policy, s, comm_size)) return false;
+  if (policy.rooted_waits) return *policy.rooted_waits;
+  const CallFacts facts{s.op, s.bytes, comm_size, s.root, s.op_class};
+  for (const Rule& rule : policy.rules) {
+    if (!may_match(rule.match, facts)) continue;
+    const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(s.op, rule.use.algorithm) : nullptr;
+    if (a && (is_irregular(s.op) ? a->needs_sizes : a->uses_pattern())) return true;
+    if (rule.match.universal()) return false;  // it decides
+  }
+  return false;
+}
 
 Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) { return decide_within(policy, s, comm_size, entry, kPlannedAhead); }
 

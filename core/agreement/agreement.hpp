@@ -11,7 +11,10 @@
 //     call which depends on all ranks, or whose data come from the leader, and which began at or after the
 //     announcement: the leader has then passed it, so whoever waits for the message waits for nobody.
 //     It may say how many calls the epoch that it begins has, and let it rest: no rank logs it, and the next boundary
-//     brings an announcement, but no logs.
+//     brings an announcement, but no logs;
+//   - where the policy asks for plans of rooted calls (waits_for_leader), a boundary comes into force without such a call
+//     before it: ranks then wait for the leader, as they would in a collective that synchronises. The first of these boundaries
+//     also agrees on the identity. The leader makes epochs so long that waiting stays a small part of the time.
 // Nothing happens inside non-blocking calls, and in mode observe no rank ever waits.
 #pragma once
 
@@ -58,7 +61,9 @@ class Sequence {
 
   struct Before {
     std::uint64_t n;      ///< this call's number
+    bool identify = false;  ///< agree on the identity first, with one blocking collective, for which members wait
     bool hear = false;    ///< receive the outstanding announcement; it decides from this call on
+    bool waits = false;   ///< the leader may not have passed: hear() waits for it
     bool ends_epoch = false;  ///< send the log; announces if `announce`
     bool announce = false;
   };
@@ -66,10 +71,14 @@ class Sequence {
   /// Registers a counted call. `plans`: mode apply. `identified`: the communicator's identity is agreed.
   Before begin(const Signature& signature, bool plans, bool identified) {
     const Before out{n_++};
-    if (out.n < boundary_ || signature.kind != CallKind::blocking || !identified) [[likely]]
+    if (out.n < boundary_ || signature.kind != CallKind::blocking || !(identified || waits_)) [[likely]]
       return out;
-    return at_boundary(out, plans);
+    return at_boundary(out, plans, identified);
   }
+
+  /// From the coming call on boundaries may wait for the leader: said by all ranks at the same call, from what they all know of it.
+  void allow_waits() { waits_ = true; }
+  bool waits() const { return waits_; }
 
   /// After the call has returned. True: agree on the identity now, with one blocking collective; every
   /// rank is about to leave the same call, so nobody waits for the program.
@@ -99,9 +108,9 @@ class Sequence {
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:
-  Before at_boundary(Before out, bool plans);
+  Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
-  bool only_rooted_ = true, outstanding_ = false, leader_passed_ = false;
+  bool only_rooted_ = true, outstanding_ = false, leader_passed_ = false, waits_ = false;
 };
 
 /// What is decided for one call; equal on every rank.
@@ -115,6 +124,10 @@ struct Decision {
   const Algorithm* unplanned = nullptr;  ///< asked for, but planning it takes more than is allowed there: the above runs instead
   std::int64_t planning = 0;             ///< messages that the plan takes: of `unplanned`, else of `algorithm`
 };
+
+/// Whether such a call asks for boundaries that wait: it is rooted, and the policy says `rooted_waits`, or a rule that may match
+/// names an algorithm that needs a plan for its pattern or its sizes.
+bool waits_for_leader(const Policy& policy, const Signature& signature, int comm_size);
 
 /// Decides from the policy, U(n) and the plan's entry for n (nullptr: the plan says nothing of it; then the policy's
 /// rules over universal keys decide, and a plan may take kPlannedInside messages). Deterministic in its arguments.

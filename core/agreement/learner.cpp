@@ -22,6 +22,8 @@ constexpr double kRisk = 0.03, kStake = 32;
 constexpr double kLearningEpoch = 2e7;
 // Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
 constexpr std::uint64_t kGlance = 32;
+// Where ranks wait for the leader at boundaries: this part of the time, but for the first few; and calls between two at most.
+constexpr double kWaiting = 0.01, kMostBetweenWaits = 65'536;
 constexpr double kDispatch = 2'000;  // nanoseconds: finding, beginning and polling a schedule of ours
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
@@ -546,6 +548,10 @@ Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, con
   const Rest::Epoch epoch = rest_.next(quiet_, asked_n_, now, glance_);
   out.rest = epoch.rest;
   out.epoch = quiet_ ? epoch.calls : epoch_for(slots);
+  if (waited_ > 0 && pace_ > 0) {
+    const auto least = static_cast<std::uint64_t>(std::ceil(std::min(waited_ / (kWaiting * pace_), kMostBetweenWaits)));
+    if (least > (out.epoch ? out.epoch : Sequence::kSteadyEpoch)) out.epoch = least;
+  }
   return out;
 }
 

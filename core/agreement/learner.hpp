@@ -35,7 +35,7 @@ struct CallSeen {
   double mean_elapsed = 0;               ///< over ranks, nanoseconds
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
   std::span<const Bytes> sizes = {};     ///< [ranks], of the blocks of a gatherv or scatterv; else empty
-  bool edge = false;                     ///< every rank had said before how far it was
+  bool edge = false;                     ///< half of the ranks at least had said before how far they were
   bool divergent = false;                ///< ranks came from different call sites
 };
 
@@ -80,6 +80,8 @@ class Learner {
   std::int64_t modelled_messages() const { return kModelBudget - budget_; }
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
+  /// Ranks have waited so long at a boundary for the leader, in the mean over all of them.
+  void waited(Nanoseconds mean) { waited_ = waited_ == 0 ? static_cast<double>(mean) : (waited_ + static_cast<double>(mean)) / 2; }
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
   void remember(SiteHistory history, const Plan& plan) { history_of_ = std::move(history), announced_ = plan; }
 
@@ -212,6 +214,7 @@ class Learner {
   std::uint64_t looked_at_ = 0;                             ///< `next_` at the last announcement
   std::uint64_t asked_n_ = 0;                               ///< call and
   Nanoseconds asked_ = 0;                                   ///< time of the last announcement
+  double waited_ = 0;                                       ///< nanoseconds at a boundary that waits, of late
   double pace_ = 0;                                         ///< nanoseconds per call of the communicator since then
   std::uint64_t glance_ = Sequence::kSteadyEpoch;           ///< calls of an epoch between two rests
   bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever

@@ -17,7 +17,7 @@ struct PlanEntry {
   std::int32_t segments = 0;     ///< 0: the algorithm's own choice
   std::int32_t pattern = -1;     ///< index in Plan::patterns; -1: flat
   std::uint16_t overlap = 1;
-  std::uint16_t edge = 0;        ///< the pattern is exchanged for this very call, if all ranks have said how far they are
+  std::uint16_t edge = 0;        ///< the pattern is exchanged for this very call, from what ranks have said of how far they are
   std::int32_t sizes = -1;       ///< index in Plan::sizes; -1: none
   std::uint16_t trial = 0;       ///< holds for so many of its calls from when it comes into force on, then native; 0: for all
   std::uint16_t round = 0;       ///< of the trial: calls that one plan has let it have count in the next

@@ -35,6 +35,7 @@ constexpr KeyRow kPolicyKeys[] = {
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "how long ranks wait at start for each other's sign, seconds"},
     {"rest", KeyType::boolean, "", 0, 0, "look at few calls only, while nothing is dispatched and arrivals are balanced"},
+    {"rooted_waits", KeyType::boolean, "", 0, 0, "whether ranks wait for a plan at rare boundaries of communicators that see rooted collectives only; unless given, where a rule names an algorithm that needs a plan"},
     {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
     {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
 };
@@ -217,6 +218,7 @@ class Parser {
     else if (path == "courteous_by") policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "spool") policy_.spool = v.boolean;
     else if (path == "rest") policy_.rest = v.boolean;
+    else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
     else if (path == "history") {
       policy_.history = v.text;
@@ -474,19 +476,17 @@ PolicyReport parse_policy(std::string_view text) {
   return report;
 }
 
-const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt) {
+bool may_match(const Match& m, const CallFacts& facts) {
   const auto listed = [](const auto& list, auto value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
-  for (const Rule& rule : policy.rules) {
-    const Match& m = rule.match;
-    if (!m.universal() && (!learnt || !learnt(m))) continue;
-    if (!listed(m.ops, facts.op) || !listed(m.op_classes, facts.op_class)) continue;
-    if (!m.bytes.all() && (facts.bytes < 0 || !m.bytes.contains(static_cast<double>(facts.bytes)))) continue;
-    if (!m.comm_size.contains(facts.comm_size)) continue;
-    if (!m.root.all() && (facts.root < 0 || !m.root.contains(facts.root))) continue;
-    return &rule;
-  }
+  return listed(m.ops, facts.op) && listed(m.op_classes, facts.op_class) && (m.bytes.all() || (facts.bytes >= 0 && m.bytes.contains(static_cast<double>(facts.bytes)))) && m.comm_size.contains(facts.comm_size) &&
+         (m.root.all() || (facts.root >= 0 && m.root.contains(facts.root)));
+}
+
+const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt) {
+  for (const Rule& rule : policy.rules)
+    if ((rule.match.universal() || (learnt && learnt(rule.match))) && may_match(rule.match, facts)) return &rule;
   return nullptr;
 }
 

@@ -72,6 +72,7 @@ struct Policy {
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
   bool rest = true;
+  std::optional<bool> rooted_waits;  ///< none: where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;
   std::string history;
   std::vector<Rule> rules;
@@ -107,6 +108,9 @@ struct CallFacts {
   Rank root;  ///< -1 where the collective has none
   OpClass op_class;
 };
+
+/// Whether a rule with these keys matches the call, as far as all ranks know.
+bool may_match(const Match& match, const CallFacts& facts);
 
 /// The first rule that matches, or nullptr. Rules with keys that are learnt (`site`, `imbalance_factor`) are skipped
 /// unless `learnt` is given and says that they match.

@@ -98,6 +98,14 @@ void print_site(const Json& site) {
   for (const auto& [name, d] : site["dispatch"].items())
     std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
                 human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
+  if (const auto sources = site.find("pattern_sources"); sources != site.end()) {
+    std::string text;
+    constexpr std::pair<const char*, const char*> kSources[] = {{"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
+    for (const auto& [name, words] : kSources)
+      if (const auto found = sources->find(name); found != sources->end())
+        text += (text.empty() ? "" : "; ") + std::string(words) + " in " + (*found)["calls"].dump() + (found->contains("mean_error_ns") ? ", off by " + human_time((*found)["mean_error_ns"]) + " per rank" : "");
+    std::printf("    arrival pattern from %s\n", text.c_str());
+  }
   const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
   for (const Json& d : site.value("decisions", Json::array())) {
     const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : d["bytes"].dump() + " B", reason = d["reason"];

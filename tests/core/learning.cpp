@@ -624,7 +624,8 @@ struct ProgramCall {
 
 class ProgramMaker {
  public:
-  ProgramMaker(SplitMix64& random, int ranks) : random_(random), ranks_(ranks) {
+  /// `rooted`: nothing but rooted collectives that algorithms may serve, all blocking.
+  ProgramMaker(SplitMix64& random, int ranks, bool rooted = false) : random_(random), ranks_(ranks) {
     for (int i = 0; i < 6; ++i) {
       Signature s = allreduce(8LL << random.below(18));
       const auto kind = random.below(10);
@@ -634,7 +635,14 @@ class ProgramMaker {
       palette_.push_back(s);
     }
     divergent_ = random.below(3) == 0;
-    rooted_only_ = random.below(8) == 0;
+    rooted_only_ = !rooted && random.below(8) == 0;
+    constexpr Collective kRooted[] = {Collective::gather, Collective::scatter, Collective::reduce, Collective::bcast, Collective::gatherv};
+    for (Signature& s : palette_) {
+      if (!rooted) break;
+      s.kind = CallKind::blocking, s.op = kRooted[random.below(5)], s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks)));
+      s.bytes = is_irregular(s.op) ? -1 : 4096 * ranks, s.count = is_irregular(s.op) ? 1 : has_blocks(s.op) ? 4096 : s.op == Collective::reduce ? s.bytes / 8 : s.bytes;
+      s.op_class = s.op == Collective::reduce ? OpClass::sum : OpClass::none, s.exact = s.servable = true;
+    }
   }
   std::vector<ProgramCall> make(std::size_t calls) {
     std::vector<ProgramCall> out;
@@ -682,9 +690,11 @@ class ProgramMaker {
 /// exchange are delivered at any time later.
 class SimulatedJob {
  public:
-  SimulatedJob(const Policy& policy, const std::vector<ProgramCall>& program, int ranks, SplitMix64& random, bool broken_by_local_site)
-      : policy_(policy), program_(program), random_(random), learner_(policy, ranks, site_matches), broken_(broken_by_local_site), ranks_(static_cast<std::size_t>(ranks)) {
+  enum class Broken { no, by_local_site, by_not_waiting };
+  SimulatedJob(const Policy& policy, const std::vector<ProgramCall>& program, int ranks, SplitMix64& random, Broken broken, bool identified = true)
+      : policy_(policy), program_(program), random_(random), learner_(policy, ranks, site_matches), broken_(broken), ranks_(static_cast<std::size_t>(ranks)) {
     logs_.resize(static_cast<std::size_t>(ranks));
+    for (RankState& r : ranks_) r.identified = identified;
   }
 
   /// The first call on which two ranks decided differently, if any. `stuck`: nobody could go on.
@@ -705,13 +715,14 @@ class SimulatedJob {
       if (idle > 4000) return stuck = true, std::nullopt;
     }
   }
-  std::uint64_t dispatched = 0, plans = 0, drops = 0, rests = 0, shortened = 0, expired = 0;
+  std::uint64_t dispatched = 0, plans = 0, drops = 0, rests = 0, shortened = 0, expired = 0, waited = 0, ahead = 0;
 
  private:
   struct RankState {
     std::size_t at = 0;          ///< next call
     bool inside = false;         ///< in call `at`, waiting for others
     bool prepared = false;       ///< begin() is done, hear is not
+    bool identified = true;
     Sequence::Before before;
     Sequence sequence;
     PlanInForce force;
@@ -727,17 +738,28 @@ class SimulatedJob {
     const ProgramCall& call = program_[r.at];
     if (!r.inside) {
       if (!r.prepared) {
-        r.before = r.sequence.begin(call.signature, true, true);
+        if (!r.sequence.waits() && waits_for_leader(policy_, call.signature, static_cast<int>(ranks_.size()))) r.sequence.allow_waits();
+        r.before = r.sequence.begin(call.signature, true, r.identified);
         r.prepared = true;
       }
+      if (r.before.identify && !r.identified) {
+        for (const RankState& o : ranks_)
+          if (o.at < r.at || (o.at == r.at && !o.prepared && !o.inside)) return false;
+        r.identified = true;
+      }
+      for (const RankState& o : ranks_) ahead = std::max<std::uint64_t>(ahead, r.at - std::min(r.at, o.at));
       const bool rested = r.resting;
       if (r.before.hear) {
-        if (me != 0 && r.mail.empty()) {
-          REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
+        if (me != 0 && r.mail.empty() && broken_ == Broken::by_not_waiting) {
+          r.before.hear = false;  // takes what is there
+        } else if (me != 0 && r.mail.empty()) {
+          if (!r.before.waits) REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
+          waited += announced_ <= heard_[me];
           return false;
+        } else {
+          hear(me);
+          r.before.hear = false;
         }
-        hear(me);
-        r.before.hear = false;
       }
       if (r.before.ends_epoch) {
         if (!r.silent && !rested) logs_[me].emplace_back(r.logged_from, r.before.n);
@@ -753,12 +775,15 @@ class SimulatedJob {
       if (depends_on_all(call.signature.op, call.signature.bytes)) {
         for (const RankState& o : ranks_)
           if (o.at < r.at || (o.at == r.at && !o.inside)) return false;
-      } else if (is_rooted(call.signature.op) && static_cast<std::size_t>(call.signature.root) != me) {
-        const RankState& root = ranks_[static_cast<std::size_t>(call.signature.root)];
-        if (root.at < r.at || (root.at == r.at && !root.inside)) return false;
+      } else if (is_rooted(call.signature.op)) {
+        // Whoever gives to the root may run ahead of it, and the root of whom it gives to.
+        const bool collects = regular(call.signature.op) == Collective::gather || call.signature.op == Collective::reduce, is_root = static_cast<std::size_t>(call.signature.root) == me;
+        for (std::size_t o = 0; o < ranks_.size(); ++o)
+          if (collects ? is_root : o == static_cast<std::size_t>(call.signature.root))
+            if (ranks_[o].at < r.at || (ranks_[o].at == r.at && o != me && !ranks_[o].inside)) return false;
       }
     }
-    r.sequence.end(call.signature, true);
+    if (r.sequence.end(call.signature, r.identified)) r.identified = true;
     r.inside = r.prepared = false;
     ++r.at;
     return true;
@@ -820,7 +845,7 @@ class SimulatedJob {
     drops += me == 0 && !was && r.force.dropped();
     expired += me == 0 && entry && entry->trial == 0 && entry->signature == 0;
     Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
-    if (broken_ && d.algorithm && call.sites[me] == 3) d = {};  // what a tool that dispatches on its own call site would do
+    if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3) d = {};  // what a tool that dispatches on its own call site would do
     const int algorithm = index_of(d.algorithm);
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
@@ -833,7 +858,7 @@ class SimulatedJob {
   const std::vector<ProgramCall>& program_;
   SplitMix64& random_;
   Learner learner_;
-  bool broken_;
+  Broken broken_;
   std::vector<RankState> ranks_;
   std::vector<std::deque<std::pair<std::uint64_t, std::uint64_t>>> logs_;
   Learner::Announcement own_;
@@ -890,7 +915,7 @@ TEST_CASE("plans: no two ranks ever decide differently, in a million simulated c
     const int ranks = 2 + static_cast<int>(random.below(4));
     ProgramMaker maker(random, ranks);
     const auto program = maker.make(3000);
-    SimulatedJob job(policies[random.below(4)], program, ranks, random, false);
+    SimulatedJob job(policies[random.below(4)], program, ranks, random, SimulatedJob::Broken::no);
     bool stuck = false;
     const auto conflict = job.run(stuck);
     REQUIRE_FALSE(stuck);
@@ -915,11 +940,99 @@ TEST_CASE("plans: a variant that dispatches on the local call site is caught", "
   for (int round = 0; round < 40; ++round) {
     ProgramMaker maker(random, 4);
     const auto program = maker.make(1000);
-    SimulatedJob job(policy, program, 4, random, true);
+    SimulatedJob job(policy, program, 4, random, SimulatedJob::Broken::by_local_site);
     bool stuck = false;
     caught += job.run(stuck).has_value();
   }
   CHECK(caught >= 5);
+}
+
+namespace {
+
+constexpr const char* kRootedRules = "{\"match\": {\"op\": \"gather\"}, \"use\": \"sls\"}, {\"match\": {\"op\": \"scatter\"}, \"use\": \"slin\"}, {\"match\": {\"op\": \"reduce\"}, \"use\": \"clairvoyant\"}, "
+                                     "{\"match\": {\"op\": \"bcast\", \"site\": \"site3\"}, \"use\": \"arrival_linear\"}";
+
+}  // namespace
+
+TEST_CASE("rooted plans: programs of rooted calls only get plans, and no two ranks decide differently, in a million calls", "[learning]") {
+  SplitMix64 random(14);
+  const Policy policies[] = {policy_of(kRootedRules), policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true")};
+  std::uint64_t calls = 0, dispatched = 0, plans = 0, waited = 0, ahead = 0;
+  while (calls < 1'000'000) {
+    const int ranks = 2 + static_cast<int>(random.below(4));
+    ProgramMaker maker(random, ranks, true);
+    const auto program = maker.make(3000);
+    SimulatedJob job(policies[random.below(2)], program, ranks, random, SimulatedJob::Broken::no, random.below(2) == 0);
+    bool stuck = false;
+    const auto conflict = job.run(stuck);
+    REQUIRE_FALSE(stuck);
+    REQUIRE_FALSE(conflict);
+    calls += program.size() * static_cast<std::size_t>(ranks);
+    dispatched += job.dispatched, plans += job.plans, waited += job.waited, ahead = std::max(ahead, job.ahead);
+  }
+  CHECK(dispatched > 100'000);
+  CHECK(plans > 200);
+  CHECK(waited > 1000);
+  CHECK(ahead > 50);  // some ranks did run ahead
+}
+
+TEST_CASE("rooted plans: a variant that does not wait is caught", "[learning]") {
+  SplitMix64 random(15);
+  const Policy policy = policy_of(kRootedRules);
+  int caught = 0;
+  for (int round = 0; round < 40; ++round) {
+    ProgramMaker maker(random, 4, true);
+    const auto program = maker.make(1000);
+    SimulatedJob job(policy, program, 4, random, SimulatedJob::Broken::by_not_waiting);
+    bool stuck = false;
+    caught += job.run(stuck).has_value();
+  }
+  CHECK(caught >= 10);
+}
+
+TEST_CASE("rooted plans: plain auto, observing, other rules and `rooted_waits`: false never wait", "[learning]") {
+  Signature gather;
+  gather.op = Collective::gather, gather.root = 0, gather.bytes = 4096, gather.count = 1024, gather.servable = gather.exact = true;
+  Signature scatter = gather, gatherv = gather, reduction = allreduce(4096);
+  scatter.op = Collective::scatter, gatherv.op = Collective::gatherv, gatherv.bytes = -1, gatherv.count = 1;
+  const char* sls = "{\"match\": {\"op\": \"gather\", \"bytes\": {\"max\": 8192}}, \"use\": \"sls\"}";
+  const auto waits = [](const Policy& policy, const Signature& s, int size = 4) { return waits_for_leader(policy, s, size); };
+  CHECK(waits(policy_of(sls), gather));
+  CHECK_FALSE(waits(policy_of(sls), scatter));
+  CHECK_FALSE(waits(policy_of(sls), reduction));
+  CHECK_FALSE(waits(policy_of(sls), gather, 1));
+  CHECK_FALSE(waits(policy_of(sls, ", \"rooted_waits\": false"), gather));
+  CHECK_FALSE(waits(policy_of("{\"match\": {}, \"use\": \"auto\"}"), gather));
+  CHECK(waits(policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true"), gather));
+  CHECK_FALSE(waits(policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"binomial\"}, " + std::string(sls)), gather));
+  // A rule that may match, for all that every rank knows.
+  CHECK(waits(policy_of("{\"match\": {\"op\": \"gather\", \"site\": \"x\"}, \"use\": \"sls\"}, {\"match\": {}, \"use\": \"native\"}"), gather));
+  CHECK(waits(policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"optimal\"}"), gatherv));
+  CHECK_FALSE(waits(policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"adaptive\"}"), gatherv));
+  Policy observing = policy_of(sls);
+  observing.mode = Mode::observe;
+  CHECK_FALSE(waits(observing, gather));
+}
+
+TEST_CASE("rooted plans: the leader makes epochs so long that waiting stays below 1%", "[learning]") {
+  const Policy policy = policy_of(kRootedRules);
+  Learner learner(policy, 4, site_matches);
+  Signature s;
+  s.op = Collective::gather, s.root = 0, s.bytes = 16384, s.count = 4096, s.servable = s.exact = true;
+  std::uint64_t n = 0;
+  Nanoseconds clock = 0;
+  double waited = 0;
+  constexpr Nanoseconds kCall = 100'000, kWait = 2'000'000;  // a wait costs 20 calls
+  for (int epoch = 0; epoch < 12; ++epoch) {
+    const auto a = learner.announce(n, false, clock, false);
+    const std::uint64_t calls = a.epoch ? a.epoch : Sequence::kSteadyEpoch;
+    for (std::uint64_t i = 0; i < calls; ++i) learner.see({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});
+    n += calls, clock += static_cast<Nanoseconds>(calls) * kCall + kWait;
+    learner.waited(kWait);
+    if (epoch >= 3) waited = static_cast<double>(kWait) / static_cast<double>(calls * kCall + kWait);
+  }
+  CHECK(waited <= 0.01);
+  CHECK(waited > 0.002);  // nor longer than needed
 }
 
 TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest eager messages", "[learning]") {
