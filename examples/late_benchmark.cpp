@@ -3,11 +3,12 @@
 // iteration all processes draw random data, meet in two barriers, "compute" (sleep) with a delay, and call one collective,
 // whose result is checked. Half-way through the computation each process says so (latecomer_edge).
 //
-// Usage: late_benchmark OP MODE ITERATIONS SIZES DELAYS
+// Usage: late_benchmark OP MODE ITERATIONS SIZES DELAYS [quiet]
 //   OP          allreduce, reduce, scatter or gather
-//   MODE        onelate (rank 1), randomlate (another rank in every iteration), randlate (all, uniformly up to the delay)
+//   MODE        onelate (rank 1), rootlate (rank 0), randomlate (another rank in every iteration), randlate (all, uniformly up to the delay)
 //   SIZES       floats of the vector, comma-separated; scatter and gather: in all
 //   DELAYS      ms, comma-separated
+//   quiet       no process says how far it is
 // Prints a line per size and delay: floats, delay, mean elapsed time and mean run time in ms, wrong results.
 #include <latecomer.h>
 #include <mpi.h>
@@ -38,7 +39,8 @@ std::vector<double> numbers(const char* text) {
 /// The delay of every rank in an iteration; all ranks draw alike.
 std::vector<double> delays(const std::string& mode, int size, double most, std::mt19937& random) {
   std::vector<double> out(static_cast<std::size_t>(size), 0);
-  if (mode == "onelate") out[static_cast<std::size_t>(1 % size)] = most;
+  if (mode == "rootlate") out[0] = most;
+  else if (mode == "onelate") out[static_cast<std::size_t>(1 % size)] = most;
   else if (mode == "randomlate") out[random() % static_cast<unsigned>(size)] = most;
   else for (double& d : out) d = most * static_cast<double>(random()) / static_cast<double>(std::mt19937::max());
   return out;
@@ -54,13 +56,14 @@ int main(int argc, char** argv) {
   const std::string op = argc > 1 ? argv[1] : "", mode = argc > 2 ? argv[2] : "";
   const int iterations = argc > 3 ? std::atoi(argv[3]) : 0;
   const std::vector<double> sizes = numbers(argc > 4 ? argv[4] : ""), grid = numbers(argc > 5 ? argv[5] : "");
-  const bool fits = (op == "allreduce" || op == "reduce" || op == "scatter" || op == "gather") && (mode == "onelate" || mode == "randomlate" || mode == "randlate") && iterations > 0 &&
+  const bool fits = (op == "allreduce" || op == "reduce" || op == "scatter" || op == "gather") && (mode == "onelate" || mode == "rootlate" || mode == "randomlate" || mode == "randlate") && iterations > 0 &&
                     !sizes.empty() && !grid.empty() && *std::min_element(sizes.begin(), sizes.end()) >= size;
   if (!fits) {
-    if (rank == 0) std::fprintf(stderr, "usage: late_benchmark allreduce|reduce|scatter|gather onelate|randomlate|randlate ITERATIONS FLOATS,... DELAY_MS,...; at least a float per process\n");
+    if (rank == 0) std::fprintf(stderr, "usage: late_benchmark allreduce|reduce|scatter|gather onelate|rootlate|randomlate|randlate ITERATIONS FLOATS,... DELAY_MS,... [quiet]; at least a float per process\n");
     MPI_Finalize();
     return 2;
   }
+  const bool says = argc <= 6 || std::string(argv[6]) != "quiet";
   int all_wrong = 0;
   for (const double floats : sizes)
     for (const double delay : grid) {
@@ -80,7 +83,7 @@ int main(int argc, char** argv) {
         MPI_Barrier(MPI_COMM_WORLD);
         const double start = MPI_Wtime(), work = 4 + late[static_cast<std::size_t>(rank)];
         compute(work / 2);
-        latecomer_edge(0.5);
+        if (says) latecomer_edge(0.5);
         compute(work / 2);
         const double arrived = MPI_Wtime();
         if (op == "allreduce") MPI_Allreduce(in.data(), out.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
