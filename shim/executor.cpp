@@ -212,7 +212,7 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
   const core::Call call = key.call(state.size);
   const bool root = state.rank == call.root;
   std::shared_ptr<Compiled> once;
-  if (key.algorithm->name == "adaptive" && key.sizes < 0) {
+  if (key.algorithm->built_together && key.sizes < 0) {
     core::TreePart part;
     const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root, block, part);
     if (rc != MPI_SUCCESS) return rc;

@@ -55,15 +55,9 @@ bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
 
 /// Whether the policy lets this algorithm serve the call.
 bool permits(const Policy& policy, const Signature& s, const Algorithm& algorithm) {
-  if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order) return false;
+  if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order()) return false;
   // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
-  return s.exact || policy.reproducible == Reproducible::any || (policy.reproducible == Reproducible::run && algorithm.pattern_independent);
-}
-
-/// What runs where planning takes too long: of the algorithms that need no plan the one that hides most of a wait.
-const Algorithm* without_plan(const Signature& s) {
-  if (s.op == Collective::allreduce) return find_algorithm(s.op, "prr");
-  return is_irregular(s.op) ? find_algorithm(s.op, "adaptive") : nullptr;
+  return s.exact || policy.reproducible == Reproducible::any || (policy.reproducible == Reproducible::run && algorithm.pattern_independent());
 }
 
 Decision decide_within(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry, std::int64_t most) {
@@ -78,7 +72,7 @@ Decision decide_within(const Policy& policy, const Signature& s, int comm_size, 
   const Fitting fitting = fit_to(algorithm, call, entry.segments, policy.network, most);
   // A pattern of this call's own is planned for inside it.
   if (fitting.fits) return {&algorithm, fitting.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge && fitting.messages <= kPlannedInside, nullptr, fitting.messages};
-  const Algorithm* other = without_plan(s);
+  const Algorithm* other = stand_in_for(s.op);
   const Fitting its = other ? fit_to(*other, call, 0, policy.network, most) : Fitting{};
   if (other && (!permits(policy, s, *other) || !its.fits)) other = nullptr;
   out = {other, 0, entry.overlap != 0, other ? entry.pattern : -1, -1, other && edge && its.messages <= kPlannedInside};

@@ -49,7 +49,7 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
   for (const Algorithm& a : catalogue()) {
     if (a.op != call.op) continue;
     // Where operands may come in any order, keeping them in one is of no use.
-    if (is_reduction(call.op) && call.commutative && a.keeps_rank_order && a.uses_pattern()) continue;
+    if (is_reduction(call.op) && call.commutative && a.keeps_rank_order() && a.uses_pattern()) continue;
     if (a.planning == Planning::slow) {
       found_.left_out.push_back({index_of(&a), 0, 0});
       continue;

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/base/text.hpp"
-#include "core/trees/tree.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -495,8 +494,8 @@ void Learner::decide_slot(Slot& slot) {
   const Decision asked = decision(slot, wanted, rule->use.segments);
   if (!asked.algorithm && !asked.unplanned) return settle(slot, -1, 0, false, Why::rule_forbidden);
   if (algorithm_at(wanted).needs_sizes && slot.sizes_vary()) {
-    const int adaptive = index_of(find_algorithm(s.op, name_of(TreeKind::adaptive)));
-    return settle(slot, may(slot, adaptive, 0) ? adaptive : -1, 0, false, Why::rule_sizes_vary);
+    const int other = index_of(stand_in_for(s.op));
+    return settle(slot, may(slot, other, 0) ? other : -1, 0, false, Why::rule_sizes_vary);
   }
   if (asked.unplanned) return settle(slot, index_of(asked.algorithm), asked.segments, true, Why::rule_unplanned);
   // What the model expects of it, so that it can be held against what is measured.

@@ -126,22 +126,37 @@ enum class Planning : std::uint8_t {
   slow,   ///< too slowly for a running job
 };
 
+/// The operators that an algorithm can serve.
+enum class Operators : std::uint8_t {
+  any,          ///< operands stay in rank order
+  commutative,  ///< operands are combined in another order
+};
+
+/// What is true of an algorithm, in the order in which a row of the catalogue may say it. Verified: core.schedule.
+struct Traits {
+  Operators operators = Operators::any;
+  bool follows_pattern = false;  ///< the association (of data movement: the messages) depends on the arrival pattern
+  bool background = false;       ///< has background-lane operations
+  Segments segments = Segments::none;
+  Planning planning = Planning::none;
+  bool needs_sizes = false;      ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
+  bool built_together = false;   ///< where no plan brings sizes the ranks exchange them and build its tree in the call
+  bool stand_in = false;         ///< serves the calls of its collective for which another algorithm's plan takes too long or lacks sizes
+};
+
 /// One row of the catalogue (core/algorithms/catalogue.def).
-struct Algorithm {
+struct Algorithm : Traits {
   Collective op;
   std::string_view name;
-  std::string_view source;        ///< paper and section
-  std::string_view cost;          ///< run time, balanced, in alpha, beta, gamma
-  std::string_view restrictions;  ///< "" or what it cannot serve
-  bool keeps_rank_order;          ///< usable for non-commutative operators; verified
-  bool pattern_independent;       ///< same association (data movement: same messages) for every pattern; verified
-  bool background;                ///< has background-lane operations
-  Segments segments;
-  Planning planning;
-  bool needs_sizes;               ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
+  std::string_view source;  ///< paper and section
+  std::string_view cost;    ///< run time, balanced, in alpha, beta, gamma
   Schedule (*build)(const Instance&, Rank);
+  bool keeps_rank_order() const { return operators == Operators::any; }
+  bool pattern_independent() const { return !follows_pattern; }
   /// Whether its schedule is built on the pattern, whatever its association.
-  bool uses_pattern() const { return !pattern_independent || planning == Planning::whole; }
+  bool uses_pattern() const { return follows_pattern || planning == Planning::whole; }
+  /// The calls that it cannot serve, in words; "" if it serves all.
+  std::string restrictions() const;
 };
 
 /// All algorithms, by collective, in the order of the catalogue.
@@ -150,6 +165,9 @@ std::span<const Algorithm> catalogue();
 /// Position in the catalogue, as plans and records hold it; -1 for nullptr, which is native.
 inline int index_of(const Algorithm* algorithm) { return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1; }
 inline const Algorithm& algorithm_at(int index) { return catalogue()[static_cast<std::size_t>(index)]; }
+
+/// The algorithm of a collective that is the stand-in for others, or nullptr.
+const Algorithm* stand_in_for(Collective op);
 
 /// The algorithm of that name for that collective, or nullptr.
 const Algorithm* find_algorithm(Collective op, std::string_view name);

@@ -11,15 +11,27 @@ namespace latecomer::core {
 
 namespace {
 constexpr Algorithm kCatalogue[] = {
-#define LATECOMER_ALGORITHM(collective, name, source, cost, restrictions, order, independent, background, \
-                            segments, planning, sizes)                                                     \
-  {Collective::collective, #name, source, cost, restrictions, order, independent, background, Segments::segments, Planning::planning, sizes, &algorithms::collective::name},
+#define LATECOMER_ALGORITHM(collective, name, source, cost, ...) {Traits{__VA_ARGS__}, Collective::collective, #name, source, cost, &algorithms::collective::name},
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 };
 }  // namespace
 
+std::string Algorithm::restrictions() const {
+  if (!is_dispatched(op)) return "range communicators only";
+  if (operators == Operators::commutative) return "commutative operators";
+  std::string out = planning == Planning::slow ? "planning takes O(P^3)" : "";
+  if (needs_sizes) out += std::string(out.empty() ? "" : "; ") + "from the first plan on";
+  return out;
+}
+
 std::span<const Algorithm> catalogue() { return kCatalogue; }
+
+const Algorithm* stand_in_for(Collective op) {
+  for (const Algorithm& a : kCatalogue)
+    if (a.op == op && a.stand_in) return &a;
+  return nullptr;
+}
 
 const Algorithm* find_algorithm(Collective op, std::string_view name) {
   for (const Algorithm& a : kCatalogue)

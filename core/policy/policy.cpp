@@ -376,7 +376,7 @@ class Parser {
         problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
         continue;
       }
-      if (!a->keeps_rank_order && !rule.match.op_classes.empty() &&
+      if (!a->keeps_rank_order() && !rule.match.op_classes.empty() &&
           std::all_of(rule.match.op_classes.begin(), rule.match.op_classes.end(), [](OpClass c) { return c == OpClass::user_noncommutative; }))
         problem(*named, place, "\"" + name + "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or rabenseifner");
       if (segments && a->segments == Segments::none) problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");

@@ -529,7 +529,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
       if (in_place && (algorithm.op == Collective::bcast || algorithm.op == Collective::barrier)) continue;  // it always is
       for (const bool overlap : {true, false})
         for (const bool commutative : {true, false}) {
-          if (!commutative && (!algorithm.keeps_rank_order || !is_reduction(algorithm.op))) continue;
+          if (!commutative && (!algorithm.keeps_rank_order() || !is_reduction(algorithm.op))) continue;
           for (const int segments : {0, 3}) {
             std::uint64_t association = 0;
             for (std::size_t i = 0; i < patterns.size(); ++i) {

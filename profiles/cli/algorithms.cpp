@@ -17,8 +17,8 @@ int list(const std::string& op, bool json) {
     nlohmann::ordered_json lanes = {"foreground"};
     if (a.background) lanes.push_back("background");
     out.push_back({{"op", core::name_of(a.op)}, {"name", a.name}, {"source", a.source}, {"cost", a.cost},
-                   {"restrictions", a.restrictions}, {"lanes", lanes}, {"keeps_rank_order", a.keeps_rank_order},
-                   {"pattern_independent", a.pattern_independent}});
+                   {"restrictions", a.restrictions()}, {"lanes", lanes}, {"keeps_rank_order", a.keeps_rank_order()},
+                   {"pattern_independent", a.pattern_independent()}});
   }
   if (json) {
     std::printf("%s\n", out.dump(2).c_str());

@@ -162,7 +162,7 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     const Pattern pattern(random_arrivals(random, ranks));
     const Instance instance(call, pattern, parameters);
     const Algorithm& algorithm = *find_algorithm(call.op, !reduces && i % 3 == 0 ? "ordered_exchange" : "late_exchange");
-    call.commutative = !algorithm.keeps_rank_order;
+    call.commutative = !algorithm.keeps_rank_order();
     const Verdict verdict = verify(call, materialize(algorithm, instance));
     INFO(algorithm.name << ", " << i << ": " << ranks << " ranks, " << call.count << " elements, " << verdict.what);
     REQUIRE(verdict.ok());

@@ -158,7 +158,7 @@ TEST_CASE("the independent executor accepts every algorithm", "[faults]") {
   for (const Algorithm& algorithm : catalogue())
     for (const int ranks : {1, 2, 3, 5, 6, 8})
       for (const bool in_place : {false, true}) {
-        Call call{algorithm.op, ranks, is_rooted(algorithm.op) ? ranks / 2 : 0, ranks + 3, 8, in_place, !algorithm.keeps_rank_order};
+        Call call{algorithm.op, ranks, is_rooted(algorithm.op) ? ranks / 2 : 0, ranks + 3, 8, in_place, !algorithm.keeps_rank_order()};
         Parameters parameters;
         parameters.network.alpha_ns = 1e4;
         const Instance instance(call, *parse_arrivals("randlate:300us:5", ranks), parameters);
@@ -175,7 +175,7 @@ TEST_CASE("seeded faults are rejected", "[faults]") {
     for (int attempt = 0; attempt < 6000 && mutants < 1000; ++attempt) {
       const auto& all = catalogue();
       const Algorithm& algorithm = all[random.below(all.size())];
-      if (kind.noncommutative && (!algorithm.keeps_rank_order || !is_reduction(algorithm.op))) continue;
+      if (kind.noncommutative && (!algorithm.keeps_rank_order() || !is_reduction(algorithm.op))) continue;
       const int ranks = 2 + static_cast<int>(random.below(6));
       Call call{algorithm.op, ranks, is_rooted(algorithm.op) ? static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))) : 0, static_cast<Elements>(1 + random.below(12)), 8, random.below(2) == 0, !kind.noncommutative};
       Parameters parameters;

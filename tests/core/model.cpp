@@ -36,7 +36,7 @@ Schedule script(const Instance&, Rank me) {
   co_yield ScratchNeed{1000};
   for (const Operation& op : scripts[static_cast<std::size_t>(me)]) co_yield op;
 }
-const Algorithm kScript{Collective::allreduce, "script", "", "", "", false, false, false, Segments::none, Planning::none, false, &script};
+const Algorithm kScript{{.operators = Operators::commutative, .follows_pattern = true}, Collective::allreduce, "script", "", "", &script};
 Simulation play(std::vector<std::vector<Operation>> ops, const std::string& network, const std::string& arrivals = "balanced") {
   scripts = std::move(ops);
   const int ranks = static_cast<int>(scripts.size());
@@ -172,7 +172,7 @@ TEST_CASE("model: no gather or scatter of blocks of different sizes beats its bo
     for (const char* sizes : {"skewed:64:10:5", "spikes:33:3:5", "random:64:7", "same:17:1", "two_blocks:16:100", "increasing:40:50"})
       for (const char* arrivals : {"balanced", "onelate:5:1us", "onelate:9:1ms", "randlate:30us:3", "ascending:5us", "descending:7us"})
         for (const Algorithm& a : catalogue()) {
-          if (!is_irregular(a.op) || a.restrictions == "range communicators only") continue;
+          if (!is_irregular(a.op) || a.restrictions() == "range communicators only") continue;
           Parameters parameters;
           const std::vector<double> blocks = *parse_distribution(sizes);
           for (const double size : blocks) parameters.sizes.push_back(static_cast<Bytes>(size));

@@ -68,8 +68,8 @@ TEST_CASE("planning: every decision keeps within its messages, and to what opera
                   if (!d.algorithm) continue;
                   REQUIRE(d.algorithm->op == a.op);
                   if (is_reduction(a.op)) {
-                    if (op_class == OpClass::user_noncommutative) REQUIRE(d.algorithm->keeps_rank_order);
-                    if (!exact && reproducible == Reproducible::run) REQUIRE(d.algorithm->pattern_independent);
+                    if (op_class == OpClass::user_noncommutative) REQUIRE(d.algorithm->keeps_rank_order());
+                    if (!exact && reproducible == Reproducible::run) REQUIRE(d.algorithm->pattern_independent());
                     if (!exact) REQUIRE(reproducible != Reproducible::native);
                   }
                   if (d.algorithm->needs_sizes) REQUIRE(d.sizes >= 0);
