@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/agreement/learner.hpp"
+#include "core/learning/learner.hpp"
 #include "core/base/result.hpp"
 #include "profiles/record.hpp"
 

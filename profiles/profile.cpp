@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/agreement/planning.hpp"
+#include "core/select/planning.hpp"
 #include "core/algorithms/algorithm.hpp"
 #include "core/base/text.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/types.hpp"
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/histogram.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <new>
 
-#include "core/agreement/planned_tables.hpp"
-#include "core/agreement/planning.hpp"
+#include "core/select/planned_tables.hpp"
+#include "core/select/planning.hpp"
 #include "shim/engine.hpp"
 #include "shim/intercept.hpp"
 #include "shim/irregular.hpp"

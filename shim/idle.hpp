@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of a communicator that rests (core/agreement/rest.hpp). Nothing has to be known of them but that they came, from where
+// Calls of a communicator that rests (core/learning/rest.hpp). Nothing has to be known of them but that they came, from where
 // and of what size: neither clocks nor logs, and nothing to do afterwards. What such a call touches lies in two
 // cache lines: after a MiB has gone through the caches, each line and each page more costs 50 to 100 ns.
 #pragma once

@@ -240,10 +240,6 @@ void write_log(const Call& call) {
   if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
 }
 
-void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
-  if (n >= state.logged_from && n - state.logged_from < state.log.size()) state.log[n - state.logged_from].exit = exit;
-}
-
 [[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
   if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
   profiles::CallRecord& record = state.log[n - state.logged_from];
@@ -312,12 +308,6 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
 } catch (...) {
   warn("out of memory while preparing a collective");
   PMPI_Comm_call_errhandler(call.state->comm, MPI_ERR_NO_MEM);
-}
-
-void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested) {
-  const JobLock lock;
-  if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
-  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}], record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0), core::is_irregular(record.op) ? -1 : record.bytes, rested);
 }
 
 void end_call(Call& call, int rc) noexcept try {

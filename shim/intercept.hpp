@@ -4,19 +4,17 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <type_traits>
 
+#include "shim/completion.hpp"
 #include "shim/executor.hpp"
+#include "shim/guard.hpp"
 #include "shim/idle.hpp"
 #include "shim/job.hpp"
 #include "shim/requests.hpp"
 #include "shim/sites.hpp"
 
 namespace latecomer::shim {
-
-/// now() on the job's common clock.
-inline Nanoseconds common_now() { return job().clocks.common(); }
 
 /// Whether this native blocking call is to wait in its non-blocking form: a function of U(n) and of what the
 /// whole job agreed on.
@@ -46,16 +44,6 @@ struct Call {
   /// What this rank's own figures say: INTERFACE's `bytes`.
   core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
   Operands operands;
-};
-
-/// errno as the program left it, across what is not done on every call.
-class KeepErrno {
- public:
-  KeepErrno() : saved_(errno) {}
-  ~KeepErrno() { errno = saved_; }
-
- private:
-  int saved_;
 };
 
 /// Fills U(n) from the arguments of one call; see collectives.def.
@@ -152,12 +140,6 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept;
 void end_call(Call& call, int rc) noexcept;
 /// A non-blocking call was started or a persistent one made: remembers the request.
 void defer_call(Call& call, MPI_Request request) noexcept;
-/// Exit time of a call that completed later.
-void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested);
-
-/// Set while latecomer is on the stack: MPI calls made from inside are not observed.
-extern thread_local bool inside;
-
 /// `start`: begins the non-blocking form of a blocking call, or nullptr.
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
 int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request, Fill fill, Native native,

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/learner.hpp"
+#include "core/learning/learner.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/decisions.hpp"
 #include "profiles/record.hpp"

@@ -2,7 +2,7 @@
 // Measures the figures of the network model between rank 0 of a communicator and up to eight others, and takes medians.
 // Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init; Mpi says whose MPI functions.
 //
-// Hockney's model with the rest of core/model/network.hpp, each figure from the experiment that shows it
+// Hockney's model with the rest of core/network/network.hpp, each figure from the experiment that shows it
 // alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes that go both
 // ways at once, as in collectives, the eager threshold from whether a send completes while nobody receives, alpha and
 // overhead from a train of small messages, gamma and copy from local loops.
@@ -18,7 +18,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 
 namespace latecomer::shim {
 

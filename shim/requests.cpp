@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "shim/entry.hpp"
-#include "shim/intercept.hpp"
+#include "shim/guard.hpp"
 
 namespace latecomer::shim {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/schedule/pieces.hpp"
-#include "core/schedule/verify.hpp"
 #include "shim/layout.hpp"
 #include "shim/mpi.hpp"
 #include "shim/patience.hpp"

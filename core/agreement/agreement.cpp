@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/agreement/planning.hpp"
+#include "core/select/planning.hpp"
 #include "core/base/text.hpp"
 
 namespace latecomer::core {
@@ -28,6 +28,8 @@ Call call_of(const Signature& s, int ranks) {
   call.commutative = s.op_class != OpClass::user_noncommutative;
   return call;
 }
+
+static_assert(Sequence::kSteadyEpoch == kCallsOfPlan);
 
 Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) {
   out.identify = !identified;

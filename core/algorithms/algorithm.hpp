@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 #include "core/pap/pattern.hpp"
-#include "core/schedule/schedule.hpp"
+#include "core/schedule/program.hpp"
 
 namespace latecomer::core {
 
@@ -172,9 +172,9 @@ const Algorithm* stand_in_for(Collective op);
 /// The algorithm of that name for that collective, or nullptr.
 const Algorithm* find_algorithm(Collective op, std::string_view name);
 
-/// The algorithm whose schedule MPICH 4 would run for that call between nodes: what the model takes for native. Empty: none
-/// of ours is.
-std::string_view native_stand_in(const Call& call);
+/// Generates one rank's schedule, or those of all ranks.
+RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me);
+std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance);
 
 /// Names of all algorithms of a collective.
 std::vector<std::string_view> algorithm_names(Collective op);

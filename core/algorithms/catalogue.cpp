@@ -46,23 +46,12 @@ std::vector<std::string_view> algorithm_names(Collective op) {
   return names;
 }
 
-std::string_view native_stand_in(const Call& call) {
-  // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE, MPIR_CVAR_BCAST_SHORT_MSG_SIZE and the like; fewer elements
-  // than ranks cannot be scattered).
-  constexpr Bytes kShort = 2048, kShortBcast = 12288;
-  constexpr int kFewRanks = 8;
-  switch (call.op) {
-    case Collective::scatter:
-    case Collective::gather: return "binomial";
-    case Collective::scatterv:
-    case Collective::gatherv: return "linear";
-    case Collective::bcast: return call.bytes() < kShortBcast || call.ranks < kFewRanks ? "binomial" : "scatter_ring";
-    case Collective::reduce:
-    case Collective::allreduce:
-      if (call.commutative && call.bytes() > kShort && call.count >= call.ranks) return "rabenseifner";
-      return call.op == Collective::reduce ? "binomial" : "recursive_doubling";
-    default: return "";
-  }
+RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me) { return materialize(algorithm.build(instance, me)); }
+
+std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance) {
+  std::vector<RankProgram> programs;
+  for (Rank r = 0; r < instance.call.ranks; ++r) programs.push_back(materialize(algorithm, instance, r));
+  return programs;
 }
 
 }  // namespace latecomer::core

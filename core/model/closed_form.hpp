@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/algorithms/algorithm.hpp"
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 
 namespace latecomer::core {
 

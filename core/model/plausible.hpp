@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 
 namespace latecomer::core {
 

@@ -22,10 +22,6 @@ struct Simulation {
   double mean_elapsed = 0;          ///< mean over ranks of exit - arrival
 };
 
-/// Operations generated but not yet started, per rank. More than any algorithm's own window reaches ahead
-/// (kWindow steps of at most five operations; of late_exchange a way of 144 messages), so it never delays one; a test compares with no limit.
-inline constexpr int kLookahead = 256;
-
 /// Runs `algorithm` on all ranks of `instance` under `network`, with the arrivals of `arrivals` (which may
 /// differ from the pattern the schedule was built for). An error means that the schedule cannot finish.
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,

@@ -4,7 +4,7 @@
 // (the permutation of blocks).
 #pragma once
 
-#include "core/schedule/verify.hpp"
+#include "core/schedule/program.hpp"
 
 namespace latecomer::core {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The one currency of latecomer: a rank's schedule, generated lazily, operation by operation.
-// The same schedule is executed on MPI (shim), simulated (core/model) and verified (core/schedule/verify).
+// The same schedule is executed on MPI (shim), simulated (core/model) and verified (core/verify/verify).
 // Owns the shape of operations; knows nothing of MPI, time or any algorithm.
 #pragma once
 
@@ -21,6 +21,11 @@ inline constexpr OpId kNoOp = -1;
 /// Messages of one pair of ranks are matched by channel. Two messages on the same channel between the
 /// same pair must be ordered by dependencies on both sides; the verifier enforces it.
 inline constexpr int kChannels = 4000;
+
+/// Operations that are generated ahead of those that have started, per rank, where a schedule is generated as it runs. More than any
+/// algorithm's own window reaches ahead (kWindow steps of at most five operations; of late_exchange a way of 144 messages), so
+/// it never delays one; a test compares with no limit.
+inline constexpr int kLookahead = 256;
 
 enum class OpKind : std::uint8_t { send, recv, reduce, copy };
 enum class Buffer : std::uint8_t { input, output, scratch };

@@ -5,8 +5,9 @@
 #include <map>
 #include <memory>
 
-#include "core/agreement/learner.hpp"
 #include "core/base/text.hpp"
+#include "core/learning/learner.hpp"
+#include "core/select/by_call.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
@@ -109,7 +110,7 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
                  " (ranks that share cores, or figures of another network); a rule that says auto tries and measures");
   const std::string compared = std::string(algorithm.name) + (best.closed_form ? " by closed form " : " modelled ") + human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
                                (measured >= 0 ? ", measured " + human_time(measured) : "") + (left_out.empty() ? "" : "; left out: " + left_out);
-  if (algorithm.name == core::native_stand_in(call)) return leave("nothing is modelled to be better than what native does: " + compared);
+  if (&algorithm == core::native_stand_in(call)) return leave("nothing is modelled to be better than what native does: " + compared);
   if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns)) return leave("no gain of 5%, which another rounding has to be worth: " + compared);
   out.gain_ns = (native_ns - best.modelled_ns) * unrested(site);
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/algorithms/algorithm.hpp"
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 #include "profiles/cli/commands.hpp"
 
 namespace latecomer::cli {

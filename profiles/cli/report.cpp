@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/agreement/candidates.hpp"
+#include "core/select/candidates.hpp"
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"

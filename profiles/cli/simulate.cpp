@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/model/bounds.hpp"
 #include "core/model/simulate.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/progress.hpp"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/base/text.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/progress.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/schedule/verify.hpp"
+#include "core/select/by_call.hpp"
 #include "shim/packing.hpp"
 
 void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
@@ -54,27 +54,6 @@ void PointToPoint::fill(MPI_Status* status) const {
 
 namespace {
 
-/// From where on fewer bytes count for more than fewer messages.
-constexpr core::Bytes kLongAllgather = 80 << 10, kLongHalving = 512 << 10;
-
-const core::Algorithm& algorithm_for(const core::Call& call) {
-  // Elements of no size: blocks of different sizes, of which a message must hold one.
-  const bool blocks = call.element_bytes == 0;
-  std::string_view name;
-  switch (call.op) {
-    case Kind::barrier: name = "dissemination"; break;
-    case Kind::scan:
-    case Kind::exscan: name = "doubling"; break;
-    case Kind::alltoall: name = "pairwise"; break;
-    case Kind::reduce_scatter_block: name = call.commutative && call.bytes() * call.ranks <= kLongHalving ? "recursive_halving" : "pairwise"; break;
-    case Kind::allgather: name = blocks || call.count * call.element_bytes * call.ranks > kLongAllgather ? "ring" : "recursive_doubling"; break;
-    case Kind::gather:
-    case Kind::scatter: name = blocks ? "linear" : "binomial"; break;
-    default: name = core::native_stand_in(call);
-  }
-  return *core::find_algorithm(call.op, name);
-}
-
 bool same(const core::Call& a, const core::Call& b) {
   return a.op == b.op && a.ranks == b.ranks && a.root == b.root && a.count == b.count && a.element_bytes == b.element_bytes && a.in_place == b.in_place && a.commutative == b.commutative;
 }
@@ -108,7 +87,7 @@ std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank m
       if (k.program.use_count() == 1) return k.program;
       busy = true;
     }
-  auto program = std::make_shared<shim::Compiled>(core::materialize(algorithm_for(call), core::Instance(call, core::Pattern(), core::Parameters{}), me));
+  auto program = std::make_shared<shim::Compiled>(core::materialize(core::range_algorithm(call), core::Instance(call, core::Pattern(), core::Parameters{}), me));
   if (busy) return program;
   if (kept_.size() < kKept) kept_.push_back({call, me, program});
   else kept_[next_victim_++ % kKept] = {call, me, program};

@@ -8,8 +8,9 @@
 #include <map>
 #include <string>
 
-#include "core/agreement/learner.hpp"
 #include "core/base/text.hpp"
+#include "core/learning/learner.hpp"
+#include "core/select/by_call.hpp"
 
 using namespace latecomer::core;
 
@@ -42,7 +43,7 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
   Parameters parameters;
   parameters.network = policy.network, parameters.sizes = sizes;
   const Call call = call_of(s, ranks);
-  const Algorithm* stand_in = find_algorithm(op, native_stand_in(call));
+  const Algorithm* stand_in = native_stand_in(call);
   const auto native = simulate(*stand_in, Instance(call, Pattern(), parameters), policy.network, pattern);
   const Nanoseconds after = std::max<Nanoseconds>(native ? native->after_last : 0, 1'000);
   Longest took;

@@ -24,7 +24,7 @@
 #include <random>
 #include <tuple>
 
-#include "core/schedule/verify.hpp"
+#include "core/select/by_call.hpp"
 #include "examples/janus_quicksort.hpp"
 #include "shim/running.hpp"
 
@@ -221,7 +221,7 @@ Operation::Operation(Process& process, const latecomer_range& range, Kind op, in
   core::Call call;
   call.op = op, call.ranks = range.size, call.root = root, call.count = count, call.element_bytes = element_bytes;
   instance_ = process.cluster.instance(call);
-  const char* const name = op == Kind::scan ? "doubling" : op == Kind::allgather ? "bruck" : core::native_stand_in(call).data();
+  const char* const name = op == Kind::scan ? "doubling" : op == Kind::allgather ? "bruck" : core::native_stand_in(call)->name.data();
   program_ = std::make_unique<shim::Compiled>(core::materialize(*core::find_algorithm(op, name), *instance_, range.rank));
   // Elements that nobody looks at take no memory.
   const bool real = in || out;

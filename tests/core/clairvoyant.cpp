@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/algorithms/clairvoyant/planner.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 
 using namespace latecomer::core;
 using namespace latecomer::core::clairvoyant;

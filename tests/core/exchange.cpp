@@ -13,7 +13,7 @@
 #include "core/algorithms/exchange/choose.hpp"
 #include "core/model/bounds.hpp"
 #include "core/model/simulate.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 
 using namespace latecomer::core;
 using namespace latecomer::core::exchange;

@@ -10,8 +10,8 @@
 #include <set>
 #include <vector>
 
-#include "core/agreement/candidates.hpp"
-#include "core/agreement/learner.hpp"
+#include "core/select/candidates.hpp"
+#include "core/learning/learner.hpp"
 #include "core/base/text.hpp"
 #include "core/model/closed_form.hpp"
 

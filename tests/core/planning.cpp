@@ -5,10 +5,10 @@
 #include <set>
 
 #include "core/agreement/agreement.hpp"
-#include "core/agreement/planned_tables.hpp"
-#include "core/agreement/planning.hpp"
+#include "core/select/planned_tables.hpp"
+#include "core/select/planning.hpp"
 #include "core/base/text.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 
 using namespace latecomer::core;
 

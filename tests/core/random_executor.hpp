@@ -12,7 +12,7 @@
 
 #include "core/base/text.hpp"
 #include "core/schedule/pieces.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 
 namespace latecomer::test {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/schedule/pieces.hpp"
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 #include "tests/core/random_executor.hpp"
 
 using namespace latecomer::core;

@@ -4,7 +4,7 @@
 
 #include "core/base/logarithm.hpp"
 #include "core/base/text.hpp"
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 
 using namespace latecomer::core;
 

@@ -12,7 +12,6 @@
 #include "core/algorithms/clairvoyant/planner.hpp"
 #include "core/algorithms/ordered.hpp"
 #include "core/base/logarithm.hpp"
-#include "core/model/simulate.hpp"
 
 namespace latecomer::core::clairvoyant {
 namespace {
@@ -39,7 +38,7 @@ std::vector<int> rows_of(const Instance& in, int segments) {
 }
 
 /// Where the rows of a rank begin, in the order of their rounds; `by_landing`: what it receives where it lands. With a long
-/// way receives that wait would keep sends from being generated that are due before (kLookahead of the model). Never after as many
+/// way receives that wait would keep sends from being generated that are due before (kLookahead). Never after as many
 /// sends as that: a message would wait for its receiver for ever, where the network is not what was planned for.
 std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool by_landing) {
   constexpr int kMostSends = kLookahead * 3 / 4;

@@ -135,7 +135,7 @@ Beat beat_of(Bytes segment, const Network& n, double may_be_late = kLate) {
   // being at another just then.
   const double least = std::max({port, 2 * n.overhead_ns, kLeastSlot}), cycle = n.eager(segment) ? port + n.overhead_ns : way;
   const double sends = std::clamp<double>(std::ceil(cycle / least), 1, kMostSends);
-  // More messages on their way than a schedule has operations waiting (kLookahead of the model) would not keep to a plan.
+  // More messages on their way than a schedule has operations waiting (kLookahead) would not keep to a plan.
   constexpr double kLongest = 144;
   const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
   // Posted before its slot begins. What a message is a little late by is handed on, until it is too much and one waits for the next slot.

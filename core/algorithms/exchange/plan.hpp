@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/algorithms/algorithm.hpp"
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 
 namespace latecomer::core::exchange {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counting messages, and modelling candidates within a budget of them.
-#include "core/agreement/candidates.hpp"
+#include "core/select/candidates.hpp"
 
 #include <algorithm>
 
-#include "core/agreement/agreement.hpp"
 #include "core/algorithms/clairvoyant/walk.hpp"
 #include "core/algorithms/exchange/plan.hpp"
 #include "core/base/text.hpp"
 #include "core/model/closed_form.hpp"
+#include "core/select/by_call.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::int64_t kPlannedToo = 2;
 /// measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
 double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   constexpr double kPerMessage = 300;
-  return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(Sequence::kSteadyEpoch) : 0;
+  return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(kCallsOfPlan) : 0;
 }
 
 std::int64_t cost_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
@@ -79,7 +79,7 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
 void CandidateSearch::only(const Algorithm& algorithm, int segments) {
   trials_.clear();
   found_.left_out.clear();
-  if (const Algorithm* native = find_algorithm(call_.op, native_stand_in(call_))) want(*native, 0);
+  if (const Algorithm* native = native_stand_in(call_)) want(*native, 0);
   want(algorithm, segments);
 }
 
@@ -121,7 +121,7 @@ void CandidateSearch::step() {
     if (!run) return;
     ns = (objective_ == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) + planning_share_ns(*t.algorithm, run->messages);
   }
-  if (t.algorithm->name == native_stand_in(call_)) found_.native_ns = ns;
+  if (t.algorithm == native_stand_in(call_)) found_.native_ns = ns;
   const Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
   found_.list.insert(std::upper_bound(found_.list.begin(), found_.list.end(), found, [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }), found);
   // More segments are worth a look where they may lead: not far behind the best, and better than fewer were.

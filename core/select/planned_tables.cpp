@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keeping plans.
-#include "core/agreement/planned_tables.hpp"
+#include "core/select/planned_tables.hpp"
 
 #include <algorithm>
 
-#include "core/agreement/planning.hpp"
+#include "core/select/planning.hpp"
 
 namespace latecomer::core {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The symbolic verifier. See verify.hpp for the argument why one execution is enough.
-#include "core/schedule/verify.hpp"
+#include "core/verify/verify.hpp"
 
 #include <algorithm>
 #include <map>
@@ -478,21 +478,6 @@ std::string describe(const Operation& op) {
     case OpKind::copy: return "copy " + text_of(op.src) + " to " + text_of(op.dst);
   }
   return "";
-}
-
-RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me) { return materialize(algorithm.build(instance, me)); }
-
-RankProgram materialize(Schedule schedule) {
-  RankProgram program;
-  while (const Operation* op = schedule.next()) program.ops.push_back(*op);
-  program.scratch = schedule.scratch_elements();
-  return program;
-}
-
-std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance) {
-  std::vector<RankProgram> programs;
-  for (Rank r = 0; r < instance.call.ranks; ++r) programs.push_back(materialize(algorithm, instance, r));
-  return programs;
 }
 
 Verdict verify(const Call& call, const std::vector<RankProgram>& programs) { return Verifier(call, programs).run(); }

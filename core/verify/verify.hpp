@@ -15,17 +15,6 @@
 
 namespace latecomer::core {
 
-/// One rank's schedule as a list.
-struct RankProgram {
-  std::vector<Operation> ops;
-  Elements scratch = 0;
-};
-
-/// Generates all ranks' schedules.
-std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance);
-RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me);
-RankProgram materialize(Schedule schedule);
-
 enum class Fault {
   none,
   malformed,    ///< a slice, peer, channel or dependency out of range; input written; scratch bound exceeded

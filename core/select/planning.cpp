@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counting what planning takes.
-#include "core/agreement/planning.hpp"
+#include "core/select/planning.hpp"
 
 #include <algorithm>
 #include <bit>

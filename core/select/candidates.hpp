@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/agreement/planning.hpp"
+#include "core/select/planning.hpp"
 #include "core/model/simulate.hpp"
 #include "core/policy/policy.hpp"
 

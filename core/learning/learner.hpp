@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
-#include "core/agreement/candidates.hpp"
+#include "core/select/candidates.hpp"
 #include "core/agreement/plan.hpp"
-#include "core/agreement/rest.hpp"
+#include "core/learning/rest.hpp"
 #include "core/pap/predictor.hpp"
 #include "core/policy/policy.hpp"
 
@@ -99,6 +99,9 @@ class Learner {
   /// Modelling or planning a message takes so many nanoseconds; a site may be modelled for this part of the time that its calls have taken, and at first
   /// for so many nanoseconds.
   static constexpr double kModelMessage = 1'250, kModelShare = 0.05, kModelStake = 1e6;
+  /// What trials may take beyond native: this part of the time that the site's calls take, and at first so many native calls' worth.
+  static constexpr double kRisk = 0.03, kStake = 32;
+  static constexpr double kDispatch = 2'000;     ///< nanoseconds: finding, beginning and polling a schedule of ours
   static constexpr int kTrial = 12;              ///< calls that a trial may take: some may go unseen
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Presets and the `--network` syntax.
-#include "core/model/network.hpp"
+#include "core/network/network.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Guards around our own code inside a program's call.
+#pragma once
+
+#include <cerrno>
+
+namespace latecomer::shim {
+
+/// Set while latecomer is on the stack: MPI calls made from inside are not observed.
+extern thread_local bool inside;
+
+/// errno as the program left it, across what is not done on every call.
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+
+ private:
+  int saved_;
+};
+
+}  // namespace latecomer::shim
