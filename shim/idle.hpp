@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 #include "shim/sites.hpp"
 
 namespace latecomer::shim {

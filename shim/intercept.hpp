@@ -9,7 +9,7 @@
 
 #include "shim/executor.hpp"
 #include "shim/idle.hpp"
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 #include "shim/requests.hpp"
 #include "shim/sites.hpp"
 

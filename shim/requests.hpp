@@ -3,7 +3,7 @@
 // return of the call that completes it. A fixed table; what does not fit is counted without exit.
 #pragma once
 
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 
 namespace latecomer::shim {
 
