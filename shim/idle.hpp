@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "shim/job/job.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 

@@ -11,7 +11,7 @@
 #include "shim/idle.hpp"
 #include "shim/job/job.hpp"
 #include "shim/requests.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 

@@ -16,7 +16,7 @@
 
 #include "shim/job/job.hpp"
 #include "shim/log.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {
