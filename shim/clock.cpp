@@ -15,7 +15,7 @@
 #endif
 
 #include "shim/exchange.hpp"
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 
 namespace latecomer::shim {
 namespace {

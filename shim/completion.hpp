@@ -2,7 +2,7 @@
 // The exit of a call, recorded when it happens: at once, or when a request completes.
 #pragma once
 
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 
 namespace latecomer::shim {
 

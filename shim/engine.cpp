@@ -15,8 +15,8 @@
 #include <thread>
 #include <utility>
 
-#include "shim/alive.hpp"
 #include "shim/edges.hpp"
+#include "shim/job/alive.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {

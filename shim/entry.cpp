@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "shim/log.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 #include "shim/version.hpp"
 
 // Called by a stub that has not been aimed yet.

@@ -14,8 +14,8 @@
 #include "shim/executor.hpp"
 #include "shim/intercept.hpp"
 #include "shim/log.hpp"
-#include "shim/names.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/names.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 
 namespace latecomer::shim {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 #include "shim/operands.hpp"
 #include "shim/running.hpp"
 

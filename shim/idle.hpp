@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "shim/job.hpp"
-#include "shim/sites.hpp"
+#include "shim/job/job.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 

@@ -9,7 +9,7 @@
 #include "shim/engine.hpp"
 #include "shim/exchange.hpp"
 #include "shim/log.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 

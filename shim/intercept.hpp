@@ -10,9 +10,9 @@
 #include "shim/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/idle.hpp"
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 #include "shim/requests.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 #include "shim/log.hpp"
 #include "shim/packing.hpp"
 

@@ -30,7 +30,7 @@ struct alignas(32) SiteSlot {
 /// Open addressing by return address or by hash of several (top bit set: no address has it); entries are only
 /// ever added, so readers need no lock. 512 KiB, touched as used.
 inline constexpr int kSiteBits = 14;
-extern SiteSlot site_slots[std::size_t{1} << kSiteBits];
+extern SiteSlot site_slots[std::size_t{1} << kSiteBits] __attribute__((visibility("hidden")));
 extern bool one_frame;  ///< is a site: the table is worth a look by address
 /// Where a key is looked for first in a table of 2^bits.
 constexpr std::size_t address_place(std::uint64_t key, int bits) { return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - bits); }

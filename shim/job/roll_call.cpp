@@ -14,9 +14,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shim/job.hpp"
+#include "shim/job/job.hpp"
 #include "shim/log.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of sites, from liblatecomer_symbols.so where ids and offsets do not answer.
-#include "shim/names.hpp"
+#include "shim/sites/names.hpp"
 
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@
 
 #include "core/base/text.hpp"
 #include "shim/log.hpp"
-#include "shim/sites.hpp"
+#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Liveness of ranks by process descriptors.
-#include "shim/alive.hpp"
+#include "shim/job/alive.hpp"
 
 #include <poll.h>
 #include <sys/stat.h>

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What this process has for the profile (Job::mine), kept up to date.
+#include "shim/job/parts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "shim/exchange.hpp"
+#include "shim/idle.hpp"
+#include "shim/log.hpp"
+#include "shim/sites/sites.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+std::string command_line() {
+  bool good = false;
+  std::string text = read_text("/proc/self/cmdline", good);
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+}  // namespace
+
+void describe_job(Job& j) {
+  profiles::JobInfo& info = j.mine.job;
+  info.command_line = command_line();
+  info.program = info.command_line.substr(0, info.command_line.find(' '));
+  const std::time_t wall = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&wall));
+  info.start = text;
+  info.ranks = j.size;
+  static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  PMPI_Get_library_version(version, &length);
+  info.mpi_library = std::string(version).substr(0, std::string(version).find('\n'));
+  std::replace(info.mpi_library.begin(), info.mpi_library.end(), '\t', ' ');
+  j.mine.rank = j.rank;
+  char domain[24];
+  std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
+  j.mine.clock_domain = domain;
+  // Before the clocks have been compared, nothing is known of those elsewhere.
+  j.mine.clock_uncertainty = -1;
+}
+
+void take_frames(Job& j) {
+  if (site_count() != j.mine.frames.size()) j.mine.frames = site_frames();
+}
+
+void refresh(Job& j, bool finished) {
+  profiles::Contribution& c = j.mine;
+  idle_drain();
+  j.queue.drain();
+  c.job.wall_time_s = static_cast<double>(now() - j.started) * 1e-9;
+  c.job.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
+  c.job.network_known = j.policy.network_given;
+  c.job.network = j.policy.network;
+  c.finished = finished;
+  if (j.together) {
+    c.clock_offset = j.clocks.offset;
+    c.clock_uncertainty = j.clocks.uncertainty_now();
+    c.clock_looks = j.clocks.looks;
+  }
+  c.decisions = j.past_decisions;
+  for (const CommState* s = j.states; s; s = s->next)
+    if (s->leadership) c.decisions.insert(c.decisions.end(), s->leadership->decisions.begin(), s->leadership->decisions.end());
+  take_frames(j);
+  while (static_cast<int>(c.warnings.size()) < warning_count()) c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
+}
+
+void Job::keep_plan(std::string text) {
+  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another early
+  // one; those of MPI_COMM_WORLD, which a later run takes over, more than others.
+  constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
+  std::size_t bytes = text.size();
+  for (const std::string& plan : mine.plans) bytes += plan.size();
+  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || bytes > kPlanBytes)) {
+    const auto other = std::find_if_not(mine.plans.rbegin(), mine.plans.rend(), [](const std::string& p) { return profiles::is_of_world(p); });
+    const auto gone = other == mine.plans.rend() ? mine.plans.end() - 1 : other.base() - 1;
+    bytes -= gone->size(), mine.plans.erase(gone);
+  }
+  mine.plans.push_back(std::move(text));
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions by which programs reach the job, MPI's own among them.
+#include "shim/job/parts.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "shim/engine.hpp"
+#include "shim/entry.hpp"
+#include "shim/intercept.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+/// More ranks than this machine has cores: MPI_Init itself would crawl. What holds for the job is decided in it.
+void yield_during_init() {
+  const char* size = std::getenv("PMI_SIZE");
+  if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
+}
+
+/// Starts MPI: as the program asked, by `plain`, or at the level that the engine needs, by `init_thread`, and then tells it
+/// what it would have been told.
+template <typename InitThread, typename Plain>
+int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) {
+  yield_during_init();
+  int rc;
+  if (required < MPI_THREAD_MULTIPLE && engine_wanted()) {
+    int granted = MPI_THREAD_SINGLE;
+    rc = init_thread(MPI_THREAD_MULTIPLE, &granted);
+    if (rc == MPI_SUCCESS) told_level = std::min(granted, required);
+    if (provided) *provided = told_level;
+  } else {
+    rc = plain();
+  }
+  if (rc == MPI_SUCCESS) start_job();
+  return rc;
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }
+
+__attribute__((visibility("default"))) void latecomer_preloaded_edge(double fraction) {
+  if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
+  engine_edge(fraction, common_now());
+  const JobLock lock;
+  job().edge_said = true;
+  ++job().mine.edges;
+  job().mine.edge_sum += fraction;
+}
+
+/// MPI_Pcontrol's first argument and whatever lies where a first double would.
+LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) {
+  if (level == 5711) latecomer_preloaded_edge(fraction);  // LATECOMER_EDGE
+}
+
+__attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
+  if (!active.load() || !job().spool.begun()) return 1;
+  const KeepErrno keep;
+  const JobLock lock;
+  return write_spool(job(), false) ? 0 : 1;
+} catch (...) {
+  return 1;
+}
+}
+
+// The Fortran 2008 binding goes past the C level here; ierror is optional.
+LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
+  return start_mpi(required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
+                   [&] { return next::MPI_Init_thread(argc, argv, required, provided); });
+}
+LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
+  return start_mpi(default_level(), nullptr, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
+                   [&] { return next::MPI_Init(argc, argv); });
+}
+LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  start_mpi(*required, provided, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
+            [&] { return next::mpi_init_thread_f08_(required, provided, &rc), rc; });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
+  int rc = MPI_SUCCESS;
+  start_mpi(default_level(), nullptr, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
+            [&] { return next::mpi_init_f08_(&rc), rc; });
+  if (ierror) *ierror = rc;
+}
+// No thread may be inside MPI when MPI_Finalize begins: MPICH then leaves locks behind (MPI 4.0, 11.2.2 forbids it).
+LATECOMER_ENTRY(int, MPI_Finalize, (void)) {
+  stop_engine();
+  return next::MPI_Finalize();
+}
+LATECOMER_ENTRY(void, mpi_finalize_f08_, (int* ierror)) {
+  stop_engine();
+  next::mpi_finalize_f08_(ierror);
+}
+LATECOMER_ENTRY(int, MPI_Query_thread, (int* provided)) {
+  const int rc = next::MPI_Query_thread(provided);
+  if (rc == MPI_SUCCESS && told_level >= 0) *provided = told_level;
+  return rc;
+}
+LATECOMER_ENTRY(void, mpi_query_thread_f08_, (int* provided, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  next::mpi_query_thread_f08_(provided, &rc);
+  if (rc == MPI_SUCCESS && told_level >= 0) *provided = told_level;
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)) {
+  const int rc = next::MPI_Session_init(info, errhandler, session);
+  if (rc == MPI_SUCCESS) start_session(*session);
+  return rc;
+}
+LATECOMER_ENTRY(void, mpi_session_init_f08_, (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  next::mpi_session_init_f08_(info, errhandler, session, &rc);
+  if (rc == MPI_SUCCESS) start_session(*session);
+  if (ierror) *ierror = rc;
+}
+// Whatever a program gives to MPI_Pcontrol goes on as it came: looked at on the way, in assembly, since a
+// handler in C could not pass on arguments that it does not know.
+LATECOMER_PASSING_ENTRY(MPI_Pcontrol, latecomer_pcontrol)
+
+LATECOMER_ENTRY(int, MPI_Abort, (MPI_Comm comm, int code)) {
+  before_abort();
+  return next::MPI_Abort(comm, code);
+}
+LATECOMER_ENTRY(void, mpi_abort_f08_, (const MPI_Comm* comm, const int* code, int* ierror)) {
+  before_abort();
+  next::mpi_abort_f08_(comm, code, ierror);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The machines that the ranks run on: which of them share a kernel, a clock or cores.
+#include "shim/job/parts.hpp"
+
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "shim/job/alive.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+/// What ranks tell each other of where they run.
+struct Place {
+  std::uint64_t domain = 0, kernel = 0;  // equal: one clock, one set of cores
+  cpu_set_t cores;
+  ProcessId process;
+};
+
+std::uint64_t kernel_id() {
+  bool good = false;
+  std::string id = read_text("/proc/sys/kernel/random/boot_id", good);
+  return core::fnv1a(good ? id : job().mine.host);
+}
+
+}  // namespace
+
+std::uint64_t clock_domain() {
+  struct stat info {};
+  const std::uint64_t space = stat("/proc/self/ns/time", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
+  return core::mix64(kernel_id() ^ core::mix64(space));
+}
+
+void survey_hosts(Job& j) {
+  Place mine;
+  CPU_ZERO(&mine.cores);
+  mine.domain = clock_domain();
+  mine.kernel = kernel_id();
+  mine.process = this_process(mine.kernel);
+  if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0)
+    for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c) CPU_SET(c, &mine.cores);
+  std::vector<Place> all(static_cast<std::size_t>(j.size));
+  PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
+  std::map<std::uint64_t, Rank> first;
+  std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
+  int sharing = 0;
+  cpu_set_t cores;  // every rank may be bound to one of many
+  CPU_ZERO(&cores);
+  for (Rank r = 0; r < j.size; ++r) {
+    const Place& there = all[static_cast<std::size_t>(r)];
+    first_of.push_back(first.try_emplace(there.domain, r).first->second);
+    if (there.kernel != mine.kernel) continue;
+    ++sharing;
+    CPU_OR(&cores, &cores, &there.cores);
+  }
+  std::vector<ProcessId> processes;
+  for (const Place& there : all) processes.push_back(there.process);
+  watch_ranks(mine.process, processes);
+  const bool hook = yield_in_progress(false);
+  int facts[2] = {sharing > CPU_COUNT(&cores), !hook};
+  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, j.comm);
+  j.courteous = j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);
+  if (j.courteous) {
+    // One way for the whole job: a rank in the blocking form and one in the non-blocking form never meet.
+    j.nonblocking_waits = j.policy.courteous_by == core::CourteousBy::nonblocking || (j.policy.courteous_by == core::CourteousBy::automatic && facts[1]);
+    if (!j.nonblocking_waits) yield_in_progress(true);
+  }
+  j.decides = j.policy.mode == core::Mode::apply || j.nonblocking_waits;
+  j.may_idle = !j.nonblocking_waits && !j.policy.decides_alone();
+  survey_clocks(j.clocks, j.rank, first_of);
+}
+
+}  // namespace latecomer::shim

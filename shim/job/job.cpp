@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one job of this process.
+#include "shim/job/job.hpp"
+
+namespace latecomer::shim {
+
+std::atomic<bool> active{false};
+
+Job* const job_instance = new Job;
+
+}  // namespace latecomer::shim

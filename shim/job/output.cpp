@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The profile's path.
+#include "shim/job/parts.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace latecomer::shim {
+
+std::string output_path(const Job& j) {
+  std::string id;
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
+    if (const char* value = std::getenv(name); value && *value && id.empty()) id = value;
+  // Without a batch system: the launcher's process, which the ranks of a host have in common.
+  if (id.empty()) id = std::to_string(getppid());
+  std::string out;
+  const std::string& form = j.environment.output;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] != '%' || i + 1 == form.size()) {
+      out += form[i];
+      continue;
+    }
+    switch (form[++i]) {
+      case 'j': out += id; break;
+      case 'p': out += std::to_string(getpid()); break;
+      case 'h': out += j.mine.host; break;
+      case '%': out += '%'; break;
+      default: (out += '%') += form[i];
+    }
+  }
+  char folder[4096];
+  if (!out.starts_with('/') && getcwd(folder, sizeof folder)) out = std::string(folder) + "/" + out;
+  return out;
+}
+
+}  // namespace latecomer::shim

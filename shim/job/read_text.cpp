@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that are read whole: the policy, and what /proc says.
+#include "shim/job/parts.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace latecomer::shim {
+
+std::string read_text(const std::string& path, bool& good) {
+  std::ifstream in(path);
+  good = static_cast<bool>(in);
+  std::ostringstream text;
+  if (good) text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Snapshots of what is known so far, on disk in case the process is killed.
+#include "shim/job/parts.hpp"
+
+#include <algorithm>
+
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+
+bool write_spool(Job& j, bool finished) {
+  std::vector<profiles::LiveLog>& live = j.live;
+  const Nanoseconds begin = now();
+  refresh(j, finished);
+  live.clear();
+  for (const CommState* s = j.states; s; s = s->next)
+    if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
+      live.push_back({s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
+  const auto result = j.spool.write(j.mine, live);
+  const Nanoseconds end = now();
+  // While one rank writes, the others wait for it sooner or later: the shares of all add up. What making the two files
+  // took is no measure of what the next write takes.
+  constexpr Nanoseconds kAsIfMade = 50'000;
+  j.spool_next = end + kPauseAfterWriting * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
+  if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
+  return static_cast<bool>(result);
+}
+
+void keep_on_disk(bool due, Nanoseconds at) {
+  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;
+  Job& j = job();
+  if (due) {
+    // Not left to the next snapshot, which may be long after the site was new: then a steady program would allocate.
+    const JobLock lock;
+    take_frames(j);
+  }
+  const bool first = j.spool_late == 0;
+  if (at < j.spool_next || !j.spool.begun()) {
+    j.spool_late = std::max(at, j.spool_next.load()) + kAtLeastEvery;
+    return;
+  }
+  const JobLock lock;
+  if (due || !first) write_spool(j, false);
+  j.spool_late = now() + kAtLeastEvery;
+}
+
+}  // namespace latecomer::shim

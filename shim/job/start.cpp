@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Start of a job: by MPI_Init, by a session, or out of our sight.
+#include "shim/job/parts.hpp"
+
+#include <unistd.h>
+
+#include <mutex>
+
+#include "shim/engine.hpp"
+#include "shim/exchange.hpp"
+#include "shim/log.hpp"
+#include "shim/sites/sites.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+std::mutex start_mutex;
+bool began = false, ended_at_start = false;
+
+/// What every kind of start has in common; false if this process is not to be observed.
+bool begin_observing(Job& j, int rank, int size) {
+  j.rank = rank;
+  j.size = size;
+  j.pid = getpid();
+  j.environment = read_environment(rank == 0);
+  if (j.environment.disable) return false;
+  set_speaker(rank, size, j.environment.verbose);
+  j.started = now();
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  j.mine.host = host;
+  sites_start();
+  j.used_contexts.assign(kContexts / 64, 0);
+  j.used_contexts[0] = 1;  // MPI_COMM_WORLD's
+  j.mine.patterns.job_of(size);
+  j.output = output_path(j);
+  describe_job(j);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_communicator_end, &j.keyval, nullptr);
+  j.spool.begin(j.output + ".parts", rank);
+  return true;
+}
+
+/// Observing without the others: what is known is each rank's own, and a command brings it together.
+void stay_alone(Job& j, const char* why) {
+  if (j.rank == 0) warn("%s: every rank observes by itself, nothing is dispatched%s; at the end: latecomer recover %s", why, j.environment.check ? ", so LATECOMER_CHECK compares nothing" : "", j.spool.directory().c_str());
+}
+
+}  // namespace
+
+void start_job() {
+  Job& j = job();
+  const std::lock_guard lock(start_mutex);
+  if (ended_at_start || j.comm != MPI_COMM_NULL) return;
+  int rank = 0, size = 1, level = MPI_THREAD_SINGLE;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!began && !begin_observing(j, rank, size)) {
+    ended_at_start = true;
+    return;
+  }
+  PMPI_Query_thread(&level);
+  if (!began) j.threads = (told_level >= 0 ? told_level : level) == MPI_THREAD_MULTIPLE;
+  began = true;
+  if (j.world_group == MPI_GROUP_NULL) PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
+
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  // Only the time-out: everything else comes from rank 0.
+  const core::Policy* own = own_policy(j.environment).policy();
+  const double timeout_s = (own ? *own : j.policy).roll_call_timeout_s;
+  if (parent != MPI_COMM_NULL) {
+    // Their MPI_COMM_WORLD is not their parents', whose profile has this name.
+    j.spool.begin(j.output + ".spawned-" + std::to_string(getppid()) + ".parts", rank);
+    stay_alone(j, "spawned processes");
+  } else if (roll_call(rank, size, timeout_s)) {
+    if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.comm) != MPI_SUCCESS) return;
+    PMPI_Comm_set_errhandler(j.comm, MPI_ERRORS_RETURN);
+    share_policy(j);
+    if (j.policy.mode == core::Mode::off) {
+      ended_at_start = true;
+      yield_in_progress(false);
+      return;
+    }
+    j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
+    j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch && j.policy.rooted_waits.value_or(!j.policy.rules.empty());
+    if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
+    sites_depth(j.policy.sites_depth, j.policy.sites_python);
+    if (!j.policy.spool) j.spool.begin("", rank);
+    survey_hosts(j);
+    if (j.policy.network_measure && size > 1) measure_network(j);
+    if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1) start_engine(level == MPI_THREAD_MULTIPLE);
+    if (!j.policy.history.empty() && j.announces) share_history(j);
+    j.together = true;
+  }
+  set_end(j);
+  CommState* world = state_of(MPI_COMM_WORLD);
+  if (world && j.together && size > 1) {
+    world->context = kWorldContext;
+    world->identity = profiles::kWorldIdentity;
+    world->plan.install(j.history.plan);
+    watch(*world);
+    if (world->rank == 0) lead(*world);
+  }
+  j.world_state = world;
+  if (rank == 0)
+    say(1, "%s, %d ranks, %s%s, %zu rules, waiting %s%s, %d clock%s, output %s", j.policy.mode == core::Mode::apply ? "apply" : "observe", size,
+        j.together ? "together" : "each rank alone", j.policy.exchange == core::Exchange::finalize ? ", exchange at the end" : "",
+        j.policy.rules.size(), j.courteous ? "courteous" : "spinning", j.nonblocking_waits ? " in non-blocking forms" : "", j.clocks.domains,
+        j.clocks.domains == 1 ? "" : "s", j.output.c_str());
+  active.store(true, std::memory_order_release);
+}
+
+bool start_late() {
+  const std::lock_guard lock(start_mutex);
+  int initialized = 0, finalized = 0;
+  if (active.load()) return true;
+  if (began || ended_at_start) return false;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (!initialized || finalized) return false;
+  Job& j = job();
+  int rank = 0, size = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!begin_observing(j, rank, size)) return ended_at_start = true, false;
+  began = true;
+  j.threads = true;  // nobody told us
+  PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
+  stay_alone(j, "MPI was started out of latecomer's sight");
+  set_end(j);
+  active.store(true, std::memory_order_release);
+  return true;
+}
+
+void start_session(MPI_Session session) {
+  Job& j = job();
+  const std::lock_guard lock(start_mutex);
+  if (began || ended_at_start) return;
+  int rank = 0, size = 1;
+  if (PMPI_Group_from_session_pset(session, "mpi://WORLD", &j.world_group) != MPI_SUCCESS) return;
+  PMPI_Group_rank(j.world_group, &rank);
+  PMPI_Group_size(j.world_group, &size);
+  if (!begin_observing(j, rank, size)) {
+    ended_at_start = true;
+    return;
+  }
+  began = true;
+  j.threads = true;
+  j.sessions = true;
+  stay_alone(j, "MPI sessions");
+  active.store(true, std::memory_order_release);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The modules that addresses lie in, MPI's own among them.
+#include "shim/sites/parts.hpp"
+
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace latecomer::shim {
+
+Mapping skipped[kMappings];
+int skipped_count = 0;
+
+namespace {
+
+unsigned long long unloaded = 0;
+
+bool is_mpi_library(const char* path) {
+  const char* name = std::strrchr(path, '/');
+  name = name ? name + 1 : path;
+  for (const char* prefix : {"libmpich", "libmpi.", "libmpifort", "libmpicxx", "libmpi_", "liblatecomer"})
+    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
+  return false;
+}
+
+int note_mappings(dl_phdr_info* info, std::size_t, void*) {
+  if (!info->dlpi_name || !is_mpi_library(info->dlpi_name)) return 0;
+  for (int i = 0; i < info->dlpi_phnum && skipped_count < kMappings; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    skipped[skipped_count++] = {begin, begin + segment.p_memsz};
+  }
+  return 0;
+}
+
+struct Search {
+  std::uintptr_t address;
+  profiles::Frame frame;
+};
+
+std::string build_id_of(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
+    const char* end = at + segment.p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const char* name = at + sizeof *note;
+      const auto* id = reinterpret_cast<const unsigned char*>(name + ((note->n_namesz + 3) & ~3u));
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+        std::string hex;
+        for (unsigned k = 0; k < note->n_descsz; ++k) {
+          constexpr char kDigits[] = "0123456789abcdef";
+          hex += kDigits[id[k] >> 4];
+          hex += kDigits[id[k] & 15];
+        }
+        return hex;
+      }
+      at = reinterpret_cast<const char*>(id) + ((note->n_descsz + 3) & ~3u);
+    }
+  }
+  return "";
+}
+
+int find_module(dl_phdr_info* info, std::size_t, void* data) {
+  auto& search = *static_cast<Search*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type != PT_LOAD || search.address < begin || search.address >= begin + segment.p_memsz) continue;
+    search.frame.offset = search.address - info->dlpi_addr;
+    search.frame.build_id = build_id_of(*info);
+    search.frame.module = info->dlpi_name ? info->dlpi_name : "";
+    if (search.frame.module.empty()) {
+      char path[4096];
+      const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+      search.frame.module = n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "program";
+    }
+    return 1;
+  }
+  return 0;
+}
+
+int note_unloaded(dl_phdr_info* info, std::size_t, void* data) {
+  *static_cast<unsigned long long*>(data) = info->dlpi_subs;
+  return 1;
+}
+
+}  // namespace
+
+profiles::Frame frame_at(std::uintptr_t address) {
+  Search search{address, {}};
+  dl_iterate_phdr(find_module, &search);
+  search.frame.site = profiles::site_hash(search.frame.build_id, search.frame.module, search.frame.offset);
+  return search.frame;
+}
+
+void sites_start() {
+  const std::lock_guard lock(sites_mutex);
+  skipped_count = 0;
+  dl_iterate_phdr(note_mappings, nullptr);
+  dl_iterate_phdr(note_unloaded, &unloaded);
+}
+
+void sites_refresh() {
+  unsigned long long now_unloaded = 0;
+  dl_iterate_phdr(note_unloaded, &now_unloaded);
+  if (now_unloaded == unloaded) return;
+  const std::lock_guard lock(sites_mutex);
+  unloaded = now_unloaded;
+  forget_keys();
+  forget_ways();
+}
+
+const char* own_build_id() {
+  static const std::string& id = *new std::string([] {
+    Search search{reinterpret_cast<std::uintptr_t>(&own_build_id), {}};
+    dl_iterate_phdr(find_module, &search);
+    return search.frame.build_id.empty() ? std::string("no-build-id") : search.frame.build_id;
+  }());
+  return id.c_str();
+}
+
+}  // namespace latecomer::shim
