@@ -116,6 +116,7 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 Result<JsonValue> parse_json(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return Error{"line 1: the text is empty"};
   Lines lines;
   Builder builder(lines);
   const bool ok = nlohmann::json::sax_parse(CountingIterator(text.data(), &lines),

@@ -36,7 +36,7 @@ TEST_CASE("policy: each kind of mistake", "[policy]") {
       {"{\"version\":1,\"version\":1}", 1, "version", "given twice"},
       {"{\"version\":1,\n\"mode\": \"apply\",,}", 2, "", "syntax error"},
       {"[]", 1, "", "expected an object"},
-      {"", 1, "", "syntax error"},
+      {"", 1, "", "empty"},
       {"{\"version\":1,\"predictor\":{\n\"window\":\"8\"}}", 2, "predictor.window", "expected an integer from 1 to 1024, got \"8\""},
       {"{\"version\":1,\"predictor\":{\"windw\":8}}", 1, "predictor.windw", "did you mean 'window'"},
       {"{\"version\":1,\"background\":{\"enabled\":1}}", 1, "background.enabled", "expected true or false"},
