@@ -315,13 +315,12 @@ class Engine {
 
   void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeChannel, comm_, &notice_request_); }
 
-  /// Under the lock, which is not held while MPI is asked: MPI has one of its own, for which its callers may queue for long where
+  /// The engine's thread, or nobody but the caller once it has ended. Under the lock, which is not held while MPI is asked: MPI has one of its own, for which its callers may queue for long where
   /// many threads are in it. False: nothing came.
   bool take_notice(std::unique_lock<std::mutex>& lock) {
     int there = 0;
     Notice notice;
     Unlocked(lock).run([&] {
-      const std::lock_guard one(expected_mutex_);
       if (PMPI_Test(&notice_request_, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS || !there) return;
       notice = notice_;
       expect_notice();
@@ -479,7 +478,6 @@ class Engine {
   std::atomic<bool> said_{false};  // since the last call with a pattern of its own
   Notice notice_{};
   MPI_Request notice_request_ = MPI_REQUEST_NULL;
-  std::mutex expected_mutex_;  ///< of the two above
   std::mutex notices_mutex_;
   std::list<Outgoing> outgoing_;
   std::vector<int> sent_;  // notices, by world rank

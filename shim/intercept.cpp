@@ -322,7 +322,7 @@ void end_call(Call& call, int rc) noexcept try {
     finish_now(call, exit);
   }
   if (rc != MPI_SUCCESS) state.broken = true;
-  if (engine_runs()) [[unlikely]] engine_iteration(exit);
+  if (j.engine_comm != MPI_COMM_NULL) [[unlikely]] engine_iteration(exit);
   bool agree = false;
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
