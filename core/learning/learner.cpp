@@ -437,7 +437,7 @@ Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, con
   const Rest::Epoch epoch = rest_.next(quiet_, asked_n_, now, glance_);
   out.rest = epoch.rest;
   out.epoch = quiet_ ? epoch.calls : epoch_for(slots);
-  if (waited_ > 0 && pace_ > 0) {
+  if (waited_ > 0 && pace_ > 0 && asked_n_ >= Sequence::kSteadyEpoch) {  // the first distances are fixed
     const auto least = static_cast<std::uint64_t>(std::ceil(std::min(waited_ / (kWaiting * pace_), kMostBetweenWaits)));
     if (least > (out.epoch ? out.epoch : Sequence::kSteadyEpoch)) out.epoch = least;
   }
