@@ -8,7 +8,7 @@ native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 2, *program)
 rule = '{"version":1,"mode":"apply","rules":[\n{"match":%s,"use":%s}]}'
 mistakes = {
     "syntax": ('{"version":1,\n"mode":"apply",,}', ":2:", "syntax error"),
-    "empty": ("", ":1:", "syntax error"),
+    "empty": ("", ":1:", "the text is empty"),
     "no version": ('{"mode":"apply"}', "version", "missing"),
     "a later version": ('{"version":9}', "version", "from 1 to 1"),
     "unknown key": ('{"version":1,\n"mod":"apply"}', ":2: mod", "did you mean 'mode'"),

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kCount = 600, kMost = 16 };
+enum { kCount = 600, kMost = 64 };
 static int all[kMost * 2 * kCount], one[2 * kCount], out[kMost * 2 * kCount], counts[kMost], places[kMost];
 static MPI_Comm comm;
 static int rank, size, bad;
 
 static void call(const char* op, int i) {
   const int root = 0;
-  for (int r = 0, at = 0; r < size; ++r) counts[r] = kCount + 40 * r, places[r] = at, at += counts[r];
+  for (int r = 0, at = 0; r < size; ++r) counts[r] = kCount + 40 * (r % 16), places[r] = at, at += counts[r];
   if (strcmp(op, "reduce") == 0) {
     for (int k = 0; k < kCount; ++k) one[k] = rank + k + i;
     MPI_Reduce(one, out, kCount, MPI_INT, MPI_SUM, root, comm);
