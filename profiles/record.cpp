@@ -169,11 +169,14 @@ class Reader {
  public:
   explicit Reader(std::string_view in) : in_(in) {}
   bool good = true;
-  template <typename T> void plain(T& v) {
-    if (in_.size() < sizeof v) { good = false; return; }
-    std::memcpy(static_cast<void*>(&v), in_.data(), sizeof v);
-    in_.remove_prefix(sizeof v);
+  void plain(bool& v) {
+    std::uint8_t byte = 0;
+    plain(byte);
+    v = byte != 0, good = good && byte <= 1;
   }
+  void plain(SiteKey& key) { bytes(key), good = good && known(key.op); }
+  void plain(CallRecord& record) { bytes(record), good = good && known(record.op) && record.kind <= core::CallKind::persistent; }
+  template <typename T> void plain(T& v) { bytes(v); }
   void text(std::string& s) {
     std::uint64_t n = 0;
     plain(n);
@@ -188,6 +191,13 @@ class Reader {
   }
 
  private:
+  static bool known(core::Collective op) { return static_cast<int>(op) < core::kCollectives; }
+  template <typename T> void bytes(T& v) {
+    if (in_.size() < sizeof v) { good = false; return; }
+    std::memcpy(static_cast<void*>(&v), in_.data(), sizeof v);
+    in_.remove_prefix(sizeof v);
+  }
+
   std::string_view in_;
 };
 

@@ -33,8 +33,9 @@ struct Advice {
 core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
   if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks)) return core::Error{"several communicators of this size, or rows that stand for several ranks"};
   core::Forecast out;
-  for (const Json& mean : site["mean_offsets_ns"]) out.offsets.push_back(static_cast<core::Nanoseconds>(mean.get<double>()));
-  for (const Json& deviation : site["stddevs_ns"]) out.error = std::max(out.error, static_cast<core::Nanoseconds>(0.8 * deviation.get<double>()));  // mean absolute deviation, were it normal
+  constexpr double kLongest = 1e15;  // eleven days: beyond that the file is damaged
+  for (const Json& mean : site["mean_offsets_ns"]) out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean.get<double>(), -kLongest, kLongest)));
+  for (const Json& deviation : site["stddevs_ns"]) out.error = std::max(out.error, static_cast<core::Nanoseconds>(std::clamp(0.8 * deviation.get<double>(), 0.0, kLongest)));  // mean absolute deviation, were it normal
   const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
   for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
   if (!out.uncertain()) return out;
