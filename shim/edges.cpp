@@ -206,7 +206,7 @@ bool Edges::advance() {
   return advance_locked();
 }
 
-std::optional<core::Pattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival) {
+std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival) {
   Patience patience(job().courteous);
   std::unique_lock lock(mutex_);
   Member& member = members_.at(watched.identity);
@@ -228,13 +228,9 @@ std::optional<core::Pattern> Edges::take(const Watched& watched, std::span<const
   std::optional<core::Pattern> out = std::move(member.rounds[number].pattern);
   member.rounds.erase(number);
   ++member.next;
-  patterns_ += out.has_value();
-  return out;
-}
-
-std::uint64_t Edges::next(const Watched& watched) {
-  const std::lock_guard lock(mutex_);
-  return members_[watched.identity].next;
+  if (!out) return {};
+  ++patterns_;
+  return OwnPattern{std::move(*out), number};
 }
 
 std::optional<core::Pattern> Edges::frozen(const Watched& watched, std::uint64_t number) {

@@ -28,6 +28,12 @@ using core::Nanoseconds;
 using core::Rank;
 struct Watched;
 
+/// A pattern for one call alone.
+struct OwnPattern {
+  core::Pattern pattern;
+  std::uint64_t number;  ///< of the exchange that made it, on its communicator
+};
+
 class Edges {
  public:
   /// `comm`: over MPI_COMM_WORLD, of so many ranks.
@@ -48,9 +54,7 @@ class Edges {
   void greet(Rank world);
   /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Empty: nobody has said anything, and the
   /// plan's pattern serves. Waits for the engines on the way to the tree's root.
-  std::optional<core::Pattern> take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival);
-  /// The number of the exchange that take() comes to next.
-  std::uint64_t next(const Watched& watched);
+  std::optional<OwnPattern> take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival);
   /// The pattern of an exchange, if it is frozen here and not yet taken; empty where the plan's serves.
   std::optional<core::Pattern> frozen(const Watched& watched, std::uint64_t number);
 

@@ -15,7 +15,6 @@
 #include <thread>
 #include <utility>
 
-#include "shim/edges.hpp"
 #include "shim/job/alive.hpp"
 #include "shim/log.hpp"
 
@@ -121,16 +120,13 @@ class Engine {
   }
 
   std::optional<OwnPattern> pattern(const Watched& watched, int planned, Nanoseconds arrival) {
-    const std::uint64_t number = edges_.next(watched);
     std::shared_ptr<const core::Plan> plan;
     {
       const std::lock_guard lock(mutex_);
       plan = watched.plan;
     }
     said_ = false;
-    auto pattern = edges_.take(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
-    if (!pattern) return {};
-    return OwnPattern{std::move(*pattern), number};
+    return edges_.take(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
   }
 
   void greet(std::span<const Rank> world) {

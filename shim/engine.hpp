@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 
+#include "shim/edges.hpp"
 #include "shim/executor.hpp"
 
 namespace latecomer::shim {
@@ -56,11 +57,6 @@ int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key,
 /// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the fraction)
 /// and tells the other ranks of the communicator that the last such call was on. Does nothing without an engine.
 void engine_edge(double fraction, Nanoseconds at);
-/// A pattern for one call alone.
-struct OwnPattern {
-  core::Pattern pattern;
-  std::uint64_t number;  ///< of the exchange that made it, on its communicator
-};
 /// For a call that the plan gives this to, on a watched communicator: every rank's predicted arrival, the same on all of them; empty if
 /// no rank has said anything, and the plan's pattern, number `planned`, serves. `arrival`: of this process, on the common
 /// clock. Waits for engines, not for processes (shim/edges.hpp).

@@ -16,7 +16,7 @@
 namespace latecomer::shim {
 
 class Irregular;     // shim/irregular.hpp
-struct OwnPattern;   // shim/engine.hpp
+struct OwnPattern;   // shim/edges.hpp
 
 /// Where a call's pattern came from, and when it expected this rank: after the first arrival, -1 without a pattern.
 struct Forecast {
