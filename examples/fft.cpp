@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The application of paper 001, section 6: a parallel radix-2 FFT, decimation in frequency, master and slaves. In every
-// iteration the master's vector is split: whoever has a part does the butterflies of its first stage, keeps the upper half
-// and sends the lower one on, until everybody has N/P points; all transform theirs, and one gather brings them back to the
-// master. It knows nothing of latecomer and measures itself the way its author would.
-// Usage: fft [ITERATIONS [FLOATS]]   FLOATS: reals of the vector, two per point; a power of two
+// iteration the master's vector is split: whoever has a part does the butterflies of its first stage, keeps the upper
+// half and sends the lower one on, until everybody has N/P points; all transform theirs, and one gather brings them
+// back to the master. It knows nothing of latecomer and measures itself the way its author would. Usage: fft
+// [ITERATIONS [FLOATS]]   FLOATS: reals of the vector, two per point; a power of two
 #include <mpi.h>
 
 #include <bit>
@@ -43,8 +43,11 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int iterations = argc > 1 ? std::atoi(argv[1]) : 1000;
   const auto points = static_cast<std::size_t>(argc > 2 ? std::atoi(argv[2]) : 262144) / 2;
-  if (!std::has_single_bit(static_cast<unsigned>(size)) || !std::has_single_bit(points) || points < 2 * static_cast<std::size_t>(size)) {
-    if (rank == 0) std::fprintf(stderr, "fft: processes and points must be powers of two, with two points or more for each process\n");
+  if (!std::has_single_bit(static_cast<unsigned>(size)) || !std::has_single_bit(points) ||
+      points < 2 * static_cast<std::size_t>(size)) {
+    if (rank == 0)
+      std::fprintf(stderr,
+                   "fft: processes and points must be powers of two, with two points or more for each process\n");
     MPI_Finalize();
     return 2;
   }
@@ -52,7 +55,8 @@ int main(int argc, char** argv) {
   const std::size_t part = points / static_cast<std::size_t>(size);
   const double pi = std::acos(-1.0);
   std::vector<Point> roots(points / 2);
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i] = std::polar(1.0f, static_cast<float>(-2 * pi * static_cast<double>(i) / static_cast<double>(points)));
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    roots[i] = std::polar(1.0f, static_cast<float>(-2 * pi * static_cast<double>(i) / static_cast<double>(points)));
   std::vector<Point> signal, mine(points), result(rank == 0 ? points : 0);
   std::mt19937 random(1);
   if (rank == 0) {
@@ -68,13 +72,15 @@ int main(int argc, char** argv) {
     // Rank r begins with what the rank without r's lowest bit sends it.
     const int low = rank == 0 ? size : rank & -rank;
     std::size_t n = part * static_cast<std::size_t>(low);
-    if (rank != 0) MPI_Recv(mine.data(), static_cast<int>(2 * n), MPI_FLOAT, rank - low, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank != 0)
+      MPI_Recv(mine.data(), static_cast<int>(2 * n), MPI_FLOAT, rank - low, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int below = low / 2; below > 0; below /= 2) {
       butterflies(mine.data(), n, roots);
       n /= 2;
       MPI_Send(mine.data() + n, static_cast<int>(2 * n), MPI_FLOAT, rank + below, 0, MPI_COMM_WORLD);
     }
-    // In the middle of the transform of its own part each process says how far it is (MPI_Pcontrol(5711, fraction), docs/background.md).
+    // In the middle of the transform of its own part each process says how far it is (MPI_Pcontrol(5711, fraction),
+    // docs/background.md).
     double middle = 0;
     for (int level = 0, levels = std::countr_zero(part); level < levels; ++level) {
       const std::size_t block = part >> level;
@@ -86,7 +92,8 @@ int main(int argc, char** argv) {
     }
     const double before = MPI_Wtime();
     second_half = before - middle;
-    MPI_Gather(mine.data(), static_cast<int>(2 * part), MPI_FLOAT, result.data(), static_cast<int>(2 * part), MPI_FLOAT, 0, MPI_COMM_WORLD);
+    MPI_Gather(mine.data(), static_cast<int>(2 * part), MPI_FLOAT, result.data(), static_cast<int>(2 * part), MPI_FLOAT,
+               0, MPI_COMM_WORLD);
     left = MPI_Wtime();
     gathering += left - before;
   }
@@ -98,7 +105,8 @@ int main(int argc, char** argv) {
       const std::size_t frequency = k < 2 ? static_cast<std::size_t>(k) : random() % points;
       std::complex<double> sum = 0;
       for (std::size_t i = 0; i < points; ++i)
-        sum += std::complex<double>(signal[i]) * std::polar(1.0, -2 * pi * static_cast<double>(i * frequency % points) / static_cast<double>(points));
+        sum += std::complex<double>(signal[i]) *
+               std::polar(1.0, -2 * pi * static_cast<double>(i * frequency % points) / static_cast<double>(points));
       const std::complex<double> got(result[reversed(frequency, bits)]);
       if (std::abs(got - sum) > 1e-5 * static_cast<double>(bits) * std::sqrt(static_cast<double>(points))) ++wrong;
     }
@@ -106,7 +114,9 @@ int main(int argc, char** argv) {
   double mean = 0;
   MPI_Reduce(&gathering, &mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    std::printf("%d processes, %d iterations, %zu points: total %.3f s, gather %.6f s per call, %d of 16 frequencies wrong\n", size, iterations, points, total, mean / size / iterations, wrong);
+    std::printf(
+        "%d processes, %d iterations, %zu points: total %.3f s, gather %.6f s per call, %d of 16 frequencies wrong\n",
+        size, iterations, points, total, mean / size / iterations, wrong);
   MPI_Finalize();
   return wrong != 0;
 }

@@ -46,7 +46,8 @@ bool right(const std::vector<T>& in, const std::vector<T>& out) {
   MPI_Allgather(mine, 2 * sizeof(T), MPI_BYTE, ends.data(), 2 * sizeof(T), MPI_BYTE, MPI_COMM_WORLD);
   MPI_Allgather(&any, 1, MPI_INT, have.data(), 1, MPI_INT, MPI_COMM_WORLD);
   for (int r = 1; r < size; ++r)
-    if (have[static_cast<std::size_t>(r)]) ok = ok && !(ends[static_cast<std::size_t>(2 * r)] < ends[static_cast<std::size_t>(2 * r - 1)]);
+    if (have[static_cast<std::size_t>(r)])
+      ok = ok && !(ends[static_cast<std::size_t>(2 * r)] < ends[static_cast<std::size_t>(2 * r - 1)]);
   int wrong = !ok, anywhere = 0;
   MPI_Allreduce(&wrong, &anywhere, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return anywhere == 0;
@@ -54,14 +55,19 @@ bool right(const std::vector<T>& in, const std::vector<T>& out) {
 
 std::vector<double> input(const std::string& shape, long long n, unsigned seed) {
   std::mt19937_64 random(seed * 1000 + static_cast<unsigned>(rank));
-  const long long mine = shape == "one_rank" ? (rank == 0 ? n : 0) : n / size + (rank < n % size), before = rank * (n / size) + std::min<long long>(rank, n % size);
+  const long long mine = shape == "one_rank" ? (rank == 0 ? n : 0) : n / size + (rank < n % size),
+                  before = rank * (n / size) + std::min<long long>(rank, n % size);
   std::vector<double> out;
   for (long long i = 0; i < mine; ++i)
-    out.push_back(shape == "few" ? static_cast<double>(random() % 4) : shape == "constant" ? 7.0 : shape == "sorted" ? static_cast<double>(before + i) : shape == "reversed" ? static_cast<double>(n - before - i)
-                  // The first half of the processes has little of what is small, the others nothing else: in the order of
-                  // the senders, the first receiver hears from all of them.
-                  : shape == "scattered" ? static_cast<double>(random() >> 2) + (rank < (size + 1) / 2 && i % 16 != 0 ? 0x1p62 : 0.0)
-                                         : static_cast<double>(random()));
+    out.push_back(shape == "few"        ? static_cast<double>(random() % 4)
+                  : shape == "constant" ? 7.0
+                  : shape == "sorted"   ? static_cast<double>(before + i)
+                  : shape == "reversed" ? static_cast<double>(n - before - i)
+                  // The first half of the processes has little of what is small, the others nothing else: in the order
+                  // of the senders, the first receiver hears from all of them.
+                  : shape == "scattered"
+                      ? static_cast<double>(random() >> 2) + (rank < (size + 1) / 2 && i % 16 != 0 ? 0x1p62 : 0.0)
+                      : static_cast<double>(random()));
   return out;
 }
 
@@ -75,13 +81,15 @@ int check(const latecomer::range::Comm& world) {
   };
   using janus::Assignment;
   for (const char* shape : {"uniform", "few", "constant", "sorted", "reversed", "one_rank", "scattered"})
-    for (const long long n : {0LL, 1LL, 3LL, static_cast<long long>(size), 100LL * size, 1000LL * size + 3, 7003LL, 700LL}) {
+    for (const long long n :
+         {0LL, 1LL, 3LL, static_cast<long long>(size), 100LL * size, 1000LL * size + 3, 7003LL, 700LL}) {
       const auto in = input(shape, n, static_cast<unsigned>(n));
       count(right(in, janus::Sorter<janus::MpiComms, double>::sort(MPI_COMM_WORLD, in)), "MPI communicators", shape, n);
       for (const Assignment assignment : {Assignment::greedy, Assignment::deterministic}) {
         janus::Statistics statistics;
         const bool greedy = assignment == Assignment::greedy;
-        count(right(in, janus::Sorter<janus::Ranges, double>::sort(world, in, assignment, 1, &statistics)), greedy ? "ranges, greedy" : "ranges, deterministic", shape, n);
+        count(right(in, janus::Sorter<janus::Ranges, double>::sort(world, in, assignment, 1, &statistics)),
+              greedy ? "ranges, greedy" : "ranges, deterministic", shape, n);
         int worst[3] = {statistics.most_received, statistics.over, statistics.most_sent};
         MPI_Allreduce(MPI_IN_PLACE, worst, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (std::string(shape) == "scattered" && n == 1000LL * size + 3) most[!greedy] = worst[0];
@@ -92,13 +100,17 @@ int check(const latecomer::range::Comm& world) {
   std::mt19937 random(static_cast<unsigned>(rank));
   for (int i = 0; i < 500 + rank; ++i) records.push_back({static_cast<float>(random() % 50), rank});
   count(right(records, janus::Sorter<janus::Ranges, Record>::sort(world, records)), "ranges", "records", 0);
-  if (rank == 0) std::printf("most messages of one part that a process received, scattered input: greedy %d, deterministic %d\n", most[0], most[1]);
+  if (rank == 0)
+    std::printf("most messages of one part that a process received, scattered input: greedy %d, deterministic %d\n",
+                most[0], most[1]);
   if (rank == 0 && failures == 0) std::printf("sorted and in balance: %d cases on %d ranks\n", cases, size);
   return failures != 0;
 }
 
 void time_both(const latecomer::range::Comm& world, long long most) {
-  if (rank == 0) std::printf("Janus Quicksort, %d ranks, medians of interleaved runs\n%10s %14s %14s %14s %8s %8s\n", size, "n / P", "ranges, ms", "determ., ms", "MPI, ms", "ratio", "levels");
+  if (rank == 0)
+    std::printf("Janus Quicksort, %d ranks, medians of interleaved runs\n%10s %14s %14s %14s %8s %8s\n", size, "n / P",
+                "ranges, ms", "determ., ms", "MPI, ms", "ratio", "levels");
   for (long long each = 1; each <= most; each *= 4) {
     std::vector<double> times[3];
     janus::Statistics statistics;
@@ -109,7 +121,8 @@ void time_both(const latecomer::range::Comm& world, long long most) {
         MPI_Barrier(MPI_COMM_WORLD);
         const double before = MPI_Wtime();
         const auto assignment = kind == 1 ? janus::Assignment::deterministic : janus::Assignment::greedy;
-        const auto out = kind == 2 ? janus::Sorter<janus::MpiComms, double>::sort(MPI_COMM_WORLD, in) : janus::Sorter<janus::Ranges, double>::sort(world, in, assignment, 1, &statistics);
+        const auto out = kind == 2 ? janus::Sorter<janus::MpiComms, double>::sort(MPI_COMM_WORLD, in)
+                                   : janus::Sorter<janus::Ranges, double>::sort(world, in, assignment, 1, &statistics);
         double took = MPI_Wtime() - before, longest = 0;
         MPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         times[kind].push_back(longest);
@@ -120,7 +133,9 @@ void time_both(const latecomer::range::Comm& world, long long most) {
       std::nth_element(times[kind].begin(), times[kind].begin() + rounds / 2, times[kind].end());
       medians[kind] = times[kind][static_cast<std::size_t>(rounds / 2)] * 1e3;
     }
-    if (rank == 0) std::printf("%10lld %14.3f %14.3f %14.3f %8.2f %8d\n", each, medians[0], medians[1], medians[2], medians[0] / medians[2], statistics.levels);
+    if (rank == 0)
+      std::printf("%10lld %14.3f %14.3f %14.3f %8.2f %8d\n", each, medians[0], medians[1], medians[2],
+                  medians[0] / medians[2], statistics.levels);
   }
 }
 
@@ -136,7 +151,8 @@ int main(int argc, char** argv) {
   int result = 0;
   if (what == "check") result = check(world);
   else if (what == "time") time_both(world, argc > 2 ? std::atoll(argv[2]) : 16384);
-  else if (rank == 0) result = 2, std::fprintf(stderr, "janus_quicksort: unknown '%s'; valid: check time\n", what.c_str());
+  else if (rank == 0)
+    result = 2, std::fprintf(stderr, "janus_quicksort: unknown '%s'; valid: check time\n", what.c_str());
   MPI_Finalize();
   return result;
 }

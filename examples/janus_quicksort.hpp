@@ -3,17 +3,18 @@
 // [i n / P, (i + 1) n / P) of the sorted order, the first n mod P processes with one more; for any n and P.
 //
 // The sorted order has n places, of which every process owns an interval. A task is an interval of places that is being
-// sorted by the processes that own one of them; a process at its end may own places of the next task too (a janus process)
-// and works on both, whichever can go on. A level of a task: the median of a sample is the pivot; elements less than, equal
-// to and greater than it are counted by a scan; every element goes to an owner of a place of its part (see Assignment); what
-// is less and what is greater are the next tasks, what is equal has arrived. (The paper switches between < and <= to handle
-// duplicates; three parts always make progress, and equal elements are never moved again.) Tasks on one or two processes
-// are base cases, done when no larger task is left.
+// sorted by the processes that own one of them; a process at its end may own places of the next task too (a janus
+// process) and works on both, whichever can go on. A level of a task: the median of a sample is the pivot; elements
+// less than, equal to and greater than it are counted by a scan; every element goes to an owner of a place of its part
+// (see Assignment); what is less and what is greater are the next tasks, what is equal has arrived. (The paper switches
+// between < and <= to handle duplicates; three parts always make progress, and equal elements are never moved again.)
+// Tasks on one or two processes are base cases, done when no larger task is left.
 //
-// Generic over the element (trivially copyable, with operator<) and over what a communicator is: see Ranges and MpiComms.
+// Generic over the element (trivially copyable, with operator<) and over what a communicator is: see Ranges and
+// MpiComms.
 #pragma once
 
-#include <latecomer/range.hpp>
+#include <sched.h>
 
 #include <algorithm>
 #include <bit>
@@ -22,10 +23,10 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <latecomer/range.hpp>
 #include <list>
 #include <memory>
 #include <numeric>
-#include <sched.h>
 #include <utility>
 #include <vector>
 
@@ -45,9 +46,15 @@ struct Ranges {
   static int size(const Comm& c) { return c.size(); }
   /// So many elements have been compared: for clusters that are only modelled.
   static void spend(const Comm&, Count) {}
-  static void ibcast(void* data, Count bytes, int root, const Comm& c, Request* r) { c.ibcast(data, MPI_Count{bytes}, MPI_BYTE, root, r); }
-  static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) { c.iscan(in, out, MPI_Count{n}, MPI_INT64_T, MPI_SUM, r); }
-  static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) { c.isend(data, MPI_Count{bytes}, MPI_BYTE, to, tag, r); }
+  static void ibcast(void* data, Count bytes, int root, const Comm& c, Request* r) {
+    c.ibcast(data, MPI_Count{bytes}, MPI_BYTE, root, r);
+  }
+  static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) {
+    c.iscan(in, out, MPI_Count{n}, MPI_INT64_T, MPI_SUM, r);
+  }
+  static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) {
+    c.isend(data, MPI_Count{bytes}, MPI_BYTE, to, tag, r);
+  }
   static bool all_done(std::vector<Request>& r) {
     int flag = 0;
     latecomer_range_testall(static_cast<int>(r.size()), r.data(), &flag, MPI_STATUSES_IGNORE);
@@ -100,9 +107,15 @@ struct MpiComms {
     return out;
   }
   static void spend(Comm, Count) {}
-  static void ibcast(void* data, Count bytes, int root, Comm c, Request* r) { MPI_Ibcast_c(data, bytes, MPI_BYTE, root, c, r); }
-  static void iscan(const Count* in, Count* out, int n, Comm c, Request* r) { MPI_Iscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r); }
-  static void isend(const void* data, Count bytes, int to, int tag, Comm c, Request* r) { MPI_Isend_c(data, bytes, MPI_BYTE, to, tag, c, r); }
+  static void ibcast(void* data, Count bytes, int root, Comm c, Request* r) {
+    MPI_Ibcast_c(data, bytes, MPI_BYTE, root, c, r);
+  }
+  static void iscan(const Count* in, Count* out, int n, Comm c, Request* r) {
+    MPI_Iscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r);
+  }
+  static void isend(const void* data, Count bytes, int to, int tag, Comm c, Request* r) {
+    MPI_Isend_c(data, bytes, MPI_BYTE, to, tag, c, r);
+  }
   static bool all_done(std::vector<Request>& r) {
     int flag = 0;
     MPI_Testall(static_cast<int>(r.size()), r.data(), &flag, MPI_STATUSES_IGNORE);
@@ -133,11 +146,11 @@ struct Places {
   }
 };
 
-/// Who gets which elements of a part (paper 004, section VII). Greedy: in the order of the senders, so that one scan tells;
-/// a process may receive from all others. Deterministic: small pieces are spread evenly over the processes that own only
-/// places of the part, then large ones fill what is left, matched by processes that each know a piece of both sides; a
-/// process sends at most eight messages per level, and receives at most 3 r + 3 of a part, r being the processes of the task
-/// for each that the part fills.
+/// Who gets which elements of a part (paper 004, section VII). Greedy: in the order of the senders, so that one scan
+/// tells; a process may receive from all others. Deterministic: small pieces are spread evenly over the processes that
+/// own only places of the part, then large ones fill what is left, matched by processes that each know a piece of both
+/// sides; a process sends at most eight messages per level, and receives at most 3 r + 3 of a part, r being the
+/// processes of the task for each that the part fills.
 enum class Assignment { greedy, deterministic };
 
 /// What a sort has done, for people who measure.
@@ -157,7 +170,8 @@ class Sorter {
   using Request = typename Kind::Request;
 
   /// Collective over `all`: every process brings any number of elements. Returns its share of the sorted order.
-  static std::vector<T> sort(Comm all, std::vector<T> data, Assignment assignment = Assignment::greedy, std::uint64_t seed = 1, Statistics* statistics = nullptr) {
+  static std::vector<T> sort(Comm all, std::vector<T> data, Assignment assignment = Assignment::greedy,
+                             std::uint64_t seed = 1, Statistics* statistics = nullptr) {
     Sorter s(all, std::move(data), assignment, seed);
     while (!s.done())
       if (!s.step()) sched_yield();
@@ -167,7 +181,11 @@ class Sorter {
 
   /// The same, step by step.
   Sorter(Comm all, std::vector<T> data, Assignment assignment, std::uint64_t seed)
-      : all_(Kind::world(all)), beside_(Kind::beside(all_)), seed_(seed), assignment_(assignment), me_(Kind::rank(all_)) {
+      : all_(Kind::world(all)),
+        beside_(Kind::beside(all_)),
+        seed_(seed),
+        assignment_(assignment),
+        me_(Kind::rank(all_)) {
     jobs_.push_back(begin(std::move(data)));
   }
   ~Sorter() {
@@ -225,14 +243,22 @@ class Sorter {
     std::vector<T> data;
   };
   static constexpr int kParts = 3;  // less, equal, greater
-  enum Tag { kSample = 1, kBase, kFirst, kData, kSmall = kData + kParts, kClaim = kSmall + kParts, kShare = kClaim + kParts };
+  enum Tag {
+    kSample = 1,
+    kBase,
+    kFirst,
+    kData,
+    kSmall = kData + kParts,
+    kClaim = kSmall + kParts,
+    kShare = kClaim + kParts
+  };
 
   /// One level's elements on their way.
   struct Exchange {
     struct Part {
-      Count lo, hi;    // places
-      Count mine;      // elements here
-      Count before;    // on processes before this one
+      Count lo, hi;  // places
+      Count mine;    // elements here
+      Count before;  // on processes before this one
       const T* data;
       std::vector<T> received;
       int messages = 0;
@@ -264,13 +290,18 @@ class Sorter {
     requests.emplace_back();
     Kind::isend(items.data(), static_cast<Count>(items.size() * sizeof(Item)), to, tag, comm, &requests.back());
   }
-  static Count overlap(Count a_lo, Count a_hi, Count b_lo, Count b_hi) { return std::max<Count>(0, std::min(a_hi, b_hi) - std::max(a_lo, b_lo)); }
+  static Count overlap(Count a_lo, Count a_hi, Count b_lo, Count b_hi) {
+    return std::max<Count>(0, std::min(a_hi, b_hi) - std::max(a_lo, b_lo));
+  }
   /// How many places of a part are this process's.
-  Count room(const typename Exchange::Part& part) const { return overlap(part.lo, part.hi, places_.begin(me_), places_.begin(me_ + 1)); }
+  Count room(const typename Exchange::Part& part) const {
+    return overlap(part.lo, part.hi, places_.begin(me_), places_.begin(me_ + 1));
+  }
 
-  /// Sends elements that belong to consecutive places from `place` on to whoever owns them. `first`: the group's first process.
-  /// Returns the number of messages.
-  int deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm, std::vector<Request>& requests) {
+  /// Sends elements that belong to consecutive places from `place` on to whoever owns them. `first`: the group's first
+  /// process. Returns the number of messages.
+  int deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm,
+           std::vector<Request>& requests) {
     int messages = 0;
     for (; count > 0; ++messages) {
       const int owner = places_.owner(place);
@@ -300,12 +331,15 @@ class Sorter {
     requests.clear();
     statistics_.messages += deal(data.data(), mine, before - mine, 0, kFirst, beside_, requests);
     while (static_cast<Count>(balanced.size()) < share)
-      co_await [&] { return Kind::take(MPI_ANY_SOURCE, kFirst, beside_, [&](int, Count bytes) { return grow(balanced, bytes); }); };
+      co_await [&] {
+        return Kind::take(MPI_ANY_SOURCE, kFirst, beside_, [&](int, Count bytes) { return grow(balanced, bytes); });
+      };
     co_await [&] { return Kind::all_done(requests); };
     if (share > 0) place(0, total, all_, std::move(balanced), 0, 0);
   }
 
-  /// What is to be done with places [lo, hi), of which this process has its share of elements. `from`: the parent's first process.
+  /// What is to be done with places [lo, hi), of which this process has its share of elements. `from`: the parent's
+  /// first process.
   void place(Count lo, Count hi, Comm parent, std::vector<T> data, int level, int from) {
     if (lo >= hi) return;
     const int first = places_.owner(lo), last = places_.owner(hi - 1);
@@ -325,14 +359,16 @@ class Sorter {
     std::vector<Request> requests;
 
     // The pivot: all members know which places are in the sample, since they draw alike.
-    std::uint64_t state = seed_ ^ (static_cast<std::uint64_t>(lo) * 0x9e3779b97f4a7c15u) ^ (static_cast<std::uint64_t>(hi) << 20) ^ static_cast<std::uint64_t>(level);
+    std::uint64_t state = seed_ ^ (static_cast<std::uint64_t>(lo) * 0x9e3779b97f4a7c15u) ^
+                          (static_cast<std::uint64_t>(hi) << 20) ^ static_cast<std::uint64_t>(level);
     const auto draw = [&state] {
       state += 0x9e3779b97f4a7c15u;
       std::uint64_t z = state;
       z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u, z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
       return z ^ (z >> 31);
     };
-    const Count wanted = std::min<Count>(hi - lo, std::max<Count>({15, 4 * std::bit_width(static_cast<unsigned>(members)), (hi - lo) / members / 64}));
+    const Count wanted = std::min<Count>(
+        hi - lo, std::max<Count>({15, 4 * std::bit_width(static_cast<unsigned>(members)), (hi - lo) / members / 64}));
     std::vector<T> sample;
     Count others = 0;
     for (Count i = 0; i < wanted; ++i) {
@@ -343,7 +379,11 @@ class Sorter {
     T pivot{};
     if (me == 0) {
       while (others > 0)
-        co_await [&] { return Kind::take(MPI_ANY_SOURCE, kSample, comm, [&](int, Count bytes) { return others -= bytes / static_cast<Count>(sizeof(T)), grow(sample, bytes); }); };
+        co_await [&] {
+          return Kind::take(MPI_ANY_SOURCE, kSample, comm, [&](int, Count bytes) {
+            return others -= bytes / static_cast<Count>(sizeof(T)), grow(sample, bytes);
+          });
+        };
       std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2), sample.end());
       pivot = sample[sample.size() / 2];
     } else if (!sample.empty()) {
@@ -368,10 +408,15 @@ class Sorter {
     Kind::ibcast(total, sizeof total, members - 1, comm, &requests[0]);
     co_await [&] { return Kind::all_done(requests); };
     const Count less_hi = lo + total[0], greater_lo = less_hi + total[1];
-    const Count less_before = upto[0] - mine[0], equal_before = upto[1] - mine[1], greater_before = begin - lo - less_before - equal_before;
+    const Count less_before = upto[0] - mine[0], equal_before = upto[1] - mine[1],
+                greater_before = begin - lo - less_before - equal_before;
 
     const T* const at = data.data();
-    Exchange exchange{comm, first, {{lo, less_hi, mine[0], less_before, at, {}}, {less_hi, greater_lo, mine[1], equal_before, at + mine[0], {}}, {greater_lo, hi, share - mine[0] - mine[1], greater_before, at + mine[0] + mine[1], {}}}};
+    Exchange exchange{comm,
+                      first,
+                      {{lo, less_hi, mine[0], less_before, at, {}},
+                       {less_hi, greater_lo, mine[1], equal_before, at + mine[0], {}},
+                       {greater_lo, hi, share - mine[0] - mine[1], greater_before, at + mine[0] + mine[1], {}}}};
     jobs_.push_back(assignment_ == Assignment::greedy ? exchange_greedily(exchange) : exchange_bounded(exchange));
     co_await [&] { return exchange.done; };
     statistics_.messages += exchange.sent, statistics_.most_sent = std::max(statistics_.most_sent, exchange.sent);
@@ -387,7 +432,8 @@ class Sorter {
   bool take_elements(Exchange& x, int tag) {
     for (int q = 0; q < kParts; ++q) {
       auto& part = x.parts[q];
-      if (static_cast<Count>(part.received.size()) < room(part) && Kind::take(MPI_ANY_SOURCE, tag + q, x.comm, [&](int, Count bytes) { return grow(part.received, bytes); })) {
+      if (static_cast<Count>(part.received.size()) < room(part) &&
+          Kind::take(MPI_ANY_SOURCE, tag + q, x.comm, [&](int, Count bytes) { return grow(part.received, bytes); })) {
         statistics_.most_received = std::max(statistics_.most_received, ++part.messages);
         return true;
       }
@@ -395,12 +441,15 @@ class Sorter {
     return false;
   }
   bool has_all(const Exchange& x) const {
-    return std::all_of(std::begin(x.parts), std::end(x.parts), [&](const auto& part) { return static_cast<Count>(part.received.size()) >= room(part); });
+    return std::all_of(std::begin(x.parts), std::end(x.parts),
+                       [&](const auto& part) { return static_cast<Count>(part.received.size()) >= room(part); });
   }
 
   Job exchange_greedily(Exchange& x) {
     std::vector<Request> requests;
-    for (int q = 0; q < kParts; ++q) x.sent += deal(x.parts[q].data, x.parts[q].mine, x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm, requests);
+    for (int q = 0; q < kParts; ++q)
+      x.sent += deal(x.parts[q].data, x.parts[q].mine, x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm,
+                     requests);
     while (!has_all(x)) co_await [&] { return take_elements(x, kData); };
     co_await [&] { return Kind::all_done(requests); };
     x.done = true;
@@ -412,9 +461,9 @@ class Sorter {
     std::vector<Request> requests;
     // A piece is small if as many as any process gets of them leave half of its places free.
     struct Plan {
-      int full, filled;           // processes that own places of this part only, from which
-      Count rate, threshold;      // processes of the task for each of them
-      Count smalls, large;        // in all
+      int full, filled;       // processes that own places of this part only, from which
+      Count rate, threshold;  // processes of the task for each of them
+      Count smalls, large;    // in all
       Count small_before, large_before, small_each, room_before, width;
       bool small;
       int offers = 0;
@@ -451,7 +500,9 @@ class Sorter {
       p.width = std::max<Count>({1, share / 2, (p.large + members - 1) / members});
       if (!p.small) continue;
       requests.emplace_back();
-      Kind::isend(x.parts[q].data, x.parts[q].mine * static_cast<Count>(sizeof(T)), p.full + static_cast<int>(p.small_before / p.small_each) - x.first, kSmall + q, x.comm, &requests.back());
+      Kind::isend(x.parts[q].data, x.parts[q].mine * static_cast<Count>(sizeof(T)),
+                  p.full + static_cast<int>(p.small_before / p.small_each) - x.first, kSmall + q, x.comm,
+                  &requests.back());
       ++x.sent;
     }
     for (;;) {
@@ -459,7 +510,9 @@ class Sorter {
         for (int q = 0; q < kParts; ++q) {
           const Plan& p = plans[q];
           const Count nth = me_ - p.full;
-          if (nth >= 0 && nth < p.filled && x.parts[q].messages < std::min(p.smalls, (nth + 1) * p.small_each) - nth * p.small_each) return true;
+          if (nth >= 0 && nth < p.filled &&
+              x.parts[q].messages < std::min(p.smalls, (nth + 1) * p.small_each) - nth * p.small_each)
+            return true;
         }
         return false;
       }();
@@ -496,8 +549,13 @@ class Sorter {
     for (int q = 0; q < kParts; ++q)
       while (unmatched[q] > 0) {
         const std::size_t before = claims[q].size();
-        co_await [&] { return Kind::take(MPI_ANY_SOURCE, kClaim + q, x.comm, [&](int, Count bytes) { return grow(claims[q], bytes); }); };
-        for (std::size_t i = before; i < claims[q].size(); ++i) unmatched[q] -= overlap(me * plans[q].width, (me + 1) * plans[q].width, claims[q][i].begin, claims[q][i].begin + claims[q][i].length);
+        co_await [&] {
+          return Kind::take(MPI_ANY_SOURCE, kClaim + q, x.comm,
+                            [&](int, Count bytes) { return grow(claims[q], bytes); });
+        };
+        for (std::size_t i = before; i < claims[q].size(); ++i)
+          unmatched[q] -= overlap(me * plans[q].width, (me + 1) * plans[q].width, claims[q][i].begin,
+                                  claims[q][i].begin + claims[q][i].length);
       }
     std::list<std::vector<Portion>> portions_out;
     for (int q = 0; q < kParts; ++q)
@@ -505,7 +563,8 @@ class Sorter {
         if (sends.receives) continue;
         portions_out.emplace_back();
         for (const Claim& gets : claims[q]) {
-          const Count from = std::max({me * plans[q].width, sends.begin, gets.begin}), to = std::min({(me + 1) * plans[q].width, sends.begin + sends.length, gets.begin + gets.length});
+          const Count from = std::max({me * plans[q].width, sends.begin, gets.begin}),
+                      to = std::min({(me + 1) * plans[q].width, sends.begin + sends.length, gets.begin + gets.length});
           if (gets.receives && from < to) portions_out.back().push_back({from, to - from, gets.rank});
         }
         post(portions_out.back(), sends.rank, kShare + q, x.comm, requests);
@@ -514,21 +573,26 @@ class Sorter {
       const Plan& p = plans[q];
       std::vector<Portion> portions;
       for (int i = 0; i < p.offers; ++i)
-        co_await [&] { return Kind::take(MPI_ANY_SOURCE, kShare + q, x.comm, [&](int, Count bytes) { return grow(portions, bytes); }); };
+        co_await [&] {
+          return Kind::take(MPI_ANY_SOURCE, kShare + q, x.comm,
+                            [&](int, Count bytes) { return grow(portions, bytes); });
+        };
       std::sort(portions.begin(), portions.end(), [](const Portion& a, const Portion& b) { return a.begin < b.begin; });
       for (std::size_t i = 0; i < portions.size();) {
         Count length = 0;
         std::size_t next = i;
         while (next < portions.size() && portions[next].to == portions[i].to) length += portions[next++].length;
         requests.emplace_back();
-        Kind::isend(x.parts[q].data + (portions[i].begin - p.large_before), length * static_cast<Count>(sizeof(T)), static_cast<int>(portions[i].to), kData + q, x.comm, &requests.back());
+        Kind::isend(x.parts[q].data + (portions[i].begin - p.large_before), length * static_cast<Count>(sizeof(T)),
+                    static_cast<int>(portions[i].to), kData + q, x.comm, &requests.back());
         ++x.sent;
         i = next;
       }
     }
     while (!has_all(x)) co_await [&] { return take_elements(x, kData); };
     co_await [&] { return Kind::all_done(requests); };
-    for (int q = 0; q < kParts; ++q) statistics_.over += plans[q].filled > 0 && x.parts[q].messages > 3 * plans[q].rate + 3;
+    for (int q = 0; q < kParts; ++q)
+      statistics_.over += plans[q].filled > 0 && x.parts[q].messages > 3 * plans[q].rate + 3;
     x.done = true;
   }
 
@@ -539,8 +603,12 @@ class Sorter {
     std::vector<T> all = b.data;
     if (first != last) {
       std::vector<Request> requests(1);
-      Kind::isend(b.data.data(), static_cast<Count>(b.data.size() * sizeof(T)), me_ == first ? last : first, kBase, beside_, &requests[0]);
-      co_await [&] { return Kind::take(me_ == first ? last : first, kBase, beside_, [&](int, Count bytes) { return grow(all, bytes); }); };
+      Kind::isend(b.data.data(), static_cast<Count>(b.data.size() * sizeof(T)), me_ == first ? last : first, kBase,
+                  beside_, &requests[0]);
+      co_await [&] {
+        return Kind::take(me_ == first ? last : first, kBase, beside_,
+                          [&](int, Count bytes) { return grow(all, bytes); });
+      };
       co_await [&] { return Kind::all_done(requests); };
       const auto cut = all.begin() + (me_ == first ? share : static_cast<Count>(all.size()) - share);
       std::nth_element(all.begin(), cut, all.end());

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The benchmark of Proficz 2018 (section 5.1), Proficz 2020 (section 5) and Proficz and Ocetkiewicz 2021 (section 6): in every
-// iteration all processes draw random data, meet in two barriers, "compute" (sleep) with a delay, and call one collective,
-// whose result is checked. Half-way through the computation each process says so (latecomer_edge).
+// The benchmark of Proficz 2018 (section 5.1), Proficz 2020 (section 5) and Proficz and Ocetkiewicz 2021 (section 6):
+// in every iteration all processes draw random data, meet in two barriers, "compute" (sleep) with a delay, and call one
+// collective, whose result is checked. Half-way through the computation each process says so (latecomer_edge).
 //
 // Usage: late_benchmark OP MODE ITERATIONS SIZES DELAYS [quiet]
 //   OP          allreduce, reduce, scatter or gather
-//   MODE        onelate (rank 1), rootlate (rank 0), randomlate (another rank in every iteration), randlate (all, uniformly up to the delay)
-//   SIZES       floats of the vector, comma-separated; scatter and gather: in all
-//   DELAYS      ms, comma-separated
-//   quiet       no process says how far it is
+//   MODE        onelate (rank 1), rootlate (rank 0), randomlate (another rank in every iteration), randlate (all,
+//   uniformly up to the delay) SIZES       floats of the vector, comma-separated; scatter and gather: in all DELAYS ms,
+//   comma-separated quiet       no process says how far it is
 // Prints a line per size and delay: floats, delay, mean elapsed time and mean run time in ms, wrong results.
 #include <latecomer.h>
 #include <mpi.h>
@@ -42,7 +41,8 @@ std::vector<double> delays(const std::string& mode, int size, double most, std::
   if (mode == "rootlate") out[0] = most;
   else if (mode == "onelate") out[static_cast<std::size_t>(1 % size)] = most;
   else if (mode == "randomlate") out[random() % static_cast<unsigned>(size)] = most;
-  else for (double& d : out) d = most * static_cast<double>(random()) / static_cast<double>(std::mt19937::max());
+  else
+    for (double& d : out) d = most * static_cast<double>(random()) / static_cast<double>(std::mt19937::max());
   return out;
 }
 
@@ -56,10 +56,15 @@ int main(int argc, char** argv) {
   const std::string op = argc > 1 ? argv[1] : "", mode = argc > 2 ? argv[2] : "";
   const int iterations = argc > 3 ? std::atoi(argv[3]) : 0;
   const std::vector<double> sizes = numbers(argc > 4 ? argv[4] : ""), grid = numbers(argc > 5 ? argv[5] : "");
-  const bool fits = (op == "allreduce" || op == "reduce" || op == "scatter" || op == "gather") && (mode == "onelate" || mode == "rootlate" || mode == "randomlate" || mode == "randlate") && iterations > 0 &&
-                    !sizes.empty() && !grid.empty() && *std::min_element(sizes.begin(), sizes.end()) >= size;
+  const bool fits = (op == "allreduce" || op == "reduce" || op == "scatter" || op == "gather") &&
+                    (mode == "onelate" || mode == "rootlate" || mode == "randomlate" || mode == "randlate") &&
+                    iterations > 0 && !sizes.empty() && !grid.empty() &&
+                    *std::min_element(sizes.begin(), sizes.end()) >= size;
   if (!fits) {
-    if (rank == 0) std::fprintf(stderr, "usage: late_benchmark allreduce|reduce|scatter|gather onelate|rootlate|randomlate|randlate ITERATIONS FLOATS,... DELAY_MS,... [quiet]; at least a float per process\n");
+    if (rank == 0)
+      std::fprintf(stderr,
+                   "usage: late_benchmark allreduce|reduce|scatter|gather onelate|rootlate|randomlate|randlate "
+                   "ITERATIONS FLOATS,... DELAY_MS,... [quiet]; at least a float per process\n");
     MPI_Finalize();
     return 2;
   }
@@ -67,8 +72,10 @@ int main(int argc, char** argv) {
   int all_wrong = 0;
   for (const double floats : sizes)
     for (const double delay : grid) {
-      const int block = static_cast<int>(floats) / size, count = op == "scatter" || op == "gather" ? block : static_cast<int>(floats);
-      const auto whole = static_cast<std::size_t>(count) * (op == "scatter" || op == "gather" ? static_cast<std::size_t>(size) : 1);
+      const int block = static_cast<int>(floats) / size,
+                count = op == "scatter" || op == "gather" ? block : static_cast<int>(floats);
+      const auto whole =
+          static_cast<std::size_t>(count) * (op == "scatter" || op == "gather" ? static_cast<std::size_t>(size) : 1);
       std::vector<float> in(whole), out(whole);
       std::mt19937 alike(static_cast<unsigned>(floats) + 31 * static_cast<unsigned>(delay));
       double elapsed = 0, run = 0;
@@ -76,7 +83,9 @@ int main(int argc, char** argv) {
       for (int iteration = 0; iteration < iterations; ++iteration) {
         // Small integers, so that sums do not depend on their order. Rank r's value at i is (r + i + salt) mod 8.
         const unsigned salt = alike() % 1000;
-        const auto value = [salt](int r, std::size_t i) { return static_cast<float>((static_cast<unsigned>(r) + static_cast<unsigned>(i) + salt) % 8); };
+        const auto value = [salt](int r, std::size_t i) {
+          return static_cast<float>((static_cast<unsigned>(r) + static_cast<unsigned>(i) + salt) % 8);
+        };
         for (std::size_t i = 0; i < whole; ++i) in[i] = value(rank, i);
         const std::vector<double> late = delays(mode, size, delay, alike);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -88,7 +97,8 @@ int main(int argc, char** argv) {
         const double arrived = MPI_Wtime();
         if (op == "allreduce") MPI_Allreduce(in.data(), out.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         else if (op == "reduce") MPI_Reduce(in.data(), out.data(), count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
-        else if (op == "scatter") MPI_Scatter(in.data(), count, MPI_FLOAT, out.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        else if (op == "scatter")
+          MPI_Scatter(in.data(), count, MPI_FLOAT, out.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
         else MPI_Gather(in.data(), count, MPI_FLOAT, out.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
         const double left = MPI_Wtime();
         // The second barrier is the common zero.
@@ -97,11 +107,13 @@ int main(int argc, char** argv) {
         MPI_Allreduce(&mine[2], &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         elapsed += 1e3 * sum / size / iterations, run += 1e3 * (most[0] + most[1]) / iterations;
         bool right = true;
-        for (const std::size_t i : {std::size_t{0}, static_cast<std::size_t>(count) / 2, static_cast<std::size_t>(count) - 1}) {
+        for (const std::size_t i :
+             {std::size_t{0}, static_cast<std::size_t>(count) / 2, static_cast<std::size_t>(count) - 1}) {
           if (op == "scatter") {
             right &= out[i] == value(0, static_cast<std::size_t>(rank) * static_cast<std::size_t>(count) + i);
           } else if (op == "gather") {
-            for (int r = 0; rank == 0 && r < size; ++r) right &= out[static_cast<std::size_t>(r) * static_cast<std::size_t>(count) + i] == value(r, i);
+            for (int r = 0; rank == 0 && r < size; ++r)
+              right &= out[static_cast<std::size_t>(r) * static_cast<std::size_t>(count) + i] == value(r, i);
           } else if (op == "allreduce" || rank == 0) {
             float expected = 0;
             for (int r = 0; r < size; ++r) expected += value(r, i);
@@ -113,7 +125,10 @@ int main(int argc, char** argv) {
       int sum_wrong = 0;
       MPI_Allreduce(&wrong, &sum_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
       all_wrong += sum_wrong;
-      if (rank == 0) std::printf("%d floats, %g ms: elapsed %.3f ms, run %.3f ms, %d wrong\n", static_cast<int>(floats), delay, elapsed, run, sum_wrong), std::fflush(stdout);
+      if (rank == 0)
+        std::printf("%d floats, %g ms: elapsed %.3f ms, run %.3f ms, %d wrong\n", static_cast<int>(floats), delay,
+                    elapsed, run, sum_wrong),
+            std::fflush(stdout);
     }
   MPI_Finalize();
   return all_wrong != 0;

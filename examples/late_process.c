@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
   double mean = 0;
   MPI_Reduce(&in_operation, &mean, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    printf("%d processes, %d iterations, %d floats, rank %s late by %g ms: %.3f s, %.3f ms per %s, %d wrong\n", size, iterations, floats,
-           late, delay_ms, total, 1e3 * mean / size / iterations, op, wrong);
+    printf("%d processes, %d iterations, %d floats, rank %s late by %g ms: %.3f s, %.3f ms per %s, %d wrong\n", size,
+           iterations, floats, late, delay_ms, total, 1e3 * mean / size / iterations, op, wrong);
   MPI_Finalize();
   return wrong != 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data-parallel training of a small convolutional network, as in paper 002, section 6: three convolutions, three average
-// poolings, two fully connected layers, 145,578 parameters, mini-batches of 8 per process, parameters averaged by
-// an allreduce after every iteration. On images of CIFAR-10's shape that it makes itself. It knows nothing of
+// Data-parallel training of a small convolutional network, as in paper 002, section 6: three convolutions, three
+// average poolings, two fully connected layers, 145,578 parameters, mini-batches of 8 per process, parameters averaged
+// by an allreduce after every iteration. On images of CIFAR-10's shape that it makes itself. It knows nothing of
 // latecomer. One process also prepares the data of the others' next epoch, which is what makes it late.
 // Usage: training [ITERATIONS [LATE_RANK [PREPARED_IMAGES]]]
 #include <mpi.h>
@@ -32,7 +32,9 @@ struct Convolution {
     const int wide = side + 4;
     padded.assign(static_cast<std::size_t>(in) * wide * wide, 0);
     for (int c = 0; c < in; ++c)
-      for (int r = 0; r < side; ++r) std::copy_n(&x[static_cast<std::size_t>((c * side + r) * side)], side, &padded[static_cast<std::size_t>((c * wide + r + 2) * wide + 2)]);
+      for (int r = 0; r < side; ++r)
+        std::copy_n(&x[static_cast<std::size_t>((c * side + r) * side)], side,
+                    &padded[static_cast<std::size_t>((c * wide + r + 2) * wide + 2)]);
     sums.assign(static_cast<std::size_t>(out) * side * side, 0);
     for (int o = 0; o < out; ++o) {
       float* s = &sums[static_cast<std::size_t>(o * side * side)];
@@ -52,7 +54,8 @@ struct Convolution {
       for (int r = 0; r < half; ++r)
         for (int q = 0; q < half; ++q) {
           const float* s = &sums[static_cast<std::size_t>((o * side + 2 * r) * side + 2 * q)];
-          y[static_cast<std::size_t>((o * half + r) * half + q)] = 0.25f * (std::max(s[0], 0.f) + std::max(s[1], 0.f) + std::max(s[side], 0.f) + std::max(s[side + 1], 0.f));
+          y[static_cast<std::size_t>((o * half + r) * half + q)] =
+              0.25f * (std::max(s[0], 0.f) + std::max(s[1], 0.f) + std::max(s[side], 0.f) + std::max(s[side + 1], 0.f));
         }
   }
   void backward(const Vec& y_gradient, Vec& x_gradient) {
@@ -62,7 +65,8 @@ struct Convolution {
       for (int r = 0; r < side; ++r)
         for (int q = 0; q < side; ++q) {
           const std::size_t at = static_cast<std::size_t>((o * side + r) * side + q);
-          row[static_cast<std::size_t>(r * side + q)] = sums[at] > 0 ? 0.25f * y_gradient[static_cast<std::size_t>((o * half + r / 2) * half + q / 2)] : 0;
+          row[static_cast<std::size_t>(r * side + q)] =
+              sums[at] > 0 ? 0.25f * y_gradient[static_cast<std::size_t>((o * half + r / 2) * half + q / 2)] : 0;
         }
       for (const float g : row) bias_gradient[o] += g;
       for (int c = 0; c < in; ++c)
@@ -80,7 +84,9 @@ struct Convolution {
     }
     x_gradient.resize(static_cast<std::size_t>(in) * side * side);
     for (int c = 0; c < in; ++c)
-      for (int r = 0; r < side; ++r) std::copy_n(&padded_gradient[static_cast<std::size_t>((c * wide + r + 2) * wide + 2)], side, &x_gradient[static_cast<std::size_t>((c * side + r) * side)]);
+      for (int r = 0; r < side; ++r)
+        std::copy_n(&padded_gradient[static_cast<std::size_t>((c * wide + r + 2) * wide + 2)], side,
+                    &x_gradient[static_cast<std::size_t>((c * side + r) * side)]);
   }
 };
 
@@ -106,7 +112,9 @@ struct Linear {
     for (int o = 0; o < out; ++o) {
       const float g = relu && sums[static_cast<std::size_t>(o)] <= 0 ? 0 : y_gradient[static_cast<std::size_t>(o)];
       bias_gradient[o] += g;
-      for (int i = 0; i < in; ++i) weight_gradient[o * in + i] += g * input[static_cast<std::size_t>(i)], x_gradient[static_cast<std::size_t>(i)] += g * weight[o * in + i];
+      for (int i = 0; i < in; ++i)
+        weight_gradient[o * in + i] += g * input[static_cast<std::size_t>(i)],
+            x_gradient[static_cast<std::size_t>(i)] += g * weight[o * in + i];
     }
   }
 };
@@ -118,7 +126,9 @@ void make_image(std::mt19937& random, int label, Vec& image) {
   for (int c = 0; c < 3; ++c)
     for (int r = 0; r < 32; ++r)
       for (int q = 0; q < 32; ++q)
-        image[static_cast<std::size_t>((c * 32 + r) * 32 + q)] = std::sin(0.2f * static_cast<float>((label + 1) * (r + c)) + 0.1f * static_cast<float>(label * q)) + noise(random);
+        image[static_cast<std::size_t>((c * 32 + r) * 32 + q)] =
+            std::sin(0.2f * static_cast<float>((label + 1) * (r + c)) + 0.1f * static_cast<float>(label * q)) +
+            noise(random);
 }
 
 }  // namespace
@@ -132,7 +142,9 @@ int main(int argc, char** argv) {
   const int late = argc > 2 ? std::atoi(argv[2]) : 1;
   const int prepared = argc > 3 ? std::atoi(argv[3]) : 400;
 
-  const int counts[] = {Convolution::parameters(3, 32), Convolution::parameters(32, 32), Convolution::parameters(32, 64), Linear::parameters(1024, 64), Linear::parameters(64, kClasses)};
+  const int counts[] = {Convolution::parameters(3, 32), Convolution::parameters(32, 32),
+                        Convolution::parameters(32, 64), Linear::parameters(1024, 64),
+                        Linear::parameters(64, kClasses)};
   int total = 0;
   for (const int n : counts) total += n;
   Vec parameters(static_cast<std::size_t>(total)), gradients(parameters.size()), averaged(parameters.size());
@@ -144,12 +156,17 @@ int main(int argc, char** argv) {
   }
   int at = 0;
   const auto place = [&](auto& layer, int weights, int biases) {
-    layer.weight = &parameters[static_cast<std::size_t>(at)], layer.weight_gradient = &gradients[static_cast<std::size_t>(at)], at += weights;
-    layer.bias = &parameters[static_cast<std::size_t>(at)], layer.bias_gradient = &gradients[static_cast<std::size_t>(at)], at += biases;
+    layer.weight = &parameters[static_cast<std::size_t>(at)],
+    layer.weight_gradient = &gradients[static_cast<std::size_t>(at)], at += weights;
+    layer.bias = &parameters[static_cast<std::size_t>(at)],
+    layer.bias_gradient = &gradients[static_cast<std::size_t>(at)], at += biases;
     std::fill_n(layer.bias, biases, 0.f);
   };
-  Convolution conv[3] = {{3, 32, 32, nullptr, nullptr, nullptr, nullptr, {}, {}}, {32, 32, 16, nullptr, nullptr, nullptr, nullptr, {}, {}}, {32, 64, 8, nullptr, nullptr, nullptr, nullptr, {}, {}}};
-  Linear full[2] = {{1024, 64, true, nullptr, nullptr, nullptr, nullptr, {}, {}}, {64, kClasses, false, nullptr, nullptr, nullptr, nullptr, {}, {}}};
+  Convolution conv[3] = {{3, 32, 32, nullptr, nullptr, nullptr, nullptr, {}, {}},
+                         {32, 32, 16, nullptr, nullptr, nullptr, nullptr, {}, {}},
+                         {32, 64, 8, nullptr, nullptr, nullptr, nullptr, {}, {}}};
+  Linear full[2] = {{1024, 64, true, nullptr, nullptr, nullptr, nullptr, {}, {}},
+                    {64, kClasses, false, nullptr, nullptr, nullptr, nullptr, {}, {}}};
   for (Convolution& c : conv) place(c, c.out * c.in * 25, c.out);
   for (Linear& f : full) place(f, f.out * f.in, f.out);
 
@@ -173,7 +190,8 @@ int main(int argc, char** argv) {
       float sum = 0;
       for (float& s : scores) sum += s = std::exp(s - most);
       Vec error(kClasses);
-      for (int c = 0; c < kClasses; ++c) error[static_cast<std::size_t>(c)] = scores[static_cast<std::size_t>(c)] / sum - (c == label ? 1.f : 0.f);
+      for (int c = 0; c < kClasses; ++c)
+        error[static_cast<std::size_t>(c)] = scores[static_cast<std::size_t>(c)] / sum - (c == label ? 1.f : 0.f);
       loss -= std::log(scores[static_cast<std::size_t>(label)] / sum + 1e-12f) / kBatch;
       full[1].backward(error, back[4]);
       full[0].backward(back[4], back[3]);
@@ -197,8 +215,10 @@ int main(int argc, char** argv) {
   double mine[3] = {in_allreduce, first_loss, last_loss}, sums[3];
   MPI_Reduce(mine, sums, 3, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    std::printf("%d parameters, %d processes, %d iterations: total %.3f s, allreduce %.3f s per process; loss %.3f, at the end %.3f\n", total, size, iterations, elapsed, sums[0] / size,
-                sums[1] / size, sums[2] / size);
+    std::printf(
+        "%d parameters, %d processes, %d iterations: total %.3f s, allreduce %.3f s per process; loss %.3f, at the end "
+        "%.3f\n",
+        total, size, iterations, elapsed, sums[0] / size, sums[1] / size, sums[2] / size);
   MPI_Finalize();
   return 0;
 }

@@ -43,16 +43,26 @@ Json describe(const core::SlotReport& r, int comm_size) {
 
 }  // namespace
 
-std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan, const std::vector<core::SlotReport>& reports) {
-  Json out = {{"communicator", hex16(communicator)}, {"comm_size", comm_size}, {"announced_at", announced_at}, {"period", plan.period}, {"first", plan.first}};
+std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan,
+                      const std::vector<core::SlotReport>& reports) {
+  Json out = {{"communicator", hex16(communicator)},
+              {"comm_size", comm_size},
+              {"announced_at", announced_at},
+              {"period", plan.period},
+              {"first", plan.first}};
   Json slots = Json::array();
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     const core::PlanEntry& e = plan.entries[i];
-    Json slot = {{"signature", hex16(e.signature)}, {"algorithm", algorithm_of(e.algorithm)}, {"segments", e.segments}, {"overlap", e.overlap != 0},
-                 {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)}, {"sizes", e.sizes < 0 ? Json(nullptr) : Json(e.sizes)}};
+    Json slot = {{"signature", hex16(e.signature)},
+                 {"algorithm", algorithm_of(e.algorithm)},
+                 {"segments", e.segments},
+                 {"overlap", e.overlap != 0},
+                 {"pattern", e.pattern < 0 ? Json(nullptr) : Json(e.pattern)},
+                 {"sizes", e.sizes < 0 ? Json(nullptr) : Json(e.sizes)}};
     if (e.trial != 0) slot["trial_calls"] = e.trial;
     const core::SlotReport* report = nullptr;
-    if (plan.period != 0 && reports.size() == plan.entries.size() && reports[i].signature.hash() == e.signature) report = &reports[i];
+    if (plan.period != 0 && reports.size() == plan.entries.size() && reports[i].signature.hash() == e.signature)
+      report = &reports[i];
     else
       for (const auto& r : reports)
         if (!report && r.signature.hash() == e.signature) report = &r;
@@ -65,7 +75,9 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
   return out.dump();
 }
 
-bool is_of_world(std::string_view plan) { return plan.starts_with("{\"communicator\":\"" + hex16(kWorldIdentity) + '"'); }
+bool is_of_world(std::string_view plan) {
+  return plan.starts_with("{\"communicator\":\"" + hex16(kWorldIdentity) + '"');
+}
 
 std::string decision_json(const core::SlotReport& r, int comm_size) {
   Json out = describe(r, comm_size);
@@ -77,15 +89,18 @@ core::Result<History> read_history(const std::string& path, int ranks) {
   std::ifstream in(path);
   if (!in) return core::Error{"history: cannot read '" + path + "'"};
   const Json profile = Json::parse(in, nullptr, false);
-  if (!profile.is_object() || profile.value("format", "") != "latecomer-profile") return core::Error{"history: '" + path + "' is not a latecomer profile"};
+  if (!profile.is_object() || profile.value("format", "") != "latecomer-profile")
+    return core::Error{"history: '" + path + "' is not a latecomer profile"};
   History out;
   try {
     if (const int before = profile.at("job").at("ranks"); before != ranks)
-      return core::Error{"history: '" + path + "' is of " + std::to_string(before) + " ranks, this job has " + std::to_string(ranks)};
+      return core::Error{"history: '" + path + "' is of " + std::to_string(before) + " ranks, this job has " +
+                         std::to_string(ranks)};
     for (const Json& site : profile.at("sites")) {
       if (site.at("comm_size") != ranks || site.at("ranks").size() != static_cast<std::size_t>(ranks)) continue;
       std::vector<Nanoseconds> offsets;
-      for (const Json& row : site.at("ranks")) offsets.push_back(static_cast<Nanoseconds>(row.at("mean_offset_ns").get<double>()));
+      for (const Json& row : site.at("ranks"))
+        offsets.push_back(static_cast<Nanoseconds>(row.at("mean_offset_ns").get<double>()));
       out.offsets[site.at("id").get<std::string>()] = std::move(offsets);
     }
     for (const Json& plan : profile.at("plans")) {
@@ -97,7 +112,8 @@ core::Result<History> read_history(const std::string& path, int ranks) {
       for (const Json& slot : plan.at("slots")) {
         core::PlanEntry e;
         e.signature = std::stoull(slot.at("signature").get<std::string>(), nullptr, 16);
-        if (const auto op = core::find_collective(slot.at("op").get<std::string>())) e.algorithm = core::index_of(core::find_algorithm(*op, slot.at("algorithm").get<std::string>()));
+        if (const auto op = core::find_collective(slot.at("op").get<std::string>()))
+          e.algorithm = core::index_of(core::find_algorithm(*op, slot.at("algorithm").get<std::string>()));
         e.segments = slot.at("segments"), e.overlap = slot.at("overlap").get<bool>();
         if (!slot.at("pattern").is_null()) e.pattern = slot.at("pattern");
         if (slot.contains("sizes") && !slot.at("sizes").is_null()) e.sizes = slot.at("sizes");

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/learning/learner.hpp"
 #include "core/base/result.hpp"
+#include "core/learning/learner.hpp"
 #include "profiles/record.hpp"
 
 namespace latecomer::profiles {
@@ -18,7 +18,8 @@ inline constexpr std::uint64_t kWorldIdentity = 1;
 
 /// One element of the profile's `plans`: an announced plan and what the leader knew.
 /// `reports`: of the learner that made it, in its order.
-std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan, const std::vector<core::SlotReport>& reports);
+std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan,
+                      const std::vector<core::SlotReport>& reports);
 
 /// Whether such an element is of MPI_COMM_WORLD.
 bool is_of_world(std::string_view plan);
@@ -28,7 +29,7 @@ std::string decision_json(const core::SlotReport& report, int comm_size);
 
 /// What an earlier run's profile knows of the communicator of all ranks.
 struct History {
-  core::Plan plan;                                        ///< the last one announced, if any
+  core::Plan plan;                                          ///< the last one announced, if any
   std::map<std::string, std::vector<Nanoseconds>> offsets;  ///< [site id][ranks], after the first arrival
 };
 /// Reads a profile. Sites of other communicators, and rows that stand for several ranks, are left out.

@@ -43,7 +43,8 @@ class Temporary {
     for (int i = 0; i < kTries && !file_; ++i) {
       clock_gettime(CLOCK_REALTIME, &now);
       char suffix[48];
-      std::snprintf(suffix, sizeof suffix, ".tmp-%d-%lx", static_cast<int>(getpid()), static_cast<unsigned long>(now.tv_nsec + i));
+      std::snprintf(suffix, sizeof suffix, ".tmp-%d-%lx", static_cast<int>(getpid()),
+                    static_cast<unsigned long>(now.tv_nsec + i));
       name_ = wanted + suffix;
       const int fd = openat(folder, name_.c_str(), kNewFile, 0666);
       if (fd >= 0 && !(file_ = fdopen(fd, "w"))) close(fd), unlinkat(folder, name_.c_str(), 0);
@@ -90,10 +91,12 @@ std::string foreign(int folder) {
     const dirent* entry = readdir(entries.get());
     if (!entry) break;
     const std::string name = entry->d_name;
-    if (name == "." || name == ".." || name.starts_with(".nfs")) continue;  // NFS keeps a removed file that is still open
+    if (name == "." || name == ".." || name.starts_with(".nfs"))
+      continue;  // NFS keeps a removed file that is still open
     if (!is_snapshot_name(name)) return "it holds '" + name + "', which is not a snapshot of latecomer";
     // Removed meanwhile by its rank: nothing to judge.
-    if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode)) return "its '" + name + "' is not a regular file";
+    if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode))
+      return "its '" + name + "' is not a regular file";
   }
   return "";
 }
@@ -104,24 +107,31 @@ core::Result<int> open_checked(const std::string& path) {
     const int error = errno;
     struct stat info {};
     const bool link = lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
-    return core::Error{"cannot use '" + path + "' for snapshots: " + (link ? "it is a symbolic link" : std::strerror(error))};
+    return core::Error{"cannot use '" + path +
+                       "' for snapshots: " + (link ? "it is a symbolic link" : std::strerror(error))};
   }
-  if (const std::string why = foreign(folder.get()); !why.empty()) return core::Error{"cannot use '" + path + "' for snapshots: " + why};
+  if (const std::string why = foreign(folder.get()); !why.empty())
+    return core::Error{"cannot use '" + path + "' for snapshots: " + why};
   return folder.release();
 }
 
 }  // namespace
 
 core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce) {
-  const auto failed = [&](const char* what) { return core::Error{"cannot " + std::string(what) + " '" + path + "': " + std::strerror(errno)}; };
+  const auto failed = [&](const char* what) {
+    return core::Error{"cannot " + std::string(what) + " '" + path + "': " + std::strerror(errno)};
+  };
   const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1), name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1),
+                    name = path.substr(slash == std::string::npos ? 0 : slash + 1);
   const Descriptor folder(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) return failed("create");
   Temporary temporary(folder.get(), name);
   if (!temporary.file()) return failed("create");
   bool written = true;
-  produce([&](std::string_view text) { written = written && std::fwrite(text.data(), 1, text.size(), temporary.file()) == text.size(); });
+  produce([&](std::string_view text) {
+    written = written && std::fwrite(text.data(), 1, text.size(), temporary.file()) == text.size();
+  });
   if (!temporary.finish() || !written) return failed("write");
   if (!temporary.rename_to(name)) return failed("replace");
   return true;
@@ -139,7 +149,8 @@ bool is_snapshot_name(std::string_view name) {
 }
 
 core::Result<int> open_snapshot_folder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return core::Error{"cannot create '" + path + "': " + std::strerror(errno)};
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return core::Error{"cannot create '" + path + "': " + std::strerror(errno)};
   return open_checked(path);
 }
 

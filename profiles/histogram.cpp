@@ -61,8 +61,11 @@ void Histogram::write_json(std::string& out, const char* unit, double divisor) c
     if (i > first) out += ',';
     out += std::to_string(counts_[static_cast<std::size_t>(i)]);
   }
-  const std::pair<const char*, double> figures[] = {{"],\"mean\":", mean()}, {",\"p50\":", quantile(0.5)}, {",\"p90\":", quantile(0.9)},
-                                                    {",\"p99\":", quantile(0.99)}, {",\"max\":", static_cast<double>(max())}};
+  const std::pair<const char*, double> figures[] = {{"],\"mean\":", mean()},
+                                                    {",\"p50\":", quantile(0.5)},
+                                                    {",\"p90\":", quantile(0.9)},
+                                                    {",\"p99\":", quantile(0.99)},
+                                                    {",\"max\":", static_cast<double>(max())}};
   for (const auto& [name, value] : figures) out += name, write_number(out, value / divisor);
   out += '}';
 }

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/select/planning.hpp"
 #include "core/algorithms/algorithm.hpp"
 #include "core/base/text.hpp"
+#include "core/select/planning.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -19,7 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Matches the logs that were left when the job ended; returns how many records stay unmatched.
-std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie_ns, const core::Network* network, SiteBook& book) {
+std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie_ns, const core::Network* network,
+                         SiteBook& book) {
   struct Calls {
     std::map<std::uint64_t, std::vector<const CallRecord*>> by_number;  // [comm_size], nullptr: missing
     std::vector<Rank> world;
@@ -45,7 +46,9 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
         return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
       });
       if (whole) book.add(records, calls.world, tie_ns, network);
-      else unmatched += static_cast<std::uint64_t>(std::count_if(records.begin(), records.end(), [](auto* r) { return r != nullptr; }));
+      else
+        unmatched += static_cast<std::uint64_t>(
+            std::count_if(records.begin(), records.end(), [](auto* r) { return r != nullptr; }));
     }
   return unmatched;
 }
@@ -96,17 +99,28 @@ class ProfileWriter {
     const std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
-    const Json head = {{"program", job.program}, {"command_line", job.command_line}, {"ranks", job.ranks},
-                       {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())}, {"start", job.start},
-                       {"wall_time_s", job.wall_time_s}, {"mpi_library", job.mpi_library}, {"mode", job.mode},
-                       {"network", network_ ? network_json(*network_) : Json(nullptr)},
-                       {"edges", edges_ == 0 ? Json(nullptr) : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
+    const Json head = {
+        {"program", job.program},
+        {"command_line", job.command_line},
+        {"ranks", job.ranks},
+        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())},
+        {"start", job.start},
+        {"wall_time_s", job.wall_time_s},
+        {"mpi_library", job.mpi_library},
+        {"mode", job.mode},
+        {"network", network_ ? network_json(*network_) : Json(nullptr)},
+        {"edges", edges_ == 0 ? Json(nullptr)
+                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + head.dump(1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Contribution& p = parts_[i];
-      put(std::string(i ? "," : "") + "\n" + Json({{"rank", p.rank}, {"host", p.host}, {"offset_ns", p.clock_offset},
-                                                  {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
-                                                  {"looks", p.clock_looks}}).dump());
+      put(std::string(i ? "," : "") + "\n" +
+          Json({{"rank", p.rank},
+                {"host", p.host},
+                {"offset_ns", p.clock_offset},
+                {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
+                {"looks", p.clock_looks}})
+              .dump());
     }
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -118,13 +132,16 @@ class ProfileWriter {
   }
 
  private:
-  /// Of the algorithms that rules name, those that served no call though there were calls of their operation: how many, and why.
+  /// Of the algorithms that rules name, those that served no call though there were calls of their operation: how many,
+  /// and why.
   std::vector<std::string> never_ran(const std::vector<Row>& rows) const {
     std::vector<std::string> out;
     std::set<std::int32_t> done;
     const auto& rules = parts_.front().job.forced;
     for (const ForcedRule& rule : rules) {
-      if (rule.algorithm < 0 || rule.algorithm >= static_cast<std::int32_t>(core::catalogue().size()) || !done.insert(rule.algorithm).second) continue;
+      if (rule.algorithm < 0 || rule.algorithm >= static_cast<std::int32_t>(core::catalogue().size()) ||
+          !done.insert(rule.algorithm).second)
+        continue;
       const core::Algorithm& algorithm = core::algorithm_at(rule.algorithm);
       std::uint64_t calls = 0, ran = 0, meant = 0, most = 0;
       std::string reason;
@@ -132,24 +149,41 @@ class ProfileWriter {
         if (row.key.op != algorithm.op || row.key.comm_size < 2) continue;
         calls += row.calls;
         if (row.pattern)
-          if (const auto found = row.pattern->dispatch.find(static_cast<std::uint8_t>(rule.algorithm + 1)); found != row.pattern->dispatch.end()) ran += found->second.calls;
+          if (const auto found = row.pattern->dispatch.find(static_cast<std::uint8_t>(rule.algorithm + 1));
+              found != row.pattern->dispatch.end())
+            ran += found->second.calls;
         const bool meets = std::any_of(rules.begin(), rules.end(), [&](const ForcedRule& r) {
-          const core::Range seen{row.own->sized ? static_cast<double>(row.own->bytes_min) : 0, row.own->sized ? static_cast<double>(row.own->bytes_max) : 0};
-          return r.algorithm == rule.algorithm && r.comm_size.contains(row.key.comm_size) && (r.bytes.all() || (!core::is_irregular(algorithm.op) && row.own->sized && r.bytes.min <= seen.max && r.bytes.max >= seen.min));
+          const core::Range seen{row.own->sized ? static_cast<double>(row.own->bytes_min) : 0,
+                                 row.own->sized ? static_cast<double>(row.own->bytes_max) : 0};
+          return r.algorithm == rule.algorithm && r.comm_size.contains(row.key.comm_size) &&
+                 (r.bytes.all() || (!core::is_irregular(algorithm.op) && row.own->sized && r.bytes.min <= seen.max &&
+                                    r.bytes.max >= seen.min));
         });
         if (!meets) continue;
         meant += row.calls;
         const auto decided = decisions_.find(row.key.id());
         if (decided == decisions_.end()) continue;
         for (const Json& one : decided->second)
-          if (const std::uint64_t n = one["calls"]; n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line) most = n, reason = one["algorithm"].get<std::string>() == algorithm.name ? "decided, but the run ended before the plan came into force" : one["reason"].get<std::string>();
+          if (const std::uint64_t n = one["calls"];
+              n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line)
+            most = n, reason = one["algorithm"].get<std::string>() == algorithm.name
+                                   ? "decided, but the run ended before the plan came into force"
+                                   : one["reason"].get<std::string>();
       }
       if (ran > 0 || calls == 0) continue;
       if (meant == 0) reason = "no call has the communicator size and bytes that the rule asks for";
-      if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end()) reason = unplanned_text(found->second);
-      if (reason.empty() && algorithm.needs_sizes) reason = "no sizes known before the first plan, and no plan came: it takes 32 blocking calls on a communicator, of which some depend on all ranks";
-      if (reason.empty()) reason = "no plan came that names it, or the calls cannot be served (operator, datatype, nothing to move, `reproducible`, an earlier rule)";
-      out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " + core::grouped(calls) + " calls: " + reason);
+      if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end())
+        reason = unplanned_text(found->second);
+      if (reason.empty() && algorithm.needs_sizes)
+        reason =
+            "no sizes known before the first plan, and no plan came: it takes 32 blocking calls on a communicator, of "
+            "which some depend on all ranks";
+      if (reason.empty())
+        reason =
+            "no plan came that names it, or the calls cannot be served (operator, datatype, nothing to move, "
+            "`reproducible`, an earlier rule)";
+      out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " +
+                    core::grouped(calls) + " calls: " + reason);
     }
     return out;
   }
@@ -157,19 +191,27 @@ class ProfileWriter {
   static std::string unplanned_text(const Unplanned& u) {
     const std::string_view instead = u.instead < 0 ? std::string_view("native") : core::algorithm_at(u.instead).name;
     std::string out(instead);
-    out.append(" ran instead, since a plan of ").append(core::grouped(u.messages)).append(" messages takes too long inside a call (").append(core::grouped(core::kPlannedInside));
-    return out.append(" allowed); one that comes with a learnt plan may have ").append(core::grouped(core::kPlannedAhead));
+    out.append(" ran instead, since a plan of ")
+        .append(core::grouped(u.messages))
+        .append(" messages takes too long inside a call (")
+        .append(core::grouped(core::kPlannedInside));
+    return out.append(" allowed); one that comes with a learnt plan may have ")
+        .append(core::grouped(core::kPlannedAhead));
   }
 
   /// Of the algorithms that rules name, those that served some calls, but not all for which they were meant.
   void note_unplanned(const std::vector<std::string>& never) {
     for (const auto& [index, u] : unplanned_) {
-      if (index < 0 || index >= static_cast<std::int32_t>(core::catalogue().size()) || u.instead >= static_cast<std::int32_t>(core::catalogue().size())) continue;
+      if (index < 0 || index >= static_cast<std::int32_t>(core::catalogue().size()) ||
+          u.instead >= static_cast<std::int32_t>(core::catalogue().size()))
+        continue;
       const core::Algorithm& algorithm = core::algorithm_at(index);
       std::string name(core::name_of(algorithm.op));
       name.append(" ").append(algorithm.name).append(": ");
-      if (std::any_of(never.begin(), never.end(), [&](const std::string& line) { return line.starts_with(name); })) continue;
-      warnings_.push_back(name.append("in ").append(core::grouped(u.calls)).append(" calls ").append(unplanned_text(u)));
+      if (std::any_of(never.begin(), never.end(), [&](const std::string& line) { return line.starts_with(name); }))
+        continue;
+      warnings_.push_back(
+          name.append("in ").append(core::grouped(u.calls)).append(" calls ").append(unplanned_text(u)));
     }
   }
 
@@ -208,15 +250,20 @@ class ProfileWriter {
     if (domains.size() > 1 && !compared)
       warnings_.push_back("arrivals on different hosts were not compared: their clocks never were");
     else if (const std::uint64_t unmatched = match_logs(parts_, 2 * tie, network_, book_); unmatched > 0)
-      warnings_.push_back(std::to_string(unmatched) + " call records could not be matched with those of the other ranks");
+      warnings_.push_back(std::to_string(unmatched) +
+                          " call records could not be matched with those of the other ranks");
     const int ranks = parts_.front().job.ranks;
     if (parts_.size() < static_cast<std::size_t>(ranks))
-      warnings_.push_back("this profile holds " + std::to_string(parts_.size()) + " of " + std::to_string(ranks) + " ranks");
+      warnings_.push_back("this profile holds " + std::to_string(parts_.size()) + " of " + std::to_string(ranks) +
+                          " ranks");
     if (!unfinished.empty())
-      warnings_.push_back("recovered: " + std::to_string(unfinished.size()) + " ranks did not come to their end, the first of them " +
-                          std::to_string(unfinished.front()) + "; of them it holds what they had written by then");
+      warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
+                          " ranks did not come to their end, the first of them " + std::to_string(unfinished.front()) +
+                          "; of them it holds what they had written by then");
     if (!network_) warnings_.push_back("imbalance_factor is null: no network figures (give \"network\" in a policy)");
-    if (per_row_ > 1) warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " + std::to_string(kMostRows));
+    if (per_row_ > 1)
+      warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
+                          std::to_string(kMostRows));
   }
 
   std::vector<Row> choose() {
@@ -234,7 +281,8 @@ class ProfileWriter {
     if (rows.size() <= kMostSitesWritten) return rows;
     // The largest by time spent in them stay; the rest is one site, so that nothing is lost from the sums.
     std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-      return a.own->elapsed.mean() * static_cast<double>(a.own->calls) > b.own->elapsed.mean() * static_cast<double>(b.own->calls);
+      return a.own->elapsed.mean() * static_cast<double>(a.own->calls) >
+             b.own->elapsed.mean() * static_cast<double>(b.own->calls);
     });
     Row rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
     for (std::size_t i = kMostSitesWritten - 1; i < rows.size(); ++i) {
@@ -246,7 +294,8 @@ class ProfileWriter {
       rest_pattern_.merge(without_ranks);
       rest.pattern = &rest_pattern_;
     }
-    warnings_.push_back("the " + std::to_string(rows.size() - kMostSitesWritten + 1) + " smallest of " + std::to_string(rows.size()) + " sites are folded into one");
+    warnings_.push_back("the " + std::to_string(rows.size() - kMostSitesWritten + 1) + " smallest of " +
+                        std::to_string(rows.size()) + " sites are folded into one");
     rows.resize(kMostSitesWritten - 1);
     rows.push_back(rest);
     return rows;
@@ -257,13 +306,19 @@ class ProfileWriter {
     Json frames = Json::array();
     if (const auto known = frames_.find(row.key.site); known != frames_.end())
       for (const Frame* f : known->second) {
-        Json frame = {{"module", f->module}, {"build_id", f->build_id}, {"offset", hex(f->offset)}, {"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
+        Json frame = {{"module", f->module}, {"build_id", f->build_id}, {"offset", hex(f->offset)},
+                      {"function", nullptr}, {"file", nullptr},         {"line", nullptr}};
         if (!f->function.empty()) frame["function"] = f->function;
         if (!f->file.empty()) frame["file"] = f->file, frame["line"] = f->line;
         frames.push_back(frame);
       }
     if (frames.empty())
-      frames.push_back({{"module", folded ? "(other sites)" : ""}, {"build_id", ""}, {"offset", "0x0"}, {"function", nullptr}, {"file", nullptr}, {"line", nullptr}});
+      frames.push_back({{"module", folded ? "(other sites)" : ""},
+                        {"build_id", ""},
+                        {"offset", "0x0"},
+                        {"function", nullptr},
+                        {"file", nullptr},
+                        {"line", nullptr}});
     const LocalSite& own = *row.own;
     Json head;
     head["id"] = row.key.id();
@@ -274,7 +329,9 @@ class ProfileWriter {
     head["rank_calls"] = own.calls;
     head["patterns"] = row.pattern ? row.pattern->calls : 0;
     head["rested"] = row.rested;
-    if (own.sized > 0) head["bytes"] = {{"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
+    if (own.sized > 0)
+      head["bytes"] = {
+          {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
     else head["bytes"] = nullptr;
     static const PatternSite kNone;
     const PatternSite& p = row.pattern ? *row.pattern : kNone;
@@ -293,7 +350,8 @@ class ProfileWriter {
       text += first ? "\n  {\"rank\":" : ",\n  {\"rank\":";
       first = false;
       text += std::to_string(number * per_row_);
-      if (per_row_ > 1) text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
+      if (per_row_ > 1)
+        text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
       text += ",\"mean_offset_ns\":", write_number(text, r.offset.mean());
       text += ",\"stddev_ns\":", write_number(text, r.offset.stddev());
       text += ",\"last_count\":" + std::to_string(r.last_count) + ",\"histogram\":";
@@ -305,25 +363,33 @@ class ProfileWriter {
     const auto decided = decisions_.find(row.key.id());
     for (const auto& [algorithm, d] : p.dispatch) {
       const std::string name = algorithm_name(algorithm);
-      Json& out = dispatch[name] = {{"calls", d.calls + (algorithm == 0 ? row.rested : 0)}, {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
+      Json& out = dispatch[name] = {{"calls", d.calls + (algorithm == 0 ? row.rested : 0)},
+                                    {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
                                     {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
-                                    {"predicted_ns", nullptr}, {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
+                                    {"predicted_ns", nullptr},
+                                    {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
       // Of several decisions at one site (sizes, places in the period) the one with most calls stands here.
       std::uint64_t most = 0;
       if (decided != decisions_.end())
         for (const Json& one : decided->second)
           if (one["algorithm"] == name && one["calls"].get<std::uint64_t>() >= most)
-            most = one["calls"], out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"], out["reason"] = one["reason"];
+            most = one["calls"],
+            out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"],
+            out["reason"] = one["reason"];
     }
     text += "],\n \"decisions\":" + (decided == decisions_.end() ? Json::array() : decided->second).dump();
     std::uint64_t served = 0;
     for (const auto& [algorithm, d] : p.dispatch)
-      if (algorithm > 0 && algorithm <= core::catalogue().size() && core::algorithm_at(algorithm - 1).uses_pattern()) served += d.calls;
+      if (algorithm > 0 && algorithm <= core::catalogue().size() && core::algorithm_at(algorithm - 1).uses_pattern())
+        served += d.calls;
     if (served > 0) {
       Json sources = Json::object();
       for (const auto& [name, source] : {std::pair{"history", p.history}, std::pair{"edge", p.edge}})
-        if (source.calls > 0) sources[name] = {{"calls", source.calls}, {"mean_error_ns", source.error_sum_ns / static_cast<double>(source.calls)}};
-      if (const std::uint64_t known = p.history.calls + p.edge.calls; known < served) sources["none"] = {{"calls", served - known}};
+        if (source.calls > 0)
+          sources[name] = {{"calls", source.calls},
+                           {"mean_error_ns", source.error_sum_ns / static_cast<double>(source.calls)}};
+      if (const std::uint64_t known = p.history.calls + p.edge.calls; known < served)
+        sources["none"] = {{"calls", served - known}};
       text += ",\n \"pattern_sources\":" + sources.dump();
     }
     text += ",\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
@@ -350,9 +416,15 @@ class ProfileWriter {
 }  // namespace
 
 nlohmann::ordered_json network_json(const core::Network& n) {
-  return {{"alpha_us", n.alpha_ns / 1e3}, {"beta_ns_per_byte", n.beta_ns_per_byte}, {"gamma_ns_per_byte", n.gamma_ns_per_byte}, {"copy_ns_per_byte", n.copy_ns_per_byte},
-          {"latency_us", n.latency_ns / 1e3}, {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
-          {"overhead_us", n.overhead_ns / 1e3}, {"eager", n.eager_bytes}, {"ports", n.ports == 0 ? Json("link") : Json(n.ports)}};
+  return {{"alpha_us", n.alpha_ns / 1e3},
+          {"beta_ns_per_byte", n.beta_ns_per_byte},
+          {"gamma_ns_per_byte", n.gamma_ns_per_byte},
+          {"copy_ns_per_byte", n.copy_ns_per_byte},
+          {"latency_us", n.latency_ns / 1e3},
+          {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
+          {"overhead_us", n.overhead_ns / 1e3},
+          {"eager", n.eager_bytes},
+          {"ports", n.ports == 0 ? Json("link") : Json(n.ports)}};
 }
 
 void write_profile(std::vector<Contribution> parts, const Sink& sink, std::vector<std::string>* never_ran) {

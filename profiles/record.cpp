@@ -19,7 +19,8 @@ std::uint64_t site_hash(std::string_view build_id, std::string_view module, std:
 }
 
 std::string SiteKey::id() const {
-  const std::uint64_t h = core::mix64(site ^ core::mix64(static_cast<std::uint64_t>(op) << 32 | static_cast<std::uint32_t>(comm_size)));
+  const std::uint64_t h =
+      core::mix64(site ^ core::mix64(static_cast<std::uint64_t>(op) << 32 | static_cast<std::uint32_t>(comm_size)));
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(h));
   return text;
@@ -38,7 +39,8 @@ void LocalSite::merge(const LocalSite& o) {
 LocalSite& LocalBook::operator[](const SiteKey& key) {
   const auto place = [&](const SiteKey& k) {
     const std::size_t mask = index_.size() - 1;
-    std::size_t at = (k.site ^ static_cast<std::uint64_t>(k.op) << 7 ^ static_cast<std::uint64_t>(k.comm_size) << 13) & mask;
+    std::size_t at =
+        (k.site ^ static_cast<std::uint64_t>(k.op) << 7 ^ static_cast<std::uint64_t>(k.comm_size) << 13) & mask;
     while (index_[at] != 0 && entries_[index_[at] - 1].key != k) at = (at + 1) & mask;
     return at;
   };
@@ -50,21 +52,24 @@ LocalSite& LocalBook::operator[](const SiteKey& key) {
   index_[at] = static_cast<std::uint32_t>(entries_.size());
   if (entries_.size() * 2 > index_.size()) {
     index_.assign(index_.size() * 2, 0);
-    for (std::size_t i = 0; i < entries_.size(); ++i) index_[place(entries_[i].key)] = static_cast<std::uint32_t>(i + 1);
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      index_[place(entries_[i].key)] = static_cast<std::uint32_t>(i + 1);
   }
   return entries_.back().site;
 }
 
 RankOffsets& RankRows::at_or_new(std::int32_t row, std::size_t guess) {
   if (guess < rows_.size() && rows_[guess].first == row) return rows_[guess].second;
-  const auto at = std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  const auto at =
+      std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
   if (at != rows_.end() && at->first == row) return at->second;
   return rows_.insert(at, {row, {}})->second;
 }
 
 const RankOffsets& RankRows::at(std::int32_t row) const {
   static const RankOffsets nothing;
-  const auto at = std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  const auto at =
+      std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
   return at != rows_.end() && at->first == row ? at->second : nothing;
 }
 
@@ -98,7 +103,8 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
                    const core::Network* network) {
   const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
                                              records[0]->root < static_cast<Rank>(records.size())
-                                         ? static_cast<std::size_t>(records[0]->root) : 0];
+                                         ? static_cast<std::size_t>(records[0]->root)
+                                         : 0];
   PatternSite& site = at({owner.site, owner.op, static_cast<std::int32_t>(records.size())});
   Nanoseconds first = records[0]->arrival, last = first, end = 0;
   double elapsed = 0;
@@ -128,11 +134,14 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   }
   if (network && bytes >= 0) {
     const double message = static_cast<double>(network->step_ns(bytes));
-    if (message > 0) site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
+    if (message > 0)
+      site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
   }
   if (owner.expected >= 0) {
     double error = 0;
-    for (const CallRecord* r : records) error += std::abs(static_cast<double>(r->arrival - first) - static_cast<double>(std::max(r->expected, 0)) * static_cast<double>(kExpectedUnit));
+    for (const CallRecord* r : records)
+      error += std::abs(static_cast<double>(r->arrival - first) -
+                        static_cast<double>(std::max(r->expected, 0)) * static_cast<double>(kExpectedUnit));
     PatternSource& source = (owner.edge & kRanByEdge) != 0 ? site.edge : site.history;
     ++source.calls, source.error_sum_ns += error / static_cast<double>(records.size());
   }
@@ -151,12 +160,14 @@ namespace {
 class Writer {
  public:
   explicit Writer(std::string& out) : out_(out) { out_.clear(); }
-  template <typename T> void plain(const T& v) {
+  template <typename T>
+  void plain(const T& v) {
     static_assert(std::is_trivially_copyable_v<T>);
     out_.append(reinterpret_cast<const char*>(&v), sizeof v);
   }
   void text(const std::string& s) { plain<std::uint64_t>(s.size()), out_.append(s); }
-  template <typename C, typename F> void each(const C& c, F f) {
+  template <typename C, typename F>
+  void each(const C& c, F f) {
     plain<std::uint64_t>(c.size());
     for (const auto& x : c) f(x);
   }
@@ -175,16 +186,25 @@ class Reader {
     v = byte != 0, good = good && byte <= 1;
   }
   void plain(SiteKey& key) { bytes(key), good = good && known(key.op); }
-  void plain(CallRecord& record) { bytes(record), good = good && known(record.op) && record.kind <= core::CallKind::persistent; }
-  template <typename T> void plain(T& v) { bytes(v); }
+  void plain(CallRecord& record) {
+    bytes(record), good = good && known(record.op) && record.kind <= core::CallKind::persistent;
+  }
+  template <typename T>
+  void plain(T& v) {
+    bytes(v);
+  }
   void text(std::string& s) {
     std::uint64_t n = 0;
     plain(n);
-    if (!good || in_.size() < n) { good = false; return; }
+    if (!good || in_.size() < n) {
+      good = false;
+      return;
+    }
     s.assign(in_.substr(0, n));
     in_.remove_prefix(n);
   }
-  template <typename F> void each(F f) {
+  template <typename F>
+  void each(F f) {
     std::uint64_t n = 0;
     plain(n);
     for (std::uint64_t i = 0; i < n && good; ++i) f();
@@ -192,8 +212,12 @@ class Reader {
 
  private:
   static bool known(core::Collective op) { return static_cast<int>(op) < core::kCollectives; }
-  template <typename T> void bytes(T& v) {
-    if (in_.size() < sizeof v) { good = false; return; }
+  template <typename T>
+  void bytes(T& v) {
+    if (in_.size() < sizeof v) {
+      good = false;
+      return;
+    }
     std::memcpy(static_cast<void*>(&v), in_.data(), sizeof v);
     in_.remove_prefix(sizeof v);
   }
@@ -205,19 +229,22 @@ class Reader {
 
 void Contribution::serialize(std::string& out, std::span<const LiveLog> live) const {
   Writer w(out);
-  for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode}) w.text(*text);
+  for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
+    w.text(*text);
   w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network);
   w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
   w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
   w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
   w.each(frames, [&](const Frame& f) {
-    w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function), w.text(f.file), w.plain(f.line);
+    w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function), w.text(f.file),
+        w.plain(f.line);
   });
   w.each(local.entries(), [&](const LocalBook::Entry& e) { w.plain(e.key), w.plain(e.site); });
   w.each(patterns.sites(), [&](const auto& kv) {
     const PatternSite& p = kv.second;
-    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.imbalance), w.plain(p.after_last), w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
+    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.imbalance), w.plain(p.after_last),
+        w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
     w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
     w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
   });
@@ -234,7 +261,8 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   Reader r(bytes);
-  for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode}) r.text(*text);
+  for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
+    r.text(*text);
   r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network);
   r.each([&] { r.plain(c.job.forced.emplace_back()); });
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
@@ -243,7 +271,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   c.patterns.job_of(c.job.ranks);
   r.each([&] {
     Frame f;
-    r.plain(f.site), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function), r.text(f.file), r.plain(f.line);
+    r.plain(f.site), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function), r.text(f.file),
+        r.plain(f.line);
     c.frames.push_back(std::move(f));
   });
   r.each([&] {
@@ -254,7 +283,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
     SiteKey key;
     r.plain(key);
     PatternSite& p = c.patterns.at(key);
-    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.imbalance), r.plain(p.after_last), r.plain(p.factor_milli), r.plain(p.history), r.plain(p.edge);
+    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.imbalance), r.plain(p.after_last), r.plain(p.factor_milli),
+        r.plain(p.history), r.plain(p.edge);
     std::size_t guess = 0;
     r.each([&] {
       std::int32_t row = 0;

@@ -23,20 +23,23 @@ using core::Rank;
 
 /// One collective call as one rank saw it. Sent between ranks as it lies in memory.
 struct CallRecord {
-  Nanoseconds arrival = 0;      ///< on the job's common clock
-  Nanoseconds exit = 0;         ///< 0: not seen (a non-blocking call whose completion was not)
-  std::uint64_t site = 0;       ///< hash of build-id and offset of the calling frame; 0: unknown
-  std::int64_t bytes = -1;      ///< INTERFACE's `bytes`; -1: not known on every rank; gatherv, scatterv: of this rank's block
+  Nanoseconds arrival = 0;  ///< on the job's common clock
+  Nanoseconds exit = 0;     ///< 0: not seen (a non-blocking call whose completion was not)
+  std::uint64_t site = 0;   ///< hash of build-id and offset of the calling frame; 0: unknown
+  std::int64_t bytes =
+      -1;  ///< INTERFACE's `bytes`; -1: not known on every rank; gatherv, scatterv: of this rank's block
   std::int32_t root = -1;
   core::Collective op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;
-  std::uint8_t algorithm = 0;   ///< 0: native, else 1 + index in the catalogue
-  std::uint8_t edge = 0;        ///< kSaid, kRanByEdge
-  std::int32_t expected = -1;   ///< by the pattern that it ran on: this rank after the first arrival, in kExpectedUnit; -1: no pattern
+  std::uint8_t algorithm = 0;  ///< 0: native, else 1 + index in the catalogue
+  std::uint8_t edge = 0;       ///< kSaid, kRanByEdge
+  std::int32_t expected =
+      -1;  ///< by the pattern that it ran on: this rank after the first arrival, in kExpectedUnit; -1: no pattern
   std::int32_t unused = 0;
 };
 static_assert(sizeof(CallRecord) == 48);
-/// The process had said how far it was (latecomer_edge); the call ran on a pattern of its own, made from what ranks had said.
+/// The process had said how far it was (latecomer_edge); the call ran on a pattern of its own, made from what ranks had
+/// said.
 inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2;
 inline constexpr Nanoseconds kExpectedUnit = 100;
 
@@ -56,7 +59,7 @@ struct LocalSite {
   std::uint64_t rested = 0;  ///< those of epochs that were not logged; native
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
-  std::uint64_t sized = 0;   ///< calls with a known size
+  std::uint64_t sized = 0;  ///< calls with a known size
   Histogram elapsed;
   /// `spent`: from arrival to exit, -1 if the exit was not seen. `bytes`: -1 if unknown.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false) {
@@ -69,7 +72,8 @@ struct LocalSite {
     bytes_sum += static_cast<double>(bytes);
     ++sized;
   }
-  /// So many native calls that were not logged, `with_size` of them of known sizes, and nobody looked at how long they took.
+  /// So many native calls that were not logged, `with_size` of them of known sizes, and nobody looked at how long they
+  /// took.
   void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum) {
     calls += so_many, rested += so_many, sized += with_size, bytes_sum += sum;
     bytes_min = std::min(bytes_min, least), bytes_max = std::max(bytes_max, most);
@@ -131,8 +135,8 @@ constexpr int ranks_per_row(int ranks) { return (ranks + kMostRows - 1) / kMostR
 
 /// One row of ranks: one rank, or a group of neighbours in jobs of more than kMostRows ranks.
 struct RankOffsets {
-  Histogram offset;             ///< arrivals after the first arrival
-  std::uint64_t last_count = 0; ///< times a rank of the row came last
+  Histogram offset;              ///< arrivals after the first arrival
+  std::uint64_t last_count = 0;  ///< times a rank of the row came last
 };
 
 /// Rows by number, ascending. Calls of one communicator touch the same rows in the same order, so a guess
@@ -150,7 +154,7 @@ class RankRows {
 
 struct DispatchStats {
   std::uint64_t calls = 0;
-  double elapsed_sum = 0;       ///< mean elapsed time of each call, summed
+  double elapsed_sum = 0;  ///< mean elapsed time of each call, summed
   double after_last_sum = 0;
 };
 
@@ -164,7 +168,7 @@ struct PatternSource {
 struct PatternSite {
   std::uint64_t calls = 0, divergent_calls = 0;
   Histogram imbalance, after_last, factor_milli;
-  RankRows ranks;                                ///< by rank in MPI_COMM_WORLD over ranks_per_row
+  RankRows ranks;                                  ///< by rank in MPI_COMM_WORLD over ranks_per_row
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
   PatternSource history, edge;
   void merge(const PatternSite& other);
@@ -195,7 +199,7 @@ class SiteBook {
 struct Frame {
   std::uint64_t site = 0;
   std::string module, build_id;
-  std::uint64_t offset = 0;  ///< of the return address, in the module's own addresses
+  std::uint64_t offset = 0;    ///< of the return address, in the module's own addresses
   std::string function, file;  ///< where the process itself knows them (Python)
   std::int32_t line = 0;
 };
@@ -221,8 +225,8 @@ struct JobInfo {
 struct Log {
   std::uint64_t communicator = 0;  ///< identity, equal on all members
   std::int32_t comm_size = 0, comm_rank = 0;
-  Rank world_rank = 0;             ///< of the member that wrote it
-  std::uint64_t first = 0;         ///< number of the first record
+  Rank world_rank = 0;      ///< of the member that wrote it
+  std::uint64_t first = 0;  ///< number of the first record
   std::vector<CallRecord> records;
 };
 /// The same, still being written.
@@ -239,15 +243,15 @@ struct Unplanned {
   std::int32_t algorithm = -1;  ///< index in the catalogue
   std::int32_t instead = -1;    ///< what ran, in the last of them; -1: native
   std::uint64_t calls = 0;
-  std::int64_t messages = 0;    ///< of the largest of their plans
+  std::int64_t messages = 0;  ///< of the largest of their plans
 };
 
 /// Everything one process contributes to a profile: what travels to rank 0 at the end, and what lies on
 /// disk while the job runs.
 struct Contribution {
   JobInfo job;
-  std::uint64_t job_key = 0;   ///< the same on all ranks of a job; 0: the ranks never met
-  bool finished = false;       ///< the process came to its end
+  std::uint64_t job_key = 0;  ///< the same on all ranks of a job; 0: the ranks never met
+  bool finished = false;      ///< the process came to its end
   Rank rank = 0;
   std::string host, clock_domain;
   Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other domains
@@ -255,12 +259,12 @@ struct Contribution {
   std::vector<Frame> frames;
   LocalBook local;
   SiteBook patterns;
-  std::uint64_t edges = 0;     ///< times the program said how far it was
-  double edge_sum = 0;         ///< of the fractions it gave
+  std::uint64_t edges = 0;  ///< times the program said how far it was
+  double edge_sum = 0;      ///< of the fractions it gave
   std::vector<Unplanned> unplanned;
   std::vector<std::string> warnings;
   std::vector<Log> logs;
-  std::vector<std::string> plans;  ///< JSON texts of the plans this process made as a leader
+  std::vector<std::string> plans;      ///< JSON texts of the plans this process made as a leader
   std::vector<std::string> decisions;  ///< JSON texts of what it decided last, per slot (decisions.hpp)
 
   /// Replaces `out`; allocates only if `out` has to grow.

@@ -21,7 +21,8 @@ namespace {
 
 constexpr char kMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '1'};
 /// Readers of another layout must refuse.
-constexpr std::uint64_t kLayout = sizeof(CallRecord) + (sizeof(LocalSite) << 10) + (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
+constexpr std::uint64_t kLayout =
+    sizeof(CallRecord) + (sizeof(LocalSite) << 10) + (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
 
 struct Header {
   char magic[8];
@@ -98,7 +99,8 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
   mine.serialize(body_, live);
   Header header{{}, kLayout, ++serial_, body_.size(), checksum(body_)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) || !write_all(files_[which], &header, sizeof header, 0))
+  if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) ||
+      !write_all(files_[which], &header, sizeof header, 0))
     return failed("cannot write in '" + directory_ + "': " + std::strerror(errno));
   return true;
 }

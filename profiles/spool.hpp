@@ -34,8 +34,8 @@ class Spool {
 };
 
 struct Recovered {
-  std::vector<Contribution> parts;     ///< of one job, newest snapshot of each rank, ascending ranks
-  std::vector<std::string> problems;   ///< files that could not be used, and why
+  std::vector<Contribution> parts;    ///< of one job, newest snapshot of each rank, ascending ranks
+  std::vector<std::string> problems;  ///< files that could not be used, and why
 };
 
 /// Reads the snapshots in a directory. If several jobs left some there, the one started last wins.

@@ -9,8 +9,12 @@
 namespace {
 
 struct Mpi {
-  static void isend(const void* data, int bytes, int to, int tag, MPI_Comm comm, MPI_Request* request) { MPI_Isend(data, bytes, MPI_BYTE, to, tag, comm, request); }
-  static void irecv(void* data, int bytes, int from, int tag, MPI_Comm comm, MPI_Request* request) { MPI_Irecv(data, bytes, MPI_BYTE, from, tag, comm, request); }
+  static void isend(const void* data, int bytes, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+    MPI_Isend(data, bytes, MPI_BYTE, to, tag, comm, request);
+  }
+  static void irecv(void* data, int bytes, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+    MPI_Irecv(data, bytes, MPI_BYTE, from, tag, comm, request);
+  }
   static void test(MPI_Request* request, int* done) { MPI_Test(request, done, MPI_STATUS_IGNORE); }
   static void ibarrier(MPI_Comm comm, MPI_Request* request) { MPI_Ibarrier(comm, request); }
   static void reduce_local(const float* in, float* inout, int n) { MPI_Reduce_local(in, inout, n, MPI_FLOAT, MPI_SUM); }
@@ -28,14 +32,19 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  const auto n = latecomer::shim::Measurement<Mpi>(MPI_COMM_WORLD, rank, size, argc > 1 && std::strcmp(argv[1], "yield") == 0, 1).run();
+  const auto n =
+      latecomer::shim::Measurement<Mpi>(MPI_COMM_WORLD, rank, size, argc > 1 && std::strcmp(argv[1], "yield") == 0, 1)
+          .run();
   if (rank == 0)
-    for (const std::string& doubt : latecomer::core::implausible(n)) std::fprintf(stderr, "latecomer: calibrate: warning: %s\n", doubt.c_str());
+    for (const std::string& doubt : latecomer::core::implausible(n))
+      std::fprintf(stderr, "latecomer: calibrate: warning: %s\n", doubt.c_str());
   if (rank == 0)
-    std::printf("{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, \"latency_us\": %.3f, "
-                "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1}\n",
-                n.alpha_ns / 1e3, n.beta_ns_per_byte, n.gamma_ns_per_byte, n.copy_ns_per_byte, n.latency_ns / 1e3, n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3,
-                static_cast<long>(n.eager_bytes)),
+    std::printf(
+        "{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, "
+        "\"latency_us\": %.3f, "
+        "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1}\n",
+        n.alpha_ns / 1e3, n.beta_ns_per_byte, n.gamma_ns_per_byte, n.copy_ns_per_byte, n.latency_ns / 1e3,
+        n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3, static_cast<long>(n.eager_bytes)),
         std::fflush(stdout);
   MPI_Finalize();
   return 0;

@@ -39,7 +39,8 @@ bool counter_is_the_clock() {
     if (!std::fgets(source, sizeof source, file)) source[0] = '\0';
     std::fclose(file);
   }
-  return std::strncmp(source, "tsc", 3) == 0 || std::strncmp(source, "kvm-clock", 9) == 0 || std::strncmp(source, "hyperv", 6) == 0;
+  return std::strncmp(source, "tsc", 3) == 0 || std::strncmp(source, "kvm-clock", 9) == 0 ||
+         std::strncmp(source, "hyperv", 6) == 0;
 }
 
 /// The narrowest of three brackets: an interrupt between the two readings would show.
@@ -73,7 +74,8 @@ constinit thread_local clock_detail::Anchor clock_detail::anchor;
   const Reading here = read_both();
   Anchor& a = clock_detail::anchor;
   if (a.begun && a.scale != 0) {
-    const auto predicted = a.time + static_cast<Nanoseconds>((static_cast<unsigned __int128>(here.counter - a.counter) * a.scale) >> 32);
+    const auto predicted =
+        a.time + static_cast<Nanoseconds>((static_cast<unsigned __int128>(here.counter - a.counter) * a.scale) >> 32);
     if (predicted - here.time > kTolerated || here.time - predicted > kTolerated) a.begun = false;
   }
   if (!a.begun) a.begun = true, a.since = here, a.scale = 0;
@@ -115,9 +117,13 @@ constexpr Nanoseconds kRenewEvery = 1'000'000'000;
 constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
 
 template <typename T>
-void send_now(Rank to, int tag, const T& value) { PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job().comm); }
+void send_now(Rank to, int tag, const T& value) {
+  PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job().comm);
+}
 template <typename T>
-void receive_now(Rank from, int tag, T& value) { PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE); }
+void receive_now(Rank from, int tag, T& value) {
+  PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE);
+}
 
 /// A message of that tag if one is there.
 template <typename T>
@@ -128,7 +134,8 @@ bool receive_if(Rank from, int tag, T& value, Rank* who = nullptr) {
   if (PMPI_Improbe(from, tag, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return false;
   PMPI_Get_count(&status, MPI_BYTE, &size);
   if (who) *who = status.MPI_SOURCE;
-  return PMPI_Mrecv(&value, std::min<int>(size, sizeof value), MPI_BYTE, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS && size == sizeof value;
+  return PMPI_Mrecv(&value, std::min<int>(size, sizeof value), MPI_BYTE, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+         size == sizeof value;
 }
 
 }  // namespace
@@ -136,7 +143,8 @@ bool receive_if(Rank from, int tag, T& value, Rank* who = nullptr) {
 Nanoseconds Clocks::uncertainty_now() const {
   if (domains == 1) return 0;
   const Nanoseconds age = now() - looked_at_.load(std::memory_order_relaxed);
-  return uncertainty.load(std::memory_order_relaxed) + age / 1'000'000 * drift_ppb_.load(std::memory_order_relaxed) / 1'000;
+  return uncertainty.load(std::memory_order_relaxed) +
+         age / 1'000'000 * drift_ppb_.load(std::memory_order_relaxed) / 1'000;
 }
 
 void Clocks::take(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
@@ -145,7 +153,9 @@ void Clocks::take(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
   if (looks.load(std::memory_order_relaxed) > 0 && age > 0) {
     const Nanoseconds moved = fresh > offset ? fresh - offset : offset - fresh;
     // Twice what was seen since the last look: clocks are steered now and then.
-    if (parent >= 0) drift_ppb_ = std::max<Nanoseconds>(1000, 2 * static_cast<Nanoseconds>(static_cast<double>(moved) * 1e9 / static_cast<double>(age)));
+    if (parent >= 0)
+      drift_ppb_ = std::max<Nanoseconds>(
+          1000, 2 * static_cast<Nanoseconds>(static_cast<double>(moved) * 1e9 / static_cast<double>(age)));
   }
   offset = fresh;
   uncertainty = width + parents;
@@ -165,7 +175,8 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
       if (first_of[r] == rank && static_cast<Rank>(r) != rank) c.members.push_back(static_cast<Rank>(r));
     const auto me = static_cast<std::size_t>(std::find(lookers.begin(), lookers.end(), rank) - lookers.begin());
     if (me != 0) c.parent = lookers[me & (me - 1)];
-    for (std::size_t bit = 1; me + bit < lookers.size() && (me & bit) == 0; bit <<= 1) c.children.push_back(lookers[me + bit]);
+    for (std::size_t bit = 1; me + bit < lookers.size() && (me & bit) == 0; bit <<= 1)
+      c.children.push_back(lookers[me + bit]);
     if (c.parent >= 0) {
       Nanoseconds low = INT64_MIN, high = INT64_MAX;
       Pong pong;
@@ -251,7 +262,8 @@ void hear_offset(Clocks& c) {
   if (c.domains == 1 || c.looker == job().rank) return;
   Update update;
   while (receive_if(c.looker, kUpdate, update))
-    c.offset = update.offset, c.uncertainty = update.uncertainty, c.looked_at_ = update.looked_at, c.drift_ppb_ = update.drift_ppb, c.looks = update.looks;
+    c.offset = update.offset, c.uncertainty = update.uncertainty, c.looked_at_ = update.looked_at,
+    c.drift_ppb_ = update.drift_ppb, c.looks = update.looks;
 }
 
 }  // namespace latecomer::shim

@@ -29,7 +29,7 @@ struct Reading {
 struct Anchor {
   std::uint64_t counter = 0, scale = 0, valid = 0;  // scale: nanoseconds per count, 32.32
   Nanoseconds time = 0;
-  Reading since;      // where the rate's span begins
+  Reading since;  // where the rate's span begins
   bool begun = false;
 };
 extern constinit thread_local Anchor anchor;
@@ -48,14 +48,14 @@ inline Nanoseconds now() {
 
 /// What one process knows of the clocks of its job.
 struct Clocks {
-  std::atomic<Nanoseconds> offset{0};        ///< common time = now() + offset; rank 0's domain is common
-  std::atomic<Nanoseconds> uncertainty{0};   ///< half the interval that holds the offset, at the last look
-  std::atomic<int> looks{0};                 ///< times the offset was measured
+  std::atomic<Nanoseconds> offset{0};       ///< common time = now() + offset; rank 0's domain is common
+  std::atomic<Nanoseconds> uncertainty{0};  ///< half the interval that holds the offset, at the last look
+  std::atomic<int> looks{0};                ///< times the offset was measured
   int domains = 1;
-  std::vector<Rank> members;                 ///< if this rank looks for its domain: the other ranks of it
-  std::vector<Rank> children;                ///< looking ranks of other domains that ask this one
-  Rank parent = -1;                          ///< whom this rank asks; -1: nobody
-  Rank looker = -1;                          ///< the rank that looks for this domain
+  std::vector<Rank> members;   ///< if this rank looks for its domain: the other ranks of it
+  std::vector<Rank> children;  ///< looking ranks of other domains that ask this one
+  Rank parent = -1;            ///< whom this rank asks; -1: nobody
+  Rank looker = -1;            ///< the rank that looks for this domain
 
   Nanoseconds common() const { return now() + offset.load(std::memory_order_relaxed); }
   /// Uncertainty now: what was measured, and what clocks may have drifted since.

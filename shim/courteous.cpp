@@ -50,7 +50,8 @@ unsigned progress_of_thread() { return progressed; }
 bool may_wait_nonblocking(const CommState& state, const core::Signature& signature) {
   const Job& j = job();
   if (state.foreign || state.size == 1) return false;
-  return !core::is_reduction(signature.op) || signature.exact || (j.policy.mode == core::Mode::apply && j.policy.reproducible == core::Reproducible::any);
+  return !core::is_reduction(signature.op) || signature.exact ||
+         (j.policy.mode == core::Mode::apply && j.policy.reproducible == core::Reproducible::any);
 }
 
 int wait_courteously(MPI_Request request) {

@@ -24,7 +24,8 @@ void Edges::watch(std::shared_ptr<Watched> watched) {
   Member& member = members_[identity];
   // Ranks of this part of the tree, level by level: of rank r's children the first is 8 r + 1.
   member.below = 0;
-  for (std::int64_t first = watched->rank, many = 1; first < watched->size; first = kChildren * first + 1, many *= kChildren)
+  for (std::int64_t first = watched->rank, many = 1; first < watched->size;
+       first = kChildren * first + 1, many *= kChildren)
     member.below += static_cast<int>(std::min<std::int64_t>(many, watched->size - first));
   member.watched = std::move(watched);
   for (const auto& message : std::exchange(early_, {})) {
@@ -72,7 +73,8 @@ void Edges::say(Nanoseconds arrival, Nanoseconds now) {
   Member& member = found->second;
   Round& r = round(member, member.next);
   if (r.frozen) return;
-  note(r, {member.watched->rank, static_cast<std::int32_t>(std::clamp<Nanoseconds>((arrival - now) / kLeadUnit, 0, INT32_MAX)), arrival});
+  note(r, {member.watched->rank,
+           static_cast<std::int32_t>(std::clamp<Nanoseconds>((arrival - now) / kLeadUnit, 0, INT32_MAX)), arrival});
   move_up(member, member.next, false);
 }
 
@@ -86,8 +88,11 @@ void Edges::move_up(Member& member, std::uint64_t number, bool urgent) {
   if (urgent ? r.urged : r.told || r.urged || r.have < member.below) return;
   (urgent ? r.urged : r.told) = true;
   std::vector<Entry> entries;
-  std::copy_if(r.entries.begin(), r.entries.end(), std::back_inserter(entries), [](const Entry& e) { return e.known(); });
-  send(member.watched->world[static_cast<std::size_t>(member.parent())], {member.watched->identity, number, urgent ? Kind::urgent : Kind::complete}, entries.data(), entries.size() * sizeof(Entry));
+  std::copy_if(r.entries.begin(), r.entries.end(), std::back_inserter(entries),
+               [](const Entry& e) { return e.known(); });
+  send(member.watched->world[static_cast<std::size_t>(member.parent())],
+       {member.watched->identity, number, urgent ? Kind::urgent : Kind::complete}, entries.data(),
+       entries.size() * sizeof(Entry));
 }
 
 namespace {
@@ -151,7 +156,9 @@ void Edges::send(Rank world, const Header& header, const void* data, std::size_t
   free->bytes.resize(sizeof header + size);
   std::memcpy(free->bytes.data(), &header, sizeof header);
   if (size) std::memcpy(free->bytes.data() + sizeof header, data, size);
-  if (PMPI_Isend_c(free->bytes.data(), static_cast<MPI_Count>(free->bytes.size()), MPI_BYTE, world, kEdgeChannel, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
+  if (PMPI_Isend_c(free->bytes.data(), static_cast<MPI_Count>(free->bytes.size()), MPI_BYTE, world, kEdgeChannel, comm_,
+                   &free->request) != MPI_SUCCESS)
+    free->request = MPI_REQUEST_NULL;
   else ++sent_[static_cast<std::size_t>(world)], ++messages_;
 }
 
@@ -206,7 +213,8 @@ bool Edges::advance() {
   return advance_locked();
 }
 
-std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival) {
+std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Nanoseconds> offsets,
+                                      Nanoseconds arrival) {
   Patience patience(job().courteous);
   std::unique_lock lock(mutex_);
   Member& member = members_.at(watched.identity);
@@ -214,7 +222,8 @@ std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Na
   member.offsets.assign(offsets.begin(), offsets.end());
   current_ = watched.identity;
   const std::uint64_t number = member.next;
-  while (advance_locked()) {}  // what others have said by now
+  while (advance_locked()) {
+  }  // what others have said by now
   if (Round& r = round(member, number); !r.frozen) {
     note(r, {watched.rank, -1, arrival});
     move_up(member, number, true);
@@ -243,7 +252,9 @@ std::optional<core::Pattern> Edges::frozen(const Watched& watched, std::uint64_t
 
 bool Edges::open() {
   const std::lock_guard lock(mutex_);
-  return std::any_of(members_.begin(), members_.end(), [](const auto& m) { return !m.second.rounds.empty() && !m.second.rounds.rbegin()->second.frozen; });
+  return std::any_of(members_.begin(), members_.end(), [](const auto& m) {
+    return !m.second.rounds.empty() && !m.second.rounds.rbegin()->second.frozen;
+  });
 }
 
 void Edges::finish() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Edge: what ranks say of their next arrival, made into one pattern for one coming call of a communicator.
 //
-// Ranks of a communicator form a tree, rank 0 at its root. What a rank says goes up: once with all that its part of the tree has
-// said, when that is complete. Who arrives before it has the pattern sends what there is up at once, its own arrival with it. The
-// root freezes the pattern when all have said, or when the first such message or its own process comes. A rank that has
-// not said by then, though it did not long ago, is expected as much later than now as others said it before they came; one that says
-// nothing gets its forecast. The bytes go down the tree, and every rank uses them. So a rank sends at most two messages up and one
-// to each child, whatever P is. Who waits: a process that has arrived waits for the engines between it and the root, never for
-// another process. See docs/background.md.
+// Ranks of a communicator form a tree, rank 0 at its root. What a rank says goes up: once with all that its part of the
+// tree has said, when that is complete. Who arrives before it has the pattern sends what there is up at once, its own
+// arrival with it. The root freezes the pattern when all have said, or when the first such message or its own process
+// comes. A rank that has not said by then, though it did not long ago, is expected as much later than now as others
+// said it before they came; one that says nothing gets its forecast. The bytes go down the tree, and every rank uses
+// them. So a rank sends at most two messages up and one to each child, whatever P is. Who waits: a process that has
+// arrived waits for the engines between it and the root, never for another process. See docs/background.md.
 #pragma once
 
 #include <list>
@@ -44,16 +44,16 @@ class Edges {
   /// A plan is in force whose calls are to have patterns of their own; `offsets`: what it forecasts, or nothing.
   void expect(const Watched& watched, std::span<const Nanoseconds> offsets);
 
-  /// This process says at `now` that it will arrive then, on the common clock: in the next such call of the communicator that the last
-  /// was on.
+  /// This process says at `now` that it will arrive then, on the common clock: in the next such call of the
+  /// communicator that the last was on.
   void say(Nanoseconds arrival, Nanoseconds now);
   /// Takes and passes on what has come. False: nothing had.
   bool advance();
-  /// Sends an empty message to a rank of MPI_COMM_WORLD that nothing was sent to before, so that a connection is there when an algorithm
-  /// needs it (paper 002, section 3).
+  /// Sends an empty message to a rank of MPI_COMM_WORLD that nothing was sent to before, so that a connection is there
+  /// when an algorithm needs it (paper 002, section 3).
   void greet(Rank world);
-  /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Empty: nobody has said anything, and the
-  /// plan's pattern serves. Waits for the engines on the way to the tree's root.
+  /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Empty: nobody has said
+  /// anything, and the plan's pattern serves. Waits for the engines on the way to the tree's root.
   std::optional<OwnPattern> take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival);
   /// The pattern of an exchange, if it is frozen here and not yet taken; empty where the plan's serves.
   std::optional<core::Pattern> frozen(const Watched& watched, std::uint64_t number);
@@ -80,7 +80,7 @@ class Edges {
   static constexpr std::uint64_t kNobody = 0;  ///< identity of no communicator: a greeting
   struct Entry {
     Rank rank;
-    std::int32_t lead;    ///< said so long before, in units of 100 ns; -1: not said, it is there
+    std::int32_t lead;  ///< said so long before, in units of 100 ns; -1: not said, it is there
     Nanoseconds arrival;
     bool known() const { return arrival != kUnsaid; }
   };
@@ -92,12 +92,13 @@ class Edges {
   };
   struct Member {
     std::shared_ptr<Watched> watched;
-    int below = 1;                  ///< ranks of this part of the tree
-    bool edged = false;             ///< a plan had calls with patterns of their own
-    std::uint64_t next = 0;         ///< the exchange that this process comes to next
+    int below = 1;           ///< ranks of this part of the tree
+    bool edged = false;      ///< a plan had calls with patterns of their own
+    std::uint64_t next = 0;  ///< the exchange that this process comes to next
     std::map<std::uint64_t, Round> rounds;
     std::vector<Nanoseconds> offsets;
-    std::vector<std::uint64_t> says;  ///< [ranks], at the root: 1 + the last exchange before whose freezing the rank said; 0: none
+    std::vector<std::uint64_t>
+        says;  ///< [ranks], at the root: 1 + the last exchange before whose freezing the rank said; 0: none
     Rank parent() const;
   };
   struct Outgoing {
@@ -118,11 +119,11 @@ class Edges {
   MPI_Comm comm_;
   std::vector<int> sent_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Member> members_;       ///< by identity
+  std::map<std::uint64_t, Member> members_;  ///< by identity
   std::set<std::uint64_t> gone_;
-  std::vector<std::vector<char>> early_;          ///< for communicators that this process has yet to agree on
+  std::vector<std::vector<char>> early_;  ///< for communicators that this process has yet to agree on
   std::list<Outgoing> outgoing_;
-  std::uint64_t current_ = 0;                     ///< identity of the communicator that what is said is for
+  std::uint64_t current_ = 0;  ///< identity of the communicator that what is said is for
   bool active_ = false;
   int received_ = 0;
   std::uint64_t messages_ = 0, patterns_ = 0;

@@ -38,7 +38,8 @@ Nanoseconds thread_time() {
 
 class Engine {
  public:
-  Engine(MPI_Comm comm, int ranks, core::Bytes bound) : comm_(comm), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0), edges_(comm, ranks) {
+  Engine(MPI_Comm comm, int ranks, core::Bytes bound)
+      : comm_(comm), bound_(bound), sent_(static_cast<std::size_t>(ranks), 0), edges_(comm, ranks) {
     expect_notice();
     // Signals are the program's: none is handled here.
     sigset_t all, before;
@@ -52,7 +53,8 @@ class Engine {
     stopping_ = true;
     wake_.notify_one();
     thread_.join();
-    // What the process has left behind is on its way: those it is for have yet to come. What it never came for is dropped.
+    // What the process has left behind is on its way: those it is for have yet to come. What it never came for is
+    // dropped.
     for (auto& run : runs_) {
       if (run->left) run->running.run_until(job().courteous, [&] { return run->running.done(); });
       else run->running.abandon();
@@ -61,8 +63,8 @@ class Engine {
     take_last_notices();
   }
 
-  /// At exit without MPI_Finalize: maybe from a signal's handler, in the middle of anything, so it takes no lock and waits
-  /// for a second at most.
+  /// At exit without MPI_Finalize: maybe from a signal's handler, in the middle of anything, so it takes no lock and
+  /// waits for a second at most.
   void halt() {
     stopping_ = true;
     wake_.notify_all();
@@ -85,21 +87,25 @@ class Engine {
   }
   void plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
     auto copy = std::make_shared<const core::Plan>(plan);
-    const auto own = std::find_if(plan.entries.begin(), plan.entries.end(), [](const core::PlanEntry& e) { return e.edge != 0; });
+    const auto own =
+        std::find_if(plan.entries.begin(), plan.entries.end(), [](const core::PlanEntry& e) { return e.edge != 0; });
     if (own != plan.entries.end()) edges_.expect(watched, offsets_of(plan, own->pattern));
     const std::lock_guard lock(mutex_);
     watched.plan = std::move(copy), watched.plan_hash = hash;
     if (own != plan.entries.end()) kick();
   }
 
-  int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const Operands& operands, const OwnPattern* own) {
+  int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const Operands& operands,
+          const OwnPattern* own) {
     std::unique_ptr<Run> run = claim(watched, n, key, own);
     Run& r = *run;
     // A root in place whose part was begun as if it were not: its own block is where it belongs.
     char* input = static_cast<char*>(const_cast<void*>(operands.send));
-    if (key.in_place && key.algorithm->op == core::Collective::gather) input = static_cast<char*>(operands.recv) + watched->rank * key.count;
+    if (key.in_place && key.algorithm->op == core::Collective::gather)
+      input = static_cast<char*>(operands.recv) + watched->rank * key.count;
     r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
-    const int rc = r.running.run_until(job().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
+    const int rc =
+        r.running.run_until(job().courteous, [&] { return r.running.foreground_done() && r.running.all_posted(); });
     if (rc != MPI_SUCCESS) r.running.abandon();
     const std::lock_guard lock(mutex_);
     watched->posted.store(n + 1, std::memory_order_release);
@@ -183,15 +189,16 @@ class Engine {
     std::unique_lock<std::mutex>& lock_;
   };
 
-  /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself, so
-  /// that none is expected any more and nothing has to be cancelled.
+  /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself,
+  /// so that none is expected any more and nothing has to be cancelled.
   void take_last_notices() {
     RankWait wait;
     int expected = 0;
     MPI_Request counting = MPI_REQUEST_NULL;
     std::vector<int> sent = sent_;
     for (std::size_t r = 0; r < sent.size(); ++r) sent[r] += edges_.sent()[r];
-    if (PMPI_Ireduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
+    if (PMPI_Ireduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS)
+      return;
     int counted = 0;
     while (!counted || received_ + edges_.received() < expected) {
       if (!counted) PMPI_Test(&counting, &counted, MPI_STATUS_IGNORE);
@@ -205,7 +212,8 @@ class Engine {
     for (Outgoing& o : outgoing_)
       for (int done = o.request == MPI_REQUEST_NULL; !done;) PMPI_Test(&o.request, &done, MPI_STATUS_IGNORE);
     edges_.finish();
-    PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL, kNoticeChannel, comm_, MPI_STATUS_IGNORE);
+    PMPI_Sendrecv_c(&notice_, 0, MPI_BYTE, job().rank, kNoticeChannel, nullptr, 0, MPI_BYTE, MPI_PROC_NULL,
+                    kNoticeChannel, comm_, MPI_STATUS_IGNORE);
     for (int done = 0; !done;) PMPI_Test(&notice_request_, &done, MPI_STATUS_IGNORE);
   }
 
@@ -216,7 +224,8 @@ class Engine {
   }
 
   /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
-  std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const OwnPattern* own) {
+  std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key,
+                             const OwnPattern* own) {
     std::unique_lock lock(mutex_);
     if (!used_) kick();
     last_claim_ = now();
@@ -234,11 +243,13 @@ class Engine {
     Executor::Key plain = key;
     plain.in_place = plain.in_place && key.algorithm->op != core::Collective::gather;
     if (own) plain.pattern = kOwn;
-    return make(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash, own ? &own->pattern : nullptr);
+    return make(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash,
+                own ? &own->pattern : nullptr);
   }
 
   /// Under the lock. `plan_hash`: of the plan that has the key's pattern; for a pattern of this call's own, its number.
-  std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key, const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own) {
+  std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const Executor::Key& key,
+                            const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own) {
     std::unique_ptr<Run> run;
     if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
     else run = std::make_unique<Run>();
@@ -248,7 +259,8 @@ class Engine {
     run->program = nullptr;
     if (own) run->program = Executor::build(watched->rank, watched->size, key, *own);
     for (auto& kept : kept_)
-      if (!run->program && kept.key == key && kept.identity == watched->identity && kept.plan_hash == run->plan_hash && kept.program) {
+      if (!run->program && kept.key == key && kept.identity == watched->identity && kept.plan_hash == run->plan_hash &&
+          kept.program) {
         run->program = std::move(kept.program);
         break;
       }
@@ -286,7 +298,18 @@ class Engine {
 
   void send_notice(const Run& run, Rank peer) {
     const Executor::Key& k = run.key;
-    send({run.watched->identity, run.n, run.plan_hash, k.count, core::index_of(k.algorithm), k.segments, k.pattern, k.root, k.overlap, k.commutative, {}, k.element_bytes},
+    send({run.watched->identity,
+          run.n,
+          run.plan_hash,
+          k.count,
+          core::index_of(k.algorithm),
+          k.segments,
+          k.pattern,
+          k.root,
+          k.overlap,
+          k.commutative,
+          {},
+          k.element_bytes},
          run.watched->world[static_cast<std::size_t>(peer)], kOutgoing);
   }
 
@@ -305,14 +328,18 @@ class Engine {
     if (!free && outgoing_.size() < most) free = &outgoing_.emplace_back();
     if (!free) return;
     free->notice = notice;
-    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, to, kNoticeChannel, comm_, &free->request) != MPI_SUCCESS) free->request = MPI_REQUEST_NULL;
+    if (PMPI_Isend(&free->notice, sizeof(Notice), MPI_BYTE, to, kNoticeChannel, comm_, &free->request) != MPI_SUCCESS)
+      free->request = MPI_REQUEST_NULL;
     else ++sent_[static_cast<std::size_t>(to)];
   }
 
-  void expect_notice() { PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeChannel, comm_, &notice_request_); }
+  void expect_notice() {
+    PMPI_Irecv_c(&notice_, sizeof notice_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeChannel, comm_, &notice_request_);
+  }
 
-  /// The engine's thread, or nobody but the caller once it has ended. Under the lock, which is not held while MPI is asked: MPI has one of its own, for which its callers may queue for long where
-  /// many threads are in it. False: nothing came.
+  /// The engine's thread, or nobody but the caller once it has ended. Under the lock, which is not held while MPI is
+  /// asked: MPI has one of its own, for which its callers may queue for long where many threads are in it. False:
+  /// nothing came.
   bool take_notice(std::unique_lock<std::mutex>& lock) {
     int there = 0;
     Notice notice;
@@ -325,8 +352,12 @@ class Engine {
     ++received_, ++figures_.notices;
     const auto found = watched_.find(notice.identity);
     if (found == watched_.end() || notice.n < found->second->begun.load(std::memory_order_acquire)) return true;
-    if (std::any_of(pending_.begin(), pending_.end(), [&](const Notice& p) { return p.identity == notice.identity && p.n == notice.n; })) return true;
-    if (std::any_of(runs_.begin(), runs_.end(), [&](const auto& r) { return r->watched->identity == notice.identity && r->n == notice.n; })) return true;
+    if (std::any_of(pending_.begin(), pending_.end(),
+                    [&](const Notice& p) { return p.identity == notice.identity && p.n == notice.n; }))
+      return true;
+    if (std::any_of(runs_.begin(), runs_.end(),
+                    [&](const auto& r) { return r->watched->identity == notice.identity && r->n == notice.n; }))
+      return true;
     constexpr std::size_t kPending = 1024;
     if (pending_.size() < kPending) pending_.push_back(notice);
     return true;
@@ -358,7 +389,9 @@ class Engine {
     }
     if (notice.n != next) return false;
     if (notice.pattern == kOwn && !edges_.frozen(*watched, notice.plan_hash)) return false;
-    if (notice.pattern >= 0 && (!watched->plan || watched->plan_hash != notice.plan_hash || notice.pattern >= static_cast<std::int32_t>(watched->plan->patterns.size()))) return false;
+    if (notice.pattern >= 0 && (!watched->plan || watched->plan_hash != notice.plan_hash ||
+                                notice.pattern >= static_cast<std::int32_t>(watched->plan->patterns.size())))
+      return false;
     return held_ < bound_;
   }
 
@@ -371,7 +404,8 @@ class Engine {
     std::optional<core::Pattern> own;
     if (notice.pattern == kOwn) own = edges_.frozen(*watched, notice.plan_hash);
     if (notice.pattern == kOwn && !own) return;  // the process has just taken it, and is about to do it all
-    std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(), own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
+    std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(),
+                                    own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
     run->early = true;
     held_ += run->scratch_bytes();
     if (held_ > bound_) {
@@ -383,9 +417,9 @@ class Engine {
   }
 
   void loop() {
-    // A look in vain costs what a timer costs: 2 to 5 us on a machine of one's own, 20 to 50 us on a virtual one (measured),
-    // of the program's core if it has no other. So looks are rationed by what they cost here, and while something moves one
-    // looks again at once.
+    // A look in vain costs what a timer costs: 2 to 5 us on a machine of one's own, 20 to 50 us on a virtual one
+    // (measured), of the program's core if it has no other. So looks are rationed by what they cost here, and while
+    // something moves one looks again at once.
     constexpr Nanoseconds kShortest = 50'000, kIdle = 500'000, kLongest = 20'000'000;
     constexpr double kShare = 0.004;  // of the time
     prctl(PR_SET_TIMERSLACK, 1000);
@@ -400,7 +434,9 @@ class Engine {
       const unsigned progress = progress_of_thread();
       bool moved = false, active = edges_.open();
       while (take_notice(lock)) moved = true;
-      Unlocked(lock).run([&] { while (edges_.advance()) moved = true; });
+      Unlocked(lock).run([&] {
+        while (edges_.advance()) moved = true;
+      });
       begin_pending();
       for (auto at = runs_.begin(); at != runs_.end();) {
         Run& r = **at;
@@ -434,7 +470,8 @@ class Engine {
       spent = figures_.busy;
       // The longer the process has been away, the less it matters when it is looked for.
       const auto rationed = static_cast<Nanoseconds>(cost / kShare);
-      const Nanoseconds idle = std::clamp<Nanoseconds>(std::max(rationed, (now() - last_claim_) / 100), kIdle, kLongest);
+      const Nanoseconds idle =
+          std::clamp<Nanoseconds>(std::max(rationed, (now() - last_claim_) / 100), kIdle, kLongest);
       pause = active ? std::min(2 * pause, idle) : idle;
       wake_.wait_for(lock, std::chrono::nanoseconds(pause), [&] { return kicked_ || stopping_; });
       kicked_ = false;
@@ -493,7 +530,8 @@ void start_engine(bool granted) {
   int all = granted;
   PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, j.comm);
   if (!all) {
-    if (j.rank == 0) warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
+    if (j.rank == 0)
+      warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
     j.policy.background_enabled = false;
     return;
   }
@@ -514,8 +552,12 @@ void stop_engine() noexcept {
   ending->stop();
   const EngineFigures f = ending->figures();
   delete ending;
-  say(1, "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, %llu patterns of single calls, %llu messages for them, %.3f ms of processor time", static_cast<unsigned long long>(f.notices),
-      static_cast<unsigned long long>(f.begun), static_cast<unsigned long long>(f.complete), static_cast<unsigned long long>(f.patterns), static_cast<unsigned long long>(f.edge_messages), static_cast<double>(f.busy) / 1e6);
+  say(1,
+      "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, "
+      "%llu patterns of single calls, %llu messages for them, %.3f ms of processor time",
+      static_cast<unsigned long long>(f.notices), static_cast<unsigned long long>(f.begun),
+      static_cast<unsigned long long>(f.complete), static_cast<unsigned long long>(f.patterns),
+      static_cast<unsigned long long>(f.edge_messages), static_cast<double>(f.busy) / 1e6);
 }
 
 void halt_engine() noexcept {
@@ -526,7 +568,8 @@ void halt_engine() noexcept {
 void watch(CommState& state) {
   if (!engine || !state.usable() || state.size < 2) return;
   auto watched = std::make_shared<Watched>();
-  watched->identity = state.identity, watched->context = state.context, watched->size = state.size, watched->rank = state.rank, watched->world = state.world;
+  watched->identity = state.identity, watched->context = state.context, watched->size = state.size,
+  watched->rank = state.rank, watched->world = state.world;
   watched->begun = watched->posted = state.sequence.next_number();
   state.watched = watched;
   engine->watch(std::move(watched));
@@ -545,7 +588,9 @@ void engine_plan(CommState& state) {
 void engine_edge(double fraction, Nanoseconds at) {
   if (engine) engine->edge(fraction, at);
 }
-std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) { return engine ? engine->pattern(*state.watched, planned, arrival) : std::nullopt; }
+std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) {
+  return engine ? engine->pattern(*state.watched, planned, arrival) : std::nullopt;
+}
 void engine_greet(std::span<const Rank> world) {
   if (engine) engine->greet(world);
 }
@@ -553,6 +598,9 @@ void engine_iteration(Nanoseconds at) {
   if (engine) engine->iteration(at);
 }
 
-int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands, const OwnPattern* own) { return engine->run(state.watched, n, key, operands, own); }
+int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands,
+                    const OwnPattern* own) {
+  return engine->run(state.watched, n, key, operands, own);
+}
 
 }  // namespace latecomer::shim

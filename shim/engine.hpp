@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The background engine: one thread that runs the background lane of coming calls before the process arrives in them.
 //
-// How it learns of a call: whoever has arrived in call n tells those it sends to, and whom it wants a token of, by a notice
-// (which call, which algorithm, which plan) just before the message itself. That is no forecast: n is the same call on all
-// ranks, and what is decided for it is decided alike. A notice that cannot be served (unknown communicator, plan not heard
-// yet, no memory left, an earlier call still open) is kept or dropped; then the process does by itself what the engine did
-// not, when it arrives. So notices cost nothing in correctness if they are late or lost.
+// How it learns of a call: whoever has arrived in call n tells those it sends to, and whom it wants a token of, by a
+// notice (which call, which algorithm, which plan) just before the message itself. That is no forecast: n is the same
+// call on all ranks, and what is decided for it is decided alike. A notice that cannot be served (unknown communicator,
+// plan not heard yet, no memory left, an earlier call still open) is kept or dropped; then the process does by itself
+// what the engine did not, when it arrives. So notices cost nothing in correctness if they are late or lost.
 //
-// Who owns a run: the engine until the process arrives, the process while it is in the call, the engine again for messages
-// that are under way when the process leaves. Messages go over a communicator of their own; a run for call n begins only
-// when everything that earlier calls of the same communicator send or receive there has been posted, so that messages match
-// in the order of calls. See docs/background.md.
+// Who owns a run: the engine until the process arrives, the process while it is in the call, the engine again for
+// messages that are under way when the process leaves. Messages go over a communicator of their own; a run for call n
+// begins only when everything that earlier calls of the same communicator send or receive there has been posted, so
+// that messages match in the order of calls. See docs/background.md.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ struct Watched {
   std::uint64_t identity = 0;
   int context = 0, size = 0, rank = 0;
   std::vector<Rank> world;
-  std::atomic<std::uint64_t> begun{0};   ///< calls that the process has entered
-  std::atomic<std::uint64_t> posted{0};  ///< calls before this one have posted all their messages
+  std::atomic<std::uint64_t> begun{0};     ///< calls that the process has entered
+  std::atomic<std::uint64_t> posted{0};    ///< calls before this one have posted all their messages
   std::shared_ptr<const core::Plan> plan;  ///< under the engine's lock
   std::uint64_t plan_hash = 0;
 };
@@ -51,15 +51,17 @@ void engine_plan(CommState& state);
 
 /// The process runs call n: takes over what the engine began, and leaves to it what need not be waited for. `operands`:
 /// bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error code.
-int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands, const OwnPattern* own);
+int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands,
+                    const OwnPattern* own);
 
 /// The program says on this rank that `fraction` of the work before its next collective is done, at `at` on the common
-/// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the fraction)
-/// and tells the other ranks of the communicator that the last such call was on. Does nothing without an engine.
+/// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the
+/// fraction) and tells the other ranks of the communicator that the last such call was on. Does nothing without an
+/// engine.
 void engine_edge(double fraction, Nanoseconds at);
-/// For a call that the plan gives this to, on a watched communicator: every rank's predicted arrival, the same on all of them; empty if
-/// no rank has said anything, and the plan's pattern, number `planned`, serves. `arrival`: of this process, on the common
-/// clock. Waits for engines, not for processes (shim/edges.hpp).
+/// For a call that the plan gives this to, on a watched communicator: every rank's predicted arrival, the same on all
+/// of them; empty if no rank has said anything, and the plan's pattern, number `planned`, serves. `arrival`: of this
+/// process, on the common clock. Waits for engines, not for processes (shim/edges.hpp).
 std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival);
 /// A coming call will send to these ranks of MPI_COMM_WORLD: connections are made now, if there is an engine.
 void engine_greet(std::span<const Rank> world);
@@ -73,7 +75,8 @@ inline void pass(CommState& state, std::uint64_t n) {
   state.watched->posted.store(n + 1, std::memory_order_release);
 }
 
-/// Runs begun before the process arrived, so far; patterns exchanged for single calls and messages sent for them; processor time of the thread, ns.
+/// Runs begun before the process arrived, so far; patterns exchanged for single calls and messages sent for them;
+/// processor time of the thread, ns.
 struct EngineFigures {
   std::uint64_t notices = 0, begun = 0, complete = 0, patterns = 0, edge_messages = 0;
   Nanoseconds busy = 0;

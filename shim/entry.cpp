@@ -58,7 +58,8 @@ int note_library(dl_phdr_info* info, std::size_t, void* data) {
   if (!path || !*path || paths.count == kHandles || std::strlen(path) >= sizeof paths.text[0]) return 0;
   const char* name = std::strrchr(path, '/');
   name = name ? name + 1 : path;
-  if (std::strncmp(name, "libmpi", 6) == 0 || std::strncmp(name, "libucp", 6) == 0) std::strcpy(paths.text[paths.count++], path);
+  if (std::strncmp(name, "libmpi", 6) == 0 || std::strncmp(name, "libucp", 6) == 0)
+    std::strcpy(paths.text[paths.count++], path);
   return 0;
 }
 
@@ -132,7 +133,8 @@ void resolve_entries() {
 
 void aim_entry(const char* symbol, bool at_handler) {
   for (const Entry* e = __start_latecomer_entries; e != __stop_latecomer_entries; ++e)
-    if (std::strcmp(e->name, symbol) == 0 && *e->next) __atomic_store_n(e->target, at_handler ? e->handler : *e->next, __ATOMIC_RELEASE);
+    if (std::strcmp(e->name, symbol) == 0 && *e->next)
+      __atomic_store_n(e->target, at_handler ? e->handler : *e->next, __ATOMIC_RELEASE);
 }
 
 }  // namespace latecomer::shim

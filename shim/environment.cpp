@@ -2,10 +2,11 @@
 // The table of environment variables.
 #include "shim/environment.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <unistd.h>
 
 #include "core/base/text.hpp"
 #include "shim/log.hpp"
@@ -21,7 +22,10 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"LATECOMER_POLICY", -1, -1, [](Environment& e, std::string_view t, int) { e.policy = t; }},
-    {"LATECOMER_OUTPUT", -1, -1, [](Environment& e, std::string_view t, int) { if (!t.empty()) e.output = t; }},
+    {"LATECOMER_OUTPUT", -1, -1,
+     [](Environment& e, std::string_view t, int) {
+       if (!t.empty()) e.output = t;
+     }},
     {"LATECOMER_VERBOSE", 0, 3, [](Environment& e, std::string_view, int n) { e.verbose = n; }},
     {"LATECOMER_CHECK", 0, 1, [](Environment& e, std::string_view, int n) { e.check = n == 1; }},
     {"LATECOMER_DISABLE", 0, 1, [](Environment& e, std::string_view, int n) { e.disable = n == 1; }},
@@ -51,8 +55,8 @@ Environment read_environment(bool warnings) {
       const auto parsed = core::parse_integer(value);
       if (!parsed || *parsed < row->lowest || *parsed > row->highest) {
         if (warnings)
-          warn("%s: expected a number from %d to %d, got '%s'; keeping the default", std::string(name).c_str(), row->lowest,
-               row->highest, std::string(value).c_str());
+          warn("%s: expected a number from %d to %d, got '%s'; keeping the default", std::string(name).c_str(),
+               row->lowest, row->highest, std::string(value).c_str());
         continue;
       }
       number = static_cast<int>(*parsed);

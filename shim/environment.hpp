@@ -7,11 +7,11 @@
 namespace latecomer::shim {
 
 struct Environment {
-  std::string policy;                      // LATECOMER_POLICY
+  std::string policy;                        // LATECOMER_POLICY
   std::string output = "latecomer.%j.json";  // LATECOMER_OUTPUT
-  int verbose = 0;                         // LATECOMER_VERBOSE, 0..3
-  bool check = false;                      // LATECOMER_CHECK
-  bool disable = false;                    // LATECOMER_DISABLE
+  int verbose = 0;                           // LATECOMER_VERBOSE, 0..3
+  bool check = false;                        // LATECOMER_CHECK
+  bool disable = false;                      // LATECOMER_DISABLE
 };
 
 /// Reads the environment. A bad value warns and keeps the default; an unknown LATECOMER_ name warns with

@@ -2,12 +2,13 @@
 // The exchange with the leader.
 #include "shim/exchange.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <list>
 #include <numeric>
-#include <time.h>
 
 #include "core/base/text.hpp"
 #include "shim/engine.hpp"
@@ -22,8 +23,8 @@ namespace {
 
 struct Header {
   std::uint64_t identity = 0;
-  std::uint64_t first = 0;   // log: number of the first record; plan: the announcing call
-  std::uint32_t count = 0;   // log: records; plan: Learner::Announcement::Kind
+  std::uint64_t first = 0;  // log: number of the first record; plan: the announcing call
+  std::uint32_t count = 0;  // log: records; plan: Learner::Announcement::Kind
   std::int32_t comm_rank = 0, comm_size = 0;
   std::uint32_t rest = 0;       // plan: the epoch that it begins is not logged,
   std::uint64_t epoch = 0;      // and how many calls it has
@@ -31,8 +32,8 @@ struct Header {
   Nanoseconds waited = 0;       // log: for the leader, since the last
 };
 
-/// Waits for others at a boundary of a communicator with rooted calls only, and says so once that takes long: a program that
-/// relies on its gathers not to synchronise would hang here.
+/// Waits for others at a boundary of a communicator with rooted calls only, and says so once that takes long: a program
+/// that relies on its gathers not to synchronise would hang here.
 class BoundaryWait {
  public:
   explicit BoundaryWait(const CommState& state) : state_(state) {}
@@ -41,9 +42,11 @@ class BoundaryWait {
     patience_.wait();
     if (said_ || ++turns_ % 64 != 0 || now() - begin_ < kLong) return;
     said_ = true;
-    warn("rank %d has waited 10 s before call %llu of a communicator of %d, a boundary at which plans for rooted collectives are agreed on, for rank %d (rank 0 there) or another that is "
-         "not there yet; \"rooted_waits\": false in the policy never waits",
-         job().rank, static_cast<unsigned long long>(state_.sequence.next_number() - 1), state_.size, state_.world[0]);
+    warn(
+        "rank %d has waited 10 s before call %llu of a communicator of %d, a boundary at which plans for rooted "
+        "collectives are agreed on, for rank %d (rank 0 there) or another that is "
+        "not there yet; \"rooted_waits\": false in the policy never waits",
+        job().rank, static_cast<unsigned long long>(state_.sequence.next_number() - 1), state_.size, state_.world[0]);
   }
   Nanoseconds so_far() const { return now() - begin_; }
 
@@ -82,14 +85,16 @@ Outgoing* take_buffer(bool may_refuse) {
   return &outgoing.back();
 }
 
-bool post(Rank world, int tag, const void* head, std::size_t head_size, const void* data, std::size_t size, bool may_refuse) {
+bool post(Rank world, int tag, const void* head, std::size_t head_size, const void* data, std::size_t size,
+          bool may_refuse) {
   const std::lock_guard lock(outgoing_mutex);
   Outgoing* o = take_buffer(may_refuse);
   if (!o) return false;
   o->bytes.resize(head_size + size);
   std::memcpy(o->bytes.data(), head, head_size);
   if (size) std::memcpy(o->bytes.data() + head_size, data, size);
-  if (PMPI_Isend(o->bytes.data(), static_cast<int>(o->bytes.size()), MPI_BYTE, world, tag, job().comm, &o->request) != MPI_SUCCESS)
+  if (PMPI_Isend(o->bytes.data(), static_cast<int>(o->bytes.size()), MPI_BYTE, world, tag, job().comm, &o->request) !=
+      MPI_SUCCESS)
     return o->busy = false;
   return true;
 }
@@ -117,18 +122,21 @@ bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vect
 
 void records_in(const Header& header, const std::vector<char>& body, std::vector<profiles::CallRecord>& records) {
   records.resize(std::min<std::size_t>(header.count, (body.size() - sizeof header) / sizeof(profiles::CallRecord)));
-  if (!records.empty()) std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
+  if (!records.empty())
+    std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
 }
 
 /// Accounts for one call of which every record is there. `signature`: nullptr if the leader does not have it.
-void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records, std::uint64_t n, const core::Signature* signature) {
+void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records, std::uint64_t n,
+            const core::Signature* signature) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   bool divergent = false;
   {
     const JobLock lock;
     // Of two ranks, each may be off by its own uncertainty.
-    const Nanoseconds tie = j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
+    const Nanoseconds tie =
+        j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
     divergent = j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
   }
   if (!lead.learner || !signature) return;
@@ -157,7 +165,9 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
       if (r->bytes >= 0) lead.sizes.push_back(r->bytes);
     if (lead.sizes.size() == records.size()) call.sizes = lead.sizes;
   }
-  if (complete) call.after_last = std::max<Nanoseconds>(exit - last, 0), call.mean_elapsed = elapsed / static_cast<double>(records.size());
+  if (complete)
+    call.after_last = std::max<Nanoseconds>(exit - last, 0),
+    call.mean_elapsed = elapsed / static_cast<double>(records.size());
   lead.learner->see(call);
 }
 
@@ -203,9 +213,10 @@ void identify(CommState& state, bool waits) {
   std::array<std::uint64_t, kWords + 2> words;
   std::uint64_t& serial = words[kWords];
   std::uint64_t& busy = words[kWords + 1];
-  // A process that leads many communicators numbers them higher and higher: a number comes first sooner or later, whatever
-  // the others go on to agree on.
-  std::uint64_t number = state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
+  // A process that leads many communicators numbers them higher and higher: a number comes first sooner or later,
+  // whatever the others go on to agree on.
+  std::uint64_t number =
+      state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
   int context = kContexts;
   for (int attempt = 0;; ++attempt) {
     // One agreement at a time may take from this process's contexts. With threads the first round only brings the
@@ -220,7 +231,8 @@ void identify(CommState& state, bool waits) {
         mine = !j.offering && *j.agreeing.begin() == number;
       }
       j.offering = j.offering || mine;
-      for (int w = 0; w < kWords; ++w) words[static_cast<std::size_t>(w)] = j.used_contexts[static_cast<std::size_t>(w)];
+      for (int w = 0; w < kWords; ++w)
+        words[static_cast<std::size_t>(w)] = j.used_contexts[static_cast<std::size_t>(w)];
     }
     serial = attempt > 0 && state.rank != 0 ? 0 : number;
     busy = !mine;
@@ -239,7 +251,8 @@ void identify(CommState& state, bool waits) {
       if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
     {
       const std::lock_guard lock(j.context_mutex);
-      if (context < kContexts) j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
+      if (context < kContexts)
+        j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
       if (mine) j.offering = false;
       if (busy == 0) j.agreeing.erase(number);
     }
@@ -262,9 +275,10 @@ void lead(CommState& state) {
   auto leadership = std::make_unique<Leadership>(state.size);
   const int size = state.size;
   if (j.announces)
-    leadership->learner = std::make_unique<core::Learner>(j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
-      return site_is({site, op, size}, glob);
-    });
+    leadership->learner = std::make_unique<core::Learner>(
+        j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
+          return site_is({site, op, size}, glob);
+        });
   if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
     leadership->learner->remember(
@@ -286,7 +300,8 @@ void note_decisions(CommState& state) {
   for (const auto& report : lead.reports)
     if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
   std::string plan;
-  if (lead.latest) plan = profiles::plan_json(state.identity, state.size, lead.latest->first, lead.latest->second, lead.reports);
+  if (lead.latest)
+    plan = profiles::plan_json(state.identity, state.size, lead.latest->first, lead.latest->second, lead.reports);
   lead.latest.reset();
   const JobLock lock;
   lead.decisions = std::move(texts);
@@ -311,7 +326,8 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
   }
   std::vector<Said> all(static_cast<std::size_t>(state.size), mine);
   for (Rank r = 1; r < state.size; ++r) {
-    PMPI_Irecv_c(&all[static_cast<std::size_t>(r)], sizeof mine, MPI_BYTE, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
+    PMPI_Irecv_c(&all[static_cast<std::size_t>(r)], sizeof mine, MPI_BYTE, state.world[static_cast<std::size_t>(r)],
+                 tag, job().comm, &request);
     wait_courteously(request);
   }
   const auto id = [&](const Said& s) { return profiles::SiteKey{s.site, signature.op, state.size}.id(); };
@@ -319,11 +335,14 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
     const Said& s = all[static_cast<std::size_t>(r)];
     const bool same = s.n == mine.n && s.signature == mine.signature && s.plan == mine.plan;
     if (!same)
-      warn("check: rank %d is at call %llu of a communicator of %d with another %s than rank 0 at call %llu (sites %s and %s): native from here on", r, static_cast<unsigned long long>(s.n),
-           state.size, s.plan != mine.plan ? "plan" : "operation", static_cast<unsigned long long>(mine.n), id(s).c_str(), id(mine).c_str());
+      warn(
+          "check: rank %d is at call %llu of a communicator of %d with another %s than rank 0 at call %llu (sites %s "
+          "and %s): native from here on",
+          r, static_cast<unsigned long long>(s.n), state.size, s.plan != mine.plan ? "plan" : "operation",
+          static_cast<unsigned long long>(mine.n), id(s).c_str(), id(mine).c_str());
     else if (s.site != mine.site)
-      warn("check: ranks reach one %s on %d ranks from sites %s and %s: allowed, but forecasts are of the first", std::string(core::name_of(signature.op)).c_str(), state.size,
-           id(mine).c_str(), id(s).c_str());
+      warn("check: ranks reach one %s on %d ranks from sites %s and %s: allowed, but forecasts are of the first",
+           std::string(core::name_of(signature.op)).c_str(), state.size, id(mine).c_str(), id(s).c_str());
     good = good && same;
   }
   for (Rank r = 1; r < state.size; ++r) {
@@ -345,13 +364,23 @@ void end_epoch(CommState& state, bool rested) {
       state.leadership->signatures.clear();
       state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
     } else {
-      const Header header{state.identity, state.logged_from, static_cast<std::uint32_t>(state.log.size()), state.rank, state.size, 0, 0, job().clocks.uncertainty_now(), state.waited};
-      if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(), state.log.size() * sizeof state.log[0], true))
+      const Header header{state.identity,
+                          state.logged_from,
+                          static_cast<std::uint32_t>(state.log.size()),
+                          state.rank,
+                          state.size,
+                          0,
+                          0,
+                          job().clocks.uncertainty_now(),
+                          state.waited};
+      if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(),
+                                 state.log.size() * sizeof state.log[0], true))
         warn("the leader does not take its logs: some arrival patterns are lost");
     }
   }
   state.waited = 0;
-  if (state.log_missed > 0) warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
+  if (state.log_missed > 0)
+    warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
   state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
   state.log.clear();
   state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // whoever has an epoch behind it is likely to have more
@@ -366,7 +395,8 @@ void collect(CommState& state) {
     for (std::size_t r = 0; r < lead.members.size(); ++r) {
       Header header;
       MemberLogs& logs = lead.members[r];
-      if (r != 0 && logs.empty() && take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, lead.body)) {
+      if (r != 0 && logs.empty() &&
+          take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, lead.body)) {
         auto& part = logs.push();
         part.first = header.first;
         lead.uncertainty[r] = header.uncertainty;
@@ -403,29 +433,44 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   lead.announced = {};
-  // Programs with hundreds of slots and calls of a few microseconds: what is learned may cost this and so many parts of the time.
+  // Programs with hundreds of slots and calls of a few microseconds: what is learned may cost this and so many parts of
+  // the time.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
   const Nanoseconds begin = now();
   if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
-  if (!state.broken) lead.announced = lead.learner->announce(n, state.plan.dropped(), begin, j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
+  if (!state.broken)
+    lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
+                                            j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
   using Kind = core::Learner::Announcement::Kind;
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
   // What the others could not read, the leader must not use either.
-  if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read)) lead.announced = {}, bytes.clear();
+  if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read))
+    lead.announced = {}, bytes.clear();
   const bool plan = lead.announced.kind == Kind::plan;
-  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), 0, state.size, lead.announced.rest, lead.announced.epoch, 0, 0};
+  const Header header{state.identity,
+                      n,
+                      static_cast<std::uint32_t>(lead.announced.kind),
+                      0,
+                      state.size,
+                      lead.announced.rest,
+                      lead.announced.epoch,
+                      0,
+                      0};
   for (Rank r = 1; r < state.size; ++r)
-    post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(), bytes.size(), false);
+    post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(),
+         bytes.size(), false);
   if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
-  // Words after what others may wait for. A plan that the next one replaces before there was time for words is not in the profile.
+  // Words after what others may wait for. A plan that the next one replaces before there was time for words is not in
+  // the profile.
   constexpr std::size_t kPlansAtOnce = 16;
   if (plan) lead.latest = {n, lead.announced.plan};
   if ((plan && j.mine.plans.size() < kPlansAtOnce) || now() >= lead.words_next) note_decisions(state);
   if (!plan) return;
   int dispatched = 0;
   for (const core::PlanEntry& e : lead.announced.plan.entries) dispatched += e.algorithm >= 0;
-  say(2, "plan announced at call %llu of a communicator of %d: %zu %s, %d of them not native, %zu patterns", static_cast<unsigned long long>(n), state.size,
-      lead.announced.plan.entries.size(), lead.announced.plan.period ? "slots" : "entries", dispatched, lead.announced.plan.patterns.size());
+  say(2, "plan announced at call %llu of a communicator of %d: %zu %s, %d of them not native, %zu patterns",
+      static_cast<unsigned long long>(n), state.size, lead.announced.plan.entries.size(),
+      lead.announced.plan.period ? "slots" : "entries", dispatched, lead.announced.plan.patterns.size());
 }
 
 namespace {
@@ -444,7 +489,8 @@ bool take_announcement(CommState& state) {
     heard->rest = header.rest != 0;
     heard->epoch = header.epoch;
     // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
-    if (heard->kind == Kind::plan) core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
+    if (heard->kind == Kind::plan)
+      core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
   }
   state.heard = std::move(heard);
   return true;
@@ -460,7 +506,8 @@ void hear_last(CommState& state) {
 
 void hear_early(CommState& state) try {
   if (state.heard || !state.usable() || state.broken || !take_announcement(state)) return;
-  if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor) state.executor->prepare(state, state.heard->plan);
+  if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor)
+    state.executor->prepare(state, state.heard->plan);
 } catch (...) {
   // Whether the message was taken is not known: no stepping back alone.
   warn("out of memory while taking a plan");
@@ -487,7 +534,9 @@ void hear(CommState& state, std::uint64_t n, bool waits) {
   if (state.executor) state.executor->change_plans();
 }
 
-bool post_raw(Rank world, int tag, const void* data, std::size_t size) { return post(world, tag, data, size, nullptr, 0, true); }
+bool post_raw(Rank world, int tag, const void* data, std::size_t size) {
+  return post(world, tag, data, size, nullptr, 0, true);
+}
 
 void set_log_aside(CommState& state) {
   retain_log(state);
@@ -509,12 +558,14 @@ void retain_log(const CommState& state) {
       return;
     }
     j.retained_records += records.size();
-    j.mine.logs.push_back({state.identity, state.size, member, state.world[static_cast<std::size_t>(member)], first, records});
+    j.mine.logs.push_back(
+        {state.identity, state.size, member, state.world[static_cast<std::size_t>(member)], first, records});
   };
   keep(state.rank, state.logged_from, state.log);
   if (!state.leadership) return;
   for (std::size_t r = 0; r < state.leadership->members.size(); ++r)
-    state.leadership->members[r].each([&](const MemberLogs::Part& part) { keep(static_cast<Rank>(r), part.first, part.records); });
+    state.leadership->members[r].each(
+        [&](const MemberLogs::Part& part) { keep(static_cast<Rank>(r), part.first, part.records); });
 }
 
 int dropped_strays = 0;
@@ -526,8 +577,11 @@ void retain_strays() {
     MPI_Message message;
     MPI_Status status;
     // Others may already be sending their part of the profile, which is not for us to take.
-    if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there || status.MPI_TAG == kFinalChannel) break;
-    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there) break;
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there ||
+        status.MPI_TAG == kFinalChannel)
+      break;
+    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there)
+      break;
     PMPI_Get_count(&status, MPI_BYTE, &size);
     std::vector<char> body(static_cast<std::size_t>(std::max(size, 0)));
     PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
@@ -539,7 +593,8 @@ void retain_strays() {
     std::memcpy(&header, body.data(), sizeof header);
     std::vector<profiles::CallRecord> records;
     records_in(header, body, records);
-    j.mine.logs.push_back({header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
+    j.mine.logs.push_back(
+        {header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
   }
 }
 

@@ -42,23 +42,27 @@ class MemberLogs {
 
 /// What the leader of a communicator (its rank 0) keeps.
 struct Leadership {
-  std::vector<MemberLogs> members;      ///< [ranks]
-  std::unique_ptr<core::Learner> learner;  ///< where plans may be announced
+  std::vector<MemberLogs> members;          ///< [ranks]
+  std::unique_ptr<core::Learner> learner;   ///< where plans may be announced
   std::vector<core::Signature> signatures;  ///< of the calls in the leader's log, but those before it led
-  core::Learner::Announcement announced;  ///< on its way to being in force
-  std::vector<core::SlotReport> reports;  ///< what the learner last said
-  std::vector<std::string> decisions;     ///< the same as JSON; under the job's lock
-  Nanoseconds words_next = 0;             ///< not before: words are for people and may cost as little as snapshots do
+  core::Learner::Announcement announced;    ///< on its way to being in force
+  std::vector<core::SlotReport> reports;    ///< what the learner last said
+  std::vector<std::string> decisions;       ///< the same as JSON; under the job's lock
+  Nanoseconds words_next = 0;               ///< not before: words are for people and may cost as little as snapshots do
   std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< announced at that call and not yet put into words
   // Work space.
-  std::vector<Nanoseconds> uncertainty; ///< [ranks] of the clocks, as last told
-  std::vector<Nanoseconds> offsets;     ///< [ranks]
-  std::vector<core::Bytes> sizes;  ///< work space: of the blocks of one call
+  std::vector<Nanoseconds> uncertainty;          ///< [ranks] of the clocks, as last told
+  std::vector<Nanoseconds> offsets;              ///< [ranks]
+  std::vector<core::Bytes> sizes;                ///< work space: of the blocks of one call
   std::vector<const profiles::CallRecord*> row;  ///< [ranks]
-  Nanoseconds waited = 0;  ///< by members for this rank at boundaries, all together, as logs that came since the last announcement say
+  Nanoseconds waited =
+      0;  ///< by members for this rank at boundaries, all together, as logs that came since the last announcement say
   std::vector<char> body;
   explicit Leadership(int ranks)
-      : members(static_cast<std::size_t>(ranks)), uncertainty(static_cast<std::size_t>(ranks)), offsets(static_cast<std::size_t>(ranks)), row(static_cast<std::size_t>(ranks)) {}
+      : members(static_cast<std::size_t>(ranks)),
+        uncertainty(static_cast<std::size_t>(ranks)),
+        offsets(static_cast<std::size_t>(ranks)),
+        row(static_cast<std::size_t>(ranks)) {}
 };
 
 /// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
@@ -89,18 +93,20 @@ void announce(CommState& state, std::uint64_t n);
 /// `waits`: the leader may be late itself; how long that takes is measured, and after 10 s said.
 void hear(CommState& state, std::uint64_t n, bool waits);
 
-/// The communicator is going away: takes its outstanding announcement, if that has come, and drops it. MPICH over UCX looks
-/// through all messages that nobody has asked for whenever a receive is posted, so none may be left behind.
+/// The communicator is going away: takes its outstanding announcement, if that has come, and drops it. MPICH over UCX
+/// looks through all messages that nobody has asked for whenever a receive is posted, so none may be left behind.
 void hear_last(CommState& state);
 
-/// Between the announcement and its coming into force, right after an operation: if it is there, builds the schedules that
-/// it asks for, so that none is built inside a collective for calls of a kind that was seen before.
+/// Between the announcement and its coming into force, right after an operation: if it is there, builds the schedules
+/// that it asks for, so that none is built inside a collective for calls of a kind that was seen before.
 void hear_early(CommState& state);
 
 /// Sends a few plain bytes without waiting; false if too much is under way already.
 bool post_raw(Rank world, int tag, const void* data, std::size_t size);
 template <typename T>
-bool post_bytes(Rank world, int tag, const T& value) { return post_raw(world, tag, &value, sizeof value); }
+bool post_bytes(Rank world, int tag, const T& value) {
+  return post_raw(world, tag, &value, sizeof value);
+}
 
 /// Without an exchange: keeps the log for the end and starts a new one.
 void set_log_aside(CommState& state);

@@ -17,7 +17,8 @@ namespace {
 
 core::PlannedTables& tables = *new core::PlannedTables;  // never destroyed: callbacks may come after exit handlers
 
-constexpr std::size_t kKeptSchedules = 64;  // per communicator: slots of a period, sizes that alternate inside one iteration
+constexpr std::size_t kKeptSchedules =
+    64;  // per communicator: slots of a period, sizes that alternate inside one iteration
 
 }  // namespace
 
@@ -39,7 +40,8 @@ core::Call Executor::Key::call(int ranks) const {
 }
 
 std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Plan* plan) {
-  return build(rank, ranks, key, key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]),
+  return build(rank, ranks, key,
+               key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]),
                key.sizes < 0 ? std::vector<core::Bytes>{} : plan->sizes[static_cast<std::size_t>(key.sizes)]);
 }
 
@@ -55,19 +57,23 @@ std::shared_ptr<Compiled> compile_irregular(core::RankProgram program) {
 
 }  // namespace
 
-std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern, const std::vector<core::Bytes>& sizes) {
+std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern,
+                                          const std::vector<core::Bytes>& sizes) {
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
   parameters.sizes = sizes;
   parameters.only = rank;
-  const core::Instance instance = core::plans_segments(*key.algorithm) ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters) : core::Instance(key.call(ranks), pattern, parameters);
+  const core::Instance instance = core::plans_segments(*key.algorithm)
+                                      ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters)
+                                      : core::Instance(key.call(ranks), pattern, parameters);
   core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
   if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));
   // Below that copying is as fast (tests/bench/permutation: 0.26 to 0.85 of its time above, up to 1.4 below).
   constexpr core::Elements kWorthIndexing = 16384;
-  const auto pieces = core::has_blocks(key.algorithm->op) ? core::skip_packing(program, kWorthIndexing) : std::vector<core::Pieces>{};
+  const auto pieces =
+      core::has_blocks(key.algorithm->op) ? core::skip_packing(program, kWorthIndexing) : std::vector<core::Pieces>{};
   return std::make_shared<Compiled>(std::move(program), pieces);
 }
 
@@ -89,7 +95,8 @@ std::uint64_t Executor::planned() { return tables.planned(); }
 
 Executor::Key Executor::key_of(Key shape, const core::Decision& decision) {
   shape.algorithm = decision.algorithm;
-  shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes, shape.overlap = decision.overlap;
+  shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes,
+  shape.overlap = decision.overlap;
   return shape;
 }
 
@@ -101,12 +108,15 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
   shape.root = call.root;
   // Whoever is not the root of a scatter may pass anything as what it does not send.
   const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
-  shape.in_place = matters && (core::regular(signature.op) == core::Collective::scatter ? operands.recv : operands.send) == MPI_IN_PLACE;
+  shape.in_place =
+      matters &&
+      (core::regular(signature.op) == core::Collective::scatter ? operands.recv : operands.send) == MPI_IN_PLACE;
   shape.commutative = call.commutative;
   return shape;
 }
 
-void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands) {
+void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash,
+                    const Operands& operands) {
   // Most communicators see a few kinds of calls only, and many live for a few calls.
   if (seen_.empty()) seen_.resize(4);
   for (;;) {
@@ -124,11 +134,14 @@ void Executor::note(const CommState& state, const core::Signature& signature, st
 }
 
 /// Whether what was built for one plan is what another asks for: patterns and sizes may have other places there.
-static bool carried_over(Executor::Key key, const core::Plan& before, const core::Plan& after, const Executor::Key& wanted) {
+static bool carried_over(Executor::Key key, const core::Plan& before, const core::Plan& after,
+                         const Executor::Key& wanted) {
   const auto same = [](const auto& xs, int x, const auto& ys, int y) {
     return x < 0 || y < 0 ? x == y : xs.at(static_cast<std::size_t>(x)) == ys.at(static_cast<std::size_t>(y));
   };
-  if (!same(before.patterns, key.pattern, after.patterns, wanted.pattern) || !same(before.sizes, key.sizes, after.sizes, wanted.sizes)) return false;
+  if (!same(before.patterns, key.pattern, after.patterns, wanted.pattern) ||
+      !same(before.sizes, key.sizes, after.sizes, wanted.sizes))
+    return false;
   key.pattern = wanted.pattern, key.sizes = wanted.sizes;
   return key == wanted;
 }
@@ -152,7 +165,8 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     if (!decision.algorithm || (decision.algorithm->background && state.watched)) continue;  // the engine keeps its own
     const Key key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
-    const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
+    const auto known = std::find_if(kept_.begin(), kept_.end(),
+                                    [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
     if (known != kept_.end()) {
       prepared_.emplace_back(key, known->second);
       continue;
@@ -170,45 +184,56 @@ void Executor::change_plans() {
   std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0 || entry.first.sizes >= 0; });
   for (auto& entry : prepared_) {
     if (kept_.size() == kKeptSchedules) break;
-    if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; })) kept_.push_back(std::move(entry));
+    if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; }))
+      kept_.push_back(std::move(entry));
   }
   prepared_.clear();
 }
 
-int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
+                  const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
   int rc = MPI_SUCCESS;
   try {
     std::optional<OwnPattern> own;
     if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
     if (own) forecast = {true, own->pattern.arrival(state.rank)};
-    else if (decision.pattern >= 0) forecast = {false, state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
+    else if (decision.pattern >= 0)
+      forecast = {
+          false,
+          state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
     const core::Pattern* const pattern = own ? &own->pattern : nullptr;
     const Key key = key_of(shape_of(state, signature, given), decision);
     if (core::is_irregular(signature.op)) rc = run_irregular(state, key, given, block, pattern);
-    else rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, pattern) : run_movement(state, n, key, given, own ? &*own : nullptr);
+    else
+      rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, pattern)
+                                            : run_movement(state, n, key, given, own ? &*own : nullptr);
   } catch (const std::bad_alloc&) {
     rc = MPI_ERR_NO_MEM;
   }
   if (rc == MPI_SUCCESS) return MPI_SUCCESS;
   // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
-  warn("an operation of %s failed inside MPI; the communicator's error handler decides", std::string(decision.algorithm->name).c_str());
+  warn("an operation of %s failed inside MPI; the communicator's error handler decides",
+       std::string(decision.algorithm->name).c_str());
   inside = false;  // the handler is the program's
   PMPI_Comm_call_errhandler(state.comm, rc);
   inside = true;
   return rc;
 }
 
-int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given, const OwnPattern* own) {
+int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given,
+                           const OwnPattern* own) {
   Bytewise bytes(key.call(state.size), state.rank, job().comm, given, staged_);
   if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
   Operands plain = given;
   plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
-  const int rc = key.algorithm->background && state.watched ? run_with_engine(state, n, key, plain, own)
-                                                                   : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr);
+  const int rc = key.algorithm->background && state.watched
+                     ? run_with_engine(state, n, key, plain, own)
+                     : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr);
   return rc == MPI_SUCCESS ? bytes.finish() : rc;
 }
 
-int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block, const core::Pattern* own) {
+int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block,
+                            const core::Pattern* own) {
   const core::Call call = key.call(state.size);
   const bool root = state.rank == call.root;
   std::shared_ptr<Compiled> once;
@@ -217,9 +242,13 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
     const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root, block, part);
     if (rc != MPI_SUCCESS) return rc;
     const bool gathers = core::regular(call.op) == core::Collective::gather;
-    once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {}) : core::scatter_part(call, state.rank, std::move(part), {})));
+    once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {})
+                                                       : core::scatter_part(call, state.rank, std::move(part), {})));
   }
-  if (own && !once) once = build(state.rank, state.size, key, *own, key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
+  if (own && !once)
+    once = build(
+        state.rank, state.size, key, *own,
+        key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : compiled(state, key);
   if (!irregular_) irregular_ = std::make_unique<Irregular>();
   int rc = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
@@ -238,7 +267,8 @@ int Executor::run_reduction(CommState& state, const Key& key, const Operands& op
   return rc == MPI_SUCCESS ? run_schedule(state, key, operands, layout, own) : rc;
 }
 
-int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout, const core::Pattern* own) {
+int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout,
+                           const core::Pattern* own) {
   const std::shared_ptr<Compiled> once = own ? build(state.rank, state.size, key, *own) : nullptr;
   Compiled& program = once ? *once : compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
@@ -246,7 +276,8 @@ int Executor::run_schedule(CommState& state, const Key& key, const Operands& ope
   Running running;
   running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
   running.give_scratch(scratch_.data(), layout);
-  running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)), static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
+  running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
+                 static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
   const int rc = running.run_until(job().courteous, [&] { return running.done(); });
   if (rc != MPI_SUCCESS) running.abandon();
   return rc;

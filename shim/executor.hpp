@@ -15,8 +15,8 @@
 
 namespace latecomer::shim {
 
-class Irregular;     // shim/irregular.hpp
-struct OwnPattern;   // shim/edges.hpp
+class Irregular;    // shim/irregular.hpp
+struct OwnPattern;  // shim/edges.hpp
 
 /// Where a call's pattern came from, and when it expected this rank: after the first arrival, -1 without a pattern.
 struct Forecast {
@@ -41,13 +41,15 @@ struct Executor {
   /// `plan`: has the key's pattern; may be nullptr without one.
   static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Plan* plan);
   /// For a pattern of the call's own.
-  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern, const std::vector<core::Bytes>& sizes = {});
+  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern,
+                                         const std::vector<core::Bytes>& sizes = {});
 
   /// Runs `decision` for call n on `state`. Returns an MPI error code; errors have been given to the
   /// communicator's error handler.
   /// `block`: bytes of the own block of a gatherv or scatterv.
   /// `forecast`: what the pattern that it ran on says of this rank.
-  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature, const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
+  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
+          const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
 
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
@@ -57,10 +59,11 @@ struct Executor {
 
   /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
   void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
-  /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted, unless the plan in force has
-  /// asked for the same.
+  /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted, unless the plan in force
+  /// has asked for the same.
   void prepare(CommState& state, const core::Plan& plan);
-  /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the prepared.
+  /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the
+  /// prepared.
   void change_plans();
 
  private:
@@ -72,7 +75,8 @@ struct Executor {
     bool known = false;
   };
   static constexpr std::size_t kKinds = 128;
-  std::vector<Seen> seen_;  ///< by signature modulo the size, at most kKinds: of two kinds that meet there then, the later
+  std::vector<Seen>
+      seen_;  ///< by signature modulo the size, at most kKinds: of two kinds that meet there then, the later
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_, staged_;
   std::unique_ptr<Irregular> irregular_;
@@ -83,10 +87,12 @@ struct Executor {
   static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const Key& key);
   int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands, const OwnPattern* own);
-  int run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block, const core::Pattern* own);
+  int run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block,
+                    const core::Pattern* own);
   int run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own);
   /// `layout`: of the operands' datatype. `own`: the pattern of this call alone.
-  int run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout, const core::Pattern* own);
+  int run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout,
+                   const core::Pattern* own);
 };
 
 }  // namespace latecomer::shim

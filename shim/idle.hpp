@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of a communicator that rests (core/learning/rest.hpp). Nothing has to be known of them but that they came, from where
-// and of what size: neither clocks nor logs, and nothing to do afterwards. What such a call touches lies in two
+// Calls of a communicator that rests (core/learning/rest.hpp). Nothing has to be known of them but that they came, from
+// where and of what size: neither clocks nor logs, and nothing to do afterwards. What such a call touches lies in two
 // cache lines: after a MiB has gone through the caches, each line and each page more costs 50 to 100 ns.
 #pragma once
 
@@ -13,13 +13,13 @@
 namespace latecomer::shim {
 
 struct Idle {
-  std::int64_t left = 0;    ///< calls that may still pass
+  std::int64_t left = 0;       ///< calls that may still pass
   CommState* state = nullptr;  ///< whose calls pass; nullptr: nobody's
-  std::int64_t granted = 0; ///< `left` at first: its sequence is told of the difference
+  std::int64_t granted = 0;    ///< `left` at first: its sequence is told of the difference
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;  ///< a predefined one, and its size in bytes
   std::int32_t type_size = 0;
-  int size = 0;             ///< of the communicator
+  int size = 0;  ///< of the communicator
   /// Calls from one place that no site has been told of.
   struct alignas(64) Site {
     std::uintptr_t address = 0;
@@ -53,11 +53,17 @@ class IdleSize {
   void reduction(const void*, void*, MPI_Count count, MPI_Datatype type, MPI_Op) { total(count, type, 1); }
   void blocks(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype) { known = false; }
   template <typename... Any>
-  void gatherv(Any...) { known = false; }
+  void gatherv(Any...) {
+    known = false;
+  }
   template <typename... Any>
-  void scatterv(Any...) { known = false; }
+  void scatterv(Any...) {
+    known = false;
+  }
   template <typename... Any>
-  void sum(Any...) { known = false; }
+  void sum(Any...) {
+    known = false;
+  }
 };
 
 /// True: the call is counted, and all that is left is to make it.

@@ -19,26 +19,67 @@ namespace {
 
 // Which predefined operators MPI defines on which predefined datatypes (MPI 4.0, 6.9.2). A pair that is
 // not listed stays native, so that MPI reports the mistake; no listed pair is a mistake.
-enum TypeGroup : std::uint8_t { kInteger = 1, kFloating = 2, kLogical = 4, kComplex = 8, kByte = 16, kPair = 32, kMulti = 64 };
+enum TypeGroup : std::uint8_t {
+  kInteger = 1,
+  kFloating = 2,
+  kLogical = 4,
+  kComplex = 8,
+  kByte = 16,
+  kPair = 32,
+  kMulti = 64
+};
 
 struct KnownType {
   MPI_Datatype type;
   std::uint8_t group;
 };
 
-constexpr KnownType kTypes[] = {
-    {MPI_CHAR, 0}, {MPI_SIGNED_CHAR, kInteger}, {MPI_UNSIGNED_CHAR, kInteger}, {MPI_SHORT, kInteger},
-    {MPI_UNSIGNED_SHORT, kInteger}, {MPI_INT, kInteger}, {MPI_UNSIGNED, kInteger}, {MPI_LONG, kInteger},
-    {MPI_UNSIGNED_LONG, kInteger}, {MPI_LONG_LONG, kInteger}, {MPI_UNSIGNED_LONG_LONG, kInteger},
-    {MPI_INT8_T, kInteger}, {MPI_INT16_T, kInteger}, {MPI_INT32_T, kInteger}, {MPI_INT64_T, kInteger},
-    {MPI_UINT8_T, kInteger}, {MPI_UINT16_T, kInteger}, {MPI_UINT32_T, kInteger}, {MPI_UINT64_T, kInteger},
-    {MPI_INTEGER, kInteger}, {MPI_INTEGER1, kInteger}, {MPI_INTEGER2, kInteger}, {MPI_INTEGER4, kInteger}, {MPI_INTEGER8, kInteger},
-    {MPI_FLOAT, kFloating}, {MPI_DOUBLE, kFloating}, {MPI_LONG_DOUBLE, kFloating}, {MPI_REAL, kFloating},
-    {MPI_DOUBLE_PRECISION, kFloating}, {MPI_REAL4, kFloating}, {MPI_REAL8, kFloating},
-    {MPI_LOGICAL, kLogical}, {MPI_C_BOOL, kLogical}, {MPI_COMPLEX, kComplex}, {MPI_DOUBLE_COMPLEX, kComplex},
-    {MPI_C_FLOAT_COMPLEX, kComplex}, {MPI_C_DOUBLE_COMPLEX, kComplex}, {MPI_BYTE, kByte},
-    {MPI_FLOAT_INT, kPair}, {MPI_DOUBLE_INT, kPair}, {MPI_LONG_INT, kPair}, {MPI_2INT, kPair}, {MPI_SHORT_INT, kPair},
-    {MPI_AINT, kMulti}, {MPI_OFFSET, kMulti}, {MPI_COUNT, kMulti}};
+constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
+                                {MPI_SIGNED_CHAR, kInteger},
+                                {MPI_UNSIGNED_CHAR, kInteger},
+                                {MPI_SHORT, kInteger},
+                                {MPI_UNSIGNED_SHORT, kInteger},
+                                {MPI_INT, kInteger},
+                                {MPI_UNSIGNED, kInteger},
+                                {MPI_LONG, kInteger},
+                                {MPI_UNSIGNED_LONG, kInteger},
+                                {MPI_LONG_LONG, kInteger},
+                                {MPI_UNSIGNED_LONG_LONG, kInteger},
+                                {MPI_INT8_T, kInteger},
+                                {MPI_INT16_T, kInteger},
+                                {MPI_INT32_T, kInteger},
+                                {MPI_INT64_T, kInteger},
+                                {MPI_UINT8_T, kInteger},
+                                {MPI_UINT16_T, kInteger},
+                                {MPI_UINT32_T, kInteger},
+                                {MPI_UINT64_T, kInteger},
+                                {MPI_INTEGER, kInteger},
+                                {MPI_INTEGER1, kInteger},
+                                {MPI_INTEGER2, kInteger},
+                                {MPI_INTEGER4, kInteger},
+                                {MPI_INTEGER8, kInteger},
+                                {MPI_FLOAT, kFloating},
+                                {MPI_DOUBLE, kFloating},
+                                {MPI_LONG_DOUBLE, kFloating},
+                                {MPI_REAL, kFloating},
+                                {MPI_DOUBLE_PRECISION, kFloating},
+                                {MPI_REAL4, kFloating},
+                                {MPI_REAL8, kFloating},
+                                {MPI_LOGICAL, kLogical},
+                                {MPI_C_BOOL, kLogical},
+                                {MPI_COMPLEX, kComplex},
+                                {MPI_DOUBLE_COMPLEX, kComplex},
+                                {MPI_C_FLOAT_COMPLEX, kComplex},
+                                {MPI_C_DOUBLE_COMPLEX, kComplex},
+                                {MPI_BYTE, kByte},
+                                {MPI_FLOAT_INT, kPair},
+                                {MPI_DOUBLE_INT, kPair},
+                                {MPI_LONG_INT, kPair},
+                                {MPI_2INT, kPair},
+                                {MPI_SHORT_INT, kPair},
+                                {MPI_AINT, kMulti},
+                                {MPI_OFFSET, kMulti},
+                                {MPI_COUNT, kMulti}};
 
 /// The predefined types by hash of the handle: their size never changes, so MPI is asked once.
 class TypeTable {
@@ -53,7 +94,8 @@ class TypeTable {
       std::size_t at = place(known.type);
       while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
       MPI_Count size = 0;
-      if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS) entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
+      if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS)
+        entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
     }
   }
   /// nullptr if the type is not one of them.
@@ -94,13 +136,18 @@ void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
     OpClass op_class;
     std::uint8_t groups;
   };
-  static constexpr Row kRows[] = {
-      {MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti}, {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
-      {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti}, {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
-      {MPI_LAND, OpClass::logical, kInteger | kLogical}, {MPI_LOR, OpClass::logical, kInteger | kLogical},
-      {MPI_LXOR, OpClass::logical, kInteger | kLogical}, {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
-      {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti}, {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
-      {MPI_MAXLOC, OpClass::loc, kPair}, {MPI_MINLOC, OpClass::loc, kPair}};
+  static constexpr Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
+                                  {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
+                                  {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
+                                  {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
+                                  {MPI_LAND, OpClass::logical, kInteger | kLogical},
+                                  {MPI_LOR, OpClass::logical, kInteger | kLogical},
+                                  {MPI_LXOR, OpClass::logical, kInteger | kLogical},
+                                  {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
+                                  {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                                  {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                                  {MPI_MAXLOC, OpClass::loc, kPair},
+                                  {MPI_MINLOC, OpClass::loc, kPair}};
   for (const Row& row : kRows) {
     if (row.op != op) continue;
     const std::uint8_t group = group_of(type);
@@ -124,9 +171,9 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   MPI_Count size = 0;
   if (const auto* known = predefined().find(type)) [[likely]] {
     size = known->size;
-    last_type.store(std::uint64_t{static_cast<std::uint32_t>(type)} << 32 | static_cast<std::uint32_t>(size), std::memory_order_relaxed);
-  } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
-    return -1;
+    last_type.store(std::uint64_t{static_cast<std::uint32_t>(type)} << 32 | static_cast<std::uint32_t>(size),
+                    std::memory_order_relaxed);
+  } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
   return static_cast<core::Bytes>(size * count * times);
 }
 
@@ -164,7 +211,8 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     core::Decision decision;
   };
   constexpr std::size_t kKnown = 256;
-  static std::array<Known, kKnown>& known = *new std::array<Known, kKnown>;  // never destroyed: callbacks may come after exit handlers
+  static std::array<Known, kKnown>& known =
+      *new std::array<Known, kKnown>;  // never destroyed: callbacks may come after exit handlers
   const std::uint64_t place = core::mix64(signature.hash() ^ static_cast<std::uint64_t>(comm_size)) % kKnown;
   {
     const JobLock lock;
@@ -182,7 +230,8 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   const int index = core::index_of(decision.unplanned);
   auto at = std::find_if(all.begin(), all.end(), [&](const profiles::Unplanned& u) { return u.algorithm == index; });
   if (at == all.end()) at = all.insert(all.end(), {index, -1, 0, 0});
-  at->instead = core::index_of(decision.algorithm), ++at->calls, at->messages = std::max(at->messages, decision.planning);
+  at->instead = core::index_of(decision.algorithm), ++at->calls,
+  at->messages = std::max(at->messages, decision.planning);
 }
 
 [[gnu::noinline]] void decide_call(Call& call) {
@@ -192,15 +241,18 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   const bool notes = job().announces && state.usable() && call.signature.dispatchable();
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
   const core::PlanEntry* entry = planned ? state.plan.at(call.n, hash) : nullptr;
-  call.decision = entry ? core::decide_as(job().policy, call.signature, state.size, *entry) : decide_alone(call.signature, state.size);
-  if (call.decision.unplanned) [[unlikely]] note_unplanned(call.decision);
+  call.decision = entry ? core::decide_as(job().policy, call.signature, state.size, *entry)
+                        : decide_alone(call.signature, state.size);
+  if (call.decision.unplanned) [[unlikely]]
+    note_unplanned(call.decision);
   if (notes) {
     if (!state.executor) state.executor = std::make_unique<Executor>();
     state.executor->note(state, call.signature, hash, call.operands);
   }
   if (!call.decision.algorithm) return;
   // Agreeing makes all members wait for each other: only where this very call does so.
-  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes) && resolve_members(state)) identify(state);
+  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes) && resolve_members(state))
+    identify(state);
   if (!state.usable() || state.refused) {
     call.decision = {};
     return;
@@ -217,13 +269,20 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
 /// Whether the process had said how far it was; said once, of one call.
 std::uint8_t edge_of(const Call& call) {
   Job& j = job();
-  if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]] return 0;
+  if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]]
+    return 0;
   return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
 }
 
 profiles::CallRecord record_of(const Call& call) {
-  return {.arrival = call.arrival, .site = call.slot->site.load(std::memory_order_relaxed), .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
-          .root = call.signature.root, .op = call.signature.op, .kind = call.signature.kind, .algorithm = call.algorithm, .edge = edge_of(call)};
+  return {.arrival = call.arrival,
+          .site = call.slot->site.load(std::memory_order_relaxed),
+          .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
+          .root = call.signature.root,
+          .op = call.signature.op,
+          .kind = call.signature.kind,
+          .algorithm = call.algorithm,
+          .edge = edge_of(call)};
 }
 
 void write_log(const Call& call) {
@@ -243,13 +302,16 @@ void write_log(const Call& call) {
 [[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
   if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
   profiles::CallRecord& record = state.log[n - state.logged_from];
-  record.expected = static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
+  record.expected =
+      static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
   if (forecast.edge) record.edge |= profiles::kRanByEdge;
 }
 
 [[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
-  profiles::LocalSite* local = &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size}];
-  if (call.slot->key.load(std::memory_order_relaxed) != 0) call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
+  profiles::LocalSite* local =
+      &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size}];
+  if (call.slot->key.load(std::memory_order_relaxed) != 0)
+    call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
   return local;
 }
 
@@ -257,15 +319,19 @@ void write_log(const Call& call) {
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
   write_exit(state, call.n, exit);
-  if (call.forecast.expected >= 0) [[unlikely]] write_forecast(state, call.n, call.forecast);
+  if (call.forecast.expected >= 0) [[unlikely]]
+    write_forecast(state, call.n, call.forecast);
   profiles::LocalSite* local = slot.local;
   if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
     local = find_local(call);
-  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes(), state.resting && call.algorithm == 0);
+  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes(),
+                  state.resting && call.algorithm == 0);
 }
 
 /// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
-bool plan_may_be_there(const Call& call) { return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard; }
+bool plan_may_be_there(const Call& call) {
+  return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard;
+}
 
 [[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
   const KeepErrno keep;
@@ -273,7 +339,8 @@ bool plan_may_be_there(const Call& call) { return (call.n & 7) == 4 && call.stat
   CommState& state = *call.state;
   if (call.ended_epoch && j.clocks.domains > 1) {
     hear_offset(j.clocks);
-    if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes)) renew_offset(j.clocks);
+    if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes))
+      renew_offset(j.clocks);
   }
   if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
   if (agree && resolve_members(state)) identify(state);
@@ -290,7 +357,8 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
 
   const bool talks = talking(j);
   if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
-    if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size)) state.sequence.allow_waits();
+    if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size))
+      state.sequence.allow_waits();
   const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
   call.n = step.n;
   if (step.hear || step.ends_epoch) [[unlikely]]
@@ -322,7 +390,8 @@ void end_call(Call& call, int rc) noexcept try {
     finish_now(call, exit);
   }
   if (rc != MPI_SUCCESS) state.broken = true;
-  if (j.engine_comm != MPI_COMM_NULL) [[unlikely]] engine_iteration(exit);
+  if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
+    engine_iteration(exit);
   bool agree = false;
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]

@@ -25,22 +25,26 @@ int wait_courteously(MPI_Request request);
 /// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
 struct Call {
   explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
-      : state(&of), arrival(at), decides(job().decides && !(job().may_idle && of.resting && of.sequence.next_number() < of.sequence.next_boundary())) {
+      : state(&of),
+        arrival(at),
+        decides(job().decides &&
+                !(job().may_idle && of.resting && of.sequence.next_number() < of.sequence.next_boundary())) {
     signature.op = op;
     signature.kind = kind;
   }
   CommState* state;
   SiteSlot* slot = nullptr;
   Nanoseconds arrival;
-  bool decides;                ///< what the call is matters for more than counting it: it may be dispatched, or logged for what may be
+  bool
+      decides;  ///< what the call is matters for more than counting it: it may be dispatched, or logged for what may be
   core::Signature signature;
   core::Decision decision;
   std::uint64_t n = 0;
   std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
-  core::Bytes block = -1;      ///< gatherv, scatterv: of this rank's own block
-  Forecast forecast;           ///< of the pattern that it ran on
-  core::Bytes all_blocks = -1; ///< the same of all blocks together, at the root
+  core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
+  Forecast forecast;            ///< of the pattern that it ran on
+  core::Bytes all_blocks = -1;  ///< the same of all blocks together, at the root
   /// What this rank's own figures say: INTERFACE's `bytes`.
   core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
   Operands operands;
@@ -49,7 +53,8 @@ struct Call {
 /// Fills U(n) from the arguments of one call; see collectives.def.
 class Describe {
  public:
-  explicit Describe(Call& call) : call_(call), state_(*call.state), signature_(call.signature), operands_(call.operands) {}
+  explicit Describe(Call& call)
+      : call_(call), state_(*call.state), signature_(call.signature), operands_(call.operands) {}
 
   int size() const { return state_.size; }
   bool is(int root) const { return state_.rank == root; }
@@ -62,28 +67,35 @@ class Describe {
   void total(MPI_Count count, MPI_Datatype type, int times) {
     // Programs use few datatypes: the predefined one that was met last is at hand.
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0 ? static_cast<core::Bytes>(last & 0xffffffff) * count * times : bytes_of(count, type, times);
+    signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0
+                           ? static_cast<core::Bytes>(last & 0xffffffff) * count * times
+                           : bytes_of(count, type, times);
   }
   void bcast(void* buffer, MPI_Count count, MPI_Datatype type) {
     total(count, type, 1);
     movement(nullptr, 0, MPI_DATATYPE_NULL, buffer, count, type);
   }
   /// A scatter or a gather: what counts is the side that has all blocks at the root, one block elsewhere.
-  void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+  void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+              MPI_Datatype recv_type) {
     if (is(signature_.root) == (signature_.op == core::Collective::scatter)) total(send_count, send_type, size());
     else total(recv_count, recv_type, size());
     movement(send, send_count, send_type, recv, recv_count, recv_type);
   }
   /// Blocks of different sizes: what all ranks know of the call is that it is one.
   template <typename Count, typename Displacement>
-  void gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const Count* counts, const Displacement* displacements, MPI_Datatype recv_type) {
+  void gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const Count* counts,
+               const Displacement* displacements, MPI_Datatype recv_type) {
     irregular(counts, recv_type, send_count, send_type);
-    operands_ = {send, recv, 0, recv_type, MPI_OP_NULL, send_count, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
+    operands_ = {send,        recv,       0,         recv_type,
+                 MPI_OP_NULL, send_count, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
   }
   template <typename Count, typename Displacement>
-  void scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+  void scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type,
+                void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
     irregular(counts, send_type, recv_count, recv_type);
-    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, 0, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
+    operands_ = {send,        recv, recv_count, recv_type,
+                 MPI_OP_NULL, 0,    send_type,  {counts, displacements, sizeof(Count) > sizeof(int)}};
   }
   template <typename Count>
   void sum(const Count* counts, MPI_Datatype type) {
@@ -105,7 +117,8 @@ class Describe {
 
  private:
   /// Data are moved as bytes: what types they have is each rank's own affair.
-  void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+  void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+                MPI_Datatype recv_type) {
     if (!call_.decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
     signature_.servable = signature_.exact = true;
@@ -142,15 +155,16 @@ void end_call(Call& call, int rc) noexcept;
 void defer_call(Call& call, MPI_Request request) noexcept;
 /// `start`: begins the non-blocking form of a blocking call, or nullptr.
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
-int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request, Fill fill, Native native,
-              [[maybe_unused]] Start start = nullptr) {
+int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
+              Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
   if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) return native();
   if (!active.load(std::memory_order_acquire) && !start_late()) return native();
   if (inside) return native();
   CommState* state = state_of(comm);
   if (!state) return native();
   inside = true;
-  if (idle.state) [[unlikely]] idle_stop();
+  if (idle.state) [[unlikely]]
+    idle_stop();
   Call call(*state, op, kind, common_now());
   // Between communicators not all arguments are significant on every rank: none is looked at.
   if (!state->foreign) {
@@ -162,7 +176,8 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   int rc;
   if (call.decision.algorithm) {
     inside = true;
-    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival, call.forecast);
+    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
+                              call.forecast);
     inside = false;
   } else {
     if constexpr (!std::is_null_pointer_v<Start>) {

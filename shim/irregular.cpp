@@ -11,7 +11,8 @@
 
 namespace latecomer::shim {
 
-int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place, const Operands& given) {
+int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place,
+                     const Operands& given) {
   program_ = &program, operands_ = given, me_ = me, root_ = root;
   scatters_ = core::regular(op) == core::Collective::scatter;
   held_.clear();
@@ -51,9 +52,12 @@ int Irregular::as_one(const std::vector<Part>& parts, Use use) {
   if (parts.size() == 1) return use(const_cast<void*>(parts[0].place), parts[0].length, parts[0].type);
   std::vector<MPI_Count> lengths, places;
   std::vector<MPI_Datatype> types;
-  for (const Part& p : parts) lengths.push_back(p.length), places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.place))), types.push_back(p.type);
+  for (const Part& p : parts)
+    lengths.push_back(p.length), places.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.place))),
+        types.push_back(p.type);
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  int rc = PMPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), lengths.data(), places.data(), types.data(), &type);
+  int rc = PMPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), lengths.data(), places.data(), types.data(),
+                                     &type);
   if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&type);
   if (rc == MPI_SUCCESS) rc = use(MPI_BOTTOM, MPI_Count{1}, type);
   if (type != MPI_DATATYPE_NULL) PMPI_Type_free(&type);  // what is under way keeps it
@@ -65,7 +69,8 @@ int Irregular::find(int first, int count, const std::int64_t*& sizes, char*& dat
   const Held& h = held_.front();
   const auto* all = reinterpret_cast<const std::int64_t*>(h.data);
   MPI_Count before = 0, here = 0, after = 0;
-  for (int i = 0; i < h.count; ++i) (h.first + i < first ? before : h.first + i < first + count ? here : after) += all[i];
+  for (int i = 0; i < h.count; ++i)
+    (h.first + i < first ? before : h.first + i < first + count ? here : after) += all[i];
   const auto head = static_cast<MPI_Count>(static_cast<std::size_t>(h.count) * sizeof(std::int64_t));
   if (before < 0 || here < 0 || after < 0 || head + before + here + after != h.bytes) return MPI_ERR_TRUNCATE;
   sizes = all + (first - h.first), data = h.data + head + before, bytes = here;
@@ -73,9 +78,12 @@ int Irregular::find(int first, int count, const std::int64_t*& sizes, char*& dat
 }
 
 int Irregular::send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (op.src.buffer != core::Buffer::scratch) return PMPI_Isend_c(own_, own_count_, own_type_, to, tag, comm, request);  // a leaf
+  if (op.src.buffer != core::Buffer::scratch)
+    return PMPI_Isend_c(own_, own_count_, own_type_, to, tag, comm, request);  // a leaf
   const int first = static_cast<int>(op.src.offset), count = static_cast<int>(op.src.count);
-  const auto sizes_part = [](const std::int64_t* sizes, int n) { return Part{sizes, static_cast<MPI_Count>(static_cast<std::size_t>(n) * sizeof(std::int64_t)), MPI_BYTE}; };
+  const auto sizes_part = [](const std::int64_t* sizes, int n) {
+    return Part{sizes, static_cast<MPI_Count>(static_cast<std::size_t>(n) * sizeof(std::int64_t)), MPI_BYTE};
+  };
   std::vector<Part> parts;
   int rc = MPI_SUCCESS;
   if (root_) {
@@ -105,12 +113,16 @@ int Irregular::send(const core::Operation& op, core::OpId id, Rank to, int tag, 
     }
   }
   if (rc != MPI_SUCCESS) return rc;
-  return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) { return PMPI_Isend_c(data, length, type, to, tag, comm, request); });
+  return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) {
+    return PMPI_Isend_c(data, length, type, to, tag, comm, request);
+  });
 }
 
-int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request, bool& there) {
+int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm,
+                       MPI_Request* request, bool& there) {
   there = true;
-  if (op.dst.buffer != core::Buffer::scratch) return PMPI_Irecv_c(own_, own_count_, own_type_, from, tag, comm, request);  // a leaf
+  if (op.dst.buffer != core::Buffer::scratch)
+    return PMPI_Irecv_c(own_, own_count_, own_type_, from, tag, comm, request);  // a leaf
   std::vector<Part> parts;
   MPI_Count expected = 0;
   const auto parts_of = [&] {
@@ -123,7 +135,9 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
   int rc = MPI_SUCCESS;
   if (root_ && op.dst.count == 1) {
     rc = parts_of();
-    return rc != MPI_SUCCESS ? rc : as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) { return PMPI_Irecv_c(data, length, type, from, tag, comm, request); });
+    return rc != MPI_SUCCESS ? rc : as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) {
+      return PMPI_Irecv_c(data, length, type, from, tag, comm, request);
+    });
   }
   int found = 0;
   MPI_Message message;
@@ -135,14 +149,18 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
   rc = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
   if (rc == MPI_SUCCESS && root_) rc = parts_of();
   if (rc != MPI_SUCCESS) return rc;
-  if (root_ && bytes == expected) return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) { return PMPI_Imrecv_c(data, length, type, &message, request); });
+  if (root_ && bytes == expected)
+    return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) {
+      return PMPI_Imrecv_c(data, length, type, &message, request);
+    });
   char* const data = take(bytes);
   held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes});
   rc = PMPI_Imrecv_c(data, bytes, MPI_PACKED, &message, request);
   if (!root_ || rc != MPI_SUCCESS) return rc;
-  // In one message of several blocks, a block that is shorter than the root expects would put all behind it in the wrong place.
-  // MPI (6.5) forbids that; it must not go unnoticed.
-  warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes), static_cast<long long>(expected));
+  // In one message of several blocks, a block that is shorter than the root expects would put all behind it in the
+  // wrong place. MPI (6.5) forbids that; it must not go unnoticed.
+  warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes),
+       static_cast<long long>(expected));
   return MPI_ERR_TRUNCATE;
 }
 
@@ -150,8 +168,10 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
   if (op.dst.count == 0) return MPI_SUCCESS;  // a meeting point of dependencies, or part of a message
   if (root_) {
     const MPI_Count count = operands_.blocks.count(me_);
-    return scatters_ ? PMPI_Sendrecv_c(block_at(me_), count, all_type_, self, tag, own_, own_count_, own_type_, self, tag, comm, MPI_STATUS_IGNORE)
-                     : PMPI_Sendrecv_c(own_, own_count_, own_type_, self, tag, block_at(me_), count, all_type_, self, tag, comm, MPI_STATUS_IGNORE);
+    return scatters_ ? PMPI_Sendrecv_c(block_at(me_), count, all_type_, self, tag, own_, own_count_, own_type_, self,
+                                       tag, comm, MPI_STATUS_IGNORE)
+                     : PMPI_Sendrecv_c(own_, own_count_, own_type_, self, tag, block_at(me_), count, all_type_, self,
+                                       tag, comm, MPI_STATUS_IGNORE);
   }
   const MPI_Count own_bytes = own_count_ * own_layout_.size;
   if (!scatters_) {
@@ -189,7 +209,8 @@ static_assert(std::is_trivially_copyable_v<RangeNews> && std::is_trivially_copya
 
 }  // namespace
 
-int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank root, core::Bytes size, core::TreePart& part) {
+int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank root, core::Bytes size,
+                   core::TreePart& part) {
   const int tag = tag_of(state.context, kTreeChannel);
   const Rank me = state.rank;
   const MPI_Comm comm = job().comm;
@@ -220,14 +241,17 @@ int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank 
       RangeNews other;
       MPI_Request both[2];
       rc = PMPI_Isend_c(&mine, sizeof mine, MPI_BYTE, world(in_left ? right : left), tag, comm, &both[0]);
-      if (rc == MPI_SUCCESS) rc = PMPI_Irecv_c(&other, sizeof other, MPI_BYTE, world(in_left ? right : left), tag, comm, &both[1]);
+      if (rc == MPI_SUCCESS)
+        rc = PMPI_Irecv_c(&other, sizeof other, MPI_BYTE, world(in_left ? right : left), tag, comm, &both[1]);
       if (rc == MPI_SUCCESS) rc = finish(both, 2);
       if (rc != MPI_SUCCESS) return rc;
       const RangeNews &l = in_left ? mine : other, &r = in_left ? other : mine;
       bool leftwards = false;
-      const core::trees::Block whole = core::trees::join(costs, l.block, r.block, l.holds_root, r.holds_root, true, leftwards);
+      const core::trees::Block whole =
+          core::trees::join(costs, l.block, r.block, l.holds_root, r.holds_root, true, leftwards);
       const Rank collector = mine.block.root;
-      verdict = {in_left ? r.block.root : l.block.root, in_left ? right : left, in_left ? right_count : d, in_left != leftwards};
+      verdict = {in_left ? r.block.root : l.block.root, in_left ? right : left, in_left ? right_count : d,
+                 in_left != leftwards};
       mine = {whole, l.holds_root | r.holds_root};
       if (collector != me) {
         MPI_Request request;

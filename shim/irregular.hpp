@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gatherv and scatterv on MPI. Their schedules move whole blocks (core/algorithms/irregular): here blocks have the sizes that
-// this very call has. The root knows all of them; others know their own, and the rest from the messages themselves:
-// - a gather's message is the blocks of a subtree, one after the other, in the order of their places; its length is found
+// Gatherv and scatterv on MPI. Their schedules move whole blocks (core/algorithms/irregular): here blocks have the
+// sizes that this very call has. The root knows all of them; others know their own, and the rest from the messages
+// themselves:
+// - a gather's message is the blocks of a subtree, one after the other, in the order of their places; its length is
+// found
 //   by a matched probe, and only the root has to take it apart;
-// - a scatter's message to a node with children begins with the sizes of its blocks, 8 bytes each; a leaf gets its block.
-// At the root data go from and to the program's memory, of any datatype, places and gaps; what is passed on travels packed.
+// - a scatter's message to a node with children begins with the sizes of its blocks, 8 bytes each; a leaf gets its
+// block. At the root data go from and to the program's memory, of any datatype, places and gaps; what is passed on
+// travels packed.
 #pragma once
 
 #include <vector>
@@ -22,7 +25,8 @@ class Irregular final : public Blockwise {
   int begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place, const Operands& operands);
 
   int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) override;
-  int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request, bool& there) override;
+  int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
+              bool& there) override;
   int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) override;
 
  private:
@@ -66,8 +70,9 @@ class Irregular final : public Blockwise {
 
 /// This rank's part of the adaptive tree, built by the ranks themselves, bottom up: the first ranks of two neighbouring
 /// ranges tell each other how long theirs takes, both see which one is to send, and tell the ranges' roots. At most
-/// ceil(log2 P) exchanges per rank; a leaf waits for its neighbour only. Source: Traeff, Parallel Computing 75 (2018), as paper
-/// 003 (3) uses it. `size`: of the own block, bytes. Returns an MPI error code.
-int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank root, core::Bytes size, core::TreePart& part);
+/// ceil(log2 P) exchanges per rank; a leaf waits for its neighbour only. Source: Traeff, Parallel Computing 75 (2018),
+/// as paper 003 (3) uses it. `size`: of the own block, bytes. Returns an MPI error code.
+int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank root, core::Bytes size,
+                   core::TreePart& part);
 
 }  // namespace latecomer::shim

@@ -6,8 +6,8 @@
 // alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes that go both
 // ways at once, as in collectives, the eager threshold from whether a send completes while nobody receives, alpha and
 // overhead from a train of small messages, gamma and copy from local loops.
-// Bounded in time on any network: a few messages show how fast it is, and from that follow sizes and rounds. Rank 0 decides
-// them and tells its partner.
+// Bounded in time on any network: a few messages show how fast it is, and from that follow sizes and rounds. Rank 0
+// decides them and tells its partner.
 #pragma once
 
 #include <mpi.h>
@@ -25,8 +25,10 @@ namespace latecomer::shim {
 template <typename Mpi>
 class Measurement {
  public:
-  /// yielding: waits give the core away. hurry: 1 is thorough, some 6 s at most; larger numbers divide that, rounds and partners.
-  Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry) : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
+  /// yielding: waits give the core away. hurry: 1 is thorough, some 6 s at most; larger numbers divide that, rounds and
+  /// partners.
+  Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry)
+      : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
 
   /// Collective; at least two ranks. The figures are valid on rank 0.
   core::Network run() {
@@ -60,7 +62,8 @@ class Measurement {
       for (const Figures& f : all) v.push_back(f.*field);
       return median(v);
     };
-    out.alpha_ns = of(&Figures::alpha), out.beta_ns_per_byte = of(&Figures::beta), out.overhead_ns = of(&Figures::overhead);
+    out.alpha_ns = of(&Figures::alpha), out.beta_ns_per_byte = of(&Figures::beta),
+    out.overhead_ns = of(&Figures::overhead);
     out.latency_ns = of(&Figures::latency), out.rendezvous_latency_ns = of(&Figures::rendezvous);
     out.eager_bytes = static_cast<core::Bytes>(of(&Figures::eager_bytes));
     local(out);
@@ -120,15 +123,20 @@ class Measurement {
     one_way(1, kProbes);  // connects
     const double small = one_way(1, kProbes), large = one_way(kProbe, kProbes);
     // Each part takes a share of the time; three rounds are the least that a median needs.
-    const auto rounds = [](double share, double each, int most) { return static_cast<int>(std::clamp(share / std::max(each, 1.0), 3.0, static_cast<double>(most))); };
+    const auto rounds = [](double share, double each, int most) {
+      return static_cast<int>(std::clamp(share / std::max(each, 1.0), 3.0, static_cast<double>(most)));
+    };
     out.small_rounds = rounds(0.1 * budget, 2 * small, out.small_rounds);
     out.trains = rounds(0.1 * budget, 2 * small + 200 * 0.1 * large, out.trains);
-    // Messages of one and of half the size, there and back and both ways at once: so many times the size in the least rounds.
+    // Messages of one and of half the size, there and back and both ways at once: so many times the size in the least
+    // rounds.
     constexpr double kSizes = 21;
-    const double per_byte = std::max(large - small, 0.02 * small) / kProbe, fits = 0.6 * budget / (kSizes * std::max(per_byte, 1e-3));
+    const double per_byte = std::max(large - small, 0.02 * small) / kProbe,
+                 fits = 0.6 * budget / (kSizes * std::max(per_byte, 1e-3));
     out.half = static_cast<int>(std::clamp(fits, 65536.0, static_cast<double>(kHalf))) & ~1;
     out.rounds = rounds(0.6 * budget, kSizes / 3 * per_byte * out.half, out.rounds);
-    out.most_eager = static_cast<int>(std::clamp(0.1 * budget / std::max(per_byte, 1e-3), 16384.0, static_cast<double>(kMostEager)));
+    out.most_eager =
+        static_cast<int>(std::clamp(0.1 * budget / std::max(per_byte, 1e-3), 16384.0, static_cast<double>(kMostEager)));
     return agreed(out);
   }
 
@@ -209,7 +217,8 @@ class Measurement {
     Figures f;
     const Pace p = pace(budget);
     for (int bytes = 1024; bytes <= p.most_eager && eager(bytes); bytes *= 2) f.eager_bytes = bytes;
-    const double small = one_way(1, p.small_rounds), quarter = one_way(p.half / 2, p.rounds), half = one_way(p.half, p.rounds);
+    const double small = one_way(1, p.small_rounds), quarter = one_way(p.half / 2, p.rounds),
+                 half = one_way(p.half, p.rounds);
     f.beta = std::max(0.0, (both_ways(p.half, p.rounds) - both_ways(p.half / 2, p.rounds)) / (p.half - p.half / 2));
     train(p.trains, f.overhead, f.alpha);
     // A message in flight: what a lone small one takes beside the processors at both ends.

@@ -6,9 +6,12 @@
 
 namespace latecomer::shim {
 
-Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operands& operands, std::vector<char>& memory) : call_(call), me_(me), comm_(comm) {
-  const core::Elements in = core::buffer_elements(call, me, core::Buffer::input), out = core::buffer_elements(call, me, core::Buffer::output);
-  if (in > 0) input_ = {const_cast<void*>(operands.send), operands.send_count * in / call.count, operands.send_type, in};
+Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operands& operands, std::vector<char>& memory)
+    : call_(call), me_(me), comm_(comm) {
+  const core::Elements in = core::buffer_elements(call, me, core::Buffer::input),
+                       out = core::buffer_elements(call, me, core::Buffer::output);
+  if (in > 0)
+    input_ = {const_cast<void*>(operands.send), operands.send_count * in / call.count, operands.send_type, in};
   if (out > 0) output_ = {operands.recv, operands.count * out / call.count, operands.datatype, out};
   std::size_t need = 0;
   for (Side* side : {&input_, &output_}) {
@@ -25,7 +28,8 @@ Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operand
   // Its contribution, where that lies in the output.
   if (!output_.staged) return;
   if (call.op == core::Collective::bcast && me == call.root) move(true, output_, 0, output_.bytes);
-  if (call.op == core::Collective::allgather && call.in_place) move(true, output_, me * call.count, (me + 1) * call.count);
+  if (call.op == core::Collective::allgather && call.in_place)
+    move(true, output_, me * call.count, (me + 1) * call.count);
   if (call.op == core::Collective::alltoall && call.in_place) move(true, output_, 0, output_.bytes);
 }
 
@@ -43,10 +47,13 @@ int Bytewise::finish() {
 
 void Bytewise::move(bool pack, Side& side, core::Elements from, core::Elements to) {
   if (rc_ != MPI_SUCCESS || from >= to) return;
-  const auto items = [&](core::Elements bytes) { return static_cast<MPI_Count>(static_cast<__int128>(side.count) * bytes / side.bytes); };
+  const auto items = [&](core::Elements bytes) {
+    return static_cast<MPI_Count>(static_cast<__int128>(side.count) * bytes / side.bytes);
+  };
   char* user = static_cast<char*>(side.user) + items(from) * side.layout.extent;
   const MPI_Count count = items(to) - items(from);
-  rc_ = pack ? shim::pack(user, count, side.type, side.plain + from, to - from, comm_) : unpack(side.plain + from, to - from, user, count, side.type, comm_);
+  rc_ = pack ? shim::pack(user, count, side.type, side.plain + from, to - from, comm_)
+             : unpack(side.plain + from, to - from, user, count, side.type, comm_);
 }
 
 }  // namespace latecomer::shim

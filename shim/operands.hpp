@@ -13,8 +13,12 @@ namespace latecomer::shim {
 struct BlockArray {
   const void *counts, *displacements;
   bool large;  ///< of MPI_Count and MPI_Aint, else of int
-  MPI_Count count(Rank r) const { return large ? static_cast<const MPI_Count*>(counts)[r] : static_cast<const int*>(counts)[r]; }
-  MPI_Count displacement(Rank r) const { return large ? static_cast<const MPI_Aint*>(displacements)[r] : static_cast<const int*>(displacements)[r]; }
+  MPI_Count count(Rank r) const {
+    return large ? static_cast<const MPI_Count*>(counts)[r] : static_cast<const int*>(counts)[r];
+  }
+  MPI_Count displacement(Rank r) const {
+    return large ? static_cast<const MPI_Aint*>(displacements)[r] : static_cast<const int*>(displacements)[r];
+  }
 };
 
 /// The local side of a call: where its data lie. What is not significant on this rank means nothing.
@@ -29,8 +33,8 @@ struct Operands {
   BlockArray blocks;  ///< of `recv` or `send`, whichever is all blocks
 };
 
-/// What a collective that only moves data works on: bytes one after the other, so that ranks may use different datatypes of
-/// one signature. Types with gaps go through a buffer of ours.
+/// What a collective that only moves data works on: bytes one after the other, so that ranks may use different
+/// datatypes of one signature. Types with gaps go through a buffer of ours.
 class Bytewise {
  public:
   /// `comm`: what MPI is told when it packs. `memory`: for types with gaps; kept until finish() has returned.

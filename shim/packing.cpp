@@ -24,14 +24,18 @@ int from_anchor(MPI_Count count, MPI_Datatype type, char* anchor, Use use) {
 int pack(const void* items, MPI_Count count, MPI_Datatype type, char* packed, MPI_Count bytes, MPI_Comm comm) {
   if (count == 0 || bytes == 0) return MPI_SUCCESS;
   MPI_Count position = 0;
-  const auto from = [&](const void* at, MPI_Count n, MPI_Datatype of) { return PMPI_Pack_c(at, n, of, packed, bytes, &position, comm); };
+  const auto from = [&](const void* at, MPI_Count n, MPI_Datatype of) {
+    return PMPI_Pack_c(at, n, of, packed, bytes, &position, comm);
+  };
   return items ? from(items, count, type) : from_anchor(count, type, packed, from);
 }
 
 int unpack(const char* packed, MPI_Count bytes, void* items, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
   if (count == 0 || bytes == 0) return MPI_SUCCESS;
   MPI_Count position = 0;
-  const auto to = [&](void* at, MPI_Count n, MPI_Datatype of) { return PMPI_Unpack_c(packed, bytes, &position, at, n, of, comm); };
+  const auto to = [&](void* at, MPI_Count n, MPI_Datatype of) {
+    return PMPI_Unpack_c(packed, bytes, &position, at, n, of, comm);
+  };
   return items ? to(items, count, type) : from_anchor(count, type, const_cast<char*>(packed), to);
 }
 

@@ -124,82 +124,122 @@ void forget_pending(const CommState* state) {
     if (table[i].state == state) table[i].state = nullptr;
 }
 
-
 // Every completion call twice: the C level and MPICH's mpi_f08 binding, which goes past it (its statuses and
 // request handles lie in memory as C's do; ierror is optional).
-LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request* request, MPI_Status* status)) {
-  return completing(1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything);
+LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
+  return completing(
+      1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything);
 }
-LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request* request, void* status, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything);
+  completing(
+      1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
-  return completing(count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything);
+  return completing(
+      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything);
 }
 LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(*count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything);
+  completing(
+      *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
-  return completing(count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); }, [&](const Watch& w) { w.done(*index); });
+  return completing(
+      count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); },
+      [&](const Watch& w) { w.done(*index); });
 }
-LATECOMER_ENTRY(void, mpi_waitany_f08_, (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_waitany_f08_,
+                (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(*count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; }, [&](const Watch& w) { w.done(*index - 1); });
+  completing(
+      *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
+      [&](const Watch& w) { w.done(*index - 1); });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return completing(count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
-                    [&](const Watch& w) { w.some_done(*done, indices, 0); });
+  return completing(
+      count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
+      [&](const Watch& w) { w.some_done(*done, indices, 0); });
 }
-LATECOMER_ENTRY(void, mpi_waitsome_f08_, (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_waitsome_f08_,
+                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(*count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
-             [&](const Watch& w) { w.some_done(*done, indices, 1); });
+  completing(
+      *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
+      [&](const Watch& w) { w.some_done(*done, indices, 1); });
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Test, (MPI_Request* request, int* flag, MPI_Status* status)) {
-  return completing(1, request, [&] { return next::MPI_Test(request, flag, status); }, [&](const Watch& w) { if (*flag) w.all_done(); });
+LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
+  return completing(
+      1, request, [&] { return next::MPI_Test(request, flag, status); },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
 }
-LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request* request, int* flag, void* status, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; }, [&](const Watch& w) { if (*flag) w.all_done(); });
+  completing(
+      1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses)) {
-  return completing(count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); }, [&](const Watch& w) { if (*flag) w.all_done(); });
+  return completing(
+      count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
 }
-LATECOMER_ENTRY(void, mpi_testall_f08_, (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_testall_f08_,
+                (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(*count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; }, [&](const Watch& w) { if (*flag) w.all_done(); });
+  completing(
+      *count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status)) {
-  return completing(count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); }, [&](const Watch& w) { if (*flag) w.done(*index); });
+  return completing(
+      count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); },
+      [&](const Watch& w) {
+        if (*flag) w.done(*index);
+      });
 }
-LATECOMER_ENTRY(void, mpi_testany_f08_, (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_testany_f08_,
+                (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(*count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; }, [&](const Watch& w) { if (*flag) w.done(*index - 1); });
+  completing(
+      *count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; },
+      [&](const Watch& w) {
+        if (*flag) w.done(*index - 1);
+      });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return completing(count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
-                    [&](const Watch& w) { w.some_done(*done, indices, 0); });
+  return completing(
+      count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
+      [&](const Watch& w) { w.some_done(*done, indices, 0); });
 }
-LATECOMER_ENTRY(void, mpi_testsome_f08_, (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_testsome_f08_,
+                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(*count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
-             [&](const Watch& w) { w.some_done(*done, indices, 1); });
+  completing(
+      *count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
+      [&](const Watch& w) { w.some_done(*done, indices, 1); });
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Start, (MPI_Request* request)) {
+LATECOMER_ENTRY(int, MPI_Start, (MPI_Request * request)) {
   start_persistent(1, request);
   return next::MPI_Start(request);
 }
-LATECOMER_ENTRY(void, mpi_start_f08_, (MPI_Request* request, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_start_f08_, (MPI_Request * request, int* ierror)) {
   start_persistent(1, request);
   next::mpi_start_f08_(request, ierror);
 }
@@ -211,11 +251,11 @@ LATECOMER_ENTRY(void, mpi_startall_f08_, (const int* count, MPI_Request* request
   start_persistent(*count, requests);
   next::mpi_startall_f08_(count, requests, ierror);
 }
-LATECOMER_ENTRY(int, MPI_Request_free, (MPI_Request* request)) {
+LATECOMER_ENTRY(int, MPI_Request_free, (MPI_Request * request)) {
   forget_request(*request);
   return next::MPI_Request_free(request);
 }
-LATECOMER_ENTRY(void, mpi_request_free_f08_, (MPI_Request* request, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_request_free_f08_, (MPI_Request * request, int* ierror)) {
   forget_request(*request);
   next::mpi_request_free_f08_(request, ierror);
 }

@@ -10,12 +10,12 @@ namespace latecomer::shim {
 /// A collective that a request stands for.
 struct PendingCall {
   MPI_Request request = MPI_REQUEST_NULL;
-  CommState* state = nullptr;       ///< nullptr once the communicator is gone
+  CommState* state = nullptr;  ///< nullptr once the communicator is gone
   std::uint64_t n = 0;
   profiles::CallRecord record;
   std::int32_t comm_size = 0;
   bool persistent = false, started = false;
-  bool rested = false;              ///< begun in an epoch that is not logged
+  bool rested = false;  ///< begun in an epoch that is not logged
 };
 
 void note_pending(const PendingCall& call);

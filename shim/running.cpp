@@ -9,7 +9,8 @@
 
 namespace latecomer::shim {
 
-Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& pieces) : ops(std::move(program.ops)), scratch(program.scratch) {
+Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& pieces)
+    : ops(std::move(program.ops)), scratch(program.scratch) {
   const std::size_t n = ops.size();
   dependent_begin.assign(n + 1, 0);
   initial_waiting.resize(n);
@@ -24,14 +25,17 @@ Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& p
   std::vector<std::int32_t> at(dependent_begin.begin(), dependent_begin.end() - 1);
   for (std::size_t i = 0; i < n; ++i)
     for (int d = 0; d < ops[i].dep_count; ++d)
-      dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] = static_cast<std::int32_t>(i);
+      dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] =
+          static_cast<std::int32_t>(i);
   // What is held back until the process arrives becomes ready twice.
-  waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n), tickets.resize(n);
+  waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n),
+      tickets.resize(n);
   for (const core::Pieces& p : pieces) {
     std::vector<MPI_Count> lengths, places;
     for (const core::Slice& s : p.where) lengths.push_back(s.count), places.push_back(s.offset);
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    int rc = PMPI_Type_create_hindexed_c(static_cast<MPI_Count>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &type);
+    int rc = PMPI_Type_create_hindexed_c(static_cast<MPI_Count>(lengths.size()), lengths.data(), places.data(),
+                                         MPI_BYTE, &type);
     if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&type);
     if (rc != MPI_SUCCESS) throw std::bad_alloc();
     indexed.push_back({p.message, p.where.front().buffer, type});
@@ -85,7 +89,8 @@ Running::Items Running::items(const core::Slice& s) const {
 }
 
 Running::Items Running::items(core::OpId message) const {
-  if (const Compiled::Indexed* pieces = entry_of(program_->indexed, message)) return {base_[static_cast<int>(pieces->buffer)], 1, pieces->type};
+  if (const Compiled::Indexed* pieces = entry_of(program_->indexed, message))
+    return {base_[static_cast<int>(pieces->buffer)], 1, pieces->type};
   const core::Operation& op = program_->ops[static_cast<std::size_t>(message)];
   return items(op.kind == core::OpKind::send ? op.src : op.dst);
 }
@@ -94,7 +99,8 @@ void Running::complete(std::int32_t op) {
   Compiled& p = *program_;
   ++done_;
   foreground_left_ -= p.ops[static_cast<std::size_t>(op)].lane == core::Lane::foreground;
-  for (std::int32_t e = p.dependent_begin[static_cast<std::size_t>(op)]; e < p.dependent_begin[static_cast<std::size_t>(op) + 1]; ++e) {
+  for (std::int32_t e = p.dependent_begin[static_cast<std::size_t>(op)];
+       e < p.dependent_begin[static_cast<std::size_t>(op) + 1]; ++e) {
     const std::int32_t next = p.dependents[static_cast<std::size_t>(e)];
     if (--p.waiting[static_cast<std::size_t>(next)] == 0) p.ready[tail_++] = next;
   }
@@ -110,16 +116,19 @@ int Running::post(std::int32_t id, bool& posted) {
   posted = true;
   if (where_.wire) {
     const auto [data, count, type] = items(id);
-    rc = sends ? where_.wire->send(data, count, type, op.peer, op.channel, &p.tickets[slot]) : where_.wire->receive(data, count, type, op.peer, op.channel, &p.tickets[slot]);
+    rc = sends ? where_.wire->send(data, count, type, op.peer, op.channel, &p.tickets[slot])
+               : where_.wire->receive(data, count, type, op.peer, op.channel, &p.tickets[slot]);
   } else {
     const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
     const int tag = tag_of(where_.context, op.channel);
     MPI_Request* const request = &p.requests[slot];
     if (blocks_) {
-      rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, request) : blocks_->receive(op, id, peer, tag, where_.comm, request, posted);
+      rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, request)
+                 : blocks_->receive(op, id, peer, tag, where_.comm, request, posted);
     } else {
       const auto [data, count, type] = items(id);
-      rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, request) : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, request);
+      rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, request)
+                 : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, request);
     }
   }
   if (rc == MPI_SUCCESS && posted) p.active[slot] = id, ++active_, --unposted_;
@@ -156,7 +165,8 @@ int Running::start(std::int32_t id) {
         std::memcpy(to.data, from.data, static_cast<std::size_t>(op.dst.count * layout_.extent));
       } else {
         const int tag = tag_of(where_.context, kSelfChannel);
-        rc = PMPI_Sendrecv_c(from.data, from.count, from.type, where_.self, tag, to.data, to.count, to.type, where_.self, tag, where_.comm, MPI_STATUS_IGNORE);
+        rc = PMPI_Sendrecv_c(from.data, from.count, from.type, where_.self, tag, to.data, to.count, to.type,
+                             where_.self, tag, where_.comm, MPI_STATUS_IGNORE);
       }
       complete(id);
       break;
@@ -231,7 +241,8 @@ void Running::abandon() {
     }
     MPI_Request& request = p.requests[static_cast<std::size_t>(k)];
     if (request == MPI_REQUEST_NULL) continue;
-    if (p.ops[static_cast<std::size_t>(p.active[static_cast<std::size_t>(k)])].kind == core::OpKind::recv) PMPI_Cancel(&request);
+    if (p.ops[static_cast<std::size_t>(p.active[static_cast<std::size_t>(k)])].kind == core::OpKind::recv)
+      PMPI_Cancel(&request);
     PMPI_Request_free(&request);
   }
   active_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's schedule in flat arrays, and one run of it on MPI, operation by operation. A run may begin before the process
-// arrives (background lane only, in scratch only) and change hands between threads, but is one thread's at a time.
+// One rank's schedule in flat arrays, and one run of it on MPI, operation by operation. A run may begin before the
+// process arrives (background lane only, in scratch only) and change hands between threads, but is one thread's at a
+// time.
 #pragma once
 
 #include <algorithm>
@@ -45,11 +46,13 @@ struct Compiled {
 /// The entry of a message in a list by message, or nullptr.
 template <typename Entry>
 const Entry* entry_of(const std::vector<Entry>& entries, core::OpId message) {
-  const auto at = std::lower_bound(entries.begin(), entries.end(), message, [](const Entry& e, core::OpId m) { return e.message < m; });
+  const auto at = std::lower_bound(entries.begin(), entries.end(), message,
+                                   [](const Entry& e, core::OpId m) { return e.message < m; });
   return at != entries.end() && at->message == message ? &*at : nullptr;
 }
 
-/// Carries a schedule's messages where they are not MPI's own on one communicator. All but `done` return an MPI error code.
+/// Carries a schedule's messages where they are not MPI's own on one communicator. All but `done` return an MPI error
+/// code.
 class Wire {
  public:
   /// `ticket`: by which the message's completion is asked for, until `done` has said so.
@@ -64,14 +67,15 @@ class Wire {
   ~Wire() = default;
 };
 
-/// Blocks of any size and place, where an element of a schedule is a whole block: one block per message, nothing in scratch.
+/// Blocks of any size and place, where an element of a schedule is a whole block: one block per message, nothing in
+/// scratch.
 struct Blocks {
   struct Side {
     char* base = nullptr;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Count extent = 0;
-    const MPI_Count* counts = nullptr;       ///< [blocks]; nullptr: `count` for the only one
-    const MPI_Aint* displacements = nullptr; ///< [blocks], in extents
+    const MPI_Count* counts = nullptr;        ///< [blocks]; nullptr: `count` for the only one
+    const MPI_Aint* displacements = nullptr;  ///< [blocks], in extents
     MPI_Count count = 0;
     char* at(core::Elements block) const { return base + (displacements ? displacements[block] * extent : 0); }
     MPI_Count items(core::Elements block) const { return counts ? counts[block] : count; }
@@ -98,12 +102,14 @@ class Herald {
   ~Herald() = default;
 };
 
-/// Serves a schedule whose elements are not items of one datatype. All return an MPI error code; `id`: of the operation.
+/// Serves a schedule whose elements are not items of one datatype. All return an MPI error code; `id`: of the
+/// operation.
 class Blockwise {
  public:
   virtual int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) = 0;
   /// `there`: false if the message has to come before it can be received; then it is asked again.
-  virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request, bool& there) = 0;
+  virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
+                      bool& there) = 0;
   virtual int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
 
  protected:
@@ -112,8 +118,8 @@ class Blockwise {
 
 class Running {
  public:
-  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`: nullptr for
-  /// elements of one datatype; else foreground operations only.
+  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`:
+  /// nullptr for elements of one datatype; else foreground operations only.
   void begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
   void give_scratch(char* memory, const Layout& layout);

@@ -6,8 +6,8 @@
 
 namespace latecomer::shim {
 
-/// Whether the text names a release of MPICH 4: "MPICH Version:", blanks, "4.", more. MPICH 4.0 puts a tab there, 4.2 spaces.
-/// Every release of MPICH 4 keeps the handles and constants that this library was built with.
+/// Whether the text names a release of MPICH 4: "MPICH Version:", blanks, "4.", more. MPICH 4.0 puts a tab there, 4.2
+/// spaces. Every release of MPICH 4 keeps the handles and constants that this library was built with.
 constexpr bool is_mpich_4(std::string_view text) {
   constexpr std::string_view label = "MPICH Version:";
   if (!text.starts_with(label)) return false;

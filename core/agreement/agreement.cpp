@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/select/planning.hpp"
 #include "core/base/text.hpp"
+#include "core/select/planning.hpp"
 
 namespace latecomer::core {
 
@@ -59,21 +59,27 @@ bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
 bool permits(const Policy& policy, const Signature& s, const Algorithm& algorithm) {
   if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order()) return false;
   // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
-  return s.exact || policy.reproducible == Reproducible::any || (policy.reproducible == Reproducible::run && algorithm.pattern_independent());
+  return s.exact || policy.reproducible == Reproducible::any ||
+         (policy.reproducible == Reproducible::run && algorithm.pattern_independent());
 }
 
-Decision decide_within(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry, std::int64_t most) {
+Decision decide_within(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry,
+                       std::int64_t most) {
   Decision out;
   if (!dispatches(policy, s, comm_size)) return out;
   if (entry.algorithm < 0 || entry.algorithm >= static_cast<std::int32_t>(catalogue().size())) return out;
   const Algorithm& algorithm = algorithm_at(entry.algorithm);
   if (algorithm.op != s.op || (algorithm.needs_sizes && entry.sizes < 0) || !permits(policy, s, algorithm)) return out;
   const bool edge = entry.edge != 0;
-  if (algorithm.planning == Planning::none) return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge};
+  if (algorithm.planning == Planning::none)
+    return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge};
   const Call call = call_of(s, comm_size);
   const Fitting fitting = fit_to(algorithm, call, entry.segments, policy.network, most);
   // A pattern of this call's own is planned for inside it.
-  if (fitting.fits) return {&algorithm, fitting.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge && fitting.messages <= kPlannedInside, nullptr, fitting.messages};
+  if (fitting.fits)
+    return {&algorithm,    fitting.segments, entry.overlap != 0,
+            entry.pattern, entry.sizes,      edge && fitting.messages <= kPlannedInside,
+            nullptr,       fitting.messages};
   const Algorithm* other = stand_in_for(s.op);
   const Fitting its = other ? fit_to(*other, call, 0, policy.network, most) : Fitting{};
   if (other && (!permits(policy, s, *other) || !its.fits)) other = nullptr;
@@ -97,7 +103,9 @@ bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
   return false;
 }
 
-Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) { return decide_within(policy, s, comm_size, entry, kPlannedAhead); }
+Decision decide_as(const Policy& policy, const Signature& s, int comm_size, const PlanEntry& entry) {
+  return decide_within(policy, s, comm_size, entry, kPlannedAhead);
+}
 
 Decision decide(const Policy& policy, const Signature& s, int comm_size, const PlanEntry* entry) {
   if (entry) return decide_as(policy, s, comm_size, *entry);

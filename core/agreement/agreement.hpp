@@ -12,9 +12,11 @@
 //     announcement: the leader has then passed it, so whoever waits for the message waits for nobody.
 //     It may say how many calls the epoch that it begins has, and let it rest: no rank logs it, and the next boundary
 //     brings an announcement, but no logs;
-//   - where the policy asks for plans of rooted calls (waits_for_leader), a boundary comes into force without such a call
-//     before it: ranks then wait for the leader, as they would in a collective that synchronises. The first of these boundaries
-//     also agrees on the identity. The leader makes epochs so long that waiting stays a small part of the time.
+//   - where the policy asks for plans of rooted calls (waits_for_leader), a boundary comes into force without such a
+//   call
+//     before it: ranks then wait for the leader, as they would in a collective that synchronises. The first of these
+//     boundaries also agrees on the identity. The leader makes epochs so long that waiting stays a small part of the
+//     time.
 // Nothing happens inside non-blocking calls, and in mode observe no rank ever waits.
 #pragma once
 
@@ -31,11 +33,12 @@ struct Signature {
   Collective op = Collective::barrier;
   CallKind kind = CallKind::blocking;
   Rank root = -1;
-  Bytes bytes = -1;               ///< -1: no size that every rank knows
-  Elements count = 0;             ///< reductions: elements; scatter, gather, bcast: bytes of a block, or of all; scatterv, gatherv: 1
+  Bytes bytes = -1;  ///< -1: no size that every rank knows
+  Elements count =
+      0;  ///< reductions: elements; scatter, gather, bcast: bytes of a block, or of all; scatterv, gatherv: 1
   OpClass op_class = OpClass::none;
-  bool exact = false;             ///< the result does not depend on the association, if there is one
-  bool servable = false;          ///< our executor can run it: operator and datatype are a pair, the root is there
+  bool exact = false;     ///< the result does not depend on the association, if there is one
+  bool servable = false;  ///< our executor can run it: operator and datatype are a pair, the root is there
   std::uint64_t hash() const;
   bool operator==(const Signature&) const = default;
   /// There is something to move: known for certain, or known to nobody but the root.
@@ -60,10 +63,10 @@ class Sequence {
   static constexpr std::uint64_t kRootedEpoch = 1024;
 
   struct Before {
-    std::uint64_t n;      ///< this call's number
-    bool identify = false;  ///< agree on the identity first, with one blocking collective, for which members wait
-    bool hear = false;    ///< receive the outstanding announcement; it decides from this call on
-    bool waits = false;   ///< the leader may not have passed: hear() waits for it
+    std::uint64_t n;          ///< this call's number
+    bool identify = false;    ///< agree on the identity first, with one blocking collective, for which members wait
+    bool hear = false;        ///< receive the outstanding announcement; it decides from this call on
+    bool waits = false;       ///< the leader may not have passed: hear() waits for it
     bool ends_epoch = false;  ///< send the log; announces if `announce`
     bool announce = false;
   };
@@ -76,7 +79,8 @@ class Sequence {
     return at_boundary(out, plans, identified);
   }
 
-  /// From the coming call on boundaries may wait for the leader: said by all ranks at the same call, from what they all know of it.
+  /// From the coming call on boundaries may wait for the leader: said by all ranks at the same call, from what they all
+  /// know of it.
   void allow_waits() { waits_ = true; }
   bool waits() const { return waits_; }
 
@@ -92,7 +96,8 @@ class Sequence {
     return all && !identified && n_ >= kFirstBoundary;
   }
 
-  /// The epoch that the current call begins lasts for so many calls: said by the announcement that it has heard. 0: as ever.
+  /// The epoch that the current call begins lasts for so many calls: said by the announcement that it has heard. 0: as
+  /// ever.
   void lasts(std::uint64_t calls) {
     if (calls != 0) boundary_ = n_ - 1 + calls;
   }
@@ -118,24 +123,25 @@ struct Decision {
   const Algorithm* algorithm = nullptr;  ///< nullptr: native
   int segments = 0;
   bool overlap = true;
-  int pattern = -1;  ///< index in the plan's patterns; -1: flat
-  int sizes = -1;    ///< index in the plan's sizes; -1: none
-  bool edge = false; ///< a pattern of this call's own may take its place
-  const Algorithm* unplanned = nullptr;  ///< asked for, but planning it takes more than is allowed there: the above runs instead
-  std::int64_t planning = 0;             ///< messages that the plan takes: of `unplanned`, else of `algorithm`
+  int pattern = -1;   ///< index in the plan's patterns; -1: flat
+  int sizes = -1;     ///< index in the plan's sizes; -1: none
+  bool edge = false;  ///< a pattern of this call's own may take its place
+  const Algorithm* unplanned =
+      nullptr;                ///< asked for, but planning it takes more than is allowed there: the above runs instead
+  std::int64_t planning = 0;  ///< messages that the plan takes: of `unplanned`, else of `algorithm`
 };
 
-/// Whether such a call asks for boundaries that wait: it is rooted, and the policy says `rooted_waits`, or a rule that may match
-/// names an algorithm that needs a plan for its pattern or its sizes.
+/// Whether such a call asks for boundaries that wait: it is rooted, and the policy says `rooted_waits`, or a rule that
+/// may match names an algorithm that needs a plan for its pattern or its sizes.
 bool waits_for_leader(const Policy& policy, const Signature& signature, int comm_size);
 
 /// Decides from the policy, U(n) and the plan's entry for n (nullptr: the plan says nothing of it; then the policy's
 /// rules over universal keys decide, and a plan may take kPlannedInside messages). Deterministic in its arguments.
 Decision decide(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry* entry = nullptr);
 
-/// What the entry of an announced plan asks for, if the call and the policy's `reproducible` allow it. Where planning that takes
-/// more than kPlannedAhead messages, or kPlannedInside for a pattern of this call's own: prr instead, or adaptive for blocks of
-/// different sizes, where they may serve the call; else native.
+/// What the entry of an announced plan asks for, if the call and the policy's `reproducible` allow it. Where planning
+/// that takes more than kPlannedAhead messages, or kPlannedInside for a pattern of this call's own: prr instead, or
+/// adaptive for blocks of different sizes, where they may serve the call; else native.
 Decision decide_as(const Policy& policy, const Signature& signature, int comm_size, const PlanEntry& entry);
 
 }  // namespace latecomer::core

@@ -20,7 +20,8 @@ std::vector<char> Plan::serialize() const {
   static_assert(sizeof(Nanoseconds) == sizeof(Bytes) && sizeof(PlanEntry) == 32);
   const Head head{period, first, entries.size(), patterns.size(), sizes.size()};
   const std::size_t ranks = patterns.empty() ? (sizes.empty() ? 0 : sizes[0].size()) : patterns[0].size();
-  std::vector<char> out(sizeof head + entries.size() * sizeof(PlanEntry) + (patterns.size() + sizes.size()) * ranks * sizeof(Nanoseconds));
+  std::vector<char> out(sizeof head + entries.size() * sizeof(PlanEntry) +
+                        (patterns.size() + sizes.size()) * ranks * sizeof(Nanoseconds));
   char* at = out.data();
   const auto put = [&](const void* data, std::size_t size) {
     if (size) std::memcpy(at, data, size);
@@ -39,7 +40,8 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   std::memcpy(&head, bytes.data(), sizeof head);
   constexpr std::uint64_t kMost = 1 << 20;
   const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Nanoseconds);
-  if (head.entries > kMost || head.patterns > head.entries || head.sizes > head.entries || (head.period != 0 && head.period != head.entries) ||
+  if (head.entries > kMost || head.patterns > head.entries || head.sizes > head.entries ||
+      (head.period != 0 && head.period != head.entries) ||
       bytes.size() != sizeof head + head.entries * sizeof(PlanEntry) + (head.patterns + head.sizes) * row)
     return false;
   const char* at = bytes.data() + sizeof head;
@@ -56,7 +58,8 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
     if (std::any_of(of_blocks.begin(), of_blocks.end(), [](Bytes b) { return b < 0; })) return false;
   }
   for (const PlanEntry& e : out.entries)
-    if (e.pattern >= static_cast<std::int32_t>(head.patterns) || e.sizes >= static_cast<std::int32_t>(head.sizes)) return false;
+    if (e.pattern >= static_cast<std::int32_t>(head.patterns) || e.sizes >= static_cast<std::int32_t>(head.sizes))
+      return false;
   return true;
 }
 
@@ -72,7 +75,8 @@ void PlanInForce::install(Plan plan) {
     if (e.trial == 0) continue;
     for (std::size_t k = 0; k < used_.size(); ++k) {
       const PlanEntry& before = plan_.entries[k];
-      if (before.trial != 0 && before.signature == e.signature && before.algorithm == e.algorithm && before.segments == e.segments && before.round == e.round)
+      if (before.trial != 0 && before.signature == e.signature && before.algorithm == e.algorithm &&
+          before.segments == e.segments && before.round == e.round)
         used[i] = std::max(used[i], std::min(used_[k], e.trial));
     }
   }
@@ -98,7 +102,8 @@ const PlanEntry* PlanInForce::at(std::uint64_t n, std::uint64_t signature) {
     dropped_ = true;
     return nullptr;
   }
-  const auto found = std::lower_bound(plan_.entries.begin(), plan_.entries.end(), signature, [](const PlanEntry& e, std::uint64_t s) { return e.signature < s; });
+  const auto found = std::lower_bound(plan_.entries.begin(), plan_.entries.end(), signature,
+                                      [](const PlanEntry& e, std::uint64_t s) { return e.signature < s; });
   return found != plan_.entries.end() && found->signature == signature ? use(*found) : nullptr;
 }
 

@@ -12,21 +12,23 @@
 namespace latecomer::core {
 
 struct PlanEntry {
-  std::uint64_t signature = 0;   ///< Signature::hash() of the call that is expected
-  std::int32_t algorithm = -1;   ///< index in the catalogue; -1: native
-  std::int32_t segments = 0;     ///< 0: the algorithm's own choice
-  std::int32_t pattern = -1;     ///< index in Plan::patterns; -1: flat
+  std::uint64_t signature = 0;  ///< Signature::hash() of the call that is expected
+  std::int32_t algorithm = -1;  ///< index in the catalogue; -1: native
+  std::int32_t segments = 0;    ///< 0: the algorithm's own choice
+  std::int32_t pattern = -1;    ///< index in Plan::patterns; -1: flat
   std::uint16_t overlap = 1;
-  std::uint16_t edge = 0;        ///< the pattern is exchanged for this very call, from what ranks have said of how far they are
-  std::int32_t sizes = -1;       ///< index in Plan::sizes; -1: none
-  std::uint16_t trial = 0;       ///< holds for so many of its calls from when it comes into force on, then native; 0: for all
-  std::uint16_t round = 0;       ///< of the trial: calls that one plan has let it have count in the next
+  std::uint16_t edge =
+      0;  ///< the pattern is exchanged for this very call, from what ranks have said of how far they are
+  std::int32_t sizes = -1;  ///< index in Plan::sizes; -1: none
+  std::uint16_t trial =
+      0;  ///< holds for so many of its calls from when it comes into force on, then native; 0: for all
+  std::uint16_t round = 0;  ///< of the trial: calls that one plan has let it have count in the next
   bool operator==(const PlanEntry&) const = default;
 };
 
 struct Plan {
-  std::uint64_t period = 0;      ///< slots of a period; 0: entries by signature, ascending
-  std::uint64_t first = 0;       ///< call n >= first is in slot (n - first) mod period
+  std::uint64_t period = 0;  ///< slots of a period; 0: entries by signature, ascending
+  std::uint64_t first = 0;   ///< call n >= first is in slot (n - first) mod period
   std::vector<PlanEntry> entries;
   std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], after the first arrival
   std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], of the blocks of a gatherv or scatterv

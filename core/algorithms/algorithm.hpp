@@ -3,8 +3,8 @@
 // (instance, rank) -> Schedule; every rank must be given equal instances (the agreement rule).
 #pragma once
 
-#include <memory>  // first: after <algorithm> g++ 12.2 crashes on the coroutine in allreduce/rabenseifner.cpp
 #include <algorithm>
+#include <memory>  // first: after <algorithm> g++ 12.2 crashes on the coroutine in allreduce/rabenseifner.cpp
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,12 +20,12 @@ struct Call {
   Collective op = Collective::allreduce;
   int ranks = 1;
   Rank root = 0;
-  /// Elements of the vector; scatter, gather, allgather, alltoall, reduce_scatter_block: of one block; scatterv, gatherv: 1,
-  /// a block.
+  /// Elements of the vector; scatter, gather, allgather, alltoall, reduce_scatter_block: of one block; scatterv,
+  /// gatherv: 1, a block.
   Elements count = 0;
-  Bytes element_bytes = 1; ///< size of one element, for the model
-  bool in_place = false;   ///< the root's own block is where it belongs (scatter: has no output), or input is output
-  bool commutative = true; ///< false: operands must stay in rank order
+  Bytes element_bytes = 1;  ///< size of one element, for the model
+  bool in_place = false;    ///< the root's own block is where it belongs (scatter: has no output), or input is output
+  bool commutative = true;  ///< false: operands must stay in rank order
   /// INTERFACE's `bytes`.
   Bytes bytes() const { return count * element_bytes * (has_blocks(op) ? ranks : 1); }
 };
@@ -34,24 +34,34 @@ struct Call {
 inline Elements buffer_elements(const Call& call, Rank me, Buffer buffer) {
   const bool root = me == call.root, input = buffer == Buffer::input;
   switch (regular(call.op)) {
-    case Collective::bcast: return input ? 0 : call.count;
-    case Collective::scatter: return input ? (root ? call.ranks * call.count : 0) : (root && call.in_place ? 0 : call.count);
-    case Collective::gather: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.ranks * call.count : 0);
-    case Collective::reduce: return input ? (root && call.in_place ? 0 : call.count) : (root ? call.count : 0);
-    case Collective::barrier: return 0;
-    case Collective::allgather: return input ? (call.in_place ? 0 : call.count) : call.ranks * call.count;
-    case Collective::alltoall: return input && call.in_place ? 0 : call.ranks * call.count;
-    case Collective::reduce_scatter_block: return input ? (call.in_place ? 0 : call.ranks * call.count) : (call.in_place ? call.ranks * call.count : call.count);
-    default: return input && call.in_place ? 0 : call.count;
+    case Collective::bcast:
+      return input ? 0 : call.count;
+    case Collective::scatter:
+      return input ? (root ? call.ranks * call.count : 0) : (root && call.in_place ? 0 : call.count);
+    case Collective::gather:
+      return input ? (root && call.in_place ? 0 : call.count) : (root ? call.ranks * call.count : 0);
+    case Collective::reduce:
+      return input ? (root && call.in_place ? 0 : call.count) : (root ? call.count : 0);
+    case Collective::barrier:
+      return 0;
+    case Collective::allgather:
+      return input ? (call.in_place ? 0 : call.count) : call.ranks * call.count;
+    case Collective::alltoall:
+      return input && call.in_place ? 0 : call.ranks * call.count;
+    case Collective::reduce_scatter_block:
+      return input ? (call.in_place ? 0 : call.ranks * call.count)
+                   : (call.in_place ? call.ranks * call.count : call.count);
+    default:
+      return input && call.in_place ? 0 : call.count;
   }
 }
 
 struct Parameters {
-  int segments = 0;      ///< 0: the algorithm's own choice
-  bool overlap = true;   ///< false: the papers' lockstep (a step begins when the previous one is complete)
-  Network network;       ///< figures an algorithm may build its schedule on (PRR: the time of one step)
+  int segments = 0;               ///< 0: the algorithm's own choice
+  bool overlap = true;            ///< false: the papers' lockstep (a step begins when the previous one is complete)
+  Network network;                ///< figures an algorithm may build its schedule on (PRR: the time of one step)
   std::vector<Bytes> sizes = {};  ///< [ranks], scatterv and gatherv: expected sizes of the blocks; empty: all alike
-  Rank only = -1;                ///< the only rank whose schedule will be asked for: plans keep no other's part; -1: any rank's
+  Rank only = -1;  ///< the only rank whose schedule will be asked for: plans keep no other's part; -1: any rank's
 };
 
 /// One collective call with everything its schedules are computed from; shared by all ranks of a
@@ -59,7 +69,10 @@ struct Parameters {
 class Instance {
  public:
   Instance(Call call, Pattern pattern, Parameters parameters)
-      : call(call), pattern(std::move(pattern)), parameters(parameters), order(this->pattern.order(call.ranks)),
+      : call(call),
+        pattern(std::move(pattern)),
+        parameters(parameters),
+        order(this->pattern.order(call.ranks)),
         rank_order(Pattern().order(call.ranks)) {}
   Call call;
   Pattern pattern;
@@ -75,10 +88,11 @@ class Instance {
   }
   /// The same table once a schedule has been generated; empty before.
   const std::vector<int>& shared() const { return shared_; }
-  /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule is generated.
+  /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule
+  /// is generated.
   void share(std::vector<int> table) { shared_ = std::move(table), shared_filled_ = true; }
-  /// The same call once more, with these parameters (those of the first that asks) and a table of its own: for an algorithm
-  /// that leaves the work to another.
+  /// The same call once more, with these parameters (those of the first that asks) and a table of its own: for an
+  /// algorithm that leaves the work to another.
   const Instance& beside(const Parameters& others) const {
     if (!beside_) beside_ = std::make_unique<Instance>(call, pattern, others);
     return *beside_;
@@ -95,9 +109,7 @@ struct Part {
   Elements offset, count;
 };
 inline Part part_of(Elements count, int parts, int index) {
-  const auto at = [&](int i) {
-    return static_cast<Elements>(static_cast<__int128>(count) * i / parts);
-  };
+  const auto at = [&](int i) { return static_cast<Elements>(static_cast<__int128>(count) * i / parts); };
   return {at(index), at(index + 1) - at(index)};
 }
 /// The largest of the parts.
@@ -105,7 +117,9 @@ inline Elements largest_part(Elements count, int parts) { return (count + parts 
 
 inline Slice output(Part p) { return {Buffer::output, p.offset, p.count}; }
 /// Whether `me` finds its own contribution in the output.
-inline bool own_in_output(const Call& call, Rank me) { return call.in_place && (!is_rooted(call.op) || me == call.root); }
+inline bool own_in_output(const Call& call, Rank me) {
+  return call.in_place && (!is_rooted(call.op) || me == call.root);
+}
 /// A rank's own contribution: in the input, or in the output for in-place calls.
 inline Slice own(const Call& call, Rank me, Part p) {
   return {own_in_output(call, me) ? Buffer::output : Buffer::input, p.offset, p.count};
@@ -115,7 +129,7 @@ inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 
 /// What the parameter `segments` is to an algorithm.
 enum class Segments : std::uint8_t {
-  none,    ///< it takes none
+  none,  ///< it takes none
   any,
   fitted,  ///< left to itself it looks at several plans, so a leader names numbers that fit the network
 };
@@ -139,9 +153,11 @@ struct Traits {
   bool background = false;       ///< has background-lane operations
   Segments segments = Segments::none;
   Planning planning = Planning::none;
-  bool needs_sizes = false;      ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
-  bool built_together = false;   ///< where no plan brings sizes the ranks exchange them and build its tree in the call
-  bool stand_in = false;         ///< serves the calls of its collective for which another algorithm's plan takes too long or lacks sizes
+  bool needs_sizes =
+      false;  ///< its tree is built from the sizes of blocks: it serves no call before a plan brings them
+  bool built_together = false;  ///< where no plan brings sizes the ranks exchange them and build its tree in the call
+  bool stand_in =
+      false;  ///< serves the calls of its collective for which another algorithm's plan takes too long or lacks sizes
 };
 
 /// One row of the catalogue (core/algorithms/catalogue.def).
@@ -163,7 +179,9 @@ struct Algorithm : Traits {
 std::span<const Algorithm> catalogue();
 
 /// Position in the catalogue, as plans and records hold it; -1 for nullptr, which is native.
-inline int index_of(const Algorithm* algorithm) { return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1; }
+inline int index_of(const Algorithm* algorithm) {
+  return algorithm ? static_cast<int>(algorithm - catalogue().data()) : -1;
+}
 inline const Algorithm& algorithm_at(int index) { return catalogue()[static_cast<std::size_t>(index)]; }
 
 /// The algorithm of a collective that is the stand-in for others, or nullptr.

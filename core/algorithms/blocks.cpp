@@ -8,13 +8,17 @@
 namespace latecomer::core {
 namespace {
 
-Slice block(Buffer buffer, const Call& call, int first, int blocks = 1) { return {buffer, first * call.count, blocks * call.count}; }
+Slice block(Buffer buffer, const Call& call, int first, int blocks = 1) {
+  return {buffer, first * call.count, blocks * call.count};
+}
 
 std::vector<int> place(const Instance& instance, Placing placing) {
   const int ranks = instance.call.ranks;
   const Rank root = instance.call.root;
   std::vector<int> table(static_cast<std::size_t>(2 * ranks));
-  const auto put = [&](int v, Rank r) { table[static_cast<std::size_t>(v)] = r, table[static_cast<std::size_t>(ranks + r)] = v; };
+  const auto put = [&](int v, Rank r) {
+    table[static_cast<std::size_t>(v)] = r, table[static_cast<std::size_t>(ranks + r)] = v;
+  };
   if (placing == Placing::rotated || instance.pattern.flat()) {
     for (int v = 0; v < ranks; ++v) put(v, (root + v) % ranks);
     return table;
@@ -22,7 +26,9 @@ std::vector<int> place(const Instance& instance, Placing placing) {
   std::vector<int> places(static_cast<std::size_t>(ranks) - 1);
   std::iota(places.begin(), places.end(), 1);
   const auto phase = [](int v) { return v & -v; };
-  std::stable_sort(places.begin(), places.end(), [&](int x, int y) { return placing == Placing::early_near ? phase(x) > phase(y) : phase(x) < phase(y); });
+  std::stable_sort(places.begin(), places.end(), [&](int x, int y) {
+    return placing == Placing::early_near ? phase(x) > phase(y) : phase(x) < phase(y);
+  });
   put(0, root);
   auto next = places.begin();
   for (const Rank r : instance.order)
@@ -39,9 +45,12 @@ Elements first_part(const Call& call) {
 
 }  // namespace
 
-Tree::Tree(const Instance& instance, Placing placing) : ranks_(instance.call.ranks), table_(instance.shared([&] { return place(instance, placing); })) {}
+Tree::Tree(const Instance& instance, Placing placing)
+    : ranks_(instance.call.ranks), table_(instance.shared([&] { return place(instance, placing); })) {}
 
-int Tree::reach(int v) const { return v == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks_))) : v & -v; }
+int Tree::reach(int v) const {
+  return v == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks_))) : v & -v;
+}
 
 int Tree::run(int v, int most) const {
   int n = 1;
@@ -67,7 +76,8 @@ Schedule list_from_root(const Instance& instance, Rank me, std::span<const Rank>
   OpId sent = kNoOp;
   for (const Rank r : order) {
     if (r == me) continue;
-    sent = co_yield send(r, blocks ? block(Buffer::input, call, r) : output({0, call.count}), 0).after(instance.parameters.overlap ? sends.oldest() : sent);
+    sent = co_yield send(r, blocks ? block(Buffer::input, call, r) : output({0, call.count}), 0)
+               .after(instance.parameters.overlap ? sends.oldest() : sent);
     sends.push(sent);
   }
   if (blocks && !call.in_place) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
@@ -83,7 +93,9 @@ Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Lane l
   const bool direct = !root && tree.size(v) == 1 && lane == Lane::foreground;
   if (!root) {
     if (!direct) co_yield ScratchNeed{tree.size(v) * call.count};
-    landed = co_yield recv(tree.parent_of(v), direct ? output({0, call.count}) : block(Buffer::scratch, call, 0, tree.size(v)), 0).in_lane(lane);
+    landed = co_yield recv(tree.parent_of(v),
+                           direct ? output({0, call.count}) : block(Buffer::scratch, call, 0, tree.size(v)), 0)
+                 .in_lane(lane);
   }
   for (int mask = tree.reach(v) / 2, round = 0; mask > 0; mask /= 2, ++round) {
     const int child = v + mask;
@@ -97,10 +109,15 @@ Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Lane l
       co_yield ScratchNeed{call.ranks * call.count};
       for (int at = child, run; at < child + blocks; at += run) {
         run = tree.run(at, child + blocks - at);
-        ready = copied = co_yield copy(block(Buffer::scratch, call, at, run), block(Buffer::input, call, tree.rank_at(at), run)).after(copied);
+        ready = copied =
+            co_yield copy(block(Buffer::scratch, call, at, run), block(Buffer::input, call, tree.rank_at(at), run))
+                .after(copied);
       }
     }
-    sent = co_yield send(tree.rank_at(child), what, 0).after(ready, lockstep ? sent : kNoOp).in_round(round).in_lane(root ? Lane::foreground : lane);
+    sent = co_yield send(tree.rank_at(child), what, 0)
+               .after(ready, lockstep ? sent : kNoOp)
+               .in_round(round)
+               .in_lane(root ? Lane::foreground : lane);
   }
   if (root) {
     if (!call.in_place) co_yield copy(output({0, call.count}), block(Buffer::input, call, me));
@@ -156,7 +173,9 @@ Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const 
   // After what need not wait for the process, so that none of it is behind what does.
   auto next = landed.begin();
   for (const Rank r : order)
-    if (r != me && apart) co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second), ++next;
+    if (r != me && apart)
+      co_yield copy(block(Buffer::output, call, r), block(Buffer::scratch, call, r)).after(next->first, next->second),
+          ++next;
   if (!call.in_place) co_yield copy(block(Buffer::output, call, me), block(Buffer::input, call, 0));
 }
 
@@ -175,21 +194,30 @@ Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane la
     co_yield ScratchNeed{size * call.count};
     all = co_yield copy(block(Buffer::scratch, call, 0), block(Buffer::input, call, 0));
   }
-  const auto direct = [&](int child) { return root && lane == Lane::foreground && tree.run(child, tree.size(child)) == tree.size(child); };
+  const auto direct = [&](int child) {
+    return root && lane == Lane::foreground && tree.run(child, tree.size(child)) == tree.size(child);
+  };
   std::vector<OpId> landed;  // by child
   for (int mask = 1, round = 0; mask < tree.reach(v) && v + mask < tree.ranks(); mask *= 2, ++round) {
     const int child = v + mask;
     if (root && !direct(child)) co_yield ScratchNeed{call.ranks * call.count};
-    const Slice into = direct(child) ? block(Buffer::output, call, tree.rank_at(child), tree.size(child)) : block(Buffer::scratch, call, mask, tree.size(child));
-    landed.push_back(co_yield recv(tree.rank_at(child), into, 0).after(lockstep && !landed.empty() ? landed.back() : kNoOp).in_round(round).in_lane(lane));
+    const Slice into = direct(child) ? block(Buffer::output, call, tree.rank_at(child), tree.size(child))
+                                     : block(Buffer::scratch, call, mask, tree.size(child));
+    landed.push_back(co_yield recv(tree.rank_at(child), into, 0)
+                         .after(lockstep && !landed.empty() ? landed.back() : kNoOp)
+                         .in_round(round)
+                         .in_lane(lane));
   }
   OpId copied = kNoOp;
   for (std::size_t i = 0; i < landed.size(); ++i) {
     const int child = v + (1 << i), end = child + tree.size(child);
-    if (!root) all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0}).after(all, landed[i]);  // a meeting point of dependencies
+    if (!root)
+      all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0})
+                .after(all, landed[i]);  // a meeting point of dependencies
     for (int at = child, run; root && !direct(child) && at < end; at += run) {
       run = tree.run(at, end - at);
-      copied = co_yield copy(block(Buffer::output, call, tree.rank_at(at), run), block(Buffer::scratch, call, at, run)).after(landed[i], copied);
+      copied = co_yield copy(block(Buffer::output, call, tree.rank_at(at), run), block(Buffer::scratch, call, at, run))
+                   .after(landed[i], copied);
     }
   }
   if (!root) co_yield send(tree.parent_of(v), block(Buffer::scratch, call, 0, size), 0).after(all);
@@ -209,7 +237,10 @@ Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Lane lan
   if (!root) landed = co_yield recv(tree.parent_of(v), where, 0).in_lane(lane);
   for (int mask = tree.reach(v) / 2, round = 0; mask > 0; mask /= 2, ++round) {
     if (v + mask >= tree.ranks()) continue;
-    sent = co_yield send(tree.rank_at(v + mask), where, 0).after(landed, lockstep ? sent : kNoOp).in_round(round).in_lane(root ? Lane::foreground : lane);
+    sent = co_yield send(tree.rank_at(v + mask), where, 0)
+               .after(landed, lockstep ? sent : kNoOp)
+               .in_round(round)
+               .in_lane(root ? Lane::foreground : lane);
   }
   if (apart) co_yield copy(output(all), where).after(landed);
 }

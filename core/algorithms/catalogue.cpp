@@ -4,14 +4,17 @@
 
 namespace latecomer::core {
 
-#define LATECOMER_ALGORITHM(collective, name, ...) \
-  namespace algorithms::collective { Schedule name(const Instance& instance, Rank me); }
+#define LATECOMER_ALGORITHM(collective, name, ...)  \
+  namespace algorithms::collective {                \
+  Schedule name(const Instance& instance, Rank me); \
+  }
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 
 namespace {
 constexpr Algorithm kCatalogue[] = {
-#define LATECOMER_ALGORITHM(collective, name, source, cost, ...) {Traits{__VA_ARGS__}, Collective::collective, #name, source, cost, &algorithms::collective::name},
+#define LATECOMER_ALGORITHM(collective, name, source, cost, ...) \
+  {Traits{__VA_ARGS__}, Collective::collective, #name, source, cost, &algorithms::collective::name},
 #include "core/algorithms/catalogue.def"
 #undef LATECOMER_ALGORITHM
 };
@@ -46,7 +49,9 @@ std::vector<std::string_view> algorithm_names(Collective op) {
   return names;
 }
 
-RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me) { return materialize(algorithm.build(instance, me)); }
+RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Rank me) {
+  return materialize(algorithm.build(instance, me));
+}
 
 std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance) {
   std::vector<RankProgram> programs;

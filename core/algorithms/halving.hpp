@@ -10,10 +10,12 @@
 
 namespace latecomer::core {
 
-/// Ranks beyond the largest power of two are folded into their neighbours, 2i into 2i+1; the others are numbered from 0.
+/// Ranks beyond the largest power of two are folded into their neighbours, 2i into 2i+1; the others are numbered from
+/// 0.
 class Folding {
  public:
-  explicit Folding(int ranks) : pow2_(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), folded_(ranks - pow2_) {}
+  explicit Folding(int ranks)
+      : pow2_(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), folded_(ranks - pow2_) {}
   int pow2() const { return pow2_; }
   /// Whether r gives its vector to r + 1 and takes no part.
   bool gives(Rank r) const { return r < 2 * folded_ && r % 2 == 0; }
@@ -34,8 +36,8 @@ struct HalvingLevel {
   OpId sent = kNoOp;  ///< the send of `given`, for the algorithm to note
 };
 
-/// The levels of `me`: partners at distance 1, 2, 4, ..., so that operands stay in rank order; the vector is cut into as
-/// many blocks as there are numbers.
+/// The levels of `me`: partners at distance 1, 2, 4, ..., so that operands stay in rank order; the vector is cut into
+/// as many blocks as there are numbers.
 inline std::vector<HalvingLevel> halving_levels(const Folding& folding, Elements count, Rank me) {
   std::vector<HalvingLevel> levels;
   const auto at = [&](int block) { return part_of(count, folding.pow2(), block).offset; };

@@ -78,7 +78,9 @@ const std::vector<int>& table_of(const Instance& instance, TreeKind kind) {
   });
 }
 
-Slice places(Buffer buffer, const Call& call, int first, int count) { return {buffer, first * call.count, count * call.count}; }
+Slice places(Buffer buffer, const Call& call, int first, int count) {
+  return {buffer, first * call.count, count * call.count};
+}
 
 /// How many places from `first` on, at most `most`, hold the blocks of consecutive ranks.
 int run_at(std::span<const Rank> order, int first, int most) {
@@ -112,10 +114,13 @@ Schedule gather_part(const Call& call, Rank me, TreePart part, std::span<const R
   if (!root) all = co_yield copy(places(Buffer::scratch, call, part.own, 1), places(Buffer::input, call, 0, 1));
   for (const Branch& b : part.children) {
     const OpId landed = co_yield recv(b.peer, places(Buffer::scratch, call, b.first, b.count), 0);
-    if (!root) all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0}).after(all, landed);  // a meeting point of dependencies
+    if (!root)
+      all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0})
+                .after(all, landed);  // a meeting point of dependencies
     for (int p = b.first, n; root && p < b.first + b.count; p += n) {
       n = run_at(order, p, b.first + b.count - p);
-      co_yield copy(places(Buffer::output, call, rank_at(order, p), n), places(Buffer::scratch, call, p, n)).after(landed);
+      co_yield copy(places(Buffer::output, call, rank_at(order, p), n), places(Buffer::scratch, call, p, n))
+          .after(landed);
     }
   }
   if (!root) co_yield send(part.parent, places(Buffer::scratch, call, part.first, part.count), 0).after(all);
@@ -137,17 +142,21 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
     OpId ready = landed;
     for (int p = b->first, n; root && p < b->first + b->count; p += n) {
       n = run_at(order, p, b->first + b->count - p);
-      ready = co_yield copy(places(Buffer::scratch, call, p, n), places(Buffer::input, call, rank_at(order, p), n)).after(p == b->first ? kNoOp : ready);
+      ready = co_yield copy(places(Buffer::scratch, call, p, n), places(Buffer::input, call, rank_at(order, p), n))
+                  .after(p == b->first ? kNoOp : ready);
     }
     co_yield send(b->peer, places(Buffer::scratch, call, b->first, b->count), 0).after(ready);
   }
-  if (!root) co_yield copy(places(Buffer::output, call, 0, 1), places(Buffer::scratch, call, part.own, 1)).after(landed);
+  if (!root)
+    co_yield copy(places(Buffer::output, call, 0, 1), places(Buffer::scratch, call, part.own, 1)).after(landed);
   else if (!call.in_place) co_yield copy(places(Buffer::output, call, 0, 1), places(Buffer::input, call, me, 1));
 }
 
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
   const Table table(table_of(instance, kind));
-  return regular(instance.call.op) == Collective::gather ? gather_part(instance.call, me, table.part(me), table.order()) : scatter_part(instance.call, me, table.part(me), table.order());
+  return regular(instance.call.op) == Collective::gather
+             ? gather_part(instance.call, me, table.part(me), table.order())
+             : scatter_part(instance.call, me, table.part(me), table.order());
 }
 
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
@@ -158,7 +167,8 @@ Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
   const bool all = me == call.root && (slice.buffer == Buffer::input) == (regular(call.op) == Collective::scatter);
   const auto order = scratch ? Table(instance.shared()).order() : std::span<const Rank>(instance.rank_order);
   Bytes out = 0;
-  for (Elements e = slice.offset; e < slice.end(); ++e) out += sizes[at(scratch || all ? order[static_cast<std::size_t>(e / call.count)] : me)];
+  for (Elements e = slice.offset; e < slice.end(); ++e)
+    out += sizes[at(scratch || all ? order[static_cast<std::size_t>(e / call.count)] : me)];
   return out / call.count;
 }
 

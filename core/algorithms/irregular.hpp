@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gatherv and scatterv along a tree. An element of their schedules is a rank's whole block, whatever its size: so a schedule
-// does not depend on sizes, which travel with the data; only the tree is built from those that were expected.
+// Gatherv and scatterv along a tree. An element of their schedules is a rank's whole block, whatever its size: so a
+// schedule does not depend on sizes, which travel with the data; only the tree is built from those that were expected.
 // Source: paper 003; ALGORITHMS 4.
 #pragma once
 
@@ -34,8 +34,8 @@ Schedule along_tree(const Instance& instance, Rank me, TreeKind kind);
 /// What a message costs here, as the trees' programs have it: c(x) = alpha + beta x, a latency, and a copy.
 TreeProblem tree_problem(const Network& network);
 
-/// Bytes of the blocks in a slice of a rank's buffers, once a schedule of the instance has been generated: what the model
-/// charges for.
+/// Bytes of the blocks in a slice of a rank's buffers, once a schedule of the instance has been generated: what the
+/// model charges for.
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice);
 
 }  // namespace latecomer::core

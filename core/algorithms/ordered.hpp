@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tree by which contributions are added where neither rounding nor the order of operands may depend on who comes when: node
-// i of level l is the sum of ranks [i 2^l, (i + 1) 2^l), the left half's and then the right half's. Contributions may come in any
-// order; each is added as far up as the others have come. With all but one there, it takes log2 P additions at most.
+// The tree by which contributions are added where neither rounding nor the order of operands may depend on who comes
+// when: node i of level l is the sum of ranks [i 2^l, (i + 1) 2^l), the left half's and then the right half's.
+// Contributions may come in any order; each is added as far up as the others have come. With all but one there, it
+// takes log2 P additions at most.
 #pragma once
 
 namespace latecomer::core {

@@ -53,21 +53,23 @@ Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead
       if (in_step < ranks - 1) {
         const int slot = slots.slot();
         const OpId landed = co_yield previous.before(recv(left, accumulate.landing(in_part, slot), channel))
-                                .after(recvs.oldest(), slots.oldest()).in_round(t - first);
+                                .after(recvs.oldest(), slots.oldest())
+                                .in_round(t - first);
         recvs.push(landed);
         got = co_yield accumulate.combine(in_part, slot).after(landed);
         slots.push(got);
       } else {
         got = co_yield previous.before(recv(left, output(in_part), channel))
-                  .after(recvs.oldest(), first_send[static_cast<std::size_t>(in)]).in_round(t - first);
+                  .after(recvs.oldest(), first_send[static_cast<std::size_t>(in)])
+                  .in_round(t - first);
         recvs.push(got);
       }
       now.add(got);
     }
     if (out_step >= 0 && out_step < 2 * ranks - 2 && out_part.count > 0) {
       const Slice what = out_step == 0 ? own(call, out_part) : output(out_part);
-      const OpId sent = co_yield previous.before(send(right, what, channel))
-                            .after(have, sends.oldest()).in_round(t - first);
+      const OpId sent =
+          co_yield previous.before(send(right, what, channel)).after(have, sends.oldest()).in_round(t - first);
       sends.push(sent);
       now.add(sent);
       if (out_step < ranks - 1) first_send[static_cast<std::size_t>(out)] = sent;
@@ -115,7 +117,8 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
       if (accumulate.wants_copy(call)) copied = co_yield copy(output(seg), own(call, seg));
       const int slot = slots.slot();
       const OpId landed = co_yield previous.before(recv(prev, accumulate.landing(seg, slot), (2 * i) % kChannels))
-                              .after(recvs.oldest(), slots.oldest()).in_round(t);
+                              .after(recvs.oldest(), slots.oldest())
+                              .in_round(t);
       recvs.push(landed);
       got = co_yield accumulate.combine(seg, slot).after(landed, copied);
       slots.push(got);
@@ -123,14 +126,16 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
     }
     if (const int i = t - final_in; !tail && valid(i)) {
       got_final = co_yield previous_final.before(recv(final_from, output(part(i)), (2 * i + 1) % kChannels))
-                      .after(final_recvs.oldest(), partial_sent[static_cast<std::size_t>(i)]).in_round(t);
+                      .after(final_recvs.oldest(), partial_sent[static_cast<std::size_t>(i)])
+                      .in_round(t);
       final_recvs.push(got_final);
       now_final.add(got_final);
     }
     if (const int i = t - p; !tail && valid(i)) {
       const Slice what = head ? own(call, part(i)) : output(part(i));
       const OpId sent = co_yield previous.before(send(next, what, (2 * i) % kChannels))
-                            .after(partial[static_cast<std::size_t>(i)], sends.oldest()).in_round(t);
+                            .after(partial[static_cast<std::size_t>(i)], sends.oldest())
+                            .in_round(t);
       sends.push(sent);
       partial_sent[static_cast<std::size_t>(i)] = sent;
       now.add(sent);
@@ -138,7 +143,8 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
     if (const int i = t - final_out; forwards && valid(i)) {
       const OpId ready = tail ? partial[static_cast<std::size_t>(i)] : finished[static_cast<std::size_t>(i)];
       const OpId sent = co_yield previous_final.before(send(final_to, output(part(i)), (2 * i + 1) % kChannels))
-                            .after(ready, final_sends.oldest()).in_round(t);
+                            .after(ready, final_sends.oldest())
+                            .in_round(t);
       final_sends.push(sent);
       now_final.add(sent);
     }

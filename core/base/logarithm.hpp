@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The natural logarithm for what every rank decides by itself. libm's is not the same everywhere: glibc takes other code on processors
-// that fuse multiplications and additions, its last bit may differ, and two ranks that round two ways choose two numbers of segments.
+// The natural logarithm for what every rank decides by itself. libm's is not the same everywhere: glibc takes other
+// code on processors that fuse multiplications and additions, its last bit may differ, and two ranks that round two
+// ways choose two numbers of segments.
 #pragma once
 
 #include <cmath>
 
 namespace latecomer::core {
 
-/// Of x > 0, to some units in the last place; additions, multiplications and divisions only, so the same to the last bit wherever the same
-/// library runs.
+/// Of x > 0, to some units in the last place; additions, multiplications and divisions only, so the same to the last
+/// bit wherever the same library runs.
 inline double logarithm(double x) {
   constexpr double kRootOfHalf = 0.70710678118654752, kOfTwo = 0.69314718055994531;
   constexpr int kTerms = 12;  // |y| is 0.172 at most

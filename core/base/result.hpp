@@ -16,8 +16,8 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}          // NOLINT: implicit by intent
-  Result(Error error) : state_(std::move(error)) {}      // NOLINT: implicit by intent
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit by intent
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: implicit by intent
   explicit operator bool() const { return state_.index() == 0; }
   T& operator*() { return std::get<0>(state_); }
   const T& operator*() const { return std::get<0>(state_); }

@@ -49,8 +49,8 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const std::string shape = "expected a size such as 65536 or 64KiB, got '" + std::string(text) + "'";
   if (!split) return Error{shape};
   static constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1}, {"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+      {"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
   for (const auto& [unit, scale] : kUnits) {
     if (split->unit != unit) continue;
     const double bytes = split->value * scale;
@@ -147,7 +147,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 std::string grouped(std::int64_t n) {
   std::string out = std::to_string(n);
-  for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) out.insert(static_cast<std::size_t>(at), ",");
+  for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3)
+    out.insert(static_cast<std::size_t>(at), ",");
   return out;
 }
 

@@ -16,17 +16,53 @@ using Elements = std::int64_t;     // count of datatype instances
 
 /// Every collective operation MPI 4.0 defines, in the order of shim/collectives.def.
 enum class Collective : std::uint8_t {
-  allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather,
-  gatherv, reduce, reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
-  neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+  allgather,
+  allgatherv,
+  allreduce,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  barrier,
+  bcast,
+  exscan,
+  gather,
+  gatherv,
+  reduce,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  scatter,
+  scatterv,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
 };
 inline constexpr int kCollectives = 22;
 
-inline constexpr std::string_view kCollectiveNames[kCollectives] = {
-    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast",
-    "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan",
-    "scatter", "scatterv", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall",
-    "neighbor_alltoallv", "neighbor_alltoallw"};
+inline constexpr std::string_view kCollectiveNames[kCollectives] = {"allgather",
+                                                                    "allgatherv",
+                                                                    "allreduce",
+                                                                    "alltoall",
+                                                                    "alltoallv",
+                                                                    "alltoallw",
+                                                                    "barrier",
+                                                                    "bcast",
+                                                                    "exscan",
+                                                                    "gather",
+                                                                    "gatherv",
+                                                                    "reduce",
+                                                                    "reduce_scatter",
+                                                                    "reduce_scatter_block",
+                                                                    "scan",
+                                                                    "scatter",
+                                                                    "scatterv",
+                                                                    "neighbor_allgather",
+                                                                    "neighbor_allgatherv",
+                                                                    "neighbor_alltoall",
+                                                                    "neighbor_alltoallv",
+                                                                    "neighbor_alltoallw"};
 
 constexpr std::string_view name_of(Collective c) { return kCollectiveNames[static_cast<int>(c)]; }
 constexpr std::optional<Collective> find_collective(std::string_view name) {
@@ -37,18 +73,23 @@ constexpr std::optional<Collective> find_collective(std::string_view name) {
 
 /// Has a root argument that MPI requires to be equal on every rank.
 constexpr bool is_rooted(Collective c) {
-  return c == Collective::bcast || c == Collective::gather || c == Collective::gatherv ||
-         c == Collective::reduce || c == Collective::scatter || c == Collective::scatterv;
+  return c == Collective::bcast || c == Collective::gather || c == Collective::gatherv || c == Collective::reduce ||
+         c == Collective::scatter || c == Collective::scatterv;
 }
 
 /// Blocks of different sizes, which no rank but the root knows.
 constexpr bool is_irregular(Collective c) { return c == Collective::scatterv || c == Collective::gatherv; }
 /// The collective that moves the same with blocks of one size.
-constexpr Collective regular(Collective c) { return c == Collective::scatterv ? Collective::scatter : c == Collective::gatherv ? Collective::gather : c; }
-/// What a policy may have served by an algorithm of ours. Other collectives' algorithms run on range communicators only.
+constexpr Collective regular(Collective c) {
+  return c == Collective::scatterv ? Collective::scatter : c == Collective::gatherv ? Collective::gather : c;
+}
+/// What a policy may have served by an algorithm of ours. Other collectives' algorithms run on range communicators
+/// only.
 constexpr bool is_dispatched(Collective c) { return is_rooted(c) || c == Collective::allreduce; }
 /// Every rank has a block of its own; the root has all of them.
-constexpr bool has_blocks(Collective c) { return regular(c) == Collective::scatter || regular(c) == Collective::gather; }
+constexpr bool has_blocks(Collective c) {
+  return regular(c) == Collective::scatter || regular(c) == Collective::gather;
+}
 
 constexpr bool is_reduction(Collective c) {
   return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan || c == Collective::exscan ||
@@ -64,7 +105,9 @@ constexpr bool depends_on_all(Collective c, Bytes bytes) {
 }
 
 /// The same for the root alone: what others get can only come from it.
-constexpr bool depends_on_root(Collective c, Bytes bytes) { return bytes > 0 && (c == Collective::bcast || c == Collective::scatter); }
+constexpr bool depends_on_root(Collective c, Bytes bytes) {
+  return bytes > 0 && (c == Collective::bcast || c == Collective::scatter);
+}
 
 /// How a collective was called. The blocking and the non-blocking form never match each other
 /// (MPI 4.0, 6.12), so the kind is the same on every rank.

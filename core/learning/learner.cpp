@@ -14,12 +14,13 @@ namespace {
 
 // Medians of a few dozen calls on a busy machine differ by this much without cause.
 constexpr double kWins = 0.97, kNotWorse = 1.03;
-// While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls: a verdict takes three
-// epochs. A boundary costs some 50 us and 1 us per rank and call.
+// While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls: a verdict
+// takes three epochs. A boundary costs some 50 us and 1 us per rank and call.
 constexpr double kLearningEpoch = 2e7;
 // Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
 constexpr std::uint64_t kGlance = 32;
-// Where ranks wait for the leader at boundaries: this part of the time, but for the first few; and calls between two at most.
+// Where ranks wait for the leader at boundaries: this part of the time, but for the first few; and calls between two at
+// most.
 constexpr double kWaiting = 0.01, kMostBetweenWaits = 65'536;
 
 std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash ^ mix64(site)); }
@@ -29,7 +30,8 @@ std::uint64_t key_of(std::uint64_t hash, std::uint64_t site) { return mix64(hash
 bool moved(std::span<const Nanoseconds> before, std::span<const Nanoseconds> now) {
   if (before.size() != now.size()) return true;
   Nanoseconds spread = 0, most = 0;
-  for (std::size_t r = 0; r < now.size(); ++r) spread = std::max(spread, before[r]), most = std::max(most, std::abs(before[r] - now[r]));
+  for (std::size_t r = 0; r < now.size(); ++r)
+    spread = std::max(spread, before[r]), most = std::max(most, std::abs(before[r] - now[r]));
   return 2 * most > spread;
 }
 
@@ -74,7 +76,9 @@ double Learner::Samples::median(std::array<float, kKept> values) const {
 
 Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory)
     : policy_(policy), ranks_(ranks), site_matches_(std::move(site_matches)) {
-  const std::size_t each = sizeof(Slot) + static_cast<std::size_t>(ranks) * (2 * static_cast<std::size_t>(policy.predictor_window) + 8) * sizeof(Nanoseconds);
+  const std::size_t each = sizeof(Slot) + static_cast<std::size_t>(ranks) *
+                                              (2 * static_cast<std::size_t>(policy.predictor_window) + 8) *
+                                              sizeof(Nanoseconds);
   most_slots_ = std::clamp<std::size_t>(memory / each, 4, kHistory / 2);
 }
 
@@ -130,8 +134,10 @@ void Learner::see(const CallSeen& call) {
     if (slot->on_trial && call.n >= slot->counts_from) ++slot->after_trial;
     return;
   }
-  if (slot->on_trial && slot->native.enough()) slot->risked = std::max(0.0, slot->risked + static_cast<double>(call.after_last) - slot->native.median_after());
-  if (call.algorithm == slot->algorithm && call.n >= slot->counts_from) slot->current.add(call.after_last, call.mean_elapsed);
+  if (slot->on_trial && slot->native.enough())
+    slot->risked = std::max(0.0, slot->risked + static_cast<double>(call.after_last) - slot->native.median_after());
+  if (call.algorithm == slot->algorithm && call.n >= slot->counts_from)
+    slot->current.add(call.after_last, call.mean_elapsed);
 }
 
 /// What the slots learnt stays with their sites.
@@ -175,11 +181,15 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   slot.why = why;
   slot.on_trial = on_trial;
   std::vector<Nanoseconds> pattern;
-  if (algorithm >= 0 && with_pattern && algorithm_at(algorithm).uses_pattern() && !slot.forecast.uncertain()) pattern = slot.forecast.offsets;
-  const bool same_pattern = pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
+  if (algorithm >= 0 && with_pattern && algorithm_at(algorithm).uses_pattern() && !slot.forecast.uncertain())
+    pattern = slot.forecast.offsets;
+  const bool same_pattern =
+      pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
   // What is built on sizes has them from the plan.
   std::vector<Bytes> sizes;
-  if (algorithm >= 0 && !slot.sizes_vary() && (algorithm_at(algorithm).needs_sizes || algorithm_at(algorithm).uses_pattern())) sizes = slot.expected.sizes;
+  if (algorithm >= 0 && !slot.sizes_vary() &&
+      (algorithm_at(algorithm).needs_sizes || algorithm_at(algorithm).uses_pattern()))
+    sizes = slot.expected.sizes;
   const bool same_sizes = !resized(slot.announced_sizes, sizes);
   if (algorithm == slot.algorithm && segments == slot.segments && same_pattern && same_sizes) return;
   if (!same_pattern) slot.announced = std::move(pattern);
@@ -194,8 +204,10 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
 }
 
 bool Learner::wins(const Slot& slot) const {
-  const double after = slot.current.median_after() / slot.native.median_after(), elapsed = slot.current.median_elapsed() / slot.native.median_elapsed();
-  return policy_.objective == Objective::mean_elapsed ? elapsed < kWins && after < kNotWorse : after < kWins && elapsed < kNotWorse;
+  const double after = slot.current.median_after() / slot.native.median_after(),
+               elapsed = slot.current.median_elapsed() / slot.native.median_elapsed();
+  return policy_.objective == Objective::mean_elapsed ? elapsed < kWins && after < kNotWorse
+                                                      : after < kWins && elapsed < kNotWorse;
 }
 
 /// What can be hidden behind the wait is no more than the wait. Below what is worth trying, or what a dispatch costs,
@@ -214,10 +226,18 @@ bool Learner::nearly_together(const Slot& slot) const {
 /// Nothing is dispatched there and nothing would be if it were looked at longer.
 bool Learner::quiet(const Slot& slot) const {
   switch (slot.why) {
-    case Why::unserved: case Why::no_rule: case Why::rule_native: case Why::slight: return slot.algorithm < 0;
+    case Why::unserved:
+    case Why::no_rule:
+    case Why::rule_native:
+    case Why::slight:
+      return slot.algorithm < 0;
     // Not to be foreseen: a pattern may be about to show, unless what there is is small.
-    case Why::balanced: case Why::unforeseen: return slot.native.enough() && static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
-    default: return false;
+    case Why::balanced:
+    case Why::unforeseen:
+      return slot.native.enough() &&
+             static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
+    default:
+      return false;
   }
 }
 
@@ -229,7 +249,9 @@ Decision Learner::decision(const Slot& slot, int algorithm, int segments) const 
   return decide_as(policy_, slot.signature, ranks_, e);
 }
 
-bool Learner::may(const Slot& slot, int algorithm, int segments) const { return index_of(decision(slot, algorithm, segments).algorithm) == algorithm; }
+bool Learner::may(const Slot& slot, int algorithm, int segments) const {
+  return index_of(decision(slot, algorithm, segments).algorithm) == algorithm;
+}
 
 /// What a search has found is this slot's, as far as the policy lets it be.
 void Learner::take(Slot& slot, const Candidates& found) const {
@@ -237,15 +259,21 @@ void Learner::take(Slot& slot, const Candidates& found) const {
   slot.candidates = found.list;
   slot.left_out = found.left_out;
   slot.candidate_messages = found.messages;
-  std::erase_if(slot.candidates, [&](const Candidate& c) { return !may(slot, c.algorithm, c.segments) || (algorithm_at(c.algorithm).background && !policy_.background_enabled); });
+  std::erase_if(slot.candidates, [&](const Candidate& c) {
+    return !may(slot, c.algorithm, c.segments) || (algorithm_at(c.algorithm).background && !policy_.background_enabled);
+  });
 }
 
-/// Models what may serve the slot under its forecast, candidate by candidate. False if the budget of this announcement, or the
-/// slot's, is spent before all are: the rest follows at the next. `only`: nothing but that is compared with native.
+/// Models what may serve the slot under its forecast, candidate by candidate. False if the budget of this announcement,
+/// or the slot's, is spent before all are: the rest follows at the next. `only`: nothing but that is compared with
+/// native.
 bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
   const bool flat = slot.forecast.uncertain();
-  const auto pattern_of = [&] { return flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets; };
-  if (slot.search && (moved(slot.modelled_for, pattern_of()) || resized(slot.modelled_sizes, slot.expected.sizes))) slot.search.reset();
+  const auto pattern_of = [&] {
+    return flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
+  };
+  if (slot.search && (moved(slot.modelled_for, pattern_of()) || resized(slot.modelled_sizes, slot.expected.sizes)))
+    slot.search.reset();
   if (!slot.search) {
     const Call call = call_of(slot.signature, ranks_);
     slot.modelled_for = pattern_of();
@@ -253,7 +281,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
     for (const CandidateSearch& s : searched_) {
       if (only) break;
       const Call& before = s.call();
-      if (before.op != call.op || before.root != call.root || before.commutative != call.commutative || before.element_bytes != call.element_bytes || size_class(before.bytes()) != size_class(call.bytes()) ||
+      if (before.op != call.op || before.root != call.root || before.commutative != call.commutative ||
+          before.element_bytes != call.element_bytes || size_class(before.bytes()) != size_class(call.bytes()) ||
           s.pattern().flat() != flat || resized(s.sizes(), slot.expected.sizes))
         continue;
       std::vector<Nanoseconds> its;
@@ -262,7 +291,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
       take(slot, s.found());
       return true;
     }
-    slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective, true, slot.expected.sizes);
+    slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective,
+                        true, slot.expected.sizes);
     if (only) slot.search->only(*only, segments);
     slot.candidates.clear(), slot.left_out.clear();
     slot.native_modelled = -1;
@@ -270,7 +300,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
   while (!slot.search->done()) {
     const std::int64_t wanted = slot.search->next_cost();
     const double cost = kModelMessage * static_cast<double>(wanted);
-    if ((wanted > budget_ && modelled()) || slot.modelling + cost > kModelShare * slot.spent + kModelStake) return false;
+    if ((wanted > budget_ && modelled()) || slot.modelling + cost > kModelShare * slot.spent + kModelStake)
+      return false;
     budget_ -= wanted;
     slot.modelling += cost;
     slot.search->step();
@@ -294,9 +325,11 @@ bool Learner::model_fits(const Slot& slot) const {
   return slot.native_modelled < 0 || !slot.native.enough() || is_forecast(slot.native_modelled, native_measured(slot));
 }
 
-/// The model says what is worth a trial, between figures of its own, whose common mistakes cancel out; measurements choose.
+/// The model says what is worth a trial, between figures of its own, whose common mistakes cancel out; measurements
+/// choose.
 bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
-  return slot.native_modelled < 0 || c.modelled_ns <= std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch);
+  return slot.native_modelled < 0 ||
+         c.modelled_ns <= std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch);
 }
 
 /// `auto`: native until there is a forecast to build on and native has been measured; then what the model likes best,
@@ -311,10 +344,15 @@ void Learner::choose(Slot& slot) {
     slot.candidates.clear();
     slot.modelled_for.clear();
     slot.search.reset();
-    return settle(slot, -1, 0, false, f.offsets.empty() ? Why::nothing_seen : !f.uncertain() ? Why::slight : nearly_together(slot) ? Why::balanced : Why::unforeseen);
+    return settle(slot, -1, 0, false,
+                  f.offsets.empty()       ? Why::nothing_seen
+                  : !f.uncertain()        ? Why::slight
+                  : nearly_together(slot) ? Why::balanced
+                                          : Why::unforeseen);
   }
   if (!slot.native.enough()) return settle(slot, -1, 0, false, Why::measuring);
-  if (slot.search || slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) || resized(slot.modelled_sizes, slot.expected.sizes)) {
+  if (slot.search || slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) ||
+      resized(slot.modelled_sizes, slot.expected.sizes)) {
     if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget, slot.on_trial);
   }
   if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
@@ -330,12 +368,14 @@ void Learner::choose(Slot& slot) {
       return settle(slot, c.algorithm, c.segments, true, Why::won);
     }
     const bool proven = c.algorithm == slot.proven && c.segments == slot.proven_segments;
-    if (!same && !proven && slot.risked > kRisk * slot.spent + kStake * slot.native.median_after()) return settle(slot, -1, 0, false, Why::risk);
+    if (!same && !proven && slot.risked > kRisk * slot.spent + kStake * slot.native.median_after())
+      return settle(slot, -1, 0, false, Why::risk);
     // Its calls were not seen: once more.
     if (same && slot.on_trial && slot.after_trial >= kTrial) ++slot.round, slot.after_trial = 0;
     return settle(slot, c.algorithm, c.segments, true, Why::tried, !proven);
   }
-  const bool lost = std::any_of(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& c) { return c.lost; });
+  const bool lost =
+      std::any_of(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& c) { return c.lost; });
   settle(slot, -1, 0, false, lost ? Why::lost : slot.candidates.empty() ? Why::nothing_serves : Why::no_gain);
 }
 
@@ -366,13 +406,15 @@ void Learner::decide_slot(Slot& slot) {
     if (message > 0) factor = static_cast<double>(slot.forecast.spread) / message;
   }
   const Rule* rule = first_match(policy_, {s.op, s.bytes, ranks_, s.root, s.op_class}, [&](const Match& m) {
-    return (m.site.empty() || site_matches_(slot.site, s.op, m.site)) && (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
+    return (m.site.empty() || site_matches_(slot.site, s.op, m.site)) &&
+           (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
   });
   slot.rule = rule;
   slot.overlap = !rule || rule->use.overlap;
   slot.modelled = -1;
   if (!s.exact && policy_.reproducible != Reproducible::any) {
-    // When a plan comes into force, and what it says, is not the same in every run: it must not change who runs, nor how operands associate.
+    // When a plan comes into force, and what it says, is not the same in every run: it must not change who runs, nor
+    // how operands associate.
     const Decision alone = decide(policy_, s, ranks_);
     return settle(slot, index_of(alone.algorithm), alone.segments, true, Why::reproducible);
   }
@@ -380,7 +422,8 @@ void Learner::decide_slot(Slot& slot) {
   if (rule->use.kind == Use::Kind::native) return settle(slot, -1, 0, false, Why::rule_native);
   if (rule->use.kind == Use::Kind::automatic) return choose(slot);
   const int wanted = index_of(find_algorithm(s.op, rule->use.algorithm));
-  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.expected.sizes.empty()) return settle(slot, -1, 0, false, Why::rule_before_sizes);
+  if (wanted >= 0 && algorithm_at(wanted).needs_sizes && slot.expected.sizes.empty())
+    return settle(slot, -1, 0, false, Why::rule_before_sizes);
   const Decision asked = decision(slot, wanted, rule->use.segments);
   if (!asked.algorithm && !asked.unplanned) return settle(slot, -1, 0, false, Why::rule_forbidden);
   if (algorithm_at(wanted).needs_sizes && slot.sizes_vary()) {
@@ -389,7 +432,9 @@ void Learner::decide_slot(Slot& slot) {
   }
   if (asked.unplanned) return settle(slot, index_of(asked.algorithm), asked.segments, true, Why::rule_unplanned);
   // What the model expects of it, so that it can be held against what is measured.
-  if (policy_.network_given && !slot.forecast.uncertain() && (slot.search || slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets))) model(slot, asked.algorithm, asked.segments);
+  if (policy_.network_given && !slot.forecast.uncertain() &&
+      (slot.search || slot.modelled_for.empty() || moved(slot.modelled_for, slot.forecast.offsets)))
+    model(slot, asked.algorithm, asked.segments);
   for (const Candidate& c : slot.candidates)
     if (c.algorithm == wanted && c.segments == asked.segments) slot.modelled = c.modelled_ns;
   settle(slot, wanted, asked.segments, true, slot.forecast.uncertain() ? Why::rule_flat : Why::rule);
@@ -423,13 +468,17 @@ std::vector<Learner::Slot*> Learner::decided() const {
   return out;
 }
 
-/// Short while something is to be learned and calls take long: of 128 calls of 10 ms that go by before a verdict, most go by
-/// for nothing.
+/// Short while something is to be learned and calls take long: of 128 calls of 10 ms that go by before a verdict, most
+/// go by for nothing.
 std::uint64_t Learner::epoch_for(const std::vector<Slot*>& slots) const {
-  const auto learning = [](const Slot* slot) { return slot->why == Why::measuring || slot->why == Why::tried || slot->why == Why::no_budget; };
+  const auto learning = [](const Slot* slot) {
+    return slot->why == Why::measuring || slot->why == Why::tried || slot->why == Why::no_budget;
+  };
   if (slots.empty() && asked_n_ < Sequence::kSteadyEpoch) return Sequence::kFirstBoundary;
   if (pace_ <= 0 || std::none_of(slots.begin(), slots.end(), learning)) return 0;
-  const double calls = std::max({static_cast<double>(Sequence::kFirstBoundary), static_cast<double>(slots.size()) * kTrial, kLearningEpoch * (1 + ranks_ / 100.0) / pace_});
+  const double calls =
+      std::max({static_cast<double>(Sequence::kFirstBoundary), static_cast<double>(slots.size()) * kTrial,
+                kLearningEpoch * (1 + ranks_ / 100.0) / pace_});
   return calls < static_cast<double>(Sequence::kSteadyEpoch) ? static_cast<std::uint64_t>(calls) : 0;
 }
 
@@ -449,7 +498,8 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   if (n > asked_n_ && asked_n_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
   asked_n_ = n, asked_ = now;
   budget_ = kModelBudget;
-  if (quiet_ && (hurried || next_ == looked_at_)) return with_epoch(std::move(out), now, {});  // nothing is dispatched, and nothing new was seen
+  if (quiet_ && (hurried || next_ == looked_at_))
+    return with_epoch(std::move(out), now, {});  // nothing is dispatched, and nothing new was seen
   if (hurried) {
     out.kind = announced_.empty() ? Announcement::Kind::none : Announcement::Kind::keep;
     return out;
@@ -468,13 +518,18 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   bool says_anything = false;
   const auto add = [&](const Slot& slot, int trials, int rounds) {
     PlanEntry e = entry_for(slot, plan);
-    if (e.algorithm >= 0 && trials > 0) e.trial = static_cast<std::uint16_t>(kTrial * trials), e.round = static_cast<std::uint16_t>(rounds);
-    const Decision alone = decide(policy_, slot.signature, ranks_), planned = decide_as(policy_, slot.signature, ranks_, e);
-    const bool trivial = e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm && (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));
+    if (e.algorithm >= 0 && trials > 0)
+      e.trial = static_cast<std::uint16_t>(kTrial * trials), e.round = static_cast<std::uint16_t>(rounds);
+    const Decision alone = decide(policy_, slot.signature, ranks_),
+                   planned = decide_as(policy_, slot.signature, ranks_, e);
+    const bool trivial =
+        e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm &&
+        (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));
     says_anything = says_anything || !trivial;
     plan.entries.push_back(e);
   };
-  if (!policy_.decides_alone() && std::all_of(slots.begin(), slots.end(), [](const Slot* slot) { return slot->algorithm < 0; })) {
+  if (!policy_.decides_alone() &&
+      std::all_of(slots.begin(), slots.end(), [](const Slot* slot) { return slot->algorithm < 0; })) {
     // Native everywhere, as without a plan.
   } else if (!slots_.empty()) {
     plan.period = slots_.size();
@@ -491,8 +546,10 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
     for (const Slot* slot : slots) {
       auto& [chosen, agree, trials, rounds] = by_signature.try_emplace(slot->hash, Shared{slot}).first->second;
       if (slot->on_trial) ++trials, rounds += slot->round;  // each has to see enough
-      const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments && chosen->overlap == slot->overlap &&
-                        chosen->announced.empty() == slot->announced.empty() && (chosen->announced.empty() || !moved(chosen->announced, slot->announced)) && !resized(chosen->announced_sizes, slot->announced_sizes);
+      const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments &&
+                        chosen->overlap == slot->overlap && chosen->announced.empty() == slot->announced.empty() &&
+                        (chosen->announced.empty() || !moved(chosen->announced, slot->announced)) &&
+                        !resized(chosen->announced_sizes, slot->announced_sizes);
       agree = agree && same;
       if (slot->calls > chosen->calls) chosen = slot;
     }
@@ -500,7 +557,9 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
       if (found.agree) add(*found.chosen, found.trials, found.rounds);
   }
   if (!says_anything) plan = {};
-  out.kind = plan.empty() ? Announcement::Kind::none : plan == announced_ && !dropped ? Announcement::Kind::keep : Announcement::Kind::plan;
+  out.kind = plan.empty()                     ? Announcement::Kind::none
+             : plan == announced_ && !dropped ? Announcement::Kind::keep
+                                              : Announcement::Kind::plan;
   if (out.kind == Announcement::Kind::plan) announced_ = plan;
   else if (out.kind == Announcement::Kind::none) announced_ = {};
   // Where ranks come from different sites, only logs know who came from where.
@@ -524,7 +583,8 @@ std::vector<SlotReport> Learner::reports() const {
   for (const Slot* slot : decided()) {
     const Slot& s = *slot;
     SlotReport r;
-    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm, r.rule_line = s.rule ? s.rule->line : 0, r.forecast = s.forecast;
+    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm,
+    r.rule_line = s.rule ? s.rule->line : 0, r.forecast = s.forecast;
     r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
     if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
     if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
@@ -532,7 +592,8 @@ std::vector<SlotReport> Learner::reports() const {
     r.candidates = s.candidates, r.messages = s.candidate_messages;
     if (s.why == Why::unknown) r.algorithm = index_of(decide(policy_, s.signature, ranks_).algorithm);
     r.reason = why_text(s);
-    if (s.sizes_vary() && s.rule && s.rule->use.kind == Use::Kind::automatic) r.reason += "; no tree is planned from sizes: " + sizes_text(s);
+    if (s.sizes_vary() && s.rule && s.rule->use.kind == Use::Kind::automatic)
+      r.reason += "; no tree is planned from sizes: " + sizes_text(s);
     out.push_back(std::move(r));
   }
   return out;

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
-#include "core/select/candidates.hpp"
 #include "core/agreement/plan.hpp"
 #include "core/learning/rest.hpp"
 #include "core/pap/predictor.hpp"
 #include "core/policy/policy.hpp"
+#include "core/select/candidates.hpp"
 
 namespace latecomer::core {
 
@@ -44,14 +44,14 @@ struct SlotReport {
   Signature signature;
   std::uint64_t site = 0, calls = 0;
   int algorithm = -1;
-  int rule_line = 0;                ///< 0: no rule matched
+  int rule_line = 0;  ///< 0: no rule matched
   Forecast forecast;
   double predicted_ns = -1, native_predicted_ns = -1;  ///< by the model, in terms of the objective; -1: not asked
   double measured_ns = -1, native_measured_ns = -1;    ///< medians; -1: too few calls
-  bool model_fits = true;           ///< false: native's modelled time is no forecast on this machine (is_forecast)
+  bool model_fits = true;             ///< false: native's modelled time is no forecast on this machine (is_forecast)
   std::vector<Candidate> candidates;  ///< of `auto`, best first; empty: none was modelled
-  std::int64_t messages = 0;        ///< that modelling them took
-  std::string reason;               ///< follows "because"
+  std::int64_t messages = 0;          ///< that modelling them took
+  std::string reason;                 ///< follows "because"
 };
 
 class Learner {
@@ -68,11 +68,11 @@ class Learner {
   struct Announcement {
     enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
     Plan plan;
-    bool rest = false;  ///< the epoch that begins when this comes into force is not logged
+    bool rest = false;        ///< the epoch that begins when this comes into force is not logged
     std::uint64_t epoch = 0;  ///< calls that it lasts; 0: as the sequence says (Sequence::lasts)
   };
-  /// What to announce at call n. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any origin.
-  /// `hurried`: there is no time to look at anything: as before.
+  /// What to announce at call n. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any
+  /// origin. `hurried`: there is no time to look at anything: as before.
   Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);
   /// The last announcement ran the model, whose time has a limit of its own.
   bool modelled() const { return budget_ < kModelBudget; }
@@ -81,7 +81,9 @@ class Learner {
   /// The last announcement decides from call n on.
   void in_force(std::uint64_t n);
   /// Ranks have waited so long at a boundary for the leader, in the mean over all of them.
-  void waited(Nanoseconds mean) { waited_ = waited_ == 0 ? static_cast<double>(mean) : (waited_ + static_cast<double>(mean)) / 2; }
+  void waited(Nanoseconds mean) {
+    waited_ = waited_ == 0 ? static_cast<double>(mean) : (waited_ + static_cast<double>(mean)) / 2;
+  }
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
   void remember(SiteHistory history, const Plan& plan) { history_of_ = std::move(history), announced_ = plan; }
 
@@ -94,15 +96,17 @@ class Learner {
 
   static constexpr std::size_t kHistory = 1024;  ///< calls in which a period is looked for; at most half of it
   static constexpr int kEnough = 8;              ///< measured calls before a verdict
-  /// Messages that one announcement may model: what a single candidate may take, so that each gets its turn. What is left waits for the next.
+  /// Messages that one announcement may model: what a single candidate may take, so that each gets its turn. What is
+  /// left waits for the next.
   static constexpr std::int64_t kModelBudget = kMostInJob;
-  /// Modelling or planning a message takes so many nanoseconds; a site may be modelled for this part of the time that its calls have taken, and at first
-  /// for so many nanoseconds.
+  /// Modelling or planning a message takes so many nanoseconds; a site may be modelled for this part of the time that
+  /// its calls have taken, and at first for so many nanoseconds.
   static constexpr double kModelMessage = 1'250, kModelShare = 0.05, kModelStake = 1e6;
-  /// What trials may take beyond native: this part of the time that the site's calls take, and at first so many native calls' worth.
+  /// What trials may take beyond native: this part of the time that the site's calls take, and at first so many native
+  /// calls' worth.
   static constexpr double kRisk = 0.03, kStake = 32;
-  static constexpr double kDispatch = 2'000;     ///< nanoseconds: finding, beginning and polling a schedule of ours
-  static constexpr int kTrial = 12;              ///< calls that a trial may take: some may go unseen
+  static constexpr double kDispatch = 2'000;  ///< nanoseconds: finding, beginning and polling a schedule of ours
+  static constexpr int kTrial = 12;           ///< calls that a trial may take: some may go unseen
 
  private:
   /// Medians of the last calls under one algorithm.
@@ -121,17 +125,39 @@ class Learner {
   };
   /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
   enum class Why : std::uint8_t {
-    unknown, unserved, reproducible, no_rule, rule_native, rule_before_sizes, rule_sizes_vary, rule_forbidden, rule_unplanned, rule, rule_flat,
-    no_sizes, nothing_seen, balanced, unforeseen, slight, no_budget, measuring, tried, won, lost, risk, nothing_serves, no_gain,
+    unknown,
+    unserved,
+    reproducible,
+    no_rule,
+    rule_native,
+    rule_before_sizes,
+    rule_sizes_vary,
+    rule_forbidden,
+    rule_unplanned,
+    rule,
+    rule_flat,
+    no_sizes,
+    nothing_seen,
+    balanced,
+    unforeseen,
+    slight,
+    no_budget,
+    measuring,
+    tried,
+    won,
+    lost,
+    risk,
+    nothing_serves,
+    no_gain,
   };
   /// Sizes of the blocks that the next call is expected to have, and how often that was wrong.
   struct ExpectedSizes {
     static constexpr int kWindow = 16, kLeast = 4;
-    std::vector<Bytes> sizes;       ///< empty: none were seen
-    std::vector<Bytes> other;       ///< those of the last call, if they were not expected: they are, once they come twice
-    std::uint16_t surprises = 0;    ///< of the last `seen` calls, the latest in the lowest bit
+    std::vector<Bytes> sizes;     ///< empty: none were seen
+    std::vector<Bytes> other;     ///< those of the last call, if they were not expected: they are, once they come twice
+    std::uint16_t surprises = 0;  ///< of the last `seen` calls, the latest in the lowest bit
     int seen = 0;
-    bool varying = false;           ///< a tree that was planned for some sizes is mostly run with others
+    bool varying = false;  ///< a tree that was planned for some sizes is mostly run with others
     int missed() const;
     void add(std::span<const Bytes> now);
   };
@@ -140,7 +166,7 @@ class Learner {
     Signature signature;
     std::uint64_t hash = 0;  ///< the signature's
     std::uint64_t site = 0, calls = 0;
-    std::uint64_t decided_at = 0;            ///< calls when it was decided last
+    std::uint64_t decided_at = 0;  ///< calls when it was decided last
     Predictor predictor;
     Samples native, current;
     int algorithm = -1, segments = 0;
@@ -148,27 +174,27 @@ class Learner {
     int edged = 0;                           ///< calls in a row that every rank had announced
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
     bool changed = false;                    ///< since the last announcement came into force
-    bool on_trial = false;                   ///< the plan lets the algorithm run kTrial times, then native until there is a verdict
-    int round = 0;                           ///< of trials: another begins anew
-    int after_trial = 0;                     ///< native calls since the trial came into force
-    int proven = -1, proven_segments = 0;    ///< what has won here, under whatever pattern
-    std::optional<CandidateSearch> search;   ///< begun and not done: goes on at the next announcement
-    double modelling = 0;                    ///< nanoseconds that it was modelled for
-    std::vector<std::uint32_t> came_last;    ///< [ranks], calls
-    double imbalance = 0;                    ///< nanoseconds from the first arrival to the last, of all calls that were seen
-    std::uint64_t seen = 0;                  ///< calls in `imbalance`
-    double risked = 0, spent = 0;            ///< nanoseconds that trials took beyond native; that all calls took
+    bool on_trial = false;  ///< the plan lets the algorithm run kTrial times, then native until there is a verdict
+    int round = 0;          ///< of trials: another begins anew
+    int after_trial = 0;    ///< native calls since the trial came into force
+    int proven = -1, proven_segments = 0;   ///< what has won here, under whatever pattern
+    std::optional<CandidateSearch> search;  ///< begun and not done: goes on at the next announcement
+    double modelling = 0;                   ///< nanoseconds that it was modelled for
+    std::vector<std::uint32_t> came_last;   ///< [ranks], calls
+    double imbalance = 0;          ///< nanoseconds from the first arrival to the last, of all calls that were seen
+    std::uint64_t seen = 0;        ///< calls in `imbalance`
+    double risked = 0, spent = 0;  ///< nanoseconds that trials took beyond native; that all calls took
     const Rule* rule = nullptr;
     Forecast forecast;
-    std::vector<Nanoseconds> announced;      ///< pattern that the plan holds; empty: flat
+    std::vector<Nanoseconds> announced;  ///< pattern that the plan holds; empty: flat
     ExpectedSizes expected;
-    bool shares = false;                        ///< which sizes the next call has is not known: another site of the same signature has others
-    std::vector<Bytes> announced_sizes;         ///< of the blocks, as the plan holds them
+    bool shares = false;  ///< which sizes the next call has is not known: another site of the same signature has others
+    std::vector<Bytes> announced_sizes;  ///< of the blocks, as the plan holds them
     bool sizes_vary() const { return expected.varying || shares; }
-    std::vector<Nanoseconds> modelled_for;   ///< pattern that the candidates were modelled under
+    std::vector<Nanoseconds> modelled_for;  ///< pattern that the candidates were modelled under
     std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
-    std::vector<LeftOut> left_out;           ///< of the candidates
+    std::vector<LeftOut> left_out;  ///< of the candidates
     std::int64_t candidate_messages = 0;
     double native_modelled = -1, modelled = -1;
     Why why = Why::unknown;
@@ -207,22 +233,22 @@ class Learner {
   SiteHistory history_of_;
   bool edges_ = false;
   std::size_t most_slots_;
-  std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;   ///< by signature and site, while no period is known
-  std::vector<std::unique_ptr<Slot>> slots_;                ///< of the period
-  std::uint64_t first_ = 0;                                 ///< call n is in slot (n - first_) mod period
-  std::vector<std::uint64_t> history_;                      ///< key of the latest calls, oldest first
-  std::uint64_t next_ = 0;                                  ///< number that continues the history
+  std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;  ///< by signature and site, while no period is known
+  std::vector<std::unique_ptr<Slot>> slots_;               ///< of the period
+  std::uint64_t first_ = 0;                                ///< call n is in slot (n - first_) mod period
+  std::vector<std::uint64_t> history_;                     ///< key of the latest calls, oldest first
+  std::uint64_t next_ = 0;                                 ///< number that continues the history
   Plan announced_;
   Rest rest_;
-  std::uint64_t looked_at_ = 0;                             ///< `next_` at the last announcement
-  std::uint64_t asked_n_ = 0;                               ///< call and
-  Nanoseconds asked_ = 0;                                   ///< time of the last announcement
-  double waited_ = 0;                                       ///< nanoseconds at a boundary that waits, of late
-  double pace_ = 0;                                         ///< nanoseconds per call of the communicator since then
-  std::uint64_t glance_ = Sequence::kSteadyEpoch;           ///< calls of an epoch between two rests
-  bool quiet_ = false, divergent_ = false;                  ///< at the last announcement; ever
-  std::int64_t budget_ = kModelBudget;                      ///< messages that may still be modelled
-  std::vector<CandidateSearch> searched_;                   ///< done; one per pattern and size class, the latest last
+  std::uint64_t looked_at_ = 0;                    ///< `next_` at the last announcement
+  std::uint64_t asked_n_ = 0;                      ///< call and
+  Nanoseconds asked_ = 0;                          ///< time of the last announcement
+  double waited_ = 0;                              ///< nanoseconds at a boundary that waits, of late
+  double pace_ = 0;                                ///< nanoseconds per call of the communicator since then
+  std::uint64_t glance_ = Sequence::kSteadyEpoch;  ///< calls of an epoch between two rests
+  bool quiet_ = false, divergent_ = false;         ///< at the last announcement; ever
+  std::int64_t budget_ = kModelBudget;             ///< messages that may still be modelled
+  std::vector<CandidateSearch> searched_;          ///< done; one per pattern and size class, the latest last
 };
 
 }  // namespace latecomer::core

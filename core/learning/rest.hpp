@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How often a leader looks where there is nothing to see. While nothing is dispatched and arrivals are balanced, most calls
-// go by without a log: what observing costs is then paid for a few calls in a thousand.
+// How often a leader looks where there is nothing to see. While nothing is dispatched and arrivals are balanced, most
+// calls go by without a log: what observing costs is then paid for a few calls in a thousand.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,15 @@ namespace latecomer::core {
 
 class Rest {
  public:
-  static constexpr int kCalm = 2;                      ///< quiet announcements before the first rest
-  static constexpr int kFirst = 2;                     ///< epochs' worth of calls that rest at first; then four times as many, and
-  static constexpr int kLongest = 32;                  ///< epochs' worth of calls that rest in a row,
-  static constexpr int kStride = 4;                    ///< of which so many are one epoch
-  static constexpr int kAwake = 1;                     ///< epochs in a row between two rests
-  static constexpr Nanoseconds kBlind = 100'000'000;   ///< no rest goes on for longer; no epoch of it for longer than an eighth of that
-  static constexpr double kSlower = 2;                 ///< nor after an epoch whose calls took so many times as long as those before the rest
+  static constexpr int kCalm = 2;      ///< quiet announcements before the first rest
+  static constexpr int kFirst = 2;     ///< epochs' worth of calls that rest at first; then four times as many, and
+  static constexpr int kLongest = 32;  ///< epochs' worth of calls that rest in a row,
+  static constexpr int kStride = 4;    ///< of which so many are one epoch
+  static constexpr int kAwake = 1;     ///< epochs in a row between two rests
+  static constexpr Nanoseconds kBlind =
+      100'000'000;  ///< no rest goes on for longer; no epoch of it for longer than an eighth of that
+  static constexpr double kSlower =
+      2;  ///< nor after an epoch whose calls took so many times as long as those before the rest
 
   struct Epoch {
     bool rest = false;
@@ -26,10 +28,12 @@ class Rest {
   };
 
   /// Asked at every announcement, in order: what the epoch that it begins is to be. `quiet`: from what has been seen,
-  /// looking longer would change nothing (logs of the last epoch or two may still be on their way). `n`, `now`: call and time, by
-  /// any clock. `glance`: calls that have to be looked at between two rests, per epoch.
+  /// looking longer would change nothing (logs of the last epoch or two may still be on their way). `n`, `now`: call
+  /// and time, by any clock. `glance`: calls that have to be looked at between two rests, per epoch.
   Epoch next(bool quiet, std::uint64_t n, Nanoseconds now, std::uint64_t glance) {
-    const double pace = n > asked_n_ ? static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_) * Sequence::kSteadyEpoch : 0;
+    const double pace =
+        n > asked_n_ ? static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_) * Sequence::kSteadyEpoch
+                     : 0;
     asked_ = now, asked_n_ = n;
     if (!quiet || 2 * pace > kBlind) {  // where epochs take long, what observing costs is nothing
       if (!quiet) calm_ = 0;
@@ -38,12 +42,15 @@ class Rest {
     }
     if (calm_ < kCalm) return ++calm_, Epoch{};
     // The leader's clock is all that is looked at meanwhile: somebody who is late now makes calls take longer.
-    if (left_ > 0 && (static_cast<double>(now - begun_) + (under_way_ + 1) * pace > kBlind || pace > kSlower * usual_)) left_ = 0, awake_ = kAwake;
+    if (left_ > 0 && (static_cast<double>(now - begun_) + (under_way_ + 1) * pace > kBlind || pace > kSlower * usual_))
+      left_ = 0, awake_ = kAwake;
     if (left_ == 0) {
       under_way_ = 1;
       if (awake_ > 0) return --awake_, Epoch{false, glance};
       // Few calls are between two rests, and calls differ.
-      usual_ = usual_ > 0 ? static_cast<double>(now - begun_) / static_cast<double>(n - begun_n_) * Sequence::kSteadyEpoch : pace;
+      usual_ = usual_ > 0
+                   ? static_cast<double>(now - begun_) / static_cast<double>(n - begun_n_) * Sequence::kSteadyEpoch
+                   : pace;
       begun_ = now, begun_n_ = n;
       left_ = length_, length_ = std::min(4 * length_, kLongest);
       stride_ = std::clamp(std::min(left_ / 8, static_cast<int>(kBlind / 8 / std::max(usual_, 1.0))), 1, kStride);

@@ -18,32 +18,37 @@ double least_latency(const Network& network, Bytes bytes) {
   return network.eager_bytes > 0 ? std::min(latency, network.latency_ns) : latency;
 }
 
-/// The earliest end of a reduction. `a`: arrivals in order; wire: time of the vector on all ports of a rank; latency: least
-/// time in flight.
-double reduction_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, double wire, double latency) {
+/// The earliest end of a reduction. `a`: arrivals in order; wire: time of the vector on all ports of a rank; latency:
+/// least time in flight.
+double reduction_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a,
+                     double wire, double latency) {
   const int ranks = call.ranks;
   double end = a.back();
   for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
     const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
     end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
   }
-  if (call.op == Collective::allreduce) return std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
+  if (call.op == Collective::allreduce)
+    return std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
   // The last to come has its contribution to send. The root has to receive one, which eager messages may have
   // brought before it came.
   for (Rank r = 0; r < ranks; ++r)
-    if (r != call.root || network.eager_bytes == 0) end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
+    if (r != call.root || network.eager_bytes == 0)
+      end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
   return end;
 }
 
-/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block(r): time of r's block (bcast:
-/// of all) on one port.
+/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block(r): time of r's block
+/// (bcast: of all) on one port.
 template <typename Block>
-double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a, Block block, double ports, double latency) {
+double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a,
+                    Block block, double ports, double latency) {
   const double root = static_cast<double>(arrivals.arrival(call.root)), last = a.back();
   double others = 0;
   for (Rank r = 0; r < call.ranks; ++r) others += r == call.root ? 0 : block(r);
   switch (regular(call.op)) {
-    case Collective::scatter: return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
+    case Collective::scatter:
+      return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
     case Collective::gather: {
       // What the k last send comes in after the first of them has come.
       std::vector<std::pair<double, double>> senders;
@@ -51,20 +56,23 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
         if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
       std::sort(senders.begin(), senders.end(), std::greater<>());
       double end = last, sum = 0;
-      for (const auto& [arrival, time] : senders) sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
+      for (const auto& [arrival, time] : senders)
+        sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
       return end;
     }
     default: {
       double rounds = 0;
       for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
-      return std::max(last, root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
+      return std::max(
+          last, root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
     }
   }
 }
 
 }  // namespace
 
-LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes) {
+LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals,
+                       const std::vector<Bytes>& sizes) {
   LowerBound bound;
   if (!is_dispatched(call.op)) return bound;
   bound.known = true;
@@ -76,9 +84,12 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
   if (ranks > 1 && call.bytes() > 0) {
     const double ports = network.ports == 0 ? ranks - 1 : network.ports;
     const double port = static_cast<double>(call.count * call.element_bytes) * network.beta_ns_per_byte;
-    const auto block = [&](Rank r) { return sizes.empty() ? port : static_cast<double>(sizes[static_cast<std::size_t>(r)]) * network.beta_ns_per_byte; };
+    const auto block = [&](Rank r) {
+      return sizes.empty() ? port : static_cast<double>(sizes[static_cast<std::size_t>(r)]) * network.beta_ns_per_byte;
+    };
     const double latency = least_latency(network, call.bytes());
-    end = is_reduction(call.op) ? reduction_end(call, network, arrivals, a, port / ports, latency) : movement_end(call, network, arrivals, a, block, ports, latency);
+    end = is_reduction(call.op) ? reduction_end(call, network, arrivals, a, port / ports, latency)
+                                : movement_end(call, network, arrivals, a, block, ports, latency);
   }
   bound.run_time = static_cast<Nanoseconds>(std::floor(end - a.front()));
   bound.after_last = static_cast<Nanoseconds>(std::floor(end - a.back()));
@@ -87,7 +98,8 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
 
 Nanoseconds spreading_time(int ranks, const Network& network) {
   // With several ports only the processor keeps messages apart.
-  const double apart = std::max(network.overhead_ns, network.ports == 1 ? network.alpha_ns : 0.0), way = 2 * network.overhead_ns + network.alpha_ns + least_latency(network, 0);
+  const double apart = std::max(network.overhead_ns, network.ports == 1 ? network.alpha_ns : 0.0),
+               way = 2 * network.overhead_ns + network.alpha_ns + least_latency(network, 0);
   if (ranks < 2) return 0;
   if (apart <= 0) return static_cast<Nanoseconds>(way);
   // When those who have it can next be the reason that another has; the earliest first.
@@ -102,13 +114,17 @@ Nanoseconds spreading_time(int ranks, const Network& network) {
   return static_cast<Nanoseconds>(now);
 }
 
-Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<Bytes>& sizes) {
+Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
+                             const std::vector<Bytes>& sizes) {
   const LowerBound bound = lower_bound(call, network, arrivals, sizes);
   if (call.op != Collective::allreduce || call.ranks < 2 || call.bytes() <= 0) return bound.after_last;
-  const double ranks = call.ranks, ports = network.ports == 0 ? ranks - 1 : network.ports, wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
+  const double ranks = call.ranks, ports = network.ports == 0 ? ranks - 1 : network.ports,
+               wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
   double unsent = 0;
-  for (Rank r = 0; r < call.ranks; ++r) unsent += std::max(0.0, wire - static_cast<double>(arrivals.last() - arrivals.arrival(r)));
-  return std::max({bound.after_last, static_cast<Nanoseconds>(((ranks - 2) * wire + unsent) / ranks), static_cast<Nanoseconds>(wire) + spreading_time(call.ranks, network)});
+  for (Rank r = 0; r < call.ranks; ++r)
+    unsent += std::max(0.0, wire - static_cast<double>(arrivals.last() - arrivals.arrival(r)));
+  return std::max({bound.after_last, static_cast<Nanoseconds>(((ranks - 2) * wire + unsent) / ranks),
+                   static_cast<Nanoseconds>(wire) + spreading_time(call.ranks, network)});
 }
 
 }  // namespace latecomer::core

@@ -57,22 +57,36 @@ double scatter_ring(const Case& c) {
 double linear(const Case& c) { return c.pipeline(c.segments + 2 * c.ranks() - 3); }
 double slt(const Case& c) { return std::max(c.pipeline(c.segments + c.ranks() - 1), linear(c) - c.spread); }
 /// Blocks of all ranks through the root's port.
-double blocks(const Case& c) { return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks()); }
+double blocks(const Case& c) {
+  return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks());
+}
 
 constexpr Row kRows[] = {
-    {Collective::allreduce, "recursive_doubling", whole_rounds}, {Collective::allreduce, "ring", ring}, {Collective::allreduce, "prr", ring},
-    {Collective::allreduce, "rabenseifner", halving}, {Collective::allreduce, "linear", linear}, {Collective::allreduce, "slt", slt},
-    {Collective::reduce, "binomial", whole_rounds}, {Collective::reduce, "rabenseifner", halving}, {Collective::reduce, "ring", reduce_ring},
-    {Collective::bcast, "binomial", rounds_after_rounds}, {Collective::bcast, "scatter_ring", scatter_ring},
-    {Collective::scatter, "linear", blocks}, {Collective::scatter, "binomial", blocks}, {Collective::gather, "linear", blocks}, {Collective::gather, "binomial", blocks},
+    {Collective::allreduce, "recursive_doubling", whole_rounds},
+    {Collective::allreduce, "ring", ring},
+    {Collective::allreduce, "prr", ring},
+    {Collective::allreduce, "rabenseifner", halving},
+    {Collective::allreduce, "linear", linear},
+    {Collective::allreduce, "slt", slt},
+    {Collective::reduce, "binomial", whole_rounds},
+    {Collective::reduce, "rabenseifner", halving},
+    {Collective::reduce, "ring", reduce_ring},
+    {Collective::bcast, "binomial", rounds_after_rounds},
+    {Collective::bcast, "scatter_ring", scatter_ring},
+    {Collective::scatter, "linear", blocks},
+    {Collective::scatter, "binomial", blocks},
+    {Collective::gather, "linear", blocks},
+    {Collective::gather, "binomial", blocks},
 };
 
 }  // namespace
 
-std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments, const Network& network, const Pattern& arrivals) {
+std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments,
+                                             const Network& network, const Pattern& arrivals) {
   for (const Row& row : kRows)
     if (row.op == algorithm.op && row.name == algorithm.name)
-      return row.after_last({call, network, segments > 0 ? segments : call.ranks, static_cast<double>(arrivals.last() - arrivals.first())});
+      return row.after_last({call, network, segments > 0 ? segments : call.ranks,
+                             static_cast<double>(arrivals.last() - arrivals.first())});
   return {};
 }
 

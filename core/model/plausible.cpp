@@ -17,11 +17,15 @@ std::vector<std::string> implausible(const Network& n) {
   // A round number that any network with such latencies exceeds: 8 Gbit/s and 5 us.
   constexpr double kQuick = 5, kSlow = 1;
   if (small_us < kQuick && n.beta_ns_per_byte > kSlow)
-    out.push_back("a small message takes " + figure(small_us) + " us, as in memory or on a fast network, but a byte " + figure(n.beta_ns_per_byte) + " ns (" + figure(1e3 / n.beta_ns_per_byte) +
-                  " MB/s), as on a slow one: the cores were probably busy; measure again on an idle machine, or with no more ranks than cores");
-  if (n.beta_ns_per_byte <= 0) out.push_back("larger messages took no longer than smaller ones: the machine was probably busy; measure again");
+    out.push_back("a small message takes " + figure(small_us) + " us, as in memory or on a fast network, but a byte " +
+                  figure(n.beta_ns_per_byte) + " ns (" + figure(1e3 / n.beta_ns_per_byte) +
+                  " MB/s), as on a slow one: the cores were probably busy; measure again on an idle machine, or with "
+                  "no more ranks than cores");
+  if (n.beta_ns_per_byte <= 0)
+    out.push_back("larger messages took no longer than smaller ones: the machine was probably busy; measure again");
   if (n.copy_ns_per_byte > 0 && n.beta_ns_per_byte > 0 && n.beta_ns_per_byte < n.copy_ns_per_byte / 8)
-    out.push_back("a byte takes " + figure(n.beta_ns_per_byte) + " ns to be sent and " + figure(n.copy_ns_per_byte) + " ns to be copied: the memory was probably busy; measure again");
+    out.push_back("a byte takes " + figure(n.beta_ns_per_byte) + " ns to be sent and " + figure(n.copy_ns_per_byte) +
+                  " ns to be copied: the memory was probably busy; measure again");
   return out;
 }
 

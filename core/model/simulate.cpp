@@ -60,7 +60,8 @@ class Engine {
       recv_ports_ = send_ports_;
     }
     const Nanoseconds zero = arrivals.first();
-    for (Rank r = 0; r < ranks; ++r) at(r).finish = arrivals.arrival(r), at(r).cpu_free[0] = arrivals.arrival(r), at(r).cpu_free[1] = zero;
+    for (Rank r = 0; r < ranks; ++r)
+      at(r).finish = arrivals.arrival(r), at(r).cpu_free[0] = arrivals.arrival(r), at(r).cpu_free[1] = zero;
     if (network.ports > 0) std::fill(send_ports_.begin(), send_ports_.end(), zero), recv_ports_ = send_ports_;
   }
 
@@ -103,7 +104,7 @@ class Engine {
     std::deque<Node> nodes;  // operations base, base+1, ... that are not retired
     OpId base = 0;
     std::vector<Waiting> waiting;  // messages to this rank of which one side is there, oldest first
-    int blocked = 0;  // pulled and not started
+    int blocked = 0;               // pulled and not started
     bool exhausted = false;
     Nanoseconds cpu_free[2] = {0, 0};  // by lane: the background engine has a thread of its own
     Nanoseconds finish = 0;
@@ -114,10 +115,15 @@ class Engine {
 
   void handle(const Event& e) {
     switch (e.moment) {
-      case Moment::ready: return start(e.rank, e.op, e.time);
-      case Moment::posted: return exchange(e.rank, e.op, e.time);
-      case Moment::arrived: return post(compute(e.rank, node(e.rank, e.op).op.lane, e.time, network_.overhead_ns), e.rank, e.op, Moment::complete);
-      case Moment::complete: return complete(e.rank, e.op, e.time);
+      case Moment::ready:
+        return start(e.rank, e.op, e.time);
+      case Moment::posted:
+        return exchange(e.rank, e.op, e.time);
+      case Moment::arrived:
+        return post(compute(e.rank, node(e.rank, e.op).op.lane, e.time, network_.overhead_ns), e.rank, e.op,
+                    Moment::complete);
+      case Moment::complete:
+        return complete(e.rank, e.op, e.time);
     }
   }
 
@@ -161,7 +167,8 @@ class Engine {
     const Nanoseconds arrival = arrivals_.arrival(r);
     // Once the engine has something in hand it stays awake.
     const Nanoseconds looks = op.dep_count == 0 ? now + static_cast<Nanoseconds>(network_.reaction_ns) : now;
-    post(op.lane == Lane::foreground ? std::max(now, arrival) : std::max(now, std::min(looks, arrival)), r, id, Moment::ready);
+    post(op.lane == Lane::foreground ? std::max(now, arrival) : std::max(now, std::min(looks, arrival)), r, id,
+         Moment::ready);
   }
 
   /// The processor of r is busy for `cost` from `now` or from when it is free; returns the end.
@@ -177,8 +184,9 @@ class Engine {
     const Nanoseconds busy = network_.port_ns(m);
     if (network_.ports == 0) {
       Nanoseconds& link =
-          links_.try_emplace((static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to),
-                             arrivals_.first()).first->second;
+          links_
+              .try_emplace((static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to), arrivals_.first())
+              .first->second;
       return link = std::max(link, now) + busy;
     }
     const auto least = [&](std::vector<Nanoseconds>& ports, Rank r) {
@@ -190,7 +198,8 @@ class Engine {
   }
 
   Bytes bytes_of(Rank r, const Operation& op) const {
-    return is_irregular(instance_.call.op) ? irregular_bytes(instance_, r, op.kind == OpKind::send ? op.src : op.dst) : op.count() * instance_.call.element_bytes;
+    return is_irregular(instance_.call.op) ? irregular_bytes(instance_, r, op.kind == OpKind::send ? op.src : op.dst)
+                                           : op.count() * instance_.call.element_bytes;
   }
 
   void start(Rank r, OpId id, Nanoseconds now) {
@@ -276,7 +285,7 @@ class Engine {
   std::uint64_t sequence_ = 0;
   std::vector<Edge> edges_;
   std::int32_t free_edges_ = -1;
-  std::vector<Nanoseconds> send_ports_, recv_ports_;              // [ranks][ports]
+  std::vector<Nanoseconds> send_ports_, recv_ports_;      // [ranks][ports]
   std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link
   std::int64_t messages_ = 0;
 };

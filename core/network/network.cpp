@@ -26,8 +26,8 @@ constexpr Preset kPresets[] = {
 };
 
 constexpr std::string_view kPresetNames[] = {"tryton2018", "eth1g", "fdr", "hdr"};
-constexpr std::string_view kKeys[] = {"alpha", "beta", "gamma", "copy", "ports",
-                                      "latency", "rendezvous_latency", "eager", "overhead"};
+constexpr std::string_view kKeys[] = {"alpha", "beta",    "gamma", "copy", "ports", "latency", "rendezvous_latency",
+                                      "eager", "overhead"};
 
 Result<double> duration(std::string_view text) {
   // Nanoseconds with a fraction: beta of a fast network is below one.
@@ -79,14 +79,21 @@ Result<Network> parse_network(std::string_view spec) {
     } else {
       const std::string_view key = part.substr(0, equals), value = part.substr(equals + 1);
       Result<double> number = Error{""};
-      if (key == "alpha") { if ((number = duration(value))) network.alpha_ns = *number; }
-      else if (key == "latency") { if ((number = duration(value))) network.latency_ns = *number; }
-      else if (key == "rendezvous_latency") { if ((number = duration(value))) network.rendezvous_latency_ns = *number; }
-      else if (key == "overhead") { if ((number = duration(value))) network.overhead_ns = *number; }
-      else if (key == "beta") { if ((number = per_byte(value))) network.beta_ns_per_byte = *number; }
-      else if (key == "gamma") { if ((number = per_byte(value))) network.gamma_ns_per_byte = *number; }
-      else if (key == "copy") { if ((number = per_byte(value))) network.copy_ns_per_byte = *number; }
-      else if (key == "eager") {
+      if (key == "alpha") {
+        if ((number = duration(value))) network.alpha_ns = *number;
+      } else if (key == "latency") {
+        if ((number = duration(value))) network.latency_ns = *number;
+      } else if (key == "rendezvous_latency") {
+        if ((number = duration(value))) network.rendezvous_latency_ns = *number;
+      } else if (key == "overhead") {
+        if ((number = duration(value))) network.overhead_ns = *number;
+      } else if (key == "beta") {
+        if ((number = per_byte(value))) network.beta_ns_per_byte = *number;
+      } else if (key == "gamma") {
+        if ((number = per_byte(value))) network.gamma_ns_per_byte = *number;
+      } else if (key == "copy") {
+        if ((number = per_byte(value))) network.copy_ns_per_byte = *number;
+      } else if (key == "eager") {
         if (const auto bytes = parse_bytes(value)) network.eager_bytes = *bytes, number = 0.0;
         else number = Error{bytes.error()};
       } else if (key == "ports") {

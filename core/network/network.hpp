@@ -3,8 +3,8 @@
 // Owns presets and the `--network` syntax; the simulation itself is in simulate.hpp.
 #pragma once
 
-#include <string>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/base/result.hpp"
@@ -12,33 +12,30 @@
 
 namespace latecomer::core {
 
-/// A modelled time in whole nanoseconds, rounded up; bounds are rounded down. So no sum of rounded times is below the bound, however
-/// small and many its messages are. Without libm, which planning would call once per message.
+/// A modelled time in whole nanoseconds, rounded up; bounds are rounded down. So no sum of rounded times is below the
+/// bound, however small and many its messages are. Without libm, which planning would call once per message.
 constexpr Nanoseconds rounded_up(double ns) {
   const auto whole = static_cast<Nanoseconds>(ns);
   return whole + (static_cast<double>(whole) < ns);
 }
 
 struct Network {
-  double alpha_ns = 0;               ///< start-up per message; occupies both ports
-  double beta_ns_per_byte = 0;       ///< time on the ports per byte
-  double gamma_ns_per_byte = 0;      ///< reduction, processor time per byte
-  double copy_ns_per_byte = 0;       ///< local copy, processor time per byte
-  double overhead_ns = 0;            ///< processor time per message and side
-  double latency_ns = 0;             ///< time in flight of an eager message; occupies nothing
-  double rendezvous_latency_ns = -1; ///< the same above `eager_bytes`; < 0: equal to latency_ns
-  Bytes eager_bytes = 0;             ///< messages up to this size are eager; 0: every send is synchronous
-  double reaction_ns = 0;            ///< until the background engine looks, where its process has not arrived; no key of the syntax
-  int ports = 1;                     ///< per direction; 0: one port per directed pair (`ports=link`)
+  double alpha_ns = 0;                ///< start-up per message; occupies both ports
+  double beta_ns_per_byte = 0;        ///< time on the ports per byte
+  double gamma_ns_per_byte = 0;       ///< reduction, processor time per byte
+  double copy_ns_per_byte = 0;        ///< local copy, processor time per byte
+  double overhead_ns = 0;             ///< processor time per message and side
+  double latency_ns = 0;              ///< time in flight of an eager message; occupies nothing
+  double rendezvous_latency_ns = -1;  ///< the same above `eager_bytes`; < 0: equal to latency_ns
+  Bytes eager_bytes = 0;              ///< messages up to this size are eager; 0: every send is synchronous
+  double reaction_ns =
+      0;          ///< until the background engine looks, where its process has not arrived; no key of the syntax
+  int ports = 1;  ///< per direction; 0: one port per directed pair (`ports=link`)
 
   bool eager(Bytes m) const { return eager_bytes > 0 && m <= eager_bytes; }
-  double flight_ns(Bytes m) const {
-    return eager(m) || rendezvous_latency_ns < 0 ? latency_ns : rendezvous_latency_ns;
-  }
+  double flight_ns(Bytes m) const { return eager(m) || rendezvous_latency_ns < 0 ? latency_ns : rendezvous_latency_ns; }
   /// Time that one message of m bytes keeps its ports busy.
-  Nanoseconds port_ns(Bytes m) const {
-    return rounded_up(alpha_ns + static_cast<double>(m) * beta_ns_per_byte);
-  }
+  Nanoseconds port_ns(Bytes m) const { return rounded_up(alpha_ns + static_cast<double>(m) * beta_ns_per_byte); }
   /// One step of a lockstep ring: one message of m bytes and its reduction, with nothing in the way.
   Nanoseconds step_ns(Bytes m) const {
     return port_ns(m) + rounded_up(flight_ns(m)) + 2 * rounded_up(overhead_ns) +

@@ -18,8 +18,7 @@ Nanoseconds Pattern::last() const { return flat() ? 0 : *std::max_element(arriva
 std::vector<Rank> Pattern::order(int ranks) const {
   std::vector<Rank> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
-  if (!flat())
-    std::stable_sort(order.begin(), order.end(), [&](Rank a, Rank b) { return arrival(a) < arrival(b); });
+  if (!flat()) std::stable_sort(order.begin(), order.end(), [&](Rank a, Rank b) { return arrival(a) < arrival(b); });
   return order;
 }
 
@@ -52,8 +51,8 @@ Result<Pattern> read_file(const std::string& path, int ranks) {
     a.push_back(*seconds);
   }
   if (a.size() != static_cast<std::size_t>(ranks))
-    return Error{"arrivals: '" + path + "' has " + std::to_string(a.size()) + " times for " +
-                 std::to_string(ranks) + " ranks"};
+    return Error{"arrivals: '" + path + "' has " + std::to_string(a.size()) + " times for " + std::to_string(ranks) +
+                 " ranks"};
   return Pattern(std::move(a));
 }
 

@@ -15,16 +15,24 @@ Rank Forecast::last() const {
 }
 
 Predictor::Predictor(int ranks, int window)
-    : ranks_(ranks), window_(std::min(window, kMostWindow)), sums_(static_cast<std::size_t>(ranks)), ewma_(static_cast<std::size_t>(ranks)),
+    : ranks_(ranks),
+      window_(std::min(window, kMostWindow)),
+      sums_(static_cast<std::size_t>(ranks)),
+      ewma_(static_cast<std::size_t>(ranks)),
       errors_(static_cast<std::size_t>(ranks) * kPredictors) {}
 
 double Predictor::value(PredictorKind kind, int rank) const {
   const auto r = static_cast<std::size_t>(rank), ranks = static_cast<std::size_t>(ranks_);
   switch (kind) {
-    case PredictorKind::sma: return static_cast<double>(sums_[r]) / filled_;
-    case PredictorKind::ewma: return ewma_[r];
-    case PredictorKind::last: return static_cast<double>(rows_[static_cast<std::size_t>((next_ + window_ - 1) % window_) * ranks + r]);
-    case PredictorKind::median: return static_cast<double>(sorted_[r * static_cast<std::size_t>(window_) + static_cast<std::size_t>(filled_ / 2)]);
+    case PredictorKind::sma:
+      return static_cast<double>(sums_[r]) / filled_;
+    case PredictorKind::ewma:
+      return ewma_[r];
+    case PredictorKind::last:
+      return static_cast<double>(rows_[static_cast<std::size_t>((next_ + window_ - 1) % window_) * ranks + r]);
+    case PredictorKind::median:
+      return static_cast<double>(
+          sorted_[r * static_cast<std::size_t>(window_) + static_cast<std::size_t>(filled_ / 2)]);
   }
   return 0;
 }
@@ -38,11 +46,15 @@ void Predictor::add(std::span<const Nanoseconds> offsets) {
     for (int k = 0; k < kPredictors; ++k)
       for (std::size_t r = 0; r < ranks; ++r) {
         double& error = errors_[static_cast<std::size_t>(k) * ranks + r];
-        error += weight * (std::abs(value(static_cast<PredictorKind>(k), static_cast<int>(r)) - static_cast<double>(offsets[r])) - error);
+        error +=
+            weight *
+            (std::abs(value(static_cast<PredictorKind>(k), static_cast<int>(r)) - static_cast<double>(offsets[r])) -
+             error);
       }
   }
   sorted_.resize(ranks * static_cast<std::size_t>(window_));
-  if (rows_.size() < ranks * static_cast<std::size_t>(window_) && filled_ < window_) rows_.resize(ranks * static_cast<std::size_t>(filled_ + 1));
+  if (rows_.size() < ranks * static_cast<std::size_t>(window_) && filled_ < window_)
+    rows_.resize(ranks * static_cast<std::size_t>(filled_ + 1));
   Nanoseconds* row = rows_.data() + static_cast<std::size_t>(next_) * ranks;
   constexpr double kNew = 0.25;
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -58,7 +70,8 @@ void Predictor::add(std::span<const Nanoseconds> offsets) {
     sorted[at] = offsets[r];
     row[r] = offsets[r];
     sums_[r] += offsets[r];
-    ewma_[r] = seen_ == 0 ? static_cast<double>(offsets[r]) : ewma_[r] + kNew * (static_cast<double>(offsets[r]) - ewma_[r]);
+    ewma_[r] =
+        seen_ == 0 ? static_cast<double>(offsets[r]) : ewma_[r] + kNew * (static_cast<double>(offsets[r]) - ewma_[r]);
   }
   next_ = (next_ + 1) % window_;
   filled_ = std::min(filled_ + 1, window_);

@@ -73,7 +73,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t, const std::string& token, const nlohmann::detail::exception& e) override {
     std::string what = e.what();
     if (const auto at = what.find("syntax error"); at != std::string::npos) what = what.substr(at);
-    if (const auto at = what.find("; last read"); at != std::string::npos) what = what.substr(0, at) + " near '" + token + "'";
+    if (const auto at = what.find("; last read"); at != std::string::npos)
+      what = what.substr(0, at) + " near '" + token + "'";
     problem = "line " + std::to_string(lines_.token) + ": " + what;
     return false;
   }

@@ -16,9 +16,9 @@ struct JsonValue {
   enum class Type { null, boolean, integer, number, string, array, object } type = Type::null;
   int line = 0;
   bool boolean = false;
-  double number = 0;          // integer and number
-  long long integer = 0;      // integer
-  std::string text;           // string; for others, how it was written, for messages
+  double number = 0;                                       // integer and number
+  long long integer = 0;                                   // integer
+  std::string text;                                        // string; for others, how it was written, for messages
   std::vector<std::pair<std::string, JsonValue>> members;  // object, in file order
   std::vector<JsonValue> items;                            // array
   const JsonValue* find(std::string_view key) const;

@@ -16,26 +16,37 @@ constexpr double kNoLimit = 9e15;
 // A new key is a row here and a line in assign().
 constexpr KeyRow kPolicyKeys[] = {
     {"version", KeyType::integer, "", 1, 1, "format of this file; required"},
-    {"mode", KeyType::choice, "off observe apply", 0, 0, "off: inert; observe: only watch; apply: rules may replace collectives"},
-    {"reproducible", KeyType::choice, "any run native", 0, 0, "how far rounding may change: any order; equal in every run; as native"},
-    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "what the choice of an algorithm minimises"},
+    {"mode", KeyType::choice, "off observe apply", 0, 0,
+     "off: inert; observe: only watch; apply: rules may replace collectives"},
+    {"reproducible", KeyType::choice, "any run native", 0, 0,
+     "how far rounding may change: any order; equal in every run; as native"},
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0,
+     "what the choice of an algorithm minimises"},
     {"network", KeyType::network, "", 0, 0, "a preset's name, \"measure\", or an object of figures"},
     {"predictor", KeyType::object, "", 0, 0, "how arrivals are forecast"},
-    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "simple or exponentially weighted moving average, median, last value; best: by recent error"},
+    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0,
+     "simple or exponentially weighted moving average, median, last value; best: by recent error"},
     {"predictor.window", KeyType::integer, "", 1, 1024, "calls looked back on"},
     {"background", KeyType::object, "", 0, 0, "the background engine"},
     {"background.enabled", KeyType::boolean, "", 0, 0, "allow one thread per process"},
     {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
     {"sites", KeyType::object, "", 0, 0, "how call sites are told apart"},
     {"sites.depth", KeyType::integer, "", 1, 16, "frames that make a call site"},
-    {"sites.python", KeyType::boolean, "", 0, 0, "the innermost frame is Python's own file and line, where Python is running"},
-    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "how waits treat the core; auto: courteous with more ranks than cores"},
-    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "how native waits are made courteous: MPI's progress yields, or non-blocking forms"},
+    {"sites.python", KeyType::boolean, "", 0, 0,
+     "the innermost frame is Python's own file and line, where Python is running"},
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0,
+     "how waits treat the core; auto: courteous with more ranks than cores"},
+    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0,
+     "how native waits are made courteous: MPI's progress yields, or non-blocking forms"},
     {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
-    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "how long ranks wait at start for each other's sign, seconds"},
-    {"rest", KeyType::boolean, "", 0, 0, "look at few calls only, while nothing is dispatched and arrivals are balanced"},
-    {"rooted_waits", KeyType::boolean, "", 0, 0, "whether ranks wait for a plan at rare boundaries of communicators that see rooted collectives only; unless given, where a rule names an algorithm that needs a plan"},
+    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600,
+     "how long ranks wait at start for each other's sign, seconds"},
+    {"rest", KeyType::boolean, "", 0, 0,
+     "look at few calls only, while nothing is dispatched and arrivals are balanced"},
+    {"rooted_waits", KeyType::boolean, "", 0, 0,
+     "whether ranks wait for a plan at rare boundaries of communicators that see rooted collectives only; unless "
+     "given, where a rule names an algorithm that needs a plan"},
     {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
     {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
 };
@@ -43,11 +54,13 @@ constexpr KeyRow kMatchKeys[] = {
     {"op", KeyType::choice_list,
      "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
      "reduce_scatter reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv "
-     "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw", 0, 0, "collective, or a list of them"},
+     "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw",
+     0, 0, "collective, or a list of them"},
     {"bytes", KeyType::size_range, "", 0, kNoLimit, "payload in bytes (docs/policy.md says whose)"},
     {"comm_size", KeyType::range, "", 0, kNoLimit, "ranks of the communicator"},
     {"root", KeyType::range, "", 0, kNoLimit, "root rank"},
-    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0, "class of the reduction operator, or a list"},
+    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0,
+     "class of the reduction operator, or a list"},
     {"site", KeyType::text, "", 0, 0, "glob on function, file:line, module+offset or the site id"},
     {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "span of arrivals over the time of one message"},
 };
@@ -78,9 +91,7 @@ std::vector<std::string_view> words(std::string_view text) {
   return out;
 }
 
-std::string quoted(const JsonValue& v) {
-  return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text;
-}
+std::string quoted(const JsonValue& v) { return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text; }
 
 std::string limits(const KeyRow& row) {
   std::string low = std::to_string(row.min);
@@ -106,7 +117,9 @@ class Parser {
   void problem(const JsonValue& at, const std::string& path, const std::string& message) {
     report_.problems.push_back({at.line, path, message});
   }
-  void note(int line, const std::string& path, const std::string& message) { report_.notes.push_back({line, path, message}); }
+  void note(int line, const std::string& path, const std::string& message) {
+    report_.notes.push_back({line, path, message});
+  }
 
   /// Names of the keys directly below `prefix` ("" or "predictor.").
   static std::vector<std::string_view> names_below(std::span<const KeyRow> table, std::string_view prefix) {
@@ -144,15 +157,19 @@ class Parser {
         if ((v.type != Type::integer && v.type != Type::number) || v.number < row.min || v.number > row.max)
           return problem(v, path, "expected a number" + limits(row) + ", got " + quoted(v)), false;
         return true;
-      case KeyType::size: return size(v, path) >= 0;
+      case KeyType::size:
+        return size(v, path) >= 0;
       case KeyType::text:
-        if (v.type != Type::string || v.text.empty()) return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
+        if (v.type != Type::string || v.text.empty())
+          return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
         return true;
-      case KeyType::choice: return choice(row, v, path);
+      case KeyType::choice:
+        return choice(row, v, path);
       case KeyType::choice_list:
         if (v.type == Type::array && !v.items.empty()) {
           bool good = true;
-          for (std::size_t i = 0; i < v.items.size(); ++i) good = choice(row, v.items[i], path + "[" + std::to_string(i) + "]") && good;
+          for (std::size_t i = 0; i < v.items.size(); ++i)
+            good = choice(row, v.items[i], path + "[" + std::to_string(i) + "]") && good;
           return good;
         }
         return choice(row, v, path);
@@ -162,13 +179,15 @@ class Parser {
       case KeyType::array:
         if (v.type != Type::array) return problem(v, path, "expected a list, got " + quoted(v)), false;
         return true;
-      default: return true;
+      default:
+        return true;
     }
   }
 
   bool choice(const KeyRow& row, const JsonValue& v, const std::string& path) {
     const auto choices = words(row.choices);
-    if (v.type == JsonValue::Type::string && std::find(choices.begin(), choices.end(), v.text) != choices.end()) return true;
+    if (v.type == JsonValue::Type::string && std::find(choices.begin(), choices.end(), v.text) != choices.end())
+      return true;
     problem(v, path, "unknown value " + quoted(v) + suggestion(v.text, choices));
     return false;
   }
@@ -203,19 +222,23 @@ class Parser {
 
   void assign(std::string_view path, const JsonValue& v) {
     if (path == "mode") policy_.mode = static_cast<Mode>(index_of("off observe apply", v.text));
-    else if (path == "reproducible") policy_.reproducible = static_cast<Reproducible>(index_of("any run native", v.text));
-    else if (path == "objective") policy_.objective = static_cast<Objective>(index_of("run_time mean_elapsed after_last", v.text));
+    else if (path == "reproducible")
+      policy_.reproducible = static_cast<Reproducible>(index_of("any run native", v.text));
+    else if (path == "objective")
+      policy_.objective = static_cast<Objective>(index_of("run_time mean_elapsed after_last", v.text));
     else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
     else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
     else if (path == "network") network(v);
     else if (path == "predictor.kind") {
-      if (const int i = index_of("best sma ewma median last", v.text); i > 0) policy_.predictor = static_cast<PredictorKind>(i - 1);
+      if (const int i = index_of("best sma ewma median last", v.text); i > 0)
+        policy_.predictor = static_cast<PredictorKind>(i - 1);
     } else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
     else if (path == "background.enabled") policy_.background_enabled = v.boolean;
     else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
     else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
     else if (path == "sites.python") policy_.sites_python = v.boolean;
-    else if (path == "courteous_by") policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
+    else if (path == "courteous_by")
+      policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "spool") policy_.spool = v.boolean;
     else if (path == "rest") policy_.rest = v.boolean;
     else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
@@ -287,7 +310,8 @@ class Parser {
   void match(const JsonValue& v, const std::string& path, Match& m) {
     if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
     const auto each = [](const JsonValue& list, auto&& fn) {
-      if (list.type == JsonValue::Type::array) for (const JsonValue& item : list.items) fn(item.text);
+      if (list.type == JsonValue::Type::array)
+        for (const JsonValue& item : list.items) fn(item.text);
       else fn(list.text);
     };
     for (std::size_t i = 0; i < v.members.size(); ++i) {
@@ -295,8 +319,13 @@ class Parser {
       const std::string at = path + "." + key;
       const KeyRow* row = row_of(kMatchKeys, "", path + ".", v, i);
       if (!row || !valid(*row, value, at)) continue;
-      if (key == "op") each(value, [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of(row->choices, word))); });
-      else if (key == "op_class") each(value, [&](const std::string& word) { m.op_classes.push_back(static_cast<OpClass>(index_of(row->choices, word) + 1)); });
+      if (key == "op")
+        each(value,
+             [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of(row->choices, word))); });
+      else if (key == "op_class")
+        each(value, [&](const std::string& word) {
+          m.op_classes.push_back(static_cast<OpClass>(index_of(row->choices, word) + 1));
+        });
       else if (key == "bytes") m.bytes = range(*row, value, at);
       else if (key == "comm_size") m.comm_size = range(*row, value, at);
       else if (key == "root") m.root = range(*row, value, at);
@@ -310,7 +339,8 @@ class Parser {
     if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
     for (const auto& [key, value] : v.members)
       if (key == "comment" && value.type == JsonValue::Type::string) continue;
-      else if (key != "match" && key != "use") problem(value, path + "." + key, "unknown key" + suggestion(key, kRuleKeys));
+      else if (key != "match" && key != "use")
+        problem(value, path + "." + key, "unknown key" + suggestion(key, kRuleKeys));
     Rule out;
     out.line = v.line;
     const std::size_t before = report_.problems.size();
@@ -334,7 +364,8 @@ class Parser {
         else if (key == "segments") u.segments = static_cast<int>(value.integer), segments = &value;
         else u.overlap = value.boolean;
       }
-      if (!v.find("algorithm")) return problem(v, path + ".algorithm", "missing: an algorithm's name, \"auto\" or \"native\"");
+      if (!v.find("algorithm"))
+        return problem(v, path + ".algorithm", "missing: an algorithm's name, \"auto\" or \"native\"");
       if (name.empty()) return;
     } else if (v.type == JsonValue::Type::string) {
       name = v.text;
@@ -345,7 +376,10 @@ class Parser {
     if (name == "auto") {
       u.kind = Use::Kind::automatic;
       for (const Collective op : rule.match.ops)
-        if (!is_dispatched(op)) note(rule.line, path, std::string(name_of(op)) + ": there is no algorithm for it in this version, it is observed only and stays native under auto");
+        if (!is_dispatched(op))
+          note(rule.line, path,
+               std::string(name_of(op)) +
+                   ": there is no algorithm for it in this version, it is observed only and stays native under auto");
       return;
     }
     u.kind = Use::Kind::algorithm;
@@ -358,28 +392,40 @@ class Parser {
     for (const Algorithm& a : catalogue()) {
       if (!is_dispatched(a.op)) continue;
       exists = exists || a.name == name;
-      if ((ops.empty() || std::find(ops.begin(), ops.end(), a.op) != ops.end()) && std::find(choices.begin(), choices.end(), a.name) == choices.end()) choices.push_back(a.name);
+      if ((ops.empty() || std::find(ops.begin(), ops.end(), a.op) != ops.end()) &&
+          std::find(choices.begin(), choices.end(), a.name) == choices.end())
+        choices.push_back(a.name);
     }
     choices.insert(choices.end(), {"auto", "native"});
     if (!exists) return problem(*named, place, "unknown algorithm \"" + name + "\"" + suggestion(name, choices));
     if (rule.match.ops.empty())
-      return problem(*named, place, "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
+      return problem(
+          *named, place,
+          "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
     for (const Collective op : rule.match.ops) {
       const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
       if (!a && !is_dispatched(op)) {
-        problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\": no algorithm serves it, so it is observed only: write \"native\"");
+        problem(*named, place,
+                std::string(name_of(op)) + " has no algorithm \"" + name +
+                    "\": no algorithm serves it, so it is observed only: write \"native\"");
         continue;
       }
       if (!a) {
         auto names = algorithm_names(op);
         names.insert(names.end(), {"auto", "native"});
-        problem(*named, place, std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
+        problem(*named, place,
+                std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
         continue;
       }
       if (!a->keeps_rank_order() && !rule.match.op_classes.empty() &&
-          std::all_of(rule.match.op_classes.begin(), rule.match.op_classes.end(), [](OpClass c) { return c == OpClass::user_noncommutative; }))
-        problem(*named, place, "\"" + name + "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or rabenseifner");
-      if (segments && a->segments == Segments::none) problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
+          std::all_of(rule.match.op_classes.begin(), rule.match.op_classes.end(),
+                      [](OpClass c) { return c == OpClass::user_noncommutative; }))
+        problem(*named, place,
+                "\"" + name +
+                    "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or "
+                    "rabenseifner");
+      if (segments && a->segments == Segments::none)
+        problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
     }
   }
 
@@ -392,7 +438,8 @@ class Parser {
   template <typename T>
   static bool list_covers(const std::vector<T>& a, const std::vector<T>& b) {
     if (a.empty()) return true;
-    return !b.empty() && std::all_of(b.begin(), b.end(), [&](T x) { return std::find(a.begin(), a.end(), x) != a.end(); });
+    return !b.empty() &&
+           std::all_of(b.begin(), b.end(), [&](T x) { return std::find(a.begin(), a.end(), x) != a.end(); });
   }
 
   void find_dead_rules() {
@@ -400,8 +447,8 @@ class Parser {
       const Match& m = policy_.rules[i].match;
       const std::string path = "rules[" + std::to_string(i) + "]";
       const auto reduces = [](Collective c) {
-        return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan || c == Collective::exscan ||
-               c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
+        return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan ||
+               c == Collective::exscan || c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
       };
       if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), reduces))
         note(policy_.rules[i].line, path, "can never match: op_class is given, but op is no reduction");
@@ -409,11 +456,13 @@ class Parser {
         note(policy_.rules[i].line, path, "can never match: root is given, but op has none");
       for (std::size_t j = 0; j < i; ++j) {
         const Match& e = policy_.rules[j].match;
-        const bool same_condition = e.universal() || (e.site == m.site && e.imbalance_factor.covers(m.imbalance_factor));
-        if (same_condition && list_covers(e.ops, m.ops) && list_covers(e.op_classes, m.op_classes) && e.bytes.covers(m.bytes) &&
-            e.comm_size.covers(m.comm_size) && e.root.covers(m.root)) {
-          note(policy_.rules[i].line, path, "can never match: rules[" + std::to_string(j) + "] (line " +
-                                                std::to_string(policy_.rules[j].line) + ") matches all its calls first");
+        const bool same_condition =
+            e.universal() || (e.site == m.site && e.imbalance_factor.covers(m.imbalance_factor));
+        if (same_condition && list_covers(e.ops, m.ops) && list_covers(e.op_classes, m.op_classes) &&
+            e.bytes.covers(m.bytes) && e.comm_size.covers(m.comm_size) && e.root.covers(m.root)) {
+          note(policy_.rules[i].line, path,
+               "can never match: rules[" + std::to_string(j) + "] (line " + std::to_string(policy_.rules[j].line) +
+                   ") matches all its calls first");
           break;
         }
       }
@@ -426,14 +475,21 @@ class Parser {
       const Rule& rule = policy_.rules[i];
       const auto warn = [&](const std::string& why) {
         report_.warnings.push_back({rule.line, "rules[" + std::to_string(i) + "]",
-                                    "comes into force with a plan only, never before call 32 of a communicator: " + why + "; until then the rules without such keys decide, or native"});
+                                    "comes into force with a plan only, never before call 32 of a communicator: " +
+                                        why + "; until then the rules without such keys decide, or native"});
       };
       if (!rule.match.site.empty()) warn("which site a call comes from is not known to all ranks before (match.site)");
       if (!rule.match.imbalance_factor.all())
-        warn(policy_.network_given || policy_.network_measure ? "the imbalance has to be seen first (match.imbalance_factor)" : "the imbalance has to be seen first, and without \"network\" its factor is never known (match.imbalance_factor)");
+        warn(policy_.network_given || policy_.network_measure
+                 ? "the imbalance has to be seen first (match.imbalance_factor)"
+                 : "the imbalance has to be seen first, and without \"network\" its factor is never known "
+                   "(match.imbalance_factor)");
       for (const Collective op : rule.match.ops)
-        if (const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(op, rule.use.algorithm) : nullptr; a && a->needs_sizes)
-          warn(std::string(name_of(op)) + " " + rule.use.algorithm + " is built from the sizes of all blocks, which have to be seen first; adaptive needs none");
+        if (const Algorithm* a =
+                rule.use.kind == Use::Kind::algorithm ? find_algorithm(op, rule.use.algorithm) : nullptr;
+            a && a->needs_sizes)
+          warn(std::string(name_of(op)) + " " + rule.use.algorithm +
+               " is built from the sizes of all blocks, which have to be seen first; adaptive needs none");
     }
   }
 
@@ -458,7 +514,8 @@ bool Policy::wants_plans() const {
 }
 
 bool Policy::decides_alone() const {
-  return std::any_of(rules.begin(), rules.end(), [](const Rule& r) { return r.use.kind == Use::Kind::algorithm && r.match.universal(); });
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const Rule& r) { return r.use.kind == Use::Kind::algorithm && r.match.universal(); });
 }
 
 PolicyReport parse_policy(std::string_view text) {
@@ -472,7 +529,8 @@ PolicyReport parse_policy(std::string_view text) {
     return report;
   }
   Parser(report).run(*root);
-  std::stable_sort(report.problems.begin(), report.problems.end(), [](const auto& a, const auto& b) { return a.line < b.line; });
+  std::stable_sort(report.problems.begin(), report.problems.end(),
+                   [](const auto& a, const auto& b) { return a.line < b.line; });
   return report;
 }
 
@@ -480,8 +538,9 @@ bool may_match(const Match& m, const CallFacts& facts) {
   const auto listed = [](const auto& list, auto value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
-  return listed(m.ops, facts.op) && listed(m.op_classes, facts.op_class) && (m.bytes.all() || (facts.bytes >= 0 && m.bytes.contains(static_cast<double>(facts.bytes)))) && m.comm_size.contains(facts.comm_size) &&
-         (m.root.all() || (facts.root >= 0 && m.root.contains(facts.root)));
+  return listed(m.ops, facts.op) && listed(m.op_classes, facts.op_class) &&
+         (m.bytes.all() || (facts.bytes >= 0 && m.bytes.contains(static_cast<double>(facts.bytes)))) &&
+         m.comm_size.contains(facts.comm_size) && (m.root.all() || (facts.root >= 0 && m.root.contains(facts.root)));
 }
 
 const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt) {

@@ -29,14 +29,16 @@ struct Range {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool contains(double v) const { return v >= min && v <= max; }
   bool covers(const Range& o) const { return min <= o.min && max >= o.max; }
-  bool all() const { return min == -std::numeric_limits<double>::infinity() && max == std::numeric_limits<double>::infinity(); }
+  bool all() const {
+    return min == -std::numeric_limits<double>::infinity() && max == std::numeric_limits<double>::infinity();
+  }
 };
 
 struct Match {
-  std::vector<Collective> ops;    ///< empty: every collective
+  std::vector<Collective> ops;      ///< empty: every collective
   std::vector<OpClass> op_classes;  ///< empty: every class
   Range bytes, comm_size, root, imbalance_factor;
-  std::string site;               ///< glob; empty: every site
+  std::string site;  ///< glob; empty: every site
   /// Only keys that every rank knows alike without any message (DESIGN section 3, U(n)).
   bool universal() const { return site.empty() && imbalance_factor.all(); }
 };
@@ -114,13 +116,27 @@ bool may_match(const Match& match, const CallFacts& facts);
 
 /// The first rule that matches, or nullptr. Rules with keys that are learnt (`site`, `imbalance_factor`) are skipped
 /// unless `learnt` is given and says that they match.
-const Rule* first_match(const Policy& policy, const CallFacts& facts, const std::function<bool(const Match&)>& learnt = nullptr);
+const Rule* first_match(const Policy& policy, const CallFacts& facts,
+                        const std::function<bool(const Match&)>& learnt = nullptr);
 
 /// The JSON Schema (draft 2020-12) of the policy file, indented.
 std::string policy_schema();
 
 // The tables behind parser and schema.
-enum class KeyType { boolean, integer, number, text, choice, size, range, size_range, choice_list, object, array, network };
+enum class KeyType {
+  boolean,
+  integer,
+  number,
+  text,
+  choice,
+  size,
+  range,
+  size_range,
+  choice_list,
+  object,
+  array,
+  network
+};
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;

@@ -34,35 +34,47 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
     return Json{{"type", "object"}, {"properties", {{"min", end}, {"max", end}}}, {"additionalProperties", false}};
   };
   switch (row.type) {
-    case KeyType::boolean: return {{"type", "boolean"}};
+    case KeyType::boolean:
+      return {{"type", "boolean"}};
     case KeyType::integer: {
       if (row.path == "ports") return {{"anyOf", Json::array({bounded("integer", row), Json{{"const", "link"}}})}};
       return bounded("integer", row);
     }
-    case KeyType::number: return bounded("number", row);
-    case KeyType::text: return {{"type", "string"}, {"minLength", 1}};
-    case KeyType::choice: return {{"enum", list_of(row.choices)}};
-    case KeyType::size: return size;
-    case KeyType::range: return range({{"type", "number"}, {"minimum", 0}});
-    case KeyType::size_range: return range(size);
+    case KeyType::number:
+      return bounded("number", row);
+    case KeyType::text:
+      return {{"type", "string"}, {"minLength", 1}};
+    case KeyType::choice:
+      return {{"enum", list_of(row.choices)}};
+    case KeyType::size:
+      return size;
+    case KeyType::range:
+      return range({{"type", "number"}, {"minimum", 0}});
+    case KeyType::size_range:
+      return range(size);
     case KeyType::choice_list:
-      return {{"anyOf", Json::array({Json{{"enum", list_of(row.choices)}},
-                                     Json{{"type", "array"}, {"minItems", 1}, {"items", {{"enum", list_of(row.choices)}}}}})}};
-    case KeyType::object: return object_of(table, std::string(row.path) + ".");
+      return {{"anyOf",
+               Json::array({Json{{"enum", list_of(row.choices)}},
+                            Json{{"type", "array"}, {"minItems", 1}, {"items", {{"enum", list_of(row.choices)}}}}})}};
+    case KeyType::object:
+      return object_of(table, std::string(row.path) + ".");
     case KeyType::network:
-      return {{"anyOf", Json::array({Json{{"enum", {"measure", "tryton2018", "eth1g", "fdr", "hdr"}}}, object_of(network_keys(), "")})}};
+      return {{"anyOf", Json::array({Json{{"enum", {"measure", "tryton2018", "eth1g", "fdr", "hdr"}}},
+                                     object_of(network_keys(), "")})}};
     case KeyType::array: {
       Json use = object_of(use_keys(), "");
       use["required"] = {"algorithm"};
       const Json rule{{"type", "object"},
-                      {"properties", {{"match", object_of(match_keys(), "")},
-                                      {"use", {{"anyOf", Json::array({Json{{"type", "string"}}, use})}}},
-                                      {"comment", {{"type", "string"}}}}},
+                      {"properties",
+                       {{"match", object_of(match_keys(), "")},
+                        {"use", {{"anyOf", Json::array({Json{{"type", "string"}}, use})}}},
+                        {"comment", {{"type", "string"}}}}},
                       {"required", {"match", "use"}},
                       {"additionalProperties", false}};
       return {{"type", "array"}, {"items", rule}};
     }
-    default: return Json::object();
+    default:
+      return Json::object();
   }
 }
 

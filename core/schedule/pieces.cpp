@@ -9,7 +9,9 @@ namespace {
 
 bool reads(const Operation& op) { return op.kind != OpKind::recv; }
 bool writes(const Operation& op) { return op.kind != OpKind::send; }
-bool touches(const Operation& op, const Slice& s) { return (reads(op) && op.src.overlaps(s)) || (writes(op) && op.dst.overlaps(s)); }
+bool touches(const Operation& op, const Slice& s) {
+  return (reads(op) && op.src.overlaps(s)) || (writes(op) && op.dst.overlaps(s));
+}
 
 /// The copies through `packed`, in its order; none if there is anything else to it.
 std::vector<std::size_t> copies_of(const std::vector<Operation>& ops, std::size_t message) {
@@ -21,10 +23,13 @@ std::vector<std::size_t> copies_of(const std::vector<Operation>& ops, std::size_
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (i == message || !touches(ops[i], packed)) continue;
     const Buffer program = sends ? Buffer::input : Buffer::output;
-    if (ops[i].kind != OpKind::copy || ops[i].lane != Lane::foreground || in_scratch(i).buffer != Buffer::scratch || outside(i).buffer != program || (i < message) != sends) return {};
+    if (ops[i].kind != OpKind::copy || ops[i].lane != Lane::foreground || in_scratch(i).buffer != Buffer::scratch ||
+        outside(i).buffer != program || (i < message) != sends)
+      return {};
     copies.push_back(i);
   }
-  std::sort(copies.begin(), copies.end(), [&](std::size_t a, std::size_t b) { return in_scratch(a).offset < in_scratch(b).offset; });
+  std::sort(copies.begin(), copies.end(),
+            [&](std::size_t a, std::size_t b) { return in_scratch(a).offset < in_scratch(b).offset; });
   Elements at = packed.offset;
   for (const std::size_t c : copies) {
     if (in_scratch(c).offset != at) return {};
@@ -41,7 +46,8 @@ std::vector<Pieces> skip_packing(RankProgram& program, Elements least) {
   std::vector<Pieces> out;
   auto& ops = program.ops;
   for (std::size_t m = 0; m < ops.size(); ++m) {
-    if (!ops[m].communicates() || ops[m].lane != Lane::foreground || ops[m].count() < std::max<Elements>(least, 1)) continue;
+    if (!ops[m].communicates() || ops[m].lane != Lane::foreground || ops[m].count() < std::max<Elements>(least, 1))
+      continue;
     const bool sends = ops[m].kind == OpKind::send;
     if ((sends ? ops[m].src : ops[m].dst).buffer != Buffer::scratch) continue;
     const auto copies = copies_of(ops, m);

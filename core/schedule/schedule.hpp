@@ -22,9 +22,9 @@ inline constexpr OpId kNoOp = -1;
 /// same pair must be ordered by dependencies on both sides; the verifier enforces it.
 inline constexpr int kChannels = 4000;
 
-/// Operations that are generated ahead of those that have started, per rank, where a schedule is generated as it runs. More than any
-/// algorithm's own window reaches ahead (kWindow steps of at most five operations; of late_exchange a way of 144 messages), so
-/// it never delays one; a test compares with no limit.
+/// Operations that are generated ahead of those that have started, per rank, where a schedule is generated as it runs.
+/// More than any algorithm's own window reaches ahead (kWindow steps of at most five operations; of late_exchange a way
+/// of 144 messages), so it never delays one; a test compares with no limit.
 inline constexpr int kLookahead = 256;
 
 enum class OpKind : std::uint8_t { send, recv, reduce, copy };
@@ -54,7 +54,7 @@ struct Operation {
   OpKind kind = OpKind::copy;
   Lane lane = Lane::foreground;
   std::uint8_t dep_count = 0;
-  Rank peer = -1;          // send, recv
+  Rank peer = -1;            // send, recv
   std::int32_t channel = 0;  // send, recv; in [0, kChannels)
   std::int32_t round = -1;   // for people; -1: none
   Slice dst, src;

@@ -5,22 +5,26 @@
 namespace latecomer::core {
 
 const Algorithm* native_stand_in(const Call& call) {
-  // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE, MPIR_CVAR_BCAST_SHORT_MSG_SIZE and the like; fewer elements
-  // than ranks cannot be scattered).
+  // MPICH's own thresholds (MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE, MPIR_CVAR_BCAST_SHORT_MSG_SIZE and the like; fewer
+  // elements than ranks cannot be scattered).
   constexpr Bytes kShort = 2048, kShortBcast = 12288;
   constexpr int kFewRanks = 8;
   const auto named = [&](std::string_view name) { return find_algorithm(call.op, name); };
   switch (call.op) {
     case Collective::scatter:
-    case Collective::gather: return named("binomial");
+    case Collective::gather:
+      return named("binomial");
     case Collective::scatterv:
-    case Collective::gatherv: return named("linear");
-    case Collective::bcast: return named(call.bytes() < kShortBcast || call.ranks < kFewRanks ? "binomial" : "scatter_ring");
+    case Collective::gatherv:
+      return named("linear");
+    case Collective::bcast:
+      return named(call.bytes() < kShortBcast || call.ranks < kFewRanks ? "binomial" : "scatter_ring");
     case Collective::reduce:
     case Collective::allreduce:
       if (call.commutative && call.bytes() > kShort && call.count >= call.ranks) return named("rabenseifner");
       return named(call.op == Collective::reduce ? "binomial" : "recursive_doubling");
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -30,15 +34,23 @@ const Algorithm& range_algorithm(const Call& call) {
   const bool blocks = call.element_bytes == 0;
   const auto named = [&](std::string_view name) -> const Algorithm& { return *find_algorithm(call.op, name); };
   switch (call.op) {
-    case Collective::barrier: return named("dissemination");
+    case Collective::barrier:
+      return named("dissemination");
     case Collective::scan:
-    case Collective::exscan: return named("doubling");
-    case Collective::alltoall: return named("pairwise");
-    case Collective::reduce_scatter_block: return named(call.commutative && call.bytes() * call.ranks <= kLongHalving ? "recursive_halving" : "pairwise");
-    case Collective::allgather: return named(blocks || call.count * call.element_bytes * call.ranks > kLongAllgather ? "ring" : "recursive_doubling");
+    case Collective::exscan:
+      return named("doubling");
+    case Collective::alltoall:
+      return named("pairwise");
+    case Collective::reduce_scatter_block:
+      return named(call.commutative && call.bytes() * call.ranks <= kLongHalving ? "recursive_halving" : "pairwise");
+    case Collective::allgather:
+      return named(blocks || call.count * call.element_bytes * call.ranks > kLongAllgather ? "ring"
+                                                                                           : "recursive_doubling");
     case Collective::gather:
-    case Collective::scatter: return named(blocks ? "linear" : "binomial");
-    default: return *native_stand_in(call);
+    case Collective::scatter:
+      return named(blocks ? "linear" : "binomial");
+    default:
+      return *native_stand_in(call);
   }
 }
 

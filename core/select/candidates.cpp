@@ -13,19 +13,23 @@
 namespace latecomer::core {
 namespace {
 
-/// A plan is made before it is modelled, which takes as long for each of its messages (`latecomer simulate --json`, planning_ns).
+/// A plan is made before it is modelled, which takes as long for each of its messages (`latecomer simulate --json`,
+/// planning_ns).
 constexpr std::int64_t kPlannedToo = 2;
 
-/// One call's share of what a rank spends on computing a plan, which happens at most once per epoch. Per message of the plan,
-/// measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
+/// One call's share of what a rank spends on computing a plan, which happens at most once per epoch. Per message of the
+/// plan, measured with `latecomer simulate` (planning_ns): 200 to 450 ns.
 double planning_share_ns(const Algorithm& a, std::int64_t messages) {
   constexpr double kPerMessage = 300;
-  return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(kCallsOfPlan) : 0;
+  return a.planning != Planning::none ? kPerMessage * static_cast<double>(messages) / static_cast<double>(kCallsOfPlan)
+                                      : 0;
 }
 
 std::int64_t cost_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
   const std::int64_t messages = messages_of(a, call, segments, network);
-  return is_irregular(call.op) ? messages + planning_of(a, call, segments, network) : plans_segments(a) ? kPlannedToo * messages : messages;
+  return is_irregular(call.op) ? messages + planning_of(a, call, segments, network)
+         : plans_segments(a)   ? kPlannedToo * messages
+                               : messages;
 }
 
 }  // namespace
@@ -36,12 +40,14 @@ std::string left_out_text(const Candidates& candidates, int ranks) {
     out += (out.empty() ? "" : "; ") + std::string(algorithm_at(l.algorithm).name);
     if (l.segments) out += " with " + std::to_string(l.segments) + " segments";
     out += l.messages == 0 ? ": plans too slowly for a running job"
-                           : ": no budget at " + grouped(ranks) + " ranks: " + grouped(l.messages) + " messages, " + grouped(candidates.most) + " allowed";
+                           : ": no budget at " + grouped(ranks) + " ranks: " + grouped(l.messages) + " messages, " +
+                                 grouped(candidates.most) + " allowed";
   }
   return out;
 }
 
-CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective, bool known, std::vector<Bytes> sizes, std::int64_t most)
+CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective,
+                                 bool known, std::vector<Bytes> sizes, std::int64_t most)
     : call_(call), pattern_(std::move(pattern)), objective_(objective), known_(known) {
   parameters_.network = network, parameters_.sizes = std::move(sizes);
   found_.most = most;
@@ -58,21 +64,31 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
       // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
       int segments = 0;
       if (plans_segments(a) && cost_of(a, call, 0, network) > most)
-        if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1)); allowed >= fewest_segments(a, call)) segments = static_cast<int>(allowed);
-      want(a, segments, a.segments != Segments::none && a.uses_pattern() ? std::vector<int>{4 * ranks, 16 * ranks} : std::vector<int>{});
+        if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1));
+            allowed >= fewest_segments(a, call))
+          segments = static_cast<int>(allowed);
+      want(a, segments,
+           a.segments != Segments::none && a.uses_pattern() ? std::vector<int>{4 * ranks, 16 * ranks}
+                                                            : std::vector<int>{});
       continue;
     }
-    // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network matters
-    // more then than how many.
-    const auto allowed = static_cast<int>(std::min<std::int64_t>(most / (kPlannedToo * planned_messages(call, 1)), kChannels));
+    // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network
+    // matters more then than how many.
+    const auto allowed =
+        static_cast<int>(std::min<std::int64_t>(most / (kPlannedToo * planned_messages(call, 1)), kChannels));
     if (const int least = fewest_segments(a, call); allowed < least) {
       found_.left_out.push_back({index_of(&a), least, kPlannedToo * planned_messages(call, least)});
       continue;
     }
-    want(a, exchange::segments_for(call.count, call.element_bytes, ranks, is_reduction(call.op) ? ranks : 1, network, 0, allowed), {});
+    want(a,
+         exchange::segments_for(call.count, call.element_bytes, ranks, is_reduction(call.op) ? ranks : 1, network, 0,
+                                allowed),
+         {});
     want(a, ranks, {4 * ranks});
     // A late receiver of a broadcast takes in one eager message after the other.
-    if (!is_reduction(call.op) && network.eager_bytes > 0) want(a, static_cast<int>(std::min<Bytes>((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, kChannels)));
+    if (!is_reduction(call.op) && network.eager_bytes > 0)
+      want(a, static_cast<int>(
+                  std::min<Bytes>((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, kChannels)));
   }
 }
 
@@ -85,12 +101,15 @@ void CandidateSearch::only(const Algorithm& algorithm, int segments) {
 
 void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> more, double before) {
   if (segments > 0 && (segments > kChannels || call_.count < segments)) return;
-  if (std::any_of(trials_.begin(), trials_.end(), [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; })) return;
+  if (std::any_of(trials_.begin(), trials_.end(),
+                  [&](const Trial& t) { return t.algorithm == &a && t.segments == segments; }))
+    return;
   std::int64_t cost = cost_of(a, call_, segments, parameters_.network);
   if (cost > found_.most) {
     const bool form = closed_form_after_last(a, call_, segments, parameters_.network, pattern_).has_value();
     // That more segments are more than may be looked at is no news where fewer are looked at.
-    const bool fewer = before >= 0 || std::any_of(trials_.begin(), trials_.end(), [&](const Trial& t) { return t.algorithm == &a; });
+    const bool fewer =
+        before >= 0 || std::any_of(trials_.begin(), trials_.end(), [&](const Trial& t) { return t.algorithm == &a; });
     if (!form && !fewer) found_.left_out.push_back({index_of(&a), segments, cost});
     if (!form) return;
     cost = 0;
@@ -110,20 +129,27 @@ void CandidateSearch::step() {
       ns += waits / call_.ranks;
     }
   } else {
-    // The background engine looks every few milliseconds (shim/engine.cpp): measured on a virtual machine, where it costs most.
+    // The background engine looks every few milliseconds (shim/engine.cpp): measured on a virtual machine, where it
+    // costs most.
     constexpr double kReaction = 2.5e6;
     Network with_engine = parameters_.network;
     with_engine.reaction_ns = kReaction;
     Parameters parameters = parameters_;
     parameters.segments = t.segments;
     found_.messages += t.cost;
-    const auto run = simulate(*t.algorithm, Instance(call_, !t.algorithm->uses_pattern() || !known_ ? Pattern() : pattern_, parameters), with_engine, pattern_);
+    const auto run = simulate(
+        *t.algorithm, Instance(call_, !t.algorithm->uses_pattern() || !known_ ? Pattern() : pattern_, parameters),
+        with_engine, pattern_);
     if (!run) return;
-    ns = (objective_ == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) + planning_share_ns(*t.algorithm, run->messages);
+    ns = (objective_ == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) +
+         planning_share_ns(*t.algorithm, run->messages);
   }
   if (t.algorithm == native_stand_in(call_)) found_.native_ns = ns;
   const Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
-  found_.list.insert(std::upper_bound(found_.list.begin(), found_.list.end(), found, [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }), found);
+  found_.list.insert(
+      std::upper_bound(found_.list.begin(), found_.list.end(), found,
+                       [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }),
+      found);
   // More segments are worth a look where they may lead: not far behind the best, and better than fewer were.
   constexpr double kNearBest = 1.5;
   if (best_ < 0 || ns < best_) best_ = ns;
@@ -131,7 +157,8 @@ void CandidateSearch::step() {
   want(*t.algorithm, t.more.front(), {t.more.begin() + 1, t.more.end()}, ns);
 }
 
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known, const std::vector<Bytes>& sizes, std::int64_t most) {
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective,
+                            bool known, const std::vector<Bytes>& sizes, std::int64_t most) {
   CandidateSearch search(call, pattern, network, objective, known, sizes, most);
   while (!search.done()) search.step();
   return search.found();

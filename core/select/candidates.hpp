@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may serve a call under a forecast, by the model: the question behind `auto` and `latecomer advise`. Every algorithm is
-// charged the messages that it sends, and those that it plans; what a budget does not hold is left out, or a closed form
-// stands for it, and either is said.
+// What may serve a call under a forecast, by the model: the question behind `auto` and `latecomer advise`. Every
+// algorithm is charged the messages that it sends, and those that it plans; what a budget does not hold is left out, or
+// a closed form stands for it, and either is said.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,34 @@
 #include <utility>
 #include <vector>
 
-#include "core/select/planning.hpp"
 #include "core/model/simulate.hpp"
 #include "core/policy/policy.hpp"
+#include "core/select/planning.hpp"
 
 namespace latecomer::core {
 
 /// A modelled time above this share of native's is no gain worth another rounding and a rebuilt schedule.
 inline constexpr double kWorthTrying = 0.95;
-/// Where native takes more than this many times what is modelled, the model does not describe the machine: ranks share cores
-/// (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms).
+/// Where native takes more than this many times what is modelled, the model does not describe the machine: ranks share
+/// cores (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms).
 inline constexpr double kNoForecast = 5;
 /// So little is what any call takes beside its messages.
 inline constexpr double kOfAnyCall = 10'000;
-inline bool is_forecast(double modelled_ns, double measured_ns) { return measured_ns <= kNoForecast * modelled_ns + kOfAnyCall; }
+inline bool is_forecast(double modelled_ns, double measured_ns) {
+  return measured_ns <= kNoForecast * modelled_ns + kOfAnyCall;
+}
 
-/// Messages that modelling one candidate may take inside a job: about 1.2 us each, so some 0.3 s, once per pattern and size class.
+/// Messages that modelling one candidate may take inside a job: about 1.2 us each, so some 0.3 s, once per pattern and
+/// size class.
 inline constexpr std::int64_t kMostInJob = 1 << 18;
 /// The same for a command that a person waits for.
 inline constexpr std::int64_t kMostOffline = 1 << 22;
 
 struct Candidate {
-  int algorithm = -1;     ///< index in the catalogue
-  int segments = 0;       ///< 0: the algorithm's own choice
-  double modelled_ns = 0; ///< in terms of the objective
-  bool lost = false;      ///< was tried and did not win
+  int algorithm = -1;        ///< index in the catalogue
+  int segments = 0;          ///< 0: the algorithm's own choice
+  double modelled_ns = 0;    ///< in terms of the objective
+  bool lost = false;         ///< was tried and did not win
   bool closed_form = false;  ///< its messages are more than the budget: modelled_ns is the closed form's
 };
 
@@ -45,23 +48,25 @@ struct LeftOut {
 };
 
 struct Candidates {
-  double native_ns = -1;               ///< of the algorithm that stands for native; -1: none does
-  std::vector<Candidate> list;         ///< best first
+  double native_ns = -1;        ///< of the algorithm that stands for native; -1: none does
+  std::vector<Candidate> list;  ///< best first
   std::vector<LeftOut> left_out;
-  std::int64_t messages = 0;           ///< that were modelled or planned
-  std::int64_t most = 0;               ///< that one candidate may take
+  std::int64_t messages = 0;  ///< that were modelled or planned
+  std::int64_t most = 0;      ///< that one candidate may take
 };
 
-/// "late_exchange with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing is left out.
+/// "late_exchange with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing
+/// is left out.
 std::string left_out_text(const Candidates& candidates, int ranks);
 
-/// Models the algorithms of a collective under a pattern, one at a time, segmented ones that use the pattern with more segments, too.
-/// What comes next depends on what was modelled before and on nothing else.
+/// Models the algorithms of a collective under a pattern, one at a time, segmented ones that use the pattern with more
+/// segments, too. What comes next depends on what was modelled before and on nothing else.
 class CandidateSearch {
  public:
-  /// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in Parameters. `most`:
-  /// messages that one candidate may take.
-  CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective, bool known, std::vector<Bytes> sizes, std::int64_t most = kMostInJob);
+  /// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in
+  /// Parameters. `most`: messages that one candidate may take.
+  CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective, bool known,
+                  std::vector<Bytes> sizes, std::int64_t most = kMostInJob);
   /// Compares nothing but this one with what stands for native.
   void only(const Algorithm& algorithm, int segments);
   bool done() const { return next_ == trials_.size(); }
@@ -97,6 +102,7 @@ class CandidateSearch {
 };
 
 /// All steps at once.
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective, bool known = true, const std::vector<Bytes>& sizes = {}, std::int64_t most = kMostInJob);
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective,
+                            bool known = true, const std::vector<Bytes>& sizes = {}, std::int64_t most = kMostInJob);
 
 }  // namespace latecomer::core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans that one process has made, for whoever asks for the same again: another call, or another communicator of as many ranks.
-// One plan serves all sizes of a class. What is at hand here saves time and decides nothing.
+// Plans that one process has made, for whoever asks for the same again: another call, or another communicator of as
+// many ranks. One plan serves all sizes of a class. What is at hand here saves time and decides nothing.
 #pragma once
 
 #include <compare>
@@ -20,8 +20,9 @@ class PlannedTables {
   /// Keeps so many bytes of tables, those that were used last.
   explicit PlannedTables(std::size_t most_bytes = 4 << 20) : most_(most_bytes) {}
 
-  /// An instance for the schedule of rank `parameters.only`, whose table is the one planned for the call's size class. For
-  /// algorithms with plans_segments and a number of segments. Any thread may ask; others do not wait while one plans.
+  /// An instance for the schedule of rank `parameters.only`, whose table is the one planned for the call's size class.
+  /// For algorithms with plans_segments and a number of segments. Any thread may ask; others do not wait while one
+  /// plans.
   Instance instance(const Algorithm& algorithm, const Call& call, const Pattern& pattern, const Parameters& parameters);
 
   std::uint64_t planned() const;  ///< tables computed so far
@@ -42,7 +43,9 @@ class PlannedTables {
     std::shared_ptr<const std::vector<int>> table;
     std::uint64_t used;
   };
-  static std::size_t size_of(const Key& key, const Kept& kept) { return sizeof(Key) + sizeof(Kept) + key.arrivals.size() * sizeof(Nanoseconds) + kept.table->size() * sizeof(int); }
+  static std::size_t size_of(const Key& key, const Kept& kept) {
+    return sizeof(Key) + sizeof(Kept) + key.arrivals.size() * sizeof(Nanoseconds) + kept.table->size() * sizeof(int);
+  }
   void keep(Key key, std::shared_ptr<const std::vector<int>> table);
 
   mutable std::mutex mutex_;

@@ -25,7 +25,8 @@ int owners_of(const Call& call) { return is_reduction(call.op) ? call.ranks : 1;
 
 std::int64_t size_class(std::int64_t size) {
   constexpr int kLeadingBits = 4;
-  const int shift = std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0)))) - kLeadingBits);
+  const int shift = std::max(
+      0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0)))) - kLeadingBits);
   return size >> shift << shift;
 }
 
@@ -39,7 +40,10 @@ std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, con
   if (is_irregular(call.op)) return call.ranks - 1;
   if (plans_segments(a)) {
     // Left to themselves those that look at several plans choose about this many.
-    if (segments == 0) segments = a.segments == Segments::fitted ? exchange::segments_for(call.count, call.element_bytes, call.ranks, owners_of(call), network) : clairvoyant::segments_for(call, network);
+    if (segments == 0)
+      segments = a.segments == Segments::fitted
+                     ? exchange::segments_for(call.count, call.element_bytes, call.ranks, owners_of(call), network)
+                     : clairvoyant::segments_for(call, network);
     return planned_messages(call, segments);
   }
   Parameters parameters;
@@ -54,14 +58,16 @@ std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, con
   // Steps of the golden section: no power of two, of which trees are made.
   const auto step = static_cast<std::int64_t>(0.6180339887 * call.ranks) | 1;
   std::int64_t sampled = 0;
-  for (int i = 1; i <= kSample; ++i) sampled += sends_of(a, instance, static_cast<Rank>((call.root + 1 + i * step % (call.ranks - 1)) % call.ranks));
+  for (int i = 1; i <= kSample; ++i)
+    sampled += sends_of(a, instance, static_cast<Rank>((call.root + 1 + i * step % (call.ranks - 1)) % call.ranks));
   return sends_of(a, instance, call.root) + sampled * (call.ranks - 1) / kSample;
 }
 
 std::int64_t planning_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
   if (a.planning == Planning::none) return 0;
   if (!is_irregular(call.op)) return messages_of(a, call, segments, network);
-  // A tree that is built from sizes is looked for: some 6 ns times P^2 (planning_ns), 50 to a message; one of two children P^3.
+  // A tree that is built from sizes is looked for: some 6 ns times P^2 (planning_ns), 50 to a message; one of two
+  // children P^3.
   constexpr std::int64_t kSteps = 50;
   const std::int64_t ranks = call.ranks, pairs = ranks * ranks;
   if (a.planning == Planning::slow) return pairs * ranks / kSteps;
@@ -83,7 +89,8 @@ Fitting fit_to(const Algorithm& a, const Call& given, int segments, const Networ
   const int fewest = fewest_segments(a, call);
   const auto allowed = static_cast<int>(std::min<std::int64_t>(most / planned_messages(call, 1), kChannels));
   if (allowed < fewest) return {false, 0, planned_messages(call, fewest)};
-  const int chosen = a.segments == Segments::fitted ? exchange::segments_for(call.count, call.element_bytes, call.ranks, owners_of(call), network, 0, allowed)
+  const int chosen = a.segments == Segments::fitted ? exchange::segments_for(call.count, call.element_bytes, call.ranks,
+                                                                             owners_of(call), network, 0, allowed)
                                                     : std::min(clairvoyant::segments_for(call, network), allowed);
   return {true, chosen, planned_messages(call, chosen)};
 }

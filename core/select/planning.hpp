@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What planning a call takes, and how much of it a job does where. Counted in messages of the plan, as if nothing had been
-// planned before: every rank comes to the same answer, whatever it has at hand.
+// What planning a call takes, and how much of it a job does where. Counted in messages of the plan, as if nothing had
+// been planned before: every rank comes to the same answer, whatever it has at hand.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace latecomer::core {
 
-/// Messages of a plan that may be made inside a call: about 1 ms, since planning takes some 300 ns per message (planning_ns of
-/// `latecomer simulate --json`).
+/// Messages of a plan that may be made inside a call: about 1 ms, since planning takes some 300 ns per message
+/// (planning_ns of `latecomer simulate --json`).
 inline constexpr std::int64_t kPlannedInside = 3'000;
 /// Of one that the leader has announced, which ranks make between two calls, once per plan: about 40 ms.
 inline constexpr std::int64_t kPlannedAhead = 131'072;
@@ -23,25 +23,30 @@ std::int64_t size_class(std::int64_t size);
 /// The call for which the plan of a call is made: the least of its size class.
 Call planned_call(Call call);
 
-/// Messages of all ranks together, counted in their schedules: all of them on up to 64 ranks, of more ranks a sample of 16 beside the root's.
-/// Of an algorithm that plans message by message: what its plan has at most, without planning it. `segments`: 0 for its own choice.
+/// Messages of all ranks together, counted in their schedules: all of them on up to 64 ranks, of more ranks a sample of
+/// 16 beside the root's. Of an algorithm that plans message by message: what its plan has at most, without planning it.
+/// `segments`: 0 for its own choice.
 std::int64_t messages_of(const Algorithm& algorithm, const Call& call, int segments, const Network& network);
 
-/// What planning takes in messages; 0: nothing is planned. The same as `messages_of` but for trees, which are looked for.
+/// What planning takes in messages; 0: nothing is planned. The same as `messages_of` but for trees, which are looked
+/// for.
 std::int64_t planning_of(const Algorithm& algorithm, const Call& call, int segments, const Network& network);
 
 /// Whether an algorithm plans a whole exchange in segments.
 inline bool plans_segments(const Algorithm& a) { return a.planning == Planning::whole && a.segments != Segments::none; }
 /// Messages of such a plan: each segment comes together from all ranks, and goes to all, or one of the two.
-inline std::int64_t planned_messages(const Call& call, int segments) { return std::int64_t{call.op == Collective::allreduce ? 2 : 1} * call.ranks * segments; }
-/// With fewer segments such a plan is not worth making: some owners would have nothing, and it takes them longer than native; a
-/// pipeline of fewer than about log2 P gains nothing over a tree.
+inline std::int64_t planned_messages(const Call& call, int segments) {
+  return std::int64_t{call.op == Collective::allreduce ? 2 : 1} * call.ranks * segments;
+}
+/// With fewer segments such a plan is not worth making: some owners would have nothing, and it takes them longer than
+/// native; a pipeline of fewer than about log2 P gains nothing over a tree.
 int fewest_segments(const Algorithm& algorithm, const Call& call);
 
 /// How an algorithm serves a call where a plan may take so many messages.
 struct Fitting {
   bool fits = true;
-  int segments = 0;           ///< as asked for; where that was 0 and there is something to plan, as many as suit the network and may be planned
+  int segments = 0;  ///< as asked for; where that was 0 and there is something to plan, as many as suit the network and
+                     ///< may be planned
   std::int64_t messages = 0;  ///< that the plan takes, or would take at least
 };
 Fitting fit_to(const Algorithm& algorithm, const Call& call, int segments, const Network& network, std::int64_t most);

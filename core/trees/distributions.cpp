@@ -40,7 +40,8 @@ class GlibcRand {
 struct Shape {
   Integer i, p, b, rho;
 };
-constexpr std::string_view kNames[] = {"same", "random", "random_down", "random_up", "bucket", "spikes", "decreasing", "increasing", "alternating", "skewed", "two_blocks"};
+constexpr std::string_view kNames[] = {"same",       "random",     "random_down", "random_up", "bucket",    "spikes",
+                                       "decreasing", "increasing", "alternating", "skewed",    "two_blocks"};
 
 Integer size_of(std::string_view name, const Shape& s, GlibcRand& rand) {
   if (name == "same") return s.b;
@@ -58,7 +59,8 @@ Integer size_of(std::string_view name, const Shape& s, GlibcRand& rand) {
 
 Result<std::vector<double>> parse_distribution(std::string_view spec) {
   const std::string_view name = spec.substr(0, spec.find(':'));
-  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return Error{"no such distribution: '" + std::string(name) + "'" + suggestion(name, kNames)};
+  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames))
+    return Error{"no such distribution: '" + std::string(name) + "'" + suggestion(name, kNames)};
   Shape shape{0, 0, 1000, 5};
   Integer* const figures[] = {&shape.p, &shape.b, &shape.rho};
   std::string_view rest = spec.substr(name.size());
@@ -67,11 +69,15 @@ Result<std::vector<double>> parse_distribution(std::string_view spec) {
     rest.remove_prefix(1);
     const std::string_view text = rest.substr(0, rest.find(':'));
     const auto number = parse_integer(text);
-    if (!number || *number < 1 || *number > 1'000'000'000) return Error{"'" + std::string(text) + "': expected a number from 1 on, as in " + std::string(name) + ":2000:1000:5"};
+    if (!number || *number < 1 || *number > 1'000'000'000)
+      return Error{"'" + std::string(text) + "': expected a number from 1 on, as in " + std::string(name) +
+                   ":2000:1000:5"};
     *figure = *number;
     rest.remove_prefix(text.size());
   }
-  if (!rest.empty() || shape.p == 0 || shape.p > 1 << 20) return Error{"'" + std::string(spec) + "': expected " + std::string(name) + ":P[:B[:RHO]] with P from 1 to " + std::to_string(1 << 20)};
+  if (!rest.empty() || shape.p == 0 || shape.p > 1 << 20)
+    return Error{"'" + std::string(spec) + "': expected " + std::string(name) + ":P[:B[:RHO]] with P from 1 to " +
+                 std::to_string(1 << 20)};
   GlibcRand rand(1);
   std::vector<double> out;
   for (shape.i = 0; shape.i < shape.p; ++shape.i) out.push_back(static_cast<double>(size_of(name, shape, rand)));

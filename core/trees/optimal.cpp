@@ -8,25 +8,25 @@
 //   root j:       max(copy_j, T(i,j-1)) + c(i..j-1)
 //   left sends:   max(T(i,k), T(k+1,j)) + c(i..k),    k = i .. j-2
 //   right sends:  max(T(i,k), T(k+1,j)) + c(k+1..j),  k = i+1 .. j-1
-// (a receiver of one rank is a root that copies its own block first: the first two lines). Where messages have a latency L,
-// which occupies nobody, the sender's time counts with L added; the paper has none.
+// (a receiver of one rank is a root that copies its own block first: the first two lines). Where messages have a
+// latency L, which occupies nobody, the sender's time counts with L added; the paper has none.
 //
-// Why O(p^2) is enough. Let T grow under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j). Then for fixed i, j there is
-// a first k* with T(i,k) >= T(k+1,j), since the left side grows with k and the right side falls; and k* never falls with j,
-// nor rises with falling i. Left sends: from k* on the time is T(i,k) + c(i..k), which grows with k, so k* is the best of
-// them; before k* it is T(k+1,j) + beta P(k+1) + (what does not depend on k), P the prefix sums: the least of column j over
-// a window of k both of whose ends move one way only as i falls, which a monotone queue holds at constant cost. Right
-// sends: the mirror image, k*-1 and a queue per row. A message of nothing costs no start-up, so the parts of total size
-// zero, which are where the formula with the start-up is too high, get one candidate a side: the longest such part, the
-// other side being smallest there. A given root only clips the windows: they stay monotone. With a
-// latency there are two k*, one for each sender: both move as before.
+// Why O(p^2) is enough. Let T grow under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j). Then for fixed i, j
+// there is a first k* with T(i,k) >= T(k+1,j), since the left side grows with k and the right side falls; and k* never
+// falls with j, nor rises with falling i. Left sends: from k* on the time is T(i,k) + c(i..k), which grows with k, so
+// k* is the best of them; before k* it is T(k+1,j) + beta P(k+1) + (what does not depend on k), P the prefix sums: the
+// least of column j over a window of k both of whose ends move one way only as i falls, which a monotone queue holds at
+// constant cost. Right sends: the mirror image, k*-1 and a queue per row. A message of nothing costs no start-up, so
+// the parts of total size zero, which are where the formula with the start-up is too high, get one candidate a side:
+// the longest such part, the other side being smallest there. A given root only clips the windows: they stay monotone.
+// With a latency there are two k*, one for each sender: both move as before.
 //
 // Why T grows under inclusion where copy_i <= c(i) for every i (also with arrivals: T(i,i) is then i's arrival). Take a
-// tree over i..j+1 and remove rank j+1. If it is a leaf, its message goes and nothing becomes later. If it receives, let q
-// be the sender of its first message: q takes its place, and with it all its later messages. q is complete before it sent,
-// so at the time at which that message left, and has at most its own copy to do that j+1 had not; it saves the message,
-// which is no shorter than q's own block's, hence no shorter than its copy. The ranges stay consecutive, since j+1 was at
-// the end. So the tree over i..j is no slower. The tests compare with the cubic program.
+// tree over i..j+1 and remove rank j+1. If it is a leaf, its message goes and nothing becomes later. If it receives,
+// let q be the sender of its first message: q takes its place, and with it all its later messages. q is complete before
+// it sent, so at the time at which that message left, and has at most its own copy to do that j+1 had not; it saves the
+// message, which is no shorter than q's own block's, hence no shorter than its copy. The ranges stay consecutive, since
+// j+1 was at the end. So the tree over i..j is no slower. The tests compare with the cubic program.
 #include <algorithm>
 #include <limits>
 
@@ -61,7 +61,17 @@ std::vector<double> prefix_sums(const TreeProblem& problem) {
 /// What the programs over ranges with one alpha and one beta need.
 class Ranges {
  public:
-  Ranges(const TreeProblem& problem, Rank root, TreeForm form) : problem_(problem), root_(root), form_(form), alpha_(problem.alpha[0]), beta_(problem.beta[0]), latency_(problem.latency), whole_(problem.whole ? problem.sizes[0] : 0), p_(problem.ranks()), times_(at(p_) * at(p_), kNever), sums_(prefix_sums(problem)) {
+  Ranges(const TreeProblem& problem, Rank root, TreeForm form)
+      : problem_(problem),
+        root_(root),
+        form_(form),
+        alpha_(problem.alpha[0]),
+        beta_(problem.beta[0]),
+        latency_(problem.latency),
+        whole_(problem.whole ? problem.sizes[0] : 0),
+        p_(problem.ranks()),
+        times_(at(p_) * at(p_), kNever),
+        sums_(prefix_sums(problem)) {
     for (int i = 0; i < p_; ++i) time(i, i) = problem.arrival(i);
   }
   double& time(int i, int j) { return times_[at(i) * at(p_) + at(j)]; }
@@ -76,8 +86,12 @@ class Ranges {
   }
   double lag(int i, int j) const { return latency_ * ((whole_ > 0 ? whole_ : sum(i, j)) != 0); }
   /// Neighbouring ranges: the first sends, or the second does.
-  double left_sends(double left, double right, int i, int k) const { return std::max(left + lag(i, k), right) + message(i, k); }
-  double right_sends(double left, double right, int k, int j) const { return std::max(left, right + lag(k + 1, j)) + message(k + 1, j); }
+  double left_sends(double left, double right, int i, int k) const {
+    return std::max(left + lag(i, k), right) + message(i, k);
+  }
+  double right_sends(double left, double right, int k, int j) const {
+    return std::max(left, right + lag(k + 1, j)) + message(k + 1, j);
+  }
   bool holds_root(int i, int j) const { return i <= root_ && root_ <= j; }
   int ranks() const { return p_; }
   Rank root() const { return root_; }
@@ -89,7 +103,8 @@ class Ranges {
   double root_right(int i, int j) const {
     if (holds_root(i, j) ? root_ != j : form_ == TreeForm::program && j == i + 1) return kNever;
     const double sent = time(i, j - 1) + lag(i, j - 1), message_in = message(i, j - 1);
-    return form_ != TreeForm::exact ? std::max(problem_.arrival(j), sent) + message_in + problem_.copy(j) : std::max(problem_.arrival(j) + problem_.copy(j), sent) + message_in;
+    return form_ != TreeForm::exact ? std::max(problem_.arrival(j), sent) + message_in + problem_.copy(j)
+                                    : std::max(problem_.arrival(j) + problem_.copy(j), sent) + message_in;
   }
   /// Windows of k in which the left or the right part may send.
   int last_left(int i, int j) const { return holds_root(i, j) ? std::min(j - 2, root_ - 1) : j - 2; }
@@ -204,8 +219,10 @@ RankTree optimal_cubic(const TreeProblem& problem, Rank root, TreeForm form) {
     for (int j = i + 1; j < p; ++j) {
       double best = std::min(r.root_left(i, j), r.root_right(i, j));
       const double *row = &r.time(i, 0), *column = &r.mirror(0, j);
-      best = std::min(best, least_of(i, r.last_left(i, j), [&](int k) { return r.left_sends(row[k], column[k + 1], i, k); }));
-      best = std::min(best, least_of(r.first_right(i, j), j - 1, [&](int k) { return r.right_sends(row[k], column[k + 1], k, j); }));
+      best = std::min(best,
+                      least_of(i, r.last_left(i, j), [&](int k) { return r.left_sends(row[k], column[k + 1], i, k); }));
+      best = std::min(best, least_of(r.first_right(i, j), j - 1,
+                                     [&](int k) { return r.right_sends(row[k], column[k + 1], k, j); }));
       r.time(i, j) = r.mirror(i, j) = best;
     }
   return r.tree();
@@ -221,11 +238,19 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
   Ranges r(problem, root, TreeForm::exact);
   const int p = r.ranks();
   // Whole messages all cost the same, whatever they hold.
-  const double latency = problem.latency, alpha = problem.whole ? r.message(0, 0) : problem.alpha[0], beta = problem.whole ? 0 : problem.beta[0];
+  const double latency = problem.latency, alpha = problem.whole ? r.message(0, 0) : problem.alpha[0],
+               beta = problem.whole ? 0 : problem.beta[0];
   std::vector<Window> columns(at(p));
-  std::vector<int> zeros_from(at(p)), zeros_to(at(p));  // the run of empty blocks that begins or ends at a rank: its other end
-  for (int i = p - 1; i >= 0; --i) zeros_from[at(i)] = problem.sizes[at(i)] > 0 ? i - 1 : i + 1 < p && problem.sizes[at(i) + 1] == 0 ? zeros_from[at(i) + 1] : i;
-  for (int j = 0; j < p; ++j) zeros_to[at(j)] = problem.sizes[at(j)] > 0 ? j + 1 : j > 0 && problem.sizes[at(j) - 1] == 0 ? zeros_to[at(j) - 1] : j;
+  std::vector<int> zeros_from(at(p)),
+      zeros_to(at(p));  // the run of empty blocks that begins or ends at a rank: its other end
+  for (int i = p - 1; i >= 0; --i)
+    zeros_from[at(i)] = problem.sizes[at(i)] > 0                     ? i - 1
+                        : i + 1 < p && problem.sizes[at(i) + 1] == 0 ? zeros_from[at(i) + 1]
+                                                                     : i;
+  for (int j = 0; j < p; ++j)
+    zeros_to[at(j)] = problem.sizes[at(j)] > 0                 ? j + 1
+                      : j > 0 && problem.sizes[at(j) - 1] == 0 ? zeros_to[at(j) - 1]
+                                                               : j;
   for (int i = p - 1; i >= 0; --i) {
     Window row;
     int split = i, late_split = i;  // k* for the left part as sender, and as receiver; j where there is none
@@ -272,7 +297,8 @@ class ByRoot {
 
 /// All ways to divide i..j with receiver r: visit(time, k, sender).
 template <typename Visit>
-void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums, int i, int j, Rank r, bool paper, Visit visit) {
+void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums, int i, int j, Rank r, bool paper,
+               Visit visit) {
   const auto size = [&](int a, int b) { return p.whole ? p.sizes[0] : sums[at(b) + 1] - sums[at(a)]; };
   for (int k = i; k < r; ++k)  // the left part sends
     for (Rank q = i; q <= k; ++q) {
@@ -282,7 +308,10 @@ void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums,
       else visit(std::max(t(k + 1, j, r) + (leaf ? p.copy(r) : 0), sent) + message, k, q);
     }
   for (int k = r; k < j; ++k)
-    for (Rank q = k + 1; q <= j; ++q) visit(std::max(t(i, k, r) + (i == k ? p.copy(r) : 0), t(k + 1, j, q) + p.lag(size(k + 1, j))) + p.message(q, r, size(k + 1, j)), k, q);
+    for (Rank q = k + 1; q <= j; ++q)
+      visit(std::max(t(i, k, r) + (i == k ? p.copy(r) : 0), t(k + 1, j, q) + p.lag(size(k + 1, j))) +
+                p.message(q, r, size(k + 1, j)),
+            k, q);
 }
 
 }  // namespace
@@ -330,12 +359,14 @@ struct Twig {
   int split = -1;  ///< root at an end: last rank of the part nearer to the range's start; -1: one child
 };
 
-/// All ways of i..j, or those of `root`, in the paper's order of cases: each(first, last, f) for a row of them, f(k) being
-/// {time, root, split}.
+/// All ways of i..j, or those of `root`, in the paper's order of cases: each(first, last, f) for a row of them, f(k)
+/// being {time, root, split}.
 template <typename Each>
-[[gnu::always_inline]] inline void twigs(const TreeProblem& p, const std::vector<double>& times, const std::vector<double>& sums, int i, int j, Rank root, Each each) {
+[[gnu::always_inline]] inline void twigs(const TreeProblem& p, const std::vector<double>& times,
+                                         const std::vector<double>& sums, int i, int j, Rank root, Each each) {
   const int n = p.ranks();
-  const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n, *sum = sums.data();  // columns mirror the upper triangle
+  const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n,
+               *sum = sums.data();  // columns mirror the upper triangle
   const double alpha = p.alpha[0], beta = p.beta[0], whole = p.sizes[0];
   const bool all = p.whole;
   const double latency = p.latency;
@@ -354,8 +385,9 @@ template <typename Each>
     each(j - 1, j - 1, [=](int) { return Twig{got(here, row[j - 1], i, j - 1) + copy, j, -1}; });
     each(i, j - 2, [=](int k) { return Twig{got(got(here, row[k], i, k), before[k + 1], k + 1, j - 1) + copy, j, k}; });
   }
-  each(root < 0 ? i + 1 : std::max(root, i + 1), root < 0 ? j - 1 : std::min(root, j - 1),
-       [&](Rank r) { return Twig{got(got(p.arrival(r), row[r - 1], i, r - 1) + p.copy(r), column[r + 1], r + 1, j), r, -1}; });
+  each(root < 0 ? i + 1 : std::max(root, i + 1), root < 0 ? j - 1 : std::min(root, j - 1), [&](Rank r) {
+    return Twig{got(got(p.arrival(r), row[r - 1], i, r - 1) + p.copy(r), column[r + 1], r + 1, j), r, -1};
+  });
 }
 
 }  // namespace
@@ -368,7 +400,9 @@ RankTree binary(const TreeProblem& p, Rank root) {
   for (int i = n - 1; i >= 0; --i)
     for (int j = i + 1; j < n; ++j) {
       double best = kNever;
-      twigs(p, times, sums, i, j, i == 0 && j == n - 1 ? root : -1, [&](int first, int last, auto way) { best = std::min(best, least_of(first, last, [&](int k) { return way(k).time; })); });
+      twigs(p, times, sums, i, j, i == 0 && j == n - 1 ? root : -1, [&](int first, int last, auto way) {
+        best = std::min(best, least_of(first, last, [&](int k) { return way(k).time; }));
+      });
       times[at(i) * at(n) + at(j)] = times[at(j) * at(n) + at(i)] = best;
     }
   RankTree out = tree_of(n, -1, {});
@@ -411,7 +445,8 @@ namespace {
 /// Binary trees where every pair of ranks has its own costs: times by range and root, the same five cases as twigs().
 class PairwiseBinary {
  public:
-  explicit PairwiseBinary(const TreeProblem& problem) : p_(problem), n_(problem.ranks()), sums_(prefix_sums(problem)), times_(n_) {
+  explicit PairwiseBinary(const TreeProblem& problem)
+      : p_(problem), n_(problem.ranks()), sums_(prefix_sums(problem)), times_(n_) {
     for (int i = 0; i < n_; ++i) times_(i, i, i) = p_.arrival(i);
     for (int length = 2; length <= n_; ++length)
       for (int i = 0, j = length - 1; j < n_; ++i, ++j)
@@ -450,14 +485,15 @@ class PairwiseBinary {
     Child children[2];  ///< in the order in which they send
   };
 
-  /// When r, ready at `ready`, has what a subtree over i..j sends; `child`: the subtree's best root. A later `ready` never makes it earlier,
-  /// so the best first child is best with every second.
+  /// When r, ready at `ready`, has what a subtree over i..j sends; `child`: the subtree's best root. A later `ready`
+  /// never makes it earlier, so the best first child is best with every second.
   double got(double ready, Rank r, int i, int j, Child& child) {
     if (i > j) return ready;
     const double size = p_.whole ? p_.sizes[0] : sums_[at(j) + 1] - sums_[at(i)];
     double best = kNever;
     for (Rank q = i; q <= j; ++q)
-      if (const double time = std::max(ready, times_(i, j, q) + p_.lag(size)) + p_.message(q, r, size); time < best) best = time, child = {i, j, q};
+      if (const double time = std::max(ready, times_(i, j, q) + p_.lag(size)) + p_.message(q, r, size); time < best)
+        best = time, child = {i, j, q};
     return best;
   }
 
@@ -476,8 +512,7 @@ class PairwiseBinary {
       for (int k = j; k > i; --k) take(here + copy, i + 1, k, 0, k + 1, j, 0);
     else if (r == j)
       for (int k = j - 1; k >= i; --k) take(here, i, k, 0, k + 1, j - 1, copy);
-    else
-      take(here, i, r - 1, copy, r + 1, j, 0);
+    else take(here, i, r - 1, copy, r + 1, j, 0);
     return best;
   }
 

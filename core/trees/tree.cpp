@@ -23,16 +23,19 @@ using trees::Block;
 Block joined(const TreeProblem& p, const Block& sender, const Block& receiver, bool copies_last) {
   const double copy = receiver.leaf ? receiver.copy : 0, size = p.whole ? p.sizes[0] : sender.size;
   const double message = p.message(sender.root, receiver.root, size), sent = sender.time + p.lag(size);
-  const double time = copies_last ? std::max(receiver.time, sent) + message + copy : std::max(receiver.time + copy, sent) + message;
+  const double time =
+      copies_last ? std::max(receiver.time, sent) + message + copy : std::max(receiver.time + copy, sent) + message;
   return {receiver.root, time, sender.size + receiver.size, 0, false};
 }
 
 /// Binomial trees bottom up over the places of `order` (paper 003, Proposition 1). Of two blocks the one with `root`
 /// receives; else the second one, or, adaptively, the one that is complete earlier that way.
-Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root, bool adaptive, std::vector<trees::Merge>& merges) {
+Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root, bool adaptive,
+                    std::vector<trees::Merge>& merges) {
   std::vector<Block> blocks;
   std::vector<char> holds;
-  for (const Rank r : order) blocks.push_back({r, p.arrival(r), p.sizes[at(r)], p.copy(r), true}), holds.push_back(r == root);
+  for (const Rank r : order)
+    blocks.push_back({r, p.arrival(r), p.sizes[at(r)], p.copy(r), true}), holds.push_back(r == root);
   const std::size_t n = blocks.size();
   for (std::size_t d = 1; d < n; d *= 2)
     for (std::size_t i = 0; i + d < n; i += 2 * d) {
@@ -101,7 +104,8 @@ RankTree two_block(const TreeProblem& p, Rank root) {
     const double ratio = high == low ? 1 : low == 0 ? kNever : high / low;
     if (ratio > widest) widest = ratio, cut = i;
   }
-  std::vector<Rank> classes[2] = {{by_size.begin(), by_size.begin() + static_cast<std::ptrdiff_t>(cut)}, {by_size.begin() + static_cast<std::ptrdiff_t>(cut), by_size.end()}};
+  std::vector<Rank> classes[2] = {{by_size.begin(), by_size.begin() + static_cast<std::ptrdiff_t>(cut)},
+                                  {by_size.begin() + static_cast<std::ptrdiff_t>(cut), by_size.end()}};
   for (auto& c : classes) std::sort(c.begin(), c.end());
   if (cut == 0) return binomial(p, root, true);
   RankTree best;
@@ -128,7 +132,8 @@ RankTree two_block(const TreeProblem& p, Rank root) {
 
 RankTree optimal(const TreeProblem& p, const TreeOptions& o) {
   if (!p.homogeneous()) return trees::optimal_nonhomogeneous(p, o.root, o.form != TreeForm::exact);
-  return o.plain || o.form != TreeForm::exact || !trees::quadratic_is_exact(p) ? trees::optimal_cubic(p, o.root, o.form) : trees::optimal_quadratic(p, o.root);
+  return o.plain || o.form != TreeForm::exact || !trees::quadratic_is_exact(p) ? trees::optimal_cubic(p, o.root, o.form)
+                                                                               : trees::optimal_quadratic(p, o.root);
 }
 
 /// The problem with its ranks in another order.
@@ -142,18 +147,20 @@ TreeProblem reordered(const TreeProblem& p, std::span<const Rank> order) {
   return out;
 }
 
-/// Sorting what comes late and what is large next to the root is what paper 003 (5.1) credits to Traeff 2004, with arrivals
-/// beside the sizes; which of the orders is best is seen by trying them all.
+/// Sorting what comes late and what is large next to the root is what paper 003 (5.1) credits to Traeff 2004, with
+/// arrivals beside the sizes; which of the orders is best is seen by trying them all.
 RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
   const auto size = [&](Rank r) { return p.sizes[at(r)]; };
   const auto ready = [&](Rank r) { return p.arrival(r) + p.message(r, r, p.sizes[at(r)]); };
   std::vector<std::vector<Rank>> orders(4, rank_order(p.ranks()));
   std::stable_sort(orders[1].begin(), orders[1].end(), [&](Rank a, Rank b) { return size(a) > size(b); });
-  std::stable_sort(orders[2].begin(), orders[2].end(), [&](Rank a, Rank b) { return std::pair(p.arrival(a), size(b)) < std::pair(p.arrival(b), size(a)); });
+  std::stable_sort(orders[2].begin(), orders[2].end(),
+                   [&](Rank a, Rank b) { return std::pair(p.arrival(a), size(b)) < std::pair(p.arrival(b), size(a)); });
   std::stable_sort(orders[3].begin(), orders[3].end(), [&](Rank a, Rank b) { return ready(a) < ready(b); });
   for (std::size_t i = 0; i < 4 && o.root >= 0; ++i) {  // the same with the root first
     std::vector<Rank> order = orders[i];
-    std::rotate(order.begin(), std::find(order.begin(), order.end(), o.root), std::find(order.begin(), order.end(), o.root) + 1);
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), o.root),
+                std::find(order.begin(), order.end(), o.root) + 1);
     orders.push_back(std::move(order));
   }
   RankTree best;
@@ -180,23 +187,33 @@ RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
 std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind kind) {
   const std::size_t n = p.sizes.size();
   const auto of = [&](const std::vector<double>& v, std::string_view name, std::size_t many) {
-    if (v.size() != 1 && v.size() != many) return std::string(name) + ": " + std::to_string(v.size()) + " figures; expected 1 or " + std::to_string(many);
+    if (v.size() != 1 && v.size() != many)
+      return std::string(name) + ": " + std::to_string(v.size()) + " figures; expected 1 or " + std::to_string(many);
     for (const double x : v)
       if (!(x >= 0) || x == kNever) return std::string(name) + ": expected numbers from 0 on";
     return std::string();
   };
   if (n == 0) return "no sizes";
-  for (const auto& said : {of(p.alpha, "alpha", n * n), of(p.beta, "beta", n * n), of(p.gamma, "gamma", n), of(p.arrivals.empty() ? p.gamma : p.arrivals, "arrivals", n)})
+  for (const auto& said : {of(p.alpha, "alpha", n * n), of(p.beta, "beta", n * n), of(p.gamma, "gamma", n),
+                           of(p.arrivals.empty() ? p.gamma : p.arrivals, "arrivals", n)})
     if (!said.empty()) return said;
   for (const double x : p.sizes)
     if (!(x >= 0) || x == kNever) return "sizes: expected numbers from 0 on";
   if (!(p.latency >= 0) || p.latency == kNever) return "latency: expected a number from 0 on";
-  if (!p.arrivals.empty() && p.arrivals.size() != n) return "arrivals: " + std::to_string(p.arrivals.size()) + " figures for " + std::to_string(n) + " ranks";
-  if (o.root >= p.ranks()) return "root " + std::to_string(o.root) + ": the last of " + std::to_string(n) + " ranks is " + std::to_string(n - 1);
-  if (!p.homogeneous() && kind == TreeKind::sorted) return "sorted: for one alpha and one beta only; optimal takes matrices";
+  if (!p.arrivals.empty() && p.arrivals.size() != n)
+    return "arrivals: " + std::to_string(p.arrivals.size()) + " figures for " + std::to_string(n) + " ranks";
+  if (o.root >= p.ranks())
+    return "root " + std::to_string(o.root) + ": the last of " + std::to_string(n) + " ranks is " +
+           std::to_string(n - 1);
+  if (!p.homogeneous() && kind == TreeKind::sorted)
+    return "sorted: for one alpha and one beta only; optimal takes matrices";
   constexpr std::size_t kMostOptimal = 160, kMostBinary = 256;
-  if (!p.homogeneous() && kind == TreeKind::optimal && n > kMostOptimal) return "optimal: with matrices up to " + std::to_string(kMostOptimal) + " ranks (the time grows as p^5); adaptive has no limit";
-  if (!p.homogeneous() && kind == TreeKind::binary && n > kMostBinary) return "binary: with matrices up to " + std::to_string(kMostBinary) + " ranks (the time grows as p^4); adaptive has no limit";
+  if (!p.homogeneous() && kind == TreeKind::optimal && n > kMostOptimal)
+    return "optimal: with matrices up to " + std::to_string(kMostOptimal) +
+           " ranks (the time grows as p^5); adaptive has no limit";
+  if (!p.homogeneous() && kind == TreeKind::binary && n > kMostBinary)
+    return "binary: with matrices up to " + std::to_string(kMostBinary) +
+           " ranks (the time grows as p^4); adaptive has no limit";
   if (o.form != TreeForm::exact && kind != TreeKind::optimal) return "the paper's own forms differ for optimal only";
   return "";
 }
@@ -235,7 +252,8 @@ std::vector<Rank> RankTree::senders() const {
   return out;
 }
 
-trees::Block trees::join(const TreeProblem& p, const Block& left, const Block& right, bool root_in_left, bool root_in_right, bool adaptive, bool& leftwards) {
+trees::Block trees::join(const TreeProblem& p, const Block& left, const Block& right, bool root_in_left,
+                         bool root_in_right, bool adaptive, bool& leftwards) {
   const Block to_left = joined(p, right, left, false), to_right = joined(p, left, right, true);  // as the paper's
   leftwards = root_in_left || (!root_in_right && adaptive && to_left.time < to_right.time);
   return leftwards ? to_left : to_right;
@@ -259,7 +277,8 @@ double completion(const TreeProblem& p, const RankTree& tree) {
     // before: if the copy comes later; after: if it has been made.
     double before = p.arrival(r), after = before + p.copy(r);
     for (const Rank c : children) {
-      const double moved = p.whole ? p.sizes[0] : size[at(c)], message = p.message(c, r, moved), sent = time[at(c)] + p.lag(moved);
+      const double moved = p.whole ? p.sizes[0] : size[at(c)], message = p.message(c, r, moved),
+                   sent = time[at(c)] + p.lag(moved);
       before = std::max(before, sent) + message;
       after = std::min(std::max(after, sent) + message, before + p.copy(r));
       size[at(r)] += size[at(c)];
@@ -272,7 +291,8 @@ double completion(const TreeProblem& p, const RankTree& tree) {
 Result<RankTree> plan_tree(TreeKind kind, const TreeProblem& given, const TreeOptions& options) {
   if (const std::string said = problem_with(given, options, kind); !said.empty()) return Error{said};
   TreeProblem whole = given;
-  if (given.whole) std::fill(whole.sizes.begin(), whole.sizes.end(), *std::max_element(given.sizes.begin(), given.sizes.end()));
+  if (given.whole)
+    std::fill(whole.sizes.begin(), whole.sizes.end(), *std::max_element(given.sizes.begin(), given.sizes.end()));
   const TreeProblem& p = given.whole ? whole : given;
   if (p.ranks() == 1) {
     RankTree alone = trees::tree_of(1, 0, {});
@@ -280,13 +300,20 @@ Result<RankTree> plan_tree(TreeKind kind, const TreeProblem& given, const TreeOp
     return alone;
   }
   switch (kind) {
-    case TreeKind::linear: return linear(p, options.root);
-    case TreeKind::binary: return p.homogeneous() ? trees::binary(p, options.root) : trees::binary_nonhomogeneous(p, options.root);
-    case TreeKind::binomial: return binomial(p, options.root, false);
-    case TreeKind::adaptive: return binomial(p, options.root, true);
-    case TreeKind::optimal: return optimal(p, options);
-    case TreeKind::two_block: return two_block(p, options.root);
-    case TreeKind::sorted: return sorted(p, options);
+    case TreeKind::linear:
+      return linear(p, options.root);
+    case TreeKind::binary:
+      return p.homogeneous() ? trees::binary(p, options.root) : trees::binary_nonhomogeneous(p, options.root);
+    case TreeKind::binomial:
+      return binomial(p, options.root, false);
+    case TreeKind::adaptive:
+      return binomial(p, options.root, true);
+    case TreeKind::optimal:
+      return optimal(p, options);
+    case TreeKind::two_block:
+      return two_block(p, options.root);
+    case TreeKind::sorted:
+      return sorted(p, options);
   }
   return Error{"no such tree"};
 }

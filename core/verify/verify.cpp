@@ -12,7 +12,7 @@
 namespace latecomer::core {
 namespace {
 
-constexpr std::string_view kFaultNames[] = {"none", "malformed", "unmatched", "deadlock",
+constexpr std::string_view kFaultNames[] = {"none", "malformed", "unmatched",    "deadlock",
                                             "race", "undefined", "wrong_result", "early_touch"};
 constexpr std::string_view kBufferNames[] = {"input", "output", "scratch"};
 
@@ -32,9 +32,7 @@ class Ancestors {
         bits_[i * words_ + dep / 64] |= std::uint64_t{1} << (dep % 64);
       }
   }
-  bool before(std::size_t a, std::size_t b) const {
-    return a < b && (bits_[b * words_ + a / 64] >> (a % 64) & 1) != 0;
-  }
+  bool before(std::size_t a, std::size_t b) const { return a < b && (bits_[b * words_ + a / 64] >> (a % 64) & 1) != 0; }
 
  private:
   std::size_t words_;
@@ -85,7 +83,8 @@ class Verifier {
   }
 
   Elements size_of(Rank r, Buffer buffer) const {
-    return buffer == Buffer::scratch ? programs_[static_cast<std::size_t>(r)].scratch : buffer_elements(call_, r, buffer);
+    return buffer == Buffer::scratch ? programs_[static_cast<std::size_t>(r)].scratch
+                                     : buffer_elements(call_, r, buffer);
   }
 
   /// Where a rank's contribution lies, and its first element in the numbering of the contributions.
@@ -97,27 +96,35 @@ class Verifier {
     const Elements input = buffer_elements(call_, r, Buffer::input);
     if (input > 0) return {Buffer::input, 0, input};
     switch (regular(call_.op)) {
-      case Collective::bcast: return {Buffer::output, 0, r == call_.root ? call_.count : 0};
+      case Collective::bcast:
+        return {Buffer::output, 0, r == call_.root ? call_.count : 0};
       case Collective::barrier:
-      case Collective::scatter: return {Buffer::input, 0, 0};
+      case Collective::scatter:
+        return {Buffer::input, 0, 0};
       case Collective::gather:
-      case Collective::allgather: return {Buffer::output, r * call_.count, call_.count};
+      case Collective::allgather:
+        return {Buffer::output, r * call_.count, call_.count};
       case Collective::alltoall:
-      case Collective::reduce_scatter_block: return {Buffer::output, 0, ranks() * call_.count};
-      default: return {Buffer::output, 0, call_.count};
+      case Collective::reduce_scatter_block:
+        return {Buffer::output, 0, ranks() * call_.count};
+      default:
+        return {Buffer::output, 0, call_.count};
     }
   }
 
   /// Data movement: whose contribution, and which element of it, output element e of rank r has to be.
   std::pair<Rank, Elements> origin(Rank r, Elements e) const {
-    if (regular(call_.op) == Collective::gather || call_.op == Collective::allgather) return {static_cast<Rank>(e / call_.count), e % call_.count};
-    if (call_.op == Collective::alltoall) return {static_cast<Rank>(e / call_.count), r * call_.count + e % call_.count};
+    if (regular(call_.op) == Collective::gather || call_.op == Collective::allgather)
+      return {static_cast<Rank>(e / call_.count), e % call_.count};
+    if (call_.op == Collective::alltoall)
+      return {static_cast<Rank>(e / call_.count), r * call_.count + e % call_.count};
     return {call_.root, regular(call_.op) == Collective::scatter ? r * call_.count + e : e};
   }
 
   void check_slice(Rank r, std::size_t i, const Slice& s) {
     if (s.offset < 0 || s.count < 0 || s.end() > size_of(r, s.buffer))
-      fail(Fault::malformed, r, i, text_of(s) + " exceeds the buffer's " + std::to_string(size_of(r, s.buffer)) + " elements");
+      fail(Fault::malformed, r, i,
+           text_of(s) + " exceeds the buffer's " + std::to_string(size_of(r, s.buffer)) + " elements");
   }
 
   void check_shape() {
@@ -161,7 +168,8 @@ class Verifier {
       if (recvs.size() > pairs) fail(Fault::unmatched, to, recvs[pairs], "no send matches");
       for (std::size_t k = 0; k < pairs; ++k) {
         if (ops(from)[sends[k]].src.count != ops(to)[recvs[k]].dst.count)
-          fail(Fault::unmatched, to, recvs[k], "the message has " + std::to_string(ops(from)[sends[k]].src.count) + " elements");
+          fail(Fault::unmatched, to, recvs[k],
+               "the message has " + std::to_string(ops(from)[sends[k]].src.count) + " elements");
         peer_[global(from, sends[k])] = global(to, recvs[k]);
         peer_[global(to, recvs[k])] = global(from, sends[k]);
         if (k == 0) continue;
@@ -246,7 +254,12 @@ class Verifier {
   }
 
   std::int32_t leaf(Rank r, Elements e) {
-    Expression x{e, std::vector<std::uint64_t>(static_cast<std::size_t>(ranks() + 63) / 64), true, true, r, r,
+    Expression x{e,
+                 std::vector<std::uint64_t>(static_cast<std::size_t>(ranks() + 63) / 64),
+                 true,
+                 true,
+                 r,
+                 r,
                  mix64(static_cast<std::uint64_t>(r) + 1)};
     x.ranks[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
     expressions_.push_back(std::move(x));
@@ -257,7 +270,8 @@ class Verifier {
     const auto key = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
     const auto [found, fresh] = pairs_.try_emplace(key, 0);
     if (!fresh) return found->second;
-    const Expression &l = expressions_[static_cast<std::size_t>(left)], &r = expressions_[static_cast<std::size_t>(right)];
+    const Expression &l = expressions_[static_cast<std::size_t>(left)],
+                     &r = expressions_[static_cast<std::size_t>(right)];
     Expression x = l;
     for (std::size_t w = 0; w < x.ranks.size(); ++w) {
       x.once = x.once && (l.ranks[w] & r.ranks[w]) == 0;
@@ -297,7 +311,8 @@ class Verifier {
         slot = left;
         continue;
       }
-      if (slot == 0) return fail(Fault::undefined, r, i, "reduces into " + text_of(op.dst) + ", which nobody has written");
+      if (slot == 0)
+        return fail(Fault::undefined, r, i, "reduces into " + text_of(op.dst) + ", which nobody has written");
       if (expressions_[static_cast<std::size_t>(left)].element != expressions_[static_cast<std::size_t>(slot)].element)
         return fail(Fault::wrong_result, r, i, "combines different elements");
       slot = combine(left, slot);
@@ -327,7 +342,8 @@ class Verifier {
           next[global(r, static_cast<std::size_t>(op.deps[d]))].push_back(static_cast<OpId>(i));
         if (op.dep_count == 0) ready.emplace_back(r, i);
       }
-    if (call_.op == Collective::barrier) arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
+    if (call_.op == Collective::barrier)
+      arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
     std::size_t done = 0;
     std::vector<std::int32_t> buffer;
     const auto complete = [&](Rank r, std::size_t i) {
@@ -371,14 +387,18 @@ class Verifier {
     fail(Fault::wrong_result, r, ops(r).size(), "output[" + std::to_string(e) + "] " + what);
   }
 
-  /// Reductions: over which ranks [0, n), and which of their elements, output element e of rank r has to be. n == 0: nothing
-  /// is asked for.
+  /// Reductions: over which ranks [0, n), and which of their elements, output element e of rank r has to be. n == 0:
+  /// nothing is asked for.
   std::pair<int, Elements> reduced(Rank r, Elements e) const {
     switch (call_.op) {
-      case Collective::scan: return {r + 1, e};
-      case Collective::exscan: return {r, e};
-      case Collective::reduce_scatter_block: return {e < call_.count ? ranks() : 0, r * call_.count + e};
-      default: return {ranks(), e};
+      case Collective::scan:
+        return {r + 1, e};
+      case Collective::exscan:
+        return {r, e};
+      case Collective::reduce_scatter_block:
+        return {e < call_.count ? ranks() : 0, r * call_.count + e};
+      default:
+        return {ranks(), e};
     }
   }
 
@@ -396,7 +416,9 @@ class Verifier {
         if (!x.once) return wrong(r, e, "holds a contribution twice");
         for (Rank from = 0; from < ranks(); ++from)
           if ((x.ranks[static_cast<std::size_t>(from) / 64] >> (from % 64) & 1) != (from < operands ? 1 : 0))
-            return wrong(r, e, from < operands ? "lacks a contribution" : "holds a contribution of rank " + std::to_string(from));
+            return wrong(
+                r, e,
+                from < operands ? "lacks a contribution" : "holds a contribution of rank " + std::to_string(from));
         if (alike && v != values(first, Buffer::output)[static_cast<std::size_t>(e)])
           return wrong(r, e, "is combined in another way than on rank 0: results would not be bitwise equal");
         if (alike && r != first) continue;
@@ -430,7 +452,9 @@ class Verifier {
       for (std::size_t i = 0; i < ops(r).size(); ++i)
         for (std::size_t k = 0; k < known.size(); ++k) known[k] = known[k] || arrivals_[global(r, i)][k];
       for (Rank other = 0; other < ranks(); ++other)
-        if (!known[static_cast<std::size_t>(other)]) return fail(Fault::wrong_result, r, ops(r).size(), "may leave before rank " + std::to_string(other) + " arrives");
+        if (!known[static_cast<std::size_t>(other)])
+          return fail(Fault::wrong_result, r, ops(r).size(),
+                      "may leave before rank " + std::to_string(other) + " arrives");
     }
     verdict_.rank_order = true;
   }
@@ -443,12 +467,16 @@ class Verifier {
         const Expression& x = expressions_[static_cast<std::size_t>(v)];
         const auto [from, element] = origin(r, e);
         if (x.low != from || x.high != from || x.element != element)
-          return wrong(r, e, "holds element " + std::to_string(x.element) + " of rank " + std::to_string(x.low) + " instead of " + std::to_string(element) + " of " + std::to_string(from));
+          return wrong(r, e,
+                       "holds element " + std::to_string(x.element) + " of rank " + std::to_string(x.low) +
+                           " instead of " + std::to_string(element) + " of " + std::to_string(from));
       }
     // Nothing is associated: what tells two runs apart is who sends to whom.
     for (Rank r = 0; r < ranks(); ++r)
       for (const Operation& op : ops(r))
-        if (op.communicates()) verdict_.association = mix64(verdict_.association ^ (static_cast<std::uint64_t>(r) << 32 | static_cast<std::uint32_t>(op.peer)));
+        if (op.communicates())
+          verdict_.association =
+              mix64(verdict_.association ^ (static_cast<std::uint64_t>(r) << 32 | static_cast<std::uint32_t>(op.peer)));
   }
 
   const Call& call_;
@@ -471,11 +499,15 @@ std::string_view name_of(Fault fault) { return kFaultNames[static_cast<int>(faul
 std::string describe(const Operation& op) {
   switch (op.kind) {
     case OpKind::send:
-      return "send to " + std::to_string(op.peer) + " of " + text_of(op.src) + " on channel " + std::to_string(op.channel);
+      return "send to " + std::to_string(op.peer) + " of " + text_of(op.src) + " on channel " +
+             std::to_string(op.channel);
     case OpKind::recv:
-      return "receive from " + std::to_string(op.peer) + " into " + text_of(op.dst) + " on channel " + std::to_string(op.channel);
-    case OpKind::reduce: return "reduce " + text_of(op.src) + " into " + text_of(op.dst);
-    case OpKind::copy: return "copy " + text_of(op.src) + " to " + text_of(op.dst);
+      return "receive from " + std::to_string(op.peer) + " into " + text_of(op.dst) + " on channel " +
+             std::to_string(op.channel);
+    case OpKind::reduce:
+      return "reduce " + text_of(op.src) + " into " + text_of(op.dst);
+    case OpKind::copy:
+      return "copy " + text_of(op.src) + " to " + text_of(op.dst);
   }
   return "";
 }
@@ -489,7 +521,10 @@ std::vector<Bytes> sizes_for(Collective op, int ranks, Elements kind) {
   std::vector<Bytes> out;
   for (Rank r = 0; is_irregular(op) && kind > 0 && r < ranks; ++r) {
     const auto drawn = static_cast<Bytes>(mix64(static_cast<std::uint64_t>(r + 100 * kind)) % 4);
-    out.push_back(kind == 1 ? 1000 : kind == ranks - 1 ? (drawn == 0 ? 50'000 : 1) : kind == ranks ? (r == 0 || r == ranks - 1 ? 100'000 : 0) : drawn * 777);
+    out.push_back(kind == 1           ? 1000
+                  : kind == ranks - 1 ? (drawn == 0 ? 50'000 : 1)
+                  : kind == ranks     ? (r == 0 || r == ranks - 1 ? 100'000 : 0)
+                                      : drawn * 777);
   }
   return out;
 }
@@ -511,7 +546,8 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
     for (const bool in_place : {false, true}) {
-      if (in_place && (algorithm.op == Collective::bcast || algorithm.op == Collective::barrier)) continue;  // it always is
+      if (in_place && (algorithm.op == Collective::bcast || algorithm.op == Collective::barrier))
+        continue;  // it always is
       for (const bool overlap : {true, false})
         for (const bool commutative : {true, false}) {
           if (!commutative && (!algorithm.keeps_rank_order() || !is_reduction(algorithm.op))) continue;

@@ -17,13 +17,13 @@ namespace latecomer::core {
 
 enum class Fault {
   none,
-  malformed,    ///< a slice, peer, channel or dependency out of range; input written; scratch bound exceeded
-  unmatched,    ///< a message left over, of another size, or ambiguously matched
-  deadlock,     ///< cannot finish under synchronous sends
-  race,         ///< unordered operations touch the same element
-  undefined,    ///< an operation reads what nobody wrote
-  wrong_result, ///< an output element is not exactly what the collective asks for, or ranks differ
-  early_touch,  ///< a background operation touches a program buffer before the arrival
+  malformed,     ///< a slice, peer, channel or dependency out of range; input written; scratch bound exceeded
+  unmatched,     ///< a message left over, of another size, or ambiguously matched
+  deadlock,      ///< cannot finish under synchronous sends
+  race,          ///< unordered operations touch the same element
+  undefined,     ///< an operation reads what nobody wrote
+  wrong_result,  ///< an output element is not exactly what the collective asks for, or ranks differ
+  early_touch,   ///< a background operation touches a program buffer before the arrival
 };
 std::string_view name_of(Fault fault);
 

@@ -23,33 +23,45 @@ struct Options {
 };
 
 struct Advice {
-  Json row;       ///< what --json says of the site
-  Json rule;      ///< null: leave it alone
+  Json row;            ///< what --json says of the site
+  Json rule;           ///< null: leave it alone
   double gain_ns = 0;  ///< of all calls together
   bool background = false;
 };
 
 /// The mean offset of every rank as a forecast, if they are a pattern that can be foreseen, else why not.
 core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
-  if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks)) return core::Error{"several communicators of this size, or rows that stand for several ranks"};
+  if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks))
+    return core::Error{"several communicators of this size, or rows that stand for several ranks"};
   core::Forecast out;
   constexpr double kLongest = 1e15;  // eleven days: beyond that the file is damaged
-  for (const Json& mean : site["mean_offsets_ns"]) out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean.get<double>(), -kLongest, kLongest)));
-  for (const Json& deviation : site["stddevs_ns"]) out.error = std::max(out.error, static_cast<core::Nanoseconds>(std::clamp(0.8 * deviation.get<double>(), 0.0, kLongest)));  // mean absolute deviation, were it normal
+  for (const Json& mean : site["mean_offsets_ns"])
+    out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean.get<double>(), -kLongest, kLongest)));
+  for (const Json& deviation : site["stddevs_ns"])
+    out.error = std::max(
+        out.error, static_cast<core::Nanoseconds>(std::clamp(0.8 * deviation.get<double>(), 0.0,
+                                                             kLongest)));  // mean absolute deviation, were it normal
   const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
   for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
   if (!out.uncertain()) return out;
-  const double imbalance = site["imbalance_ns"]["mean"].get<double>(), calls = site["patterns"].get<double>(), after = site["after_last_ns"]["mean"].get<double>();
-  const std::string found = "from the first arrival to the last " + human_time(imbalance) + " in the mean of " + core::grouped(static_cast<std::int64_t>(calls)) + " calls";
+  const double imbalance = site["imbalance_ns"]["mean"].get<double>(), calls = site["patterns"].get<double>(),
+               after = site["after_last_ns"]["mean"].get<double>();
+  const std::string found = "from the first arrival to the last " + human_time(imbalance) + " in the mean of " +
+                            core::grouped(static_cast<std::int64_t>(calls)) + " calls";
   if (imbalance < (1 - core::kWorthTrying) * after)
-    return core::Error{"arrivals are balanced: " + found + ", " + human_time(after) + " after the last; at least " + human_time((1 - core::kWorthTrying) * after) + " would be worth hiding"};
+    return core::Error{"arrivals are balanced: " + found + ", " + human_time(after) + " after the last; at least " +
+                       human_time((1 - core::kWorthTrying) * after) + " would be worth hiding"};
   const Json* often = nullptr;
   for (const Json& row : site["ranks"])
     if (!often || row["last_count"].get<double>() > (*often)["last_count"].get<double>()) often = &row;
   char share[16];
-  std::snprintf(share, sizeof share, "%.0f%%", often && calls > 0 ? 100 * (*often)["last_count"].get<double>() / calls : 0);
-  return core::Error{"arrivals are not foreseen: rank " + (often ? row_name(*often) : "-") + " came last in " + share + " of the calls, " + found + ", but the ranks' means lie within " + human_time(static_cast<double>(out.spread)) +
-                     " and scatter by " + human_time(static_cast<double>(out.error)) + "; by less than " + human_time(static_cast<double>(out.spread) / 3) + " they would be a pattern"};
+  std::snprintf(share, sizeof share, "%.0f%%",
+                often && calls > 0 ? 100 * (*often)["last_count"].get<double>() / calls : 0);
+  return core::Error{"arrivals are not foreseen: rank " + (often ? row_name(*often) : "-") + " came last in " + share +
+                     " of the calls, " + found + ", but the ranks' means lie within " +
+                     human_time(static_cast<double>(out.spread)) + " and scatter by " +
+                     human_time(static_cast<double>(out.error)) + "; by less than " +
+                     human_time(static_cast<double>(out.spread) / 3) + " they would be a pattern"};
 }
 
 /// What a native call takes in terms of the objective, nanoseconds; -1 if too few were seen.
@@ -59,46 +71,60 @@ double native_measured(const Json& site, core::Objective objective) {
   return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
 }
 
-/// Calls that show that the leader has passed (docs/agreement.md), by size of communicator. Roots are not in the profile, so a
-/// bcast or scatter counts for nothing here.
+/// Calls that show that the leader has passed (docs/agreement.md), by size of communicator. Roots are not in the
+/// profile, so a bcast or scatter counts for nothing here.
 using Showing = std::map<int, std::uint64_t>;
 Showing showing_calls(const Json& profile) {
   Showing out;
   for (const Json& site : profile["sites"]) {
     const auto op = core::find_collective(site["op"].get<std::string>());
     const bool sized = !site["bytes"].is_null() && site["bytes"]["min"].get<double>() > 0;
-    if (op && core::depends_on_all(*op, sized ? 1 : 0)) out[site["comm_size"].get<int>()] += site["calls"].get<std::uint64_t>();
+    if (op && core::depends_on_all(*op, sized ? 1 : 0))
+      out[site["comm_size"].get<int>()] += site["calls"].get<std::uint64_t>();
   }
   return out;
 }
 
-Advice advise_site(const Showing& showing, const Json& site, const core::Network& network, core::Objective objective, bool foreground) {
+Advice advise_site(const Showing& showing, const Json& site, const core::Network& network, core::Objective objective,
+                   bool foreground) {
   Advice out;
   const int ranks = site["comm_size"];
   const std::string where = place(site["frames"][0]);
-  out.row = {{"id", site["id"]}, {"place", where}, {"op", site["op"]}, {"comm_size", ranks}, {"calls", site["calls"]}, {"algorithm", "native"}, {"segments", 0}, {"native_ns", nullptr},
-             {"native_modelled_ns", nullptr}, {"predicted_ns", nullptr}, {"gain_ns", 0}, {"reason", ""}};
+  out.row = {{"id", site["id"]},        {"place", where},         {"op", site["op"]},
+             {"comm_size", ranks},      {"calls", site["calls"]}, {"algorithm", "native"},
+             {"segments", 0},           {"native_ns", nullptr},   {"native_modelled_ns", nullptr},
+             {"predicted_ns", nullptr}, {"gain_ns", 0},           {"reason", ""}};
   const auto leave = [&](const std::string& why) {
     out.row["reason"] = why;
     return out;
   };
   const auto op = core::find_collective(site["op"].get<std::string>());
   if (!op || !core::is_dispatched(*op)) return leave("no algorithms for this collective in this version");
-  if (core::is_irregular(*op)) return leave("blocks of different sizes, which profiles do not hold: a rule that says auto learns them");
-  if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1) return leave("no payload that all ranks know");
-  if (site["patterns"].get<int>() < core::Learner::kEnough) return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls were seen whole");
+  if (core::is_irregular(*op))
+    return leave("blocks of different sizes, which profiles do not hold: a rule that says auto learns them");
+  if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1)
+    return leave("no payload that all ranks know");
+  if (site["patterns"].get<int>() < core::Learner::kEnough)
+    return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls were seen whole");
   const auto forecast = forecast_of(site, ranks);
   if (!forecast) return leave(forecast.error());
   core::Call call;
   call.op = *op, call.ranks = ranks, call.element_bytes = 4;
-  call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
+  call.count = std::max<core::Elements>(
+      1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
   // Plans come into force on the site's communicator if calls now and then show that the leader has passed.
   const auto shows = showing.find(ranks);
-  const bool planned = shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
-  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned, {}, core::kMostOffline);
+  const bool planned =
+      shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
+  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned, {},
+                                           core::kMostOffline);
   const std::string left_out = core::left_out_text(candidates, ranks);
-  std::erase_if(candidates.list, [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
-  if (candidates.list.empty() || candidates.native_ns < 0) return leave("no algorithm to compare" + (left_out.empty() ? std::string(foreground ? ": all need the background engine" : "") : "; left out: " + left_out));
+  std::erase_if(candidates.list,
+                [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
+  if (candidates.list.empty() || candidates.native_ns < 0)
+    return leave("no algorithm to compare" + (left_out.empty()
+                                                  ? std::string(foreground ? ": all need the background engine" : "")
+                                                  : "; left out: " + left_out));
   const core::Candidate& best = candidates.list.front();
   const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
   // Our own schedules are what the model describes; native is only stood for by one, and it has been measured.
@@ -107,15 +133,21 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   out.row["native_modelled_ns"] = candidates.native_ns;
   out.row["predicted_ns"] = best.modelled_ns;
   if (measured >= 0 && !core::is_forecast(candidates.native_ns, measured))
-    return leave("the model is no forecast here: native modelled " + human_time(candidates.native_ns) + ", measured " + human_time(measured) +
+    return leave("the model is no forecast here: native modelled " + human_time(candidates.native_ns) + ", measured " +
+                 human_time(measured) +
                  " (ranks that share cores, or figures of another network); a rule that says auto tries and measures");
-  const std::string compared = std::string(algorithm.name) + (best.closed_form ? " by closed form " : " modelled ") + human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
-                               (measured >= 0 ? ", measured " + human_time(measured) : "") + (left_out.empty() ? "" : "; left out: " + left_out);
-  if (&algorithm == core::native_stand_in(call)) return leave("nothing is modelled to be better than what native does: " + compared);
-  if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns)) return leave("no gain of 5%, which another rounding has to be worth: " + compared);
+  const std::string compared = std::string(algorithm.name) + (best.closed_form ? " by closed form " : " modelled ") +
+                               human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
+                               (measured >= 0 ? ", measured " + human_time(measured) : "") +
+                               (left_out.empty() ? "" : "; left out: " + left_out);
+  if (&algorithm == core::native_stand_in(call))
+    return leave("nothing is modelled to be better than what native does: " + compared);
+  if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns))
+    return leave("no gain of 5%, which another rounding has to be worth: " + compared);
   out.gain_ns = (native_ns - best.modelled_ns) * unrested(site);
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
-  out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " + human_time(static_cast<double>(forecast->spread)) + " after the first";
+  out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " +
+                      human_time(static_cast<double>(forecast->spread)) + " after the first";
   Json use = algorithm.name;
   if (best.segments) use = {{"algorithm", algorithm.name}, {"segments", best.segments}};
   out.background = algorithm.background;
@@ -123,11 +155,16 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   if (!planned) {
     // What is known of a place comes into force through plans; size and operation are known to all ranks at once.
     match.erase("site");
-    match["bytes"] = {{"min", site["bytes"]["min"].get<std::int64_t>()}, {"max", site["bytes"]["max"].get<std::int64_t>()}};
-    out.row["reason"] = out.row["reason"].get<std::string>() + "; no call here shows that all have passed a boundary, so by size, without the pattern";
+    match["bytes"] = {{"min", site["bytes"]["min"].get<std::int64_t>()},
+                      {"max", site["bytes"]["max"].get<std::int64_t>()}};
+    out.row["reason"] = out.row["reason"].get<std::string>() +
+                        "; no call here shows that all have passed a boundary, so by size, without the pattern";
   }
-  out.rule = {{"match", match}, {"use", use},
-              {"comment", where + ": " + out.row["reason"].get<std::string>() + "; native " + human_time(native_ns) + (measured >= 0 ? ", measured" : ", modelled") + ", then " + human_time(best.modelled_ns) + " per call"}};
+  out.rule = {{"match", match},
+              {"use", use},
+              {"comment", where + ": " + out.row["reason"].get<std::string>() + "; native " + human_time(native_ns) +
+                              (measured >= 0 ? ", measured" : ", modelled") + ", then " + human_time(best.modelled_ns) +
+                              " per call"}};
   return out;
 }
 
@@ -140,7 +177,9 @@ int advise(const Options& o) {
     if (!parsed) throw BadUsage("--network: " + parsed.error());
     network = profiles::network_json(*parsed);
   } else if (network.is_null()) {
-    throw BadUsage("advise: '" + o.file + "' holds no network figures: observe with \"network\": \"measure\" in the policy, or give --network");
+    throw BadUsage(
+        "advise: '" + o.file +
+        "' holds no network figures: observe with \"network\": \"measure\" in the policy, or give --network");
   }
   // What is written is what is modelled: both come from the policy's own reading.
   Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
@@ -149,7 +188,8 @@ int advise(const Options& o) {
   std::vector<Advice> all;
   const Showing showing = showing_calls(profile);
   for (const Json& site : profile["sites"])
-    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0) all.push_back(advise_site(showing, site, read.policy.network, read.policy.objective, o.foreground));
+    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0)
+      all.push_back(advise_site(showing, site, read.policy.network, read.policy.objective, o.foreground));
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
@@ -168,17 +208,23 @@ int advise(const Options& o) {
     std::printf("%s\n", Json({{"gain_ns", total}, {"sites", rows}, {"policy", policy}}).dump(1).c_str());
     return rules.empty() ? 1 : 0;
   }
-  if (rules.empty()) std::printf("No rule: at none of %zu sites is a gain expected%s. Why, site by site:\n\n", rows.size(), o.output.empty() ? "" : (", and " + o.output + " leaves everything native").c_str());
-  std::printf("%-12s %5s %9s  %-22s %-26s %12s  %s\n", "collective", "ranks", "calls", "advice", "native > modelled", "gain, all", "called from");
+  if (rules.empty())
+    std::printf("No rule: at none of %zu sites is a gain expected%s. Why, site by site:\n\n", rows.size(),
+                o.output.empty() ? "" : (", and " + o.output + " leaves everything native").c_str());
+  std::printf("%-12s %5s %9s  %-22s %-26s %12s  %s\n", "collective", "ranks", "calls", "advice", "native > modelled",
+              "gain, all", "called from");
   for (const Json& r : rows) {
     std::string advice = r["algorithm"], change = "-";
     if (r["segments"].get<int>() > 0) advice += ", " + r["segments"].dump() + " segments";
     if (!r["predicted_ns"].is_null()) change = human_time(r["native_ns"]) + " > " + human_time(r["predicted_ns"]);
-    std::printf("%-12s %5d %9llu  %-22s %-26s %12s  %s\n    %s\n", r["op"].get<std::string>().c_str(), r["comm_size"].get<int>(), static_cast<unsigned long long>(r["calls"].get<std::uint64_t>()),
-                advice.c_str(), change.c_str(), human_time(r["gain_ns"]).c_str(), r["place"].get<std::string>().c_str(), r["reason"].get<std::string>().c_str());
+    std::printf("%-12s %5d %9llu  %-22s %-26s %12s  %s\n    %s\n", r["op"].get<std::string>().c_str(),
+                r["comm_size"].get<int>(), static_cast<unsigned long long>(r["calls"].get<std::uint64_t>()),
+                advice.c_str(), change.c_str(), human_time(r["gain_ns"]).c_str(), r["place"].get<std::string>().c_str(),
+                r["reason"].get<std::string>().c_str());
   }
   const double wall = profile["job"]["wall_time_s"].get<double>() * 1e9;
-  std::printf("\nModelled gain: %s of %s (%.1f%%), if nothing else takes the time; %zu rule%s", human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
+  std::printf("\nModelled gain: %s of %s (%.1f%%), if nothing else takes the time; %zu rule%s",
+              human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
               rules.size() == 1 ? "" : "s");
   std::printf(o.output.empty() ? ". -o POLICY writes the policy.\n" : " in %s.\n", o.output.c_str());
   return rules.empty() ? 1 : 0;

@@ -16,8 +16,13 @@ int list(const std::string& op, bool json) {
     if (!op.empty() && a.op != collective_named(op)) continue;
     nlohmann::ordered_json lanes = {"foreground"};
     if (a.background) lanes.push_back("background");
-    out.push_back({{"op", core::name_of(a.op)}, {"name", a.name}, {"source", a.source}, {"cost", a.cost},
-                   {"restrictions", a.restrictions()}, {"lanes", lanes}, {"keeps_rank_order", a.keeps_rank_order()},
+    out.push_back({{"op", core::name_of(a.op)},
+                   {"name", a.name},
+                   {"source", a.source},
+                   {"cost", a.cost},
+                   {"restrictions", a.restrictions()},
+                   {"lanes", lanes},
+                   {"keeps_rank_order", a.keeps_rank_order()},
                    {"pattern_independent", a.pattern_independent()}});
   }
   if (json) {
@@ -27,10 +32,12 @@ int list(const std::string& op, bool json) {
   if (out.empty()) std::printf("no algorithms for %s in this version: it is always native\n", op.c_str());
   for (const auto& a : out) {
     std::printf("%s/%s\n  source        %s\n  cost          %s\n", a["op"].get<std::string>().c_str(),
-                a["name"].get<std::string>().c_str(), a["source"].get<std::string>().c_str(), a["cost"].get<std::string>().c_str());
+                a["name"].get<std::string>().c_str(), a["source"].get<std::string>().c_str(),
+                a["cost"].get<std::string>().c_str());
     if (const auto restrictions = a["restrictions"].get<std::string>(); !restrictions.empty())
       std::printf("  restrictions  %s\n", restrictions.c_str());
-    std::printf("  operands      %s, association %s the pattern\n", a["keeps_rank_order"].get<bool>() ? "in rank order" : "reordered",
+    std::printf("  operands      %s, association %s the pattern\n",
+                a["keeps_rank_order"].get<bool>() ? "in rank order" : "reordered",
                 a["pattern_independent"].get<bool>() ? "independent of" : "depends on");
   }
   return 0;

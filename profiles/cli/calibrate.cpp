@@ -18,7 +18,9 @@ struct Options {
 
 int calibrate(const Options& o) {
   const std::string helper = find_beside({"latecomer-calibrate", LATECOMER_HELPERS_FROM_BIN "/latecomer-calibrate"});
-  if (helper.empty()) throw BadUsage("calibrate: latecomer-calibrate is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
+  if (helper.empty())
+    throw BadUsage(
+        "calibrate: latecomer-calibrate is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
   std::vector<std::string> words = o.more;
   words.insert(words.end(), {"-n", std::to_string(o.ranks), helper});
   // On one machine with fewer cores than ranks a waiting rank has to give its core away.
@@ -31,12 +33,15 @@ int calibrate(const Options& o) {
 void add_calibrate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("calibrate", "Measure the network and print the policy's `network` object");
   auto o = std::make_shared<Options>();
-  command->add_option("-n,--ranks", o->ranks, "ranks to start; rank 0 measures with up to eight others")->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  command->add_option("-n,--ranks", o->ranks, "ranks to start; rank 0 measures with up to eight others")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1 << 20));
   command->add_option("--launcher", o->launcher, "launcher to use instead of MPICH's mpiexec; srun is known");
   command->add_option("OPTIONS", o->more, "the launcher's further options, after --")->expected(-1);
   command->add_flag("--json", o->json, "for uniformity: the answer is JSON anyway");
   command->positionals_at_end();
-  command->footer(R"(The answer is the object for the policy's key `network`: alpha_us (start-up of a message, occupies the ports), latency_us
+  command->footer(
+      R"(The answer is the object for the policy's key `network`: alpha_us (start-up of a message, occupies the ports), latency_us
 (time in flight), beta_ns_per_byte, gamma_ns_per_byte (reduction), copy_ns_per_byte, overhead_us (processor time per message),
 eager (largest message in bytes that does not wait for its receiver), ports. See latecomer-simulate(1) for their meaning in the model.
 

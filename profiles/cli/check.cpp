@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer check`: every mistake of a policy file, the rules that can never match, and those that can match only later.
+// `latecomer check`: every mistake of a policy file, the rules that can never match, and those that can match only
+// later.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -28,11 +29,13 @@ int check(const std::string& file, bool json) {
         out["problems"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
       }
     out["warnings"] = nlohmann::ordered_json::array();
-    for (const auto& p : report.warnings) out["warnings"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
+    for (const auto& p : report.warnings)
+      out["warnings"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
     std::printf("%s\n", out.dump(2).c_str());
   } else {
     for (const auto& p : report.problems)
-      std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ", p.message.c_str());
+      std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ",
+                  p.message.c_str());
     for (const auto& p : report.notes)
       std::printf("%s:%d: note: %s: %s\n", file.c_str(), p.line, p.path.c_str(), p.message.c_str());
     for (const auto& p : report.warnings)
@@ -46,7 +49,10 @@ int check(const std::string& file, bool json) {
 
 void add_check(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("check", "Check a policy file: every mistake, with line and remedy");
-  struct Options { std::string file; bool json = false, schema = false; };
+  struct Options {
+    std::string file;
+    bool json = false, schema = false;
+  };
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "policy file");
   command->add_flag("--json", o->json, "machine-readable answer");

@@ -28,7 +28,9 @@ std::vector<const core::Algorithm*> algorithms_named(core::Collective op, const 
                  core::suggestion(name, names));
 }
 
-bool site_matches(const std::string& id, const std::string& place, const std::string& glob) { return core::glob_match(glob, id) || core::glob_match(glob, place); }
+bool site_matches(const std::string& id, const std::string& place, const std::string& glob) {
+  return core::glob_match(glob, id) || core::glob_match(glob, place);
+}
 
 std::string human_time(double ns) {
   char text[32];
@@ -45,7 +47,8 @@ std::string human_bytes(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
   while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
-  std::snprintf(text, sizeof text, bytes == static_cast<double>(static_cast<long>(bytes)) ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  std::snprintf(text, sizeof text, bytes == static_cast<double>(static_cast<long>(bytes)) ? "%.0f %s" : "%.1f %s",
+                bytes, kUnits[unit]);
   return text;
 }
 
@@ -58,14 +61,16 @@ std::vector<double> numbers(const std::string& option, const std::string& text) 
       out.push_back(std::stod(text, &used));
     } catch (const std::exception&) {
     }
-    if (out.empty() || used != text.size()) throw BadUsage(option + ": expected a number or file:PATH, got '" + text + "'");
+    if (out.empty() || used != text.size())
+      throw BadUsage(option + ": expected a number or file:PATH, got '" + text + "'");
     return out;
   }
   const std::string path = text.substr(kFile.size());
   std::ifstream in(path);
   if (!in) throw BadUsage(option + ": cannot read '" + path + "'");
   for (double x; in >> x;) out.push_back(x);
-  if (!in.eof()) throw BadUsage(option + ": '" + path + "', number " + std::to_string(out.size() + 1) + ": not a number");
+  if (!in.eof())
+    throw BadUsage(option + ": '" + path + "', number " + std::to_string(out.size() + 1) + ": not a number");
   return out;
 }
 

@@ -51,8 +51,12 @@ std::vector<const CLI::Option*> named_options(const CLI::App& app) {
 /// Values that an option can take, by its name; every other option takes a file or free text.
 std::map<std::string, std::string> known_values() {
   std::set<std::string> collectives, algorithms{"all"};
-  for (const core::Algorithm& a : core::catalogue()) collectives.insert(std::string(core::name_of(a.op))), algorithms.insert(std::string(a.name));
-  return {{"op", joined(collectives)}, {"algorithm", joined(algorithms)}, {"network", joined(core::network_presets())}, {"objective", "run_time mean_elapsed after_last"}};
+  for (const core::Algorithm& a : core::catalogue())
+    collectives.insert(std::string(core::name_of(a.op))), algorithms.insert(std::string(a.name));
+  return {{"op", joined(collectives)},
+          {"algorithm", joined(algorithms)},
+          {"network", joined(core::network_presets())},
+          {"objective", "run_time mean_elapsed after_last"}};
 }
 
 std::string bash(const CLI::App& app) {
@@ -61,7 +65,8 @@ std::string bash(const CLI::App& app) {
   for (const Line& line : lines_of(app, "")) {
     lines += (lines.empty() ? "'" : " | '") + line.words + "'";
     std::string names = subcommands(*line.app);
-    for (const CLI::Option* option : named_options(*line.app)) names += (names.empty() ? "--" : " --") + option->get_lnames().front();
+    for (const CLI::Option* option : named_options(*line.app))
+      names += (names.empty() ? "--" : " --") + option->get_lnames().front();
     choices += "    '" + line.words + "') choices='" + names + "' ;;\n";
   }
   return "# Completion of latecomer for bash, written by `latecomer completion bash`.\n"
@@ -71,11 +76,14 @@ std::string bash(const CLI::App& app) {
          "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
          "    [ \"$word\" = -- ] && return\n"
          "    case \"${line:+$line }$word\" in\n"
-         "    " + lines + ") line=\"${line:+$line }$word\" ;;\n"
+         "    " +
+         lines +
+         ") line=\"${line:+$line }$word\" ;;\n"
          "    esac\n"
          "  done\n"
-         "  case $previous in\n" + values +
-         "    *) case $line in\n" + choices + "    esac\n"
+         "  case $previous in\n" +
+         values + "    *) case $line in\n" + choices +
+         "    esac\n"
          "    [[ $current == -* || $line == '' || $line == plan ]] || return ;;\n"
          "  esac\n"
          "  COMPREPLY=($(compgen -W \"$choices\" -- \"$current\"))\n"
@@ -99,7 +107,8 @@ std::string zsh(const CLI::App& app) {
   std::string functions, cases;
   const auto menu = [](const CLI::App& of) {
     std::string out;
-    for (const CLI::App* sub : of.get_subcommands(nullptr)) out += " '" + described(sub->get_name()) + ":" + described(sub->get_description()) + "'";
+    for (const CLI::App* sub : of.get_subcommands(nullptr))
+      out += " '" + described(sub->get_name()) + ":" + described(sub->get_description()) + "'";
     return out;
   };
   for (const Line& line : lines_of(app, "")) {
@@ -129,7 +138,9 @@ std::string zsh(const CLI::App& app) {
          "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n"
          "    at+=1\n"
          "    case \"${line:+$line }$word\" in\n"
-         "    " + lines + ") line=\"${line:+$line }$word\" used=at ;;\n"
+         "    " +
+         lines +
+         ") line=\"${line:+$line }$word\" used=at ;;\n"
          "    esac\n"
          "  done\n"
          "  if [[ -n $line ]]; then\n"
@@ -137,7 +148,8 @@ std::string zsh(const CLI::App& app) {
          "    (( CURRENT -= used ))\n"
          "  fi\n"
          "  case $line in\n"
-         "    '') local -a below=(" + menu(app) + "); _describe command below ;;\n" + cases +
+         "    '') local -a below=(" +
+         menu(app) + "); _describe command below ;;\n" + cases +
          "  esac\n"
          "}\n"
          "_latecomer \"$@\"\n";
@@ -149,7 +161,9 @@ void add_completion(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("completion", "Print a completion script for bash or zsh");
   auto shell = std::make_shared<std::string>();
   command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
-  command->footer("Example: complete commands and options in this shell\n  $ source <(latecomer completion bash)\n\nAn installed latecomer has both scripts where the shells look for them.");
+  command->footer(
+      "Example: complete commands and options in this shell\n  $ source <(latecomer completion bash)\n\nAn installed "
+      "latecomer has both scripts where the shells look for them.");
   command->callback([shell, &app, &action] {
     action = [shell, &app] {
       std::fputs((*shell == "bash" ? bash(app) : zsh(app)).c_str(), stdout);

@@ -70,7 +70,8 @@ std::vector<Pair> match(const Json& a, const Json& b) {
   }
   for (const Json& s : a["sites"])
     if (!used.count(&s)) out.push_back({&s, nullptr});
-  std::stable_sort(out.begin(), out.end(), [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
   return out;
 }
 
@@ -79,7 +80,8 @@ Json compared(const Pair& p, const char* histogram) {
   Json out = {{"before", nullptr}, {"after", nullptr}, {"ratio", nullptr}};
   if (p.before) out["before"] = figure(*p.before, histogram);
   if (p.after) out["after"] = figure(*p.after, histogram);
-  if (p.before && p.after && figure(*p.before, histogram) > 0) out["ratio"] = figure(*p.after, histogram) / figure(*p.before, histogram);
+  if (p.before && p.after && figure(*p.before, histogram) > 0)
+    out["ratio"] = figure(*p.after, histogram) / figure(*p.before, histogram);
   return out;
 }
 
@@ -97,7 +99,9 @@ std::string cell(const Json& c) {
 
 /// The same mode, and at each site that both have the same algorithms.
 bool ran_alike(const Json& a, const Json& b, const std::vector<Pair>& pairs) {
-  return a["job"]["mode"] == b["job"]["mode"] && std::all_of(pairs.begin(), pairs.end(), [](const Pair& p) { return !p.before || !p.after || algorithms(*p.before) == algorithms(*p.after); });
+  return a["job"]["mode"] == b["job"]["mode"] && std::all_of(pairs.begin(), pairs.end(), [](const Pair& p) {
+           return !p.before || !p.after || algorithms(*p.before) == algorithms(*p.after);
+         });
 }
 
 int diff(const Options& o) {
@@ -109,7 +113,8 @@ int diff(const Options& o) {
     const Json& s = p.either();
     if (!o.site.empty() && !site_matches(s["id"], place(s["frames"][0]), o.site)) continue;
     Json row = {{"id", s["id"]}, {"place", place(s["frames"][0])}, {"op", s["op"]}, {"comm_size", s["comm_size"]}};
-    row["calls"] = {{"before", p.before ? (*p.before)["calls"] : Json(nullptr)}, {"after", p.after ? (*p.after)["calls"] : Json(nullptr)}};
+    row["calls"] = {{"before", p.before ? (*p.before)["calls"] : Json(nullptr)},
+                    {"after", p.after ? (*p.after)["calls"] : Json(nullptr)}};
     for (const char* name : {"elapsed_ns", "after_last_ns", "imbalance_ns"}) row[name] = compared(p, name);
     row["predicted_ns"] = {{"before", nullptr}, {"after", nullptr}};
     std::uint64_t most = 0;
@@ -118,33 +123,50 @@ int diff(const Options& o) {
         most = d["calls"];
         row["predicted_ns"] = {{"before", d["native_predicted_ns"]}, {"after", d["predicted_ns"]}};
       }
-    row["algorithms"] = {{"before", p.before ? Json(algorithms(*p.before)) : Json(nullptr)}, {"after", p.after ? Json(algorithms(*p.after)) : Json(nullptr)}};
+    row["algorithms"] = {{"before", p.before ? Json(algorithms(*p.before)) : Json(nullptr)},
+                         {"after", p.after ? Json(algorithms(*p.after)) : Json(nullptr)}};
     row["change_ns"] = p.change();
     sites.push_back(row);
   }
   if (!o.site.empty() && sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   const double before = a["job"]["wall_time_s"], after = b["job"]["wall_time_s"];
   if (o.json) {
-    const Json out = {{"wall_time_s", {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}}, {"sites", sites}};
+    const Json out = {
+        {"wall_time_s",
+         {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
+        {"sites", sites}};
     std::printf("%s\n", out.dump(1).c_str());
     return 0;
   }
   if (ran_alike(a, b, pairs))
-    std::printf("Both runs ran the same algorithms at every site that they share: nothing below is the work of a policy. It is noise, or\nthe program or the machine has changed.\n\n");
-  std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n", a["job"]["command_line"].get<std::string>().c_str(), a["job"]["ranks"].get<int>(), before,
-              b["job"]["command_line"].get<std::string>().c_str(), b["job"]["ranks"].get<int>(), after, before > 0 ? after / before : 0);
-  std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean", "after last, mean", "first to last arrival, mean", "called from");
+    std::printf(
+        "Both runs ran the same algorithms at every site that they share: nothing below is the work of a policy. It is "
+        "noise, or\nthe program or the machine has changed.\n\n");
+  std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n",
+              a["job"]["command_line"].get<std::string>().c_str(), a["job"]["ranks"].get<int>(), before,
+              b["job"]["command_line"].get<std::string>().c_str(), b["job"]["ranks"].get<int>(), after,
+              before > 0 ? after / before : 0);
+  std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean",
+              "after last, mean", "first to last arrival, mean", "called from");
   for (const Json& row : sites) {
-    const auto count = [&](const char* side) { return row["calls"][side].is_null() ? std::string("-") : std::to_string(row["calls"][side].get<std::uint64_t>()); };
+    const auto count = [&](const char* side) {
+      return row["calls"][side].is_null() ? std::string("-") : std::to_string(row["calls"][side].get<std::uint64_t>());
+    };
     std::string where = row["place"].get<std::string>();
-    if (row["algorithms"]["before"] != row["algorithms"]["after"] && !row["algorithms"]["before"].is_null() && !row["algorithms"]["after"].is_null())
-      where += "  [" + row["algorithms"]["before"].get<std::string>() + " > " + row["algorithms"]["after"].get<std::string>() + "]";
+    if (row["algorithms"]["before"] != row["algorithms"]["after"] && !row["algorithms"]["before"].is_null() &&
+        !row["algorithms"]["after"].is_null())
+      where += "  [" + row["algorithms"]["before"].get<std::string>() + " > " +
+               row["algorithms"]["after"].get<std::string>() + "]";
     if (const Json& said = row["predicted_ns"]; !said["after"].is_null() && !said["before"].is_null())
       where += "  (after last, modelled: " + human_time(said["before"]) + " > " + human_time(said["after"]) + ")";
-    std::printf("%-12s %5d %13s  %-34s %-34s %-34s %s\n", row["op"].get<std::string>().c_str(), row["comm_size"].get<int>(), (count("before") + " > " + count("after")).c_str(),
-                cell(row["elapsed_ns"]).c_str(), cell(row["after_last_ns"]).c_str(), cell(row["imbalance_ns"]).c_str(), where.c_str());
+    std::printf("%-12s %5d %13s  %-34s %-34s %-34s %s\n", row["op"].get<std::string>().c_str(),
+                row["comm_size"].get<int>(), (count("before") + " > " + count("after")).c_str(),
+                cell(row["elapsed_ns"]).c_str(), cell(row["after_last_ns"]).c_str(), cell(row["imbalance_ns"]).c_str(),
+                where.c_str());
   }
-  std::printf("\nLargest change of time spent first. One run against one run: what differs by less than two runs of the same\nprogram do means nothing.\n");
+  std::printf(
+      "\nLargest change of time spent first. One run against one run: what differs by less than two runs of the "
+      "same\nprogram do means nothing.\n");
   return 0;
 }
 
@@ -158,7 +180,8 @@ void add_diff(CLI::App& app, Action& action) {
   command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
   Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable");
-  command->footer(R"(Columns of the table, one row per call site, largest change of time first; each cell is BEFORE > AFTER and their ratio:
+  command->footer(
+      R"(Columns of the table, one row per call site, largest change of time first; each cell is BEFORE > AFTER and their ratio:
   collective, ranks, calls       the operation, size of the communicator, number of calls
   elapsed, mean                  arrival to exit, mean over ranks and calls
   after last, mean               last arrival to last exit

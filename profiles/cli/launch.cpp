@@ -25,20 +25,95 @@ namespace {
 namespace fs = std::filesystem;
 
 // Options that take the next word as their value, by launcher.
-const std::set<std::string> kMpiexecValues = {"-n", "-np", "-host", "-hosts", "-f", "-ppn", "-wdir", "-hostfile", "-machinefile", "-bind-to", "-map-by", "-membind",
-                                              "-envlist", "-genvlist", "-launcher", "-launcher-exec", "-iface", "-rmk", "-configfile", "-usize", "-prepend-pattern",
-                                              "-outfile-pattern", "-errfile-pattern", "-path", "-order-nodes", "-ranks-per-proc", "-umask", "-localhost", "-timeout"};
-const std::set<std::string> kSrunValues = {
-    "-n", "--ntasks", "-N", "--nodes", "-c", "--cpus-per-task", "-p", "--partition", "-t", "--time", "-A", "--account", "-J", "--job-name", "-w", "--nodelist", "-x", "--exclude",
-    "-o", "--output", "-e", "--error", "-i", "--input", "-D", "--chdir", "-m", "--distribution", "-q", "--qos", "-C", "--constraint", "-d", "--dependency", "-G", "--gpus",
-    "-K", "-r", "--relative", "-W", "--wait", "--mem", "--mem-per-cpu", "--ntasks-per-node", "--gres", "--mpi", "--reservation", "--export", "--cpu-bind", "--jobid", "-M", "--clusters"};
+const std::set<std::string> kMpiexecValues = {"-n",
+                                              "-np",
+                                              "-host",
+                                              "-hosts",
+                                              "-f",
+                                              "-ppn",
+                                              "-wdir",
+                                              "-hostfile",
+                                              "-machinefile",
+                                              "-bind-to",
+                                              "-map-by",
+                                              "-membind",
+                                              "-envlist",
+                                              "-genvlist",
+                                              "-launcher",
+                                              "-launcher-exec",
+                                              "-iface",
+                                              "-rmk",
+                                              "-configfile",
+                                              "-usize",
+                                              "-prepend-pattern",
+                                              "-outfile-pattern",
+                                              "-errfile-pattern",
+                                              "-path",
+                                              "-order-nodes",
+                                              "-ranks-per-proc",
+                                              "-umask",
+                                              "-localhost",
+                                              "-timeout"};
+const std::set<std::string> kSrunValues = {"-n",
+                                           "--ntasks",
+                                           "-N",
+                                           "--nodes",
+                                           "-c",
+                                           "--cpus-per-task",
+                                           "-p",
+                                           "--partition",
+                                           "-t",
+                                           "--time",
+                                           "-A",
+                                           "--account",
+                                           "-J",
+                                           "--job-name",
+                                           "-w",
+                                           "--nodelist",
+                                           "-x",
+                                           "--exclude",
+                                           "-o",
+                                           "--output",
+                                           "-e",
+                                           "--error",
+                                           "-i",
+                                           "--input",
+                                           "-D",
+                                           "--chdir",
+                                           "-m",
+                                           "--distribution",
+                                           "-q",
+                                           "--qos",
+                                           "-C",
+                                           "--constraint",
+                                           "-d",
+                                           "--dependency",
+                                           "-G",
+                                           "--gpus",
+                                           "-K",
+                                           "-r",
+                                           "--relative",
+                                           "-W",
+                                           "--wait",
+                                           "--mem",
+                                           "--mem-per-cpu",
+                                           "--ntasks-per-node",
+                                           "--gres",
+                                           "--mpi",
+                                           "--reservation",
+                                           "--export",
+                                           "--cpu-bind",
+                                           "--jobid",
+                                           "-M",
+                                           "--clusters"};
 // Options whose next two words belong to them.
 const std::set<std::string> kMpiexecTwo = {"-env", "-genv"};
 
 bool is_srun(const std::string& path) { return fs::path(path).filename() == "srun"; }
 bool is_launcher(const std::string& word) {
   const std::string name = fs::path(word).filename().string();
-  return name == "srun" || name == "mpirun" || name.starts_with("mpirun.") || name == "mpiexec" || name.starts_with("mpiexec.");
+  return name == "srun" || name == "mpirun" || name.starts_with("mpirun.") || name == "mpiexec" ||
+         name.starts_with("mpiexec.");
 }
 
 std::string program_in(const std::vector<std::string>& arguments, bool slurm) {
@@ -62,7 +137,8 @@ bool is_open_mpi(const std::string& path) {
   const std::string real = fs::canonical(path, error).filename().string();
   if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
   for (const std::string& needed : needed_libraries(path))
-    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte")) return true;
+    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte"))
+      return true;
   return false;
 }
 
@@ -132,13 +208,17 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
     command.erase(command.begin());
   }
   out.launcher = named.empty() ? find_mpich_launcher() : find_in_path(named);
-  if (out.launcher.empty()) throw BadUsage(verb + ": no launcher found (" + (named.empty() ? "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec" : named) + ")");
+  if (out.launcher.empty())
+    throw BadUsage(verb + ": no launcher found (" +
+                   (named.empty() ? "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec" : named) + ")");
   if (is_open_mpi(out.launcher)) {
     const std::string mpich = find_mpich_launcher();
     std::string rest;
     for (const std::string& word : command) rest += " " + word;
-    throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher + "); latecomer works with MPICH" +
-                   (mpich.empty() ? ", whose launcher is not in PATH" : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() + rest));
+    throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher +
+                   "); latecomer works with MPICH" +
+                   (mpich.empty() ? ", whose launcher is not in PATH"
+                                  : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() + rest));
   }
   out.slurm = is_srun(out.launcher);
   out.program = program_in(command, out.slurm);
@@ -157,13 +237,15 @@ void preload(Launch& launch, const std::string& library) {
     std::string exported = "ALL";
     for (auto at = launch.arguments.begin(); at != launch.arguments.end() && *at != launch.program; ++at) {
       if (at->starts_with("--export=")) exported = at->substr(9), at = launch.arguments.erase(at);
-      else if (*at == "--export" && at + 1 != launch.arguments.end()) exported = *(at + 1), at = launch.arguments.erase(at, at + 2);
+      else if (*at == "--export" && at + 1 != launch.arguments.end())
+        exported = *(at + 1), at = launch.arguments.erase(at, at + 2);
       else continue;
       break;
     }
     words = {"--export=" + exported + ",LD_PRELOAD=" + value};
     for (const char* name : {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE"})
-      if (const char* set = std::getenv(name); set && exported != "ALL") words.back() += std::string(",") + name + "=" + set;
+      if (const char* set = std::getenv(name); set && exported != "ALL")
+        words.back() += std::string(",") + name + "=" + set;
   } else {
     words = {"-genv", "LD_PRELOAD", value};
   }
@@ -187,9 +269,11 @@ Ended run_and_wait(const Launch& launch) {
   sigemptyset(&ours);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
     struct sigaction now {};
-    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&ours, signal);  // nohup's stay ignored
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+      sigaddset(&ours, signal);  // nohup's stay ignored
   }
-  struct sigaction standard {}, for_children {};
+  struct sigaction standard {
+  }, for_children{};
   standard.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &standard, &for_children);
   sigaddset(&ours, SIGCHLD);

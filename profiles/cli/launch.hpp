@@ -18,7 +18,7 @@ std::string find_beside(const std::vector<std::string>& relative);
 
 /// A launcher and the words for it.
 struct Launch {
-  std::string launcher;                ///< path
+  std::string launcher;  ///< path
   bool slurm = false;
   std::vector<std::string> arguments;  ///< without the launcher
   std::string program;                 ///< among the arguments; "" if there is none
@@ -36,13 +36,13 @@ int start(const Launch& launch);
 
 /// How the launcher ended.
 struct Ended {
-  int status = 0;       ///< its exit status; 128 + signal if one ended it
-  int signal = 0;       ///< the signal that ended it, or 0
-  int passed_on = 0;    ///< the last signal that came for this process and went on to the launcher, or 0
+  int status = 0;     ///< its exit status; 128 + signal if one ended it
+  int signal = 0;     ///< the signal that ended it, or 0
+  int passed_on = 0;  ///< the last signal that came for this process and went on to the launcher, or 0
 };
 
-/// Runs the launcher and waits for its end. Signals that this process gets go on to it; if this process is killed, so is
-/// the launcher.
+/// Runs the launcher and waits for its end. Signals that this process gets go on to it; if this process is killed, so
+/// is the launcher.
 Ended run_and_wait(const Launch& launch);
 
 /// Whether `word` is an option of the launcher that an MPI user would write first: `-n`, `-np`, `-ppn`, ...

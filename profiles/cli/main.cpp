@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (words.front()[0] != '-' && std::find(std::begin(kNames), std::end(kNames), words.front()) == std::end(kNames)) {
-    std::cerr << "latecomer: unknown command '" << words.front() << "'" << core::suggestion(words.front(), kNames) << "\n";
+    std::cerr << "latecomer: unknown command '" << words.front() << "'" << core::suggestion(words.front(), kNames)
+              << "\n";
     return 2;
   }
   words = cli::separate_command(app, std::move(words));
@@ -73,7 +74,8 @@ int main(int argc, char** argv) {
     std::string path = command == &app ? "" : " " + command->get_name();
     if (command != &app && command->get_parent() != &app) path = " " + command->get_parent()->get_name() + path;
     const std::string meant = option_meant(*command, words);
-    std::cerr << "latecomer" << (meant.empty() ? ": " + std::string(e.what()) : meant) << " (see latecomer" << path << " --help)\n";
+    std::cerr << "latecomer" << (meant.empty() ? ": " + std::string(e.what()) : meant) << " (see latecomer" << path
+              << " --help)\n";
     return 2;
   } catch (const cli::BadUsage& e) {
     std::cerr << "latecomer: " << e.what() << "\n";

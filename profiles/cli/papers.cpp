@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer papers`: the publications' tables beside ours.
+#include "profiles/papers/papers.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -7,7 +9,6 @@
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/papers/papers.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -40,14 +41,17 @@ std::string ratio_of(const Cell& cell) {
 void print_tsv(const Paper& paper, const std::vector<Table>& tables) {
   for (const Table& t : tables)
     for (const Cell& c : t.cells)
-      std::printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", std::string(paper.number).c_str(), t.name.c_str(), c.row.c_str(), c.column.c_str(), c.printed.c_str(), ours_of(t, c).c_str(), ratio_of(c).c_str(),
+      std::printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", std::string(paper.number).c_str(), t.name.c_str(), c.row.c_str(),
+                  c.column.c_str(), c.printed.c_str(), ours_of(t, c).c_str(), ratio_of(c).c_str(),
                   c.ours ? c.note.c_str() : "not computed");
 }
 
 nlohmann::ordered_json as_json(const Paper& paper, const std::vector<Table>& tables) {
-  nlohmann::ordered_json out{{"paper", paper.number}, {"cited", paper.cited}, {"tables", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out{
+      {"paper", paper.number}, {"cited", paper.cited}, {"tables", nlohmann::ordered_json::array()}};
   for (const Table& t : tables) {
-    nlohmann::ordered_json table{{"table", t.name}, {"title", t.title}, {"why", t.why}, {"cells", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json table{
+        {"table", t.name}, {"title", t.title}, {"why", t.why}, {"cells", nlohmann::ordered_json::array()}};
     for (const Cell& c : t.cells) {
       const auto number = c.figure(), ratio = c.ratio();
       nlohmann::ordered_json cell{{"row", c.row}, {"column", c.column}};
@@ -71,7 +75,8 @@ std::vector<std::string> distinct(const Table& t, Of of) {
 }
 
 void print_table(const Table& t) {
-  const auto rows = distinct(t, [](const Cell& c) { return c.row; }), columns = distinct(t, [](const Cell& c) { return c.column; });
+  const auto rows = distinct(t, [](const Cell&c) { return c.row; }),
+             columns = distinct(t, [](const Cell&c) { return c.column; });
   std::size_t first = 0, width = 9;
   for (const auto& r : rows) first = std::max(first, r.size());
   for (const auto& c : columns) width = std::max(width, c.size() + 2);
@@ -82,9 +87,11 @@ void print_table(const Table& t) {
     for (const char* line : {"printed", "ours", "ratio"}) {
       std::printf("%-*s  %-7s", static_cast<int>(first), *line == 'p' ? r.c_str() : "", line);
       for (const auto& column : columns) {
-        const auto cell = std::find_if(t.cells.begin(), t.cells.end(), [&](const Cell& c) { return c.row == r && c.column == column; });
+        const auto cell = std::find_if(t.cells.begin(), t.cells.end(),
+                                       [&](const Cell& c) { return c.row == r && c.column == column; });
         std::string text;
-        if (cell != t.cells.end()) text = *line == 'p' ? cell->printed : *line == 'o' ? ours_of(t, *cell) : ratio_of(*cell);
+        if (cell != t.cells.end())
+          text = *line == 'p' ? cell->printed : *line == 'o' ? ours_of(t, *cell) : ratio_of(*cell);
         std::printf("%*s", static_cast<int>(width), text.empty() && cell != t.cells.end() ? "-" : text.c_str());
       }
       std::printf("\n");
@@ -97,10 +104,12 @@ int papers(const Options& o) {
   std::vector<std::string_view> known;
   for (const Paper& p : profiles::papers::all()) {
     known.push_back(p.number);
-    if (o.numbers.empty() || std::find(o.numbers.begin(), o.numbers.end(), p.number) != o.numbers.end()) chosen.push_back(&p);
+    if (o.numbers.empty() || std::find(o.numbers.begin(), o.numbers.end(), p.number) != o.numbers.end())
+      chosen.push_back(&p);
   }
   for (const std::string& number : o.numbers)
-    if (std::find(known.begin(), known.end(), number) == known.end()) throw BadUsage("papers: unknown paper '" + number + "'; expected 000 to 004" + core::suggestion(number, known));
+    if (std::find(known.begin(), known.end(), number) == known.end())
+      throw BadUsage("papers: unknown paper '" + number + "'; expected 000 to 004" + core::suggestion(number, known));
   if (o.tsv) std::printf("paper\ttable\trow\tcolumn\tprinted\tours\tratio\tnote\n");
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Paper* p : chosen) {
@@ -108,7 +117,8 @@ int papers(const Options& o) {
     if (o.tsv) print_tsv(*p, tables);
     else if (o.json) all.push_back(as_json(*p, tables));
     else {
-      std::printf("%s%s: %s\n", p == chosen.front() ? "" : "\n", std::string(p->number).c_str(), std::string(p->cited).c_str());
+      std::printf("%s%s: %s\n", p == chosen.front() ? "" : "\n", std::string(p->number).c_str(),
+                  std::string(p->cited).c_str());
       for (const Table& t : tables) print_table(t);
     }
     std::fflush(stdout);
@@ -122,10 +132,15 @@ int papers(const Options& o) {
 void add_papers(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("papers", "The publications' tables beside what the model and the planners give");
   auto o = std::make_shared<Options>();
-  command->add_option("papers", o->numbers, "000 Clairvoyant, 001 scatter and gather, 002 allreduce, 003 irregular trees, 004 range communicators; default: all, which takes about a minute");
-  auto* tsv = command->add_flag("--tsv", o->tsv, "one line per cell: paper, table, row, column, printed, ours, ratio, note; the ratio of a finding says holds or fails");
+  command->add_option("papers", o->numbers,
+                      "000 Clairvoyant, 001 scatter and gather, 002 allreduce, 003 irregular trees, 004 range "
+                      "communicators; default: all, which takes about a minute");
+  auto* tsv = command->add_flag("--tsv", o->tsv,
+                                "one line per cell: paper, table, row, column, printed, ours, ratio, note; the ratio "
+                                "of a finding says holds or fails");
   command->add_flag("--json", o->json, "machine-readable answer")->excludes(tsv);
-  command->footer(R"(Columns of a table: the row and column of the publication's table, its printed figure, ours, and ours over printed. A line
+  command->footer(
+      R"(Columns of a table: the row and column of the publication's table, its printed figure, ours, and ours over printed. A line
 under a table says why a cell cannot be met.
 
 Examples:

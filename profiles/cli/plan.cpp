@@ -29,7 +29,8 @@ struct ClairvoyantOptions {
 int clairvoyant(const ClairvoyantOptions& o) {
   using namespace core::clairvoyant;
   const auto known = std::find(std::begin(kGeneratorNames), std::end(kGeneratorNames), o.generator);
-  if (known == std::end(kGeneratorNames)) throw BadUsage("--impl: unknown generator '" + o.generator + "'" + core::suggestion(o.generator, kGeneratorNames));
+  if (known == std::end(kGeneratorNames))
+    throw BadUsage("--impl: unknown generator '" + o.generator + "'" + core::suggestion(o.generator, kGeneratorNames));
   const auto generator = static_cast<Generator>(known - std::begin(kGeneratorNames));
   const auto arrivals = core::parse_arrivals(o.arrivals, o.ranks);
   if (!arrivals) throw BadUsage("--arrivals: " + arrivals.error());
@@ -44,7 +45,18 @@ int clairvoyant(const ClairvoyantOptions& o) {
   std::int64_t count = 0;
   Progress progress("planning, rounds", 0, o.patience);
   const auto before = std::chrono::steady_clock::now();
-  const std::string wrong = o.time ? plan(problem, [&](std::span<const Message> round) { progress.done(), count += static_cast<std::int64_t>(round.size()); }, generator) : plan(problem, [&](std::span<const Message> round) { progress.done(), messages.insert(messages.end(), round.begin(), round.end()); }, generator);
+  const std::string wrong = o.time ? plan(
+                                         problem,
+                                         [&](std::span<const Message> round) {
+                                           progress.done(), count += static_cast<std::int64_t>(round.size());
+                                         },
+                                         generator)
+                                   : plan(
+                                         problem,
+                                         [&](std::span<const Message> round) {
+                                           progress.done(), messages.insert(messages.end(), round.begin(), round.end());
+                                         },
+                                         generator);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!wrong.empty()) throw BadUsage("plan clairvoyant: " + wrong);
   sort(messages);
@@ -53,17 +65,21 @@ int clairvoyant(const ClairvoyantOptions& o) {
     for (const Message& m : messages) out["messages"].push_back({m.round, m.src, m.dst, m.segment});
     std::printf("%s\n", out.dump().c_str());
   } else if (o.time) {
-    std::printf("%s: %lld messages in %s\n", o.generator.c_str(), static_cast<long long>(count), human_time(static_cast<double>(spent)).c_str());
+    std::printf("%s: %lld messages in %s\n", o.generator.c_str(), static_cast<long long>(count),
+                human_time(static_cast<double>(spent)).c_str());
   } else {
-    for (const Message& m : messages) std::printf("%lld %d %d %d\n", static_cast<long long>(m.round), m.src, m.dst, m.segment);
+    for (const Message& m : messages)
+      std::printf("%lld %d %d %d\n", static_cast<long long>(m.round), m.src, m.dst, m.segment);
   }
   return 0;
 }
 
-constexpr std::string_view kTreeOps[] = {"gather", "gatherv", "scatter", "scatterv", "bcast", "reduce"}, kTreeVariants[] = {"exact", "paper", "program"};
+constexpr std::string_view kTreeOps[] = {"gather", "gatherv", "scatter", "scatterv", "bcast", "reduce"},
+                           kTreeVariants[] = {"exact", "paper", "program"};
 
 struct TreeArguments {
-  std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", latency = "0", arrivals, variant = "exact", op = "gather";
+  std::string kind, sizes, root = "best", alpha = "0", beta = "0", gamma = "0", latency = "0", arrivals,
+                           variant = "exact", op = "gather";
   Progress::Patience patience;
   bool plain = false, time = false, list_sizes = false, json = false;
 };
@@ -78,41 +94,53 @@ void refuse_extras(const CLI::App& command) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options()) names.push_back(option->get_name());
     const std::vector<std::string_view> valid(names.begin(), names.end());
-    throw BadUsage("plan tree: unknown option '" + word + "'" + core::suggestion(word.substr(0, word.find('=')), valid));
+    throw BadUsage("plan tree: unknown option '" + word + "'" +
+                   core::suggestion(word.substr(0, word.find('=')), valid));
   }
   if (!command.remaining().empty()) throw BadUsage("plan tree: unexpected '" + command.remaining().front() + "'");
 }
 
 /// Throws if the value of an option is none of the valid ones.
 void check_word(const std::string& option, const std::string& value, std::span<const std::string_view> valid) {
-  if (std::find(valid.begin(), valid.end(), value) == valid.end()) throw BadUsage(option + ": unknown value '" + value + "'" + core::suggestion(value, valid));
+  if (std::find(valid.begin(), valid.end(), value) == valid.end())
+    throw BadUsage(option + ": unknown value '" + value + "'" + core::suggestion(value, valid));
 }
 
 int tree(const TreeArguments& o, const CLI::App& command) {
   refuse_extras(command);
-  if (o.kind.empty()) throw BadUsage("plan tree: --kind is missing: linear, binary, binomial, adaptive, optimal, two_block or sorted");
+  if (o.kind.empty())
+    throw BadUsage("plan tree: --kind is missing: linear, binary, binomial, adaptive, optimal, two_block or sorted");
   const auto kind = core::parse_tree_kind(o.kind);
   if (!kind) throw BadUsage("--kind: " + kind.error());
-  if (o.sizes.empty()) throw BadUsage("plan tree: --sizes is missing: file:PATH with one size per line, or a distribution such as spikes:2000");
+  if (o.sizes.empty())
+    throw BadUsage(
+        "plan tree: --sizes is missing: file:PATH with one size per line, or a distribution such as spikes:2000");
   check_word("--op", o.op, kTreeOps), check_word("--variant", o.variant, kTreeVariants);
   if (o.list_sizes && !o.json) throw BadUsage("--list-sizes: goes with --json");
-  if (o.plain && *kind != core::TreeKind::optimal) throw BadUsage("--plain: goes with --kind optimal, which has two programs; " + o.kind + " has one");
+  if (o.plain && *kind != core::TreeKind::optimal)
+    throw BadUsage("--plain: goes with --kind optimal, which has two programs; " + o.kind + " has one");
   core::TreeProblem problem;
   problem.sizes = sizes_named(o.sizes);
-  problem.alpha = numbers("--alpha", o.alpha), problem.beta = numbers("--beta", o.beta), problem.gamma = numbers("--gamma", o.gamma);
+  problem.alpha = numbers("--alpha", o.alpha), problem.beta = numbers("--beta", o.beta),
+  problem.gamma = numbers("--gamma", o.gamma);
   const auto latency = numbers("--latency", o.latency);
   if (latency.size() != 1) throw BadUsage("--latency: expected one number, got " + std::to_string(latency.size()));
   problem.latency = latency.front();
   if (!o.arrivals.empty()) {
-    if (!o.arrivals.starts_with("file:")) throw BadUsage("--arrivals: expected file:PATH with one time per rank, got '" + o.arrivals + "'");
+    if (!o.arrivals.starts_with("file:"))
+      throw BadUsage("--arrivals: expected file:PATH with one time per rank, got '" + o.arrivals + "'");
     problem.arrivals = numbers("--arrivals", o.arrivals);
   }
   problem.whole = o.op == "bcast" || o.op == "reduce";
   core::TreeOptions options;
-  options.form = o.variant == "paper" ? core::TreeForm::paper : o.variant == "program" ? core::TreeForm::program : core::TreeForm::exact, options.plain = o.plain;
+  options.form = o.variant == "paper"     ? core::TreeForm::paper
+                 : o.variant == "program" ? core::TreeForm::program
+                                          : core::TreeForm::exact,
+  options.plain = o.plain;
   if (o.root != "best") {
     const auto root = core::parse_integer(o.root);
-    if (!root || *root < 0 || *root > 1 << 20) throw BadUsage("--root: expected a rank or 'best', got '" + o.root + "'");
+    if (!root || *root < 0 || *root > 1 << 20)
+      throw BadUsage("--root: expected a rank or 'best', got '" + o.root + "'");
     options.root = static_cast<core::Rank>(*root);
   }
   Progress progress("planning a tree for " + std::to_string(problem.sizes.size()) + " ranks, trees", 1, o.patience);
@@ -127,7 +155,8 @@ int tree(const TreeArguments& o, const CLI::App& command) {
     nlohmann::ordered_json out;
     if (whole(found->cost)) out["cost"] = static_cast<std::int64_t>(found->cost);
     else out["cost"] = found->cost;
-    out["root"] = found->root, out["parent"] = found->parent, out["children"] = found->children, out["generation_ns"] = spent;
+    out["root"] = found->root, out["parent"] = found->parent, out["children"] = found->children,
+    out["generation_ns"] = spent;
     if (o.list_sizes) out["sizes"] = problem.sizes;
     std::printf("%s\n", out.dump().c_str());
     return 0;
@@ -146,36 +175,55 @@ int tree(const TreeArguments& o, const CLI::App& command) {
 void add_plan(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("plan", "Plans that algorithms compute from arrival times");
   command->require_subcommand(1);
-  auto* sub = command->add_subcommand("clairvoyant", "Who sends which segment to whom in which round of a reduce: a line 'round src dst segment' each");
+  auto* sub = command->add_subcommand(
+      "clairvoyant", "Who sends which segment to whom in which round of a reduce: a line 'round src dst segment' each");
   auto o = std::make_shared<ClairvoyantOptions>();
   sub->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
   sub->add_option("--segments", o->segments, "segments of the vector")->required()->check(CLI::Range(0, 1 << 24));
   sub->add_option("--round", o->round, "time of a round, in seconds with up to nine decimals")->required();
   sub->add_option("--root", o->root, "root rank")->capture_default_str();
-  sub->add_option("--arrivals", o->arrivals, "file:PATH (seconds, one per line), or as for simulate")->capture_default_str();
-  sub->add_option("--impl", o->generator, "generator: linear, heap, segment, rows or wide; all give the same plan")->capture_default_str();
+  sub->add_option("--arrivals", o->arrivals, "file:PATH (seconds, one per line), or as for simulate")
+      ->capture_default_str();
+  sub->add_option("--impl", o->generator, "generator: linear, heap, segment, rows or wide; all give the same plan")
+      ->capture_default_str();
   sub->add_flag("--time", o->time, "only the generation time");
   Progress::add_option(*sub, o->patience);
   sub->add_flag("--json", o->json, "machine-readable answer");
-  sub->footer(R"(Columns: round, rank that sends, rank that receives and combines, segment; in the order of rounds, then of receivers.
+  sub->footer(
+      R"(Columns: round, rank that sends, rank that receives and combines, segment; in the order of rounds, then of receivers.
 
 Example:
   $ latecomer plan clairvoyant --ranks 4 --segments 4 --round 0.001 --arrivals onelate:3:1.1ms)");
   sub->callback([o, &action] { action = [o] { return clairvoyant(*o); }; });
 
-  auto* trees = command->add_subcommand("tree", "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message, in the order in which a gather sends them; a scatter sends them from the last line to the first");
+  auto* trees = command->add_subcommand(
+      "tree",
+      "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message, in the "
+      "order in which a gather sends them; a scatter sends them from the last line to the first");
   trees->allow_extras();  // refused with the nearest option (refuse_extras)
   auto t = std::make_shared<TreeArguments>();
   trees->add_option("--kind", t->kind, "linear, binary, binomial, adaptive, optimal, two_block or sorted; required");
-  trees->add_option("--sizes", t->sizes, "size of each rank's block: file:PATH (one per line), or a distribution of paper 003 as NAME:P[:B[:RHO]], spikes:2000 for one; required");
+  trees->add_option("--sizes", t->sizes,
+                    "size of each rank's block: file:PATH (one per line), or a distribution of paper 003 as "
+                    "NAME:P[:B[:RHO]], spikes:2000 for one; required");
   trees->add_option("--root", t->root, "root rank, or 'best'")->capture_default_str();
-  trees->add_option("--alpha", t->alpha, "start-up of a message; or file:PATH with a matrix, row: sender")->capture_default_str();
+  trees->add_option("--alpha", t->alpha, "start-up of a message; or file:PATH with a matrix, row: sender")
+      ->capture_default_str();
   trees->add_option("--beta", t->beta, "time per unit of size; or file:PATH with a matrix")->capture_default_str();
-  trees->add_option("--gamma", t->gamma, "local copy per unit of size; or file:PATH, one per line")->capture_default_str();
-  trees->add_option("--latency", t->latency, "time of a message in flight, which occupies nobody")->capture_default_str();
-  trees->add_option("--arrivals", t->arrivals, "file:PATH: when each rank arrives, in the same unit of time; the printed time is then that of a gather or reduce");
-  trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")->capture_default_str();
-  trees->add_option("--variant", t->variant, "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its own program has it, too")->capture_default_str();
+  trees->add_option("--gamma", t->gamma, "local copy per unit of size; or file:PATH, one per line")
+      ->capture_default_str();
+  trees->add_option("--latency", t->latency, "time of a message in flight, which occupies nobody")
+      ->capture_default_str();
+  trees->add_option("--arrivals", t->arrivals,
+                    "file:PATH: when each rank arrives, in the same unit of time; the printed time is then that of a "
+                    "gather or reduce");
+  trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")
+      ->capture_default_str();
+  trees
+      ->add_option("--variant", t->variant,
+                   "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its "
+                   "own program has it, too")
+      ->capture_default_str();
   trees->add_flag("--plain", t->plain, "optimal: the cubic program, which checks the quadratic one");
   trees->add_flag("--time", t->time, "not the messages but the planning time");
   trees->add_flag("--list-sizes", t->list_sizes, "with --json: the sizes, too");

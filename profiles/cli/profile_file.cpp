@@ -36,16 +36,21 @@ Json few_rows(const std::vector<RankRow>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) last[i] = latest[i] = i;
   std::vector<std::size_t> chosen = last;
   if (rows.size() > 2 * kRowsKept) {
-    std::partial_sort(last.begin(), last.begin() + kRowsKept, last.end(), [&](auto x, auto y) { return std::pair(-rows[x].last, x) < std::pair(-rows[y].last, y); });
-    std::partial_sort(latest.begin(), latest.begin() + kRowsKept, latest.end(), [&](auto x, auto y) { return std::pair(-rows[x].mean, x) < std::pair(-rows[y].mean, y); });
+    std::partial_sort(last.begin(), last.begin() + kRowsKept, last.end(),
+                      [&](auto x, auto y) { return std::pair(-rows[x].last, x) < std::pair(-rows[y].last, y); });
+    std::partial_sort(latest.begin(), latest.begin() + kRowsKept, latest.end(),
+                      [&](auto x, auto y) { return std::pair(-rows[x].mean, x) < std::pair(-rows[y].mean, y); });
     std::set<std::size_t> both(last.begin(), last.begin() + kRowsKept);
     both.insert(latest.begin(), latest.begin() + kRowsKept);
     chosen.assign(both.begin(), both.end());
   }
   Json out = Json::array();
   for (const std::size_t i : chosen)
-    out.push_back({{"rank", static_cast<long>(rows[i].rank)}, {"ranks", static_cast<long>(rows[i].ranks)}, {"mean_offset_ns", rows[i].mean},
-                   {"stddev_ns", rows[i].stddev}, {"last_count", static_cast<long>(rows[i].last)}});
+    out.push_back({{"rank", static_cast<long>(rows[i].rank)},
+                   {"ranks", static_cast<long>(rows[i].ranks)},
+                   {"mean_offset_ns", rows[i].mean},
+                   {"stddev_ns", rows[i].stddev},
+                   {"last_count", static_cast<long>(rows[i].last)}});
   return out;
 }
 
@@ -53,7 +58,9 @@ Json few_rows(const std::vector<RankRow>& rows) {
 /// those that a table shows: `ranks`, with `rows` and `last_total` of all of them beside.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank) : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience), every_rank_(every_rank) {}
+  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank)
+      : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience),
+        every_rank_(every_rank) {}
   Json profile;
 
   bool null() override { return value(nullptr); }
@@ -76,8 +83,12 @@ class Reader : public nlohmann::json_sax<Json> {
 
  private:
   double* field_of(const std::string& name) {
-    return name == "rank" ? &row_.rank : name == "ranks" ? &row_.ranks : name == "mean_offset_ns" ? &row_.mean : name == "stddev_ns" ? &row_.stddev
-         : name == "last_count" ? &row_.last : nullptr;
+    return name == "rank"             ? &row_.rank
+           : name == "ranks"          ? &row_.ranks
+           : name == "mean_offset_ns" ? &row_.mean
+           : name == "stddev_ns"      ? &row_.stddev
+           : name == "last_count"     ? &row_.last
+                                      : nullptr;
   }
   bool number(double v) {
     if (in_rows_ == 2 && field_) *field_ = v;
@@ -135,7 +146,7 @@ class Reader : public nlohmann::json_sax<Json> {
   bool every_rank_;
   std::vector<Json*> stack_;  // elements of arrays and objects under construction: only the last of each grows
   std::string key_;
-  int in_rows_ = 0;           // depth below a site's `ranks`, itself 1
+  int in_rows_ = 0;  // depth below a site's `ranks`, itself 1
   double* field_ = nullptr;
   RankRow row_;
   std::vector<RankRow> rows_;
@@ -176,13 +187,19 @@ class Mapped {
 namespace {
 
 [[noreturn]] void cannot_read(const std::string& path) {
-  throw BadUsage("cannot read '" + path + "'" + (access((path + ".parts").c_str(), F_OK) == 0 ? " (its job was cut short: latecomer recover " + path + ")" : ""));
+  throw BadUsage(
+      "cannot read '" + path + "'" +
+      (access((path + ".parts").c_str(), F_OK) == 0 ? " (its job was cut short: latecomer recover " + path + ")" : ""));
 }
 
 void check_profile(const std::string& path, const Json& profile, bool good) {
-  if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile") throw BadUsage("'" + path + "' is not a latecomer profile");
-  if (const auto version = profile.find("version"); version == profile.end() || *version != 1) throw BadUsage("'" + path + "' has version " + profile.value("version", Json()).dump() + ", this latecomer reads 1");
-  if (const std::string why = profile_shape_problem(profile); !why.empty()) throw BadUsage("'" + path + "' is not a whole profile: " + why);
+  if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile")
+    throw BadUsage("'" + path + "' is not a latecomer profile");
+  if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
+    throw BadUsage("'" + path + "' has version " + profile.value("version", Json()).dump() +
+                   ", this latecomer reads 1");
+  if (const std::string why = profile_shape_problem(profile); !why.empty())
+    throw BadUsage("'" + path + "' is not a whole profile: " + why);
 }
 
 constexpr std::string_view kMark = "latecomer: rows of ranks ";
@@ -270,7 +287,8 @@ void resolve_names(Json& profile, Progress::Patience patience) {
       if (!frame["function"].is_null()) continue;
       const std::string offset = frame["offset"].get<std::string>(), module = frame["module"].get<std::string>();
       progress.begin("in " + base_name(module));
-      const auto name = symbols.resolve(module, frame["build_id"].get<std::string>(), std::strtoull(offset.c_str(), nullptr, 16));
+      const auto name =
+          symbols.resolve(module, frame["build_id"].get<std::string>(), std::strtoull(offset.c_str(), nullptr, 16));
       if (!name.function.empty()) frame["function"] = name.function;
       if (!name.file.empty()) frame["file"] = name.file, frame["line"] = name.line;
     }
@@ -279,9 +297,11 @@ void resolve_names(Json& profile, Progress::Patience patience) {
 }
 
 std::string place(const Json& frame) {
-  std::string out = frame["function"].is_null() ? base_name(frame["module"].get<std::string>()) + "+" + frame["offset"].get<std::string>()
-                                                : frame["function"].get<std::string>();
-  if (!frame["file"].is_null()) out += " (" + base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
+  std::string out = frame["function"].is_null()
+                        ? base_name(frame["module"].get<std::string>()) + "+" + frame["offset"].get<std::string>()
+                        : frame["function"].get<std::string>();
+  if (!frame["file"].is_null())
+    out += " (" + base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
   else if (!frame["function"].is_null()) out += " (" + base_name(frame["module"].get<std::string>()) + ")";
   return out;
 }

@@ -27,8 +27,8 @@ class WholeProfile {
  public:
   explicit WholeProfile(const std::string& path);
   ~WholeProfile();
-  Json profile;                 ///< each site's `ranks` is a mark
-  void print() const;           ///< to stdout, with the rows where the marks are
+  Json profile;        ///< each site's `ranks` is a mark
+  void print() const;  ///< to stdout, with the rows where the marks are
  private:
   std::unique_ptr<class Mapped> file_;
   std::vector<std::string_view> rows_;

@@ -17,10 +17,14 @@ volatile sig_atomic_t interrupts = 0;
 }  // namespace
 
 void Progress::add_option(CLI::App& command, Patience& patience) {
-  command.add_option("--patience", patience, "seconds between lines of progress; without it, every 2 s if stderr is a terminal")->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--patience", patience,
+                  "seconds between lines of progress; without it, every 2 s if stderr is a terminal")
+      ->check(CLI::NonNegativeNumber);
 }
 
-Progress::Progress(std::string what, std::int64_t total, Patience patience) : what_(std::move(what)), total_(total), asked_(patience.has_value()) {
+Progress::Progress(std::string what, std::int64_t total, Patience patience)
+    : what_(std::move(what)), total_(total), asked_(patience.has_value()) {
   if (!patience && !isatty(STDERR_FILENO)) return;
   every_ = std::chrono::duration<double>(std::max(patience.value_or(kPatience_s), 0.01));
   thread_ = std::thread([this] { show(); });
@@ -53,7 +57,8 @@ std::string Progress::line() const {
   std::string out = "latecomer: " + what_ + ": " + std::to_string(done_.load(std::memory_order_relaxed));
   if (total_ > 0) out += " of " + std::to_string(total_);
   if (!step_.empty()) out += ", now " + step_;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - since_).count();
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - since_).count();
   return out + " (" + std::to_string(seconds) + " s)";
 }
 

@@ -35,11 +35,13 @@ int recover(const Options& o) {
     if (!read) throw BadUsage("recover: " + read.error());
     for (const std::string& problem : read->problems) std::cerr << "latecomer: " << problem << "\n";
     for (auto& part : read->parts) parts.push_back(std::move(part));
-    if (output.empty()) output = directory.ends_with(".parts") ? directory.substr(0, directory.size() - 6) : directory + ".json";
+    if (output.empty())
+      output = directory.ends_with(".parts") ? directory.substr(0, directory.size() - 6) : directory + ".json";
   }
   const std::size_t found = parts.size();
   const int ranks = parts.front().job.ranks;
-  const auto written = profiles::write_file(output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  const auto written = profiles::write_file(
+      output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
   if (!written) throw BadUsage("recover: " + written.error());
   std::cout << output << ": " << found << " of " << ranks << " ranks\n";
   return 0;
@@ -50,7 +52,9 @@ int recover(const Options& o) {
 void add_recover(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("recover", "A profile from what the ranks of a killed job left on disk");
   auto o = std::make_shared<Options>();
-  command->add_option("PARTS", o->places, "the directory PROFILE.parts, or PROFILE; of several hosts, one after the other")->required();
+  command
+      ->add_option("PARTS", o->places, "the directory PROFILE.parts, or PROFILE; of several hosts, one after the other")
+      ->required();
   command->add_option("-o,--output", o->output, "the profile to write; without it, PARTS without .parts");
   command->footer(R"(Example: after a job was killed
   $ latecomer recover job.json

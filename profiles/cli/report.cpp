@@ -6,8 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/select/candidates.hpp"
 #include "core/base/text.hpp"
+#include "core/select/candidates.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/html.hpp"
@@ -44,11 +44,13 @@ void bars(const char* title, const Json& histogram) {
   const auto edges = histogram["edges"].get<std::vector<double>>();
   const double most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   if (most == 0) return;
-  std::printf("    %s: mean %s, median %s, 90%% %s, max %s\n", title, human_time(histogram["mean"]).c_str(), human_time(histogram["p50"]).c_str(),
-              human_time(histogram["p90"]).c_str(), human_time(histogram["max"]).c_str());
+  std::printf("    %s: mean %s, median %s, 90%% %s, max %s\n", title, human_time(histogram["mean"]).c_str(),
+              human_time(histogram["p50"]).c_str(), human_time(histogram["p90"]).c_str(),
+              human_time(histogram["max"]).c_str());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const int width = static_cast<int>(std::ceil(40 * counts[i] / most));
-    std::printf("      %11s |%-40s %.0f\n", human_time(edges[i]).c_str(), std::string(static_cast<std::size_t>(width), '#').c_str(), counts[i]);
+    std::printf("      %11s |%-40s %.0f\n", human_time(edges[i]).c_str(),
+                std::string(static_cast<std::size_t>(width), '#').c_str(), counts[i]);
   }
 }
 
@@ -64,7 +66,8 @@ std::string last_ranks(const Json& site, std::size_t most) {
   std::string out;
   for (std::size_t i = 0; i < std::min(most, rows.size()) && rows[i].first > 0; ++i) {
     char text[64];
-    std::snprintf(text, sizeof text, "%s%s (%.0f%%)", i ? ", " : "", rows[i].second.c_str(), 100 * rows[i].first / calls);
+    std::snprintf(text, sizeof text, "%s%s (%.0f%%)", i ? ", " : "", rows[i].second.c_str(),
+                  100 * rows[i].first / calls);
     out += text;
   }
   return out.empty() ? "-" : out;
@@ -77,53 +80,72 @@ bool native_is_forecast(const Json& decision) {
 }
 
 void print_site(const Json& site) {
-  std::printf("\n  %s  %s on %d ranks, site %s\n", place(site["frames"][0]).c_str(), site["op"].get<std::string>().c_str(),
-              site["comm_size"].get<int>(), site["id"].get<std::string>().c_str());
+  std::printf("\n  %s  %s on %d ranks, site %s\n", place(site["frames"][0]).c_str(),
+              site["op"].get<std::string>().c_str(), site["comm_size"].get<int>(),
+              site["id"].get<std::string>().c_str());
   if (const double rested = site.value("rested", 0.0); rested > 0)
-    std::printf("    %.0f of the calls came while arrivals were balanced and native ran, and were not looked at (policy key `rest`)\n", rested);
+    std::printf(
+        "    %.0f of the calls came while arrivals were balanced and native ran, and were not looked at (policy key "
+        "`rest`)\n",
+        rested);
   if (site["patterns"].get<std::uint64_t>() == 0) {
-    std::printf("    no arrival pattern was seen whole; %llu calls by single ranks\n", static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
+    std::printf("    no arrival pattern was seen whole; %llu calls by single ranks\n",
+                static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
     return;
   }
   bars("first to last arrival", site["imbalance_ns"]);
   std::printf("    comes last: %s\n", last_ranks(site, 4).c_str());
   std::vector<const Json*> ranks;
   for (const Json& r : site["ranks"]) ranks.push_back(&r);
-  std::stable_sort(ranks.begin(), ranks.end(), [](const Json* a, const Json* b) { return (*a)["mean_offset_ns"].get<double>() > (*b)["mean_offset_ns"].get<double>(); });
+  std::stable_sort(ranks.begin(), ranks.end(), [](const Json* a, const Json* b) {
+    return (*a)["mean_offset_ns"].get<double>() > (*b)["mean_offset_ns"].get<double>();
+  });
   std::printf("    latest on average:");
   for (std::size_t i = 0; i < std::min<std::size_t>(4, ranks.size()); ++i)
-    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", row_name(*ranks[i]).c_str(), human_time((*ranks[i])["mean_offset_ns"]).c_str(),
-                human_time((*ranks[i])["stddev_ns"]).c_str());
+    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", row_name(*ranks[i]).c_str(),
+                human_time((*ranks[i])["mean_offset_ns"]).c_str(), human_time((*ranks[i])["stddev_ns"]).c_str());
   std::printf("\n");
   for (const auto& [name, d] : site["dispatch"].items())
-    std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
+    std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(),
+                static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
                 human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
   if (const auto sources = site.find("pattern_sources"); sources != site.end()) {
     std::string text;
-    constexpr std::pair<const char*, const char*> kSources[] = {{"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
+    constexpr std::pair<const char*, const char*> kSources[] = {
+        {"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
     for (const auto& [name, words] : kSources)
       if (const auto found = sources->find(name); found != sources->end())
-        text += (text.empty() ? "" : "; ") + std::string(words) + " in " + (*found)["calls"].dump() + (found->contains("mean_error_ns") ? ", off by " + human_time((*found)["mean_error_ns"]) + " per rank" : "");
+        text +=
+            (text.empty() ? "" : "; ") + std::string(words) + " in " + (*found)["calls"].dump() +
+            (found->contains("mean_error_ns") ? ", off by " + human_time((*found)["mean_error_ns"]) + " per rank" : "");
     std::printf("    arrival pattern from %s\n", text.c_str());
   }
   const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
   for (const Json& d : site.value("decisions", Json::array())) {
-    const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : d["bytes"].dump() + " B", reason = d["reason"];
-    std::printf("    %s x %llu: %s%s%s\n", bytes.c_str(), static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()), d["algorithm"].get<std::string>().c_str(), reason.empty() ? "" : ", because ", reason.c_str());
+    const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : d["bytes"].dump() + " B",
+                      reason = d["reason"];
+    std::printf("    %s x %llu: %s%s%s\n", bytes.c_str(),
+                static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
+                d["algorithm"].get<std::string>().c_str(), reason.empty() ? "" : ", because ", reason.c_str());
     if (!d["last_rank"].is_null())
-      std::printf("      forecast (%s): rank %d last, %s after the first, off by %s\n", d["predictor"].get<std::string>().c_str(), d["last_rank"].get<int>(), human_time(d["spread_ns"]).c_str(),
-                  human_time(d["error_ns"]).c_str());
+      std::printf("      forecast (%s): rank %d last, %s after the first, off by %s\n",
+                  d["predictor"].get<std::string>().c_str(), d["last_rank"].get<int>(),
+                  human_time(d["spread_ns"]).c_str(), human_time(d["error_ns"]).c_str());
     if (!d["predicted_ns"].is_null() || !d["native_measured_ns"].is_null())
-      std::printf("      modelled %s, native %s%s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(), time_or(d["native_predicted_ns"]).c_str(), native_is_forecast(d) ? "" : " (no forecast on this machine)",
-                  time_or(d["measured_ns"]).c_str(), time_or(d["native_measured_ns"]).c_str());
+      std::printf("      modelled %s, native %s%s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(),
+                  time_or(d["native_predicted_ns"]).c_str(),
+                  native_is_forecast(d) ? "" : " (no forecast on this machine)", time_or(d["measured_ns"]).c_str(),
+                  time_or(d["native_measured_ns"]).c_str());
   }
   if (site["frames"].size() > 1) {
     std::printf("    called by");
-    for (std::size_t i = 1; i < site["frames"].size(); ++i) std::printf("%s %s", i > 1 ? "," : "", place(site["frames"][i]).c_str());
+    for (std::size_t i = 1; i < site["frames"].size(); ++i)
+      std::printf("%s %s", i > 1 ? "," : "", place(site["frames"][i]).c_str());
     std::printf("\n");
   }
   if (const auto n = site["divergent_calls"].get<std::uint64_t>(); n > 0)
-    std::printf("    %llu of the calls were reached from different call sites on different ranks\n", static_cast<unsigned long long>(n));
+    std::printf("    %llu of the calls were reached from different call sites on different ranks\n",
+                static_cast<unsigned long long>(n));
 }
 
 int report(const Options& o) {
@@ -140,7 +162,8 @@ int report(const Options& o) {
   Json& profile = whole ? whole->profile : read;
   resolve_names(profile, o.patience);
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
-  std::stable_sort(sites.begin(), sites.end(), [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
+  std::stable_sort(sites.begin(), sites.end(),
+                   [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
     std::erase_if(sites, [&](const Json& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
     if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
@@ -157,26 +180,30 @@ int report(const Options& o) {
   if (o.tsv) {
     std::printf("op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\n");
     for (const Json& s : sites)
-      std::printf("%s\t%d\t%llu\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", s["op"].get<std::string>().c_str(), s["comm_size"].get<int>(),
-                  static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()), s["bytes"].is_null() ? -1 : s["bytes"]["mean"].get<double>(),
-                  s["imbalance_ns"]["mean"].get<double>(), s["elapsed_ns"]["mean"].get<double>(), s["after_last_ns"]["mean"].get<double>(),
+      std::printf("%s\t%d\t%llu\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", s["op"].get<std::string>().c_str(),
+                  s["comm_size"].get<int>(), static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()),
+                  s["bytes"].is_null() ? -1 : s["bytes"]["mean"].get<double>(), s["imbalance_ns"]["mean"].get<double>(),
+                  s["elapsed_ns"]["mean"].get<double>(), s["after_last_ns"]["mean"].get<double>(),
                   last_ranks(s, 3).c_str(), place(s["frames"][0]).c_str());
     return 0;
   }
   const Json& job = profile["job"];
-  std::printf("%s\n%d ranks on %zu hosts, %.1f s, %s, mode %s\n\n", job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(),
-              job["hosts"].size(), job["wall_time_s"].get<double>(), job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
-  std::printf("%-19s %5s %9s %10s %12s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum", "wait, mean", "after last", "comes last", "called from");
+  std::printf("%s\n%d ranks on %zu hosts, %.1f s, %s, mode %s\n\n", job["command_line"].get<std::string>().c_str(),
+              job["ranks"].get<int>(), job["hosts"].size(), job["wall_time_s"].get<double>(),
+              job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
+  std::printf("%-19s %5s %9s %10s %12s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum",
+              "wait, mean", "after last", "comes last", "called from");
   int joined = 0, alone = 0;
   for (const Json& s : sites) {
     if (s["comm_size"].get<int>() == 1 && ++alone) continue;
     if (s["calls"].get<std::uint64_t>() == 0) ++joined;
     const bool seen = s["patterns"].get<std::uint64_t>() > 0;
     const auto time = [&](double ns) { return seen ? human_time(ns) : std::string("-"); };
-    std::printf("%-19s %5d %9llu %10s %12s %12s %12s  %-22s %s\n", s["op"].get<std::string>().c_str(), s["comm_size"].get<int>(),
-                static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()), s["bytes"].is_null() ? "-" : human_bytes(std::round(s["bytes"]["mean"].get<double>())).c_str(),
-                time(total_wait(s)).c_str(), time(s["imbalance_ns"]["mean"]).c_str(), time(s["after_last_ns"]["mean"]).c_str(),
-                last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
+    std::printf("%-19s %5d %9llu %10s %12s %12s %12s  %-22s %s\n", s["op"].get<std::string>().c_str(),
+                s["comm_size"].get<int>(), static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()),
+                s["bytes"].is_null() ? "-" : human_bytes(std::round(s["bytes"]["mean"].get<double>())).c_str(),
+                time(total_wait(s)).c_str(), time(s["imbalance_ns"]["mean"]).c_str(),
+                time(s["after_last_ns"]["mean"]).c_str(), last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
   }
   std::printf("\nwait: from the first arrival to the last; after last: from the last arrival to the last exit.\n");
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which has the row.\n");

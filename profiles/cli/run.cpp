@@ -18,7 +18,6 @@
 #include <sstream>
 
 #include "core/policy/policy.hpp"
-
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/launch.hpp"
 #include "profiles/files.hpp"
@@ -37,11 +36,14 @@ struct Options {
 
 /// The preload: build/bin/latecomer -> build/lib/liblatecomer.so, installed likewise.
 std::string find_library() {
-  const std::string found = find_beside({"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
-  if (found.empty()) throw BadUsage("run: liblatecomer.so is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
+  const std::string found = find_beside(
+      {"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
+  if (found.empty())
+    throw BadUsage("run: liblatecomer.so is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
   // The dynamic linker reads LD_PRELOAD as a list.
   if (found.find_first_of(" :") != std::string::npos)
-    throw BadUsage("run: LD_PRELOAD cannot name '" + found + "': a space or a colon ends a name there; install it elsewhere, or run it through a link");
+    throw BadUsage("run: LD_PRELOAD cannot name '" + found +
+                   "': a space or a colon ends a name there; install it elsewhere, or run it through a link");
   return found;
 }
 
@@ -58,9 +60,11 @@ bool policy_is_good(const std::string& policy, bool force) {
   const bool inlined = policy.starts_with("{");
   const std::string name = inlined ? "the policy" : policy;
   const core::PolicyReport report = core::parse_policy(inlined ? policy : read_text(policy));
-  for (const auto& p : report.problems) std::cerr << name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
+  for (const auto& p : report.problems)
+    std::cerr << name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
   if (report.ok() || force) return true;
-  std::cerr << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
+  std::cerr
+      << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
   return false;
 }
 
@@ -71,14 +75,17 @@ bool holds_something(const fs::path& folder) {
 
 /// A word as a shell takes it.
 std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") == std::string::npos) return word;
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") ==
+          std::string::npos)
+    return word;
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
 }
 
-/// Where the job's profile goes. `%j` is known here; `%p` and `%h` are known to rank 0 only, so that files are then looked
-/// for by a pattern.
+/// Where the job's profile goes. `%j` is known here; `%p` and `%h` are known to rank 0 only, so that files are then
+/// looked for by a pattern.
 class Output {
  public:
   explicit Output(std::string form) {
@@ -92,7 +99,8 @@ class Output {
     form = fs::absolute(form).string();
     for (int again = 1;; ++again) {
       const std::string id = again == 1 ? job : job + "-" + std::to_string(again);
-      for_ranks_ = fill(form, id, "%h", "%p", "%%"), anywhere_ = fill(form, id, "*", "*", "%"), here_ = fill(form, id, host, "*", "%");
+      for_ranks_ = fill(form, id, "%h", "%p", "%%"), anywhere_ = fill(form, id, "*", "*", "%"),
+      here_ = fill(form, id, host, "*", "%");
       // Several jobs of one batch job, or a process number that has come again.
       if (!by_default || !taken()) break;
     }
@@ -105,15 +113,22 @@ class Output {
   /// BadUsage if the profile cannot be written, or if something would be lost.
   void prepare(bool overwrite, bool force) const {
     const fs::path folder = fs::path(here_).parent_path();
-    if (!force && folder.string().find('*') == std::string::npos && (access(folder.c_str(), W_OK | X_OK) != 0 || !fs::is_directory(folder)))
-      throw BadUsage("run: cannot write the profile in '" + folder.string() + "': " + std::strerror(errno ? errno : ENOTDIR) + "; --output names another place, --force runs anyway");
-    if (fs::is_directory(here_)) throw BadUsage("run: the profile '" + here_ + "' is a folder; --output takes the name of a file");
+    if (!force && folder.string().find('*') == std::string::npos &&
+        (access(folder.c_str(), W_OK | X_OK) != 0 || !fs::is_directory(folder)))
+      throw BadUsage("run: cannot write the profile in '" + folder.string() + "': " +
+                     std::strerror(errno ? errno : ENOTDIR) + "; --output names another place, --force runs anyway");
+    if (fs::is_directory(here_))
+      throw BadUsage("run: the profile '" + here_ + "' is a folder; --output takes the name of a file");
     if (has_process_) return;
-    if (!overwrite && fs::exists(fs::symlink_status(here_))) throw BadUsage("run: the profile '" + here_ + "' is there already; --overwrite replaces it, --output names another");
+    if (!overwrite && fs::exists(fs::symlink_status(here_)))
+      throw BadUsage("run: the profile '" + here_ +
+                     "' is there already; --overwrite replaces it, --output names another");
     if (!holds_something(parts())) return;
     if (!overwrite)
-      throw BadUsage("run: '" + parts() + "' holds snapshots of an earlier job; latecomer recover " + quoted(here_) + " makes its profile, --overwrite discards them, --output names another place");
-    if (const auto removed = profiles::remove_snapshots(parts()); !removed) std::cerr << "latecomer: " << removed.error() << "\n";
+      throw BadUsage("run: '" + parts() + "' holds snapshots of an earlier job; latecomer recover " + quoted(here_) +
+                     " makes its profile, --overwrite discards them, --output names another place");
+    if (const auto removed = profiles::remove_snapshots(parts()); !removed)
+      std::cerr << "latecomer: " << removed.error() << "\n";
   }
 
   /// A file that this job has written, or "".
@@ -132,7 +147,8 @@ class Output {
  private:
   using State = std::pair<ino_t, std::pair<time_t, long>>;
 
-  static std::string fill(const std::string& form, const std::string& job, const std::string& host, const std::string& process, const std::string& percent) {
+  static std::string fill(const std::string& form, const std::string& job, const std::string& host,
+                          const std::string& process, const std::string& percent) {
     std::string out;
     for (std::size_t i = 0; i < form.size(); ++i) {
       const char next = form[i] == '%' && i + 1 < form.size() ? form[i + 1] : '\0';
@@ -150,10 +166,12 @@ class Output {
     return {info.st_ino, {info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
   }
   static std::vector<std::string> matches(const std::string& pattern) {
-    if (pattern.find('*') == std::string::npos) return fs::exists(pattern) ? std::vector<std::string>{pattern} : std::vector<std::string>{};
+    if (pattern.find('*') == std::string::npos)
+      return fs::exists(pattern) ? std::vector<std::string>{pattern} : std::vector<std::string>{};
     glob_t found{};
     std::vector<std::string> out;
-    if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+      out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
     return out;
   }
@@ -174,13 +192,16 @@ void say_next(const Output& output, const Ended& ended, const std::string& progr
     return quoted(path.starts_with(here) ? path.substr(here.size()) : path);
   };
   const std::string self = quoted(program_invocation_name);
-  const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on)) : "ended with status " + std::to_string(ended.status);
+  const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on))
+                                          : "ended with status " + std::to_string(ended.status);
   if (const std::string profile = output.written(); !profile.empty()) {
     std::cerr << "latecomer: profile " << shown(profile) << "; next: " << self << " report " << shown(profile) << "\n";
   } else if (const std::string left = output.left(); !left.empty()) {
-    std::cerr << "latecomer: the job " << how << " without a whole profile; its ranks left snapshots; next: " << self << " recover " << shown(left) << "\n";
+    std::cerr << "latecomer: the job " << how << " without a whole profile; its ranks left snapshots; next: " << self
+              << " recover " << shown(left) << "\n";
   } else if (ended.status == 0 && !ended.passed_on) {
-    std::cerr << "latecomer: no profile: no rank called MPI_Init of an MPI that latecomer works with; is " << quoted(program) << " an MPI program?\n";
+    std::cerr << "latecomer: no profile: no rank called MPI_Init of an MPI that latecomer works with; is "
+              << quoted(program) << " an MPI program?\n";
   } else {
     std::cerr << "latecomer: no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
   }
@@ -188,21 +209,28 @@ void say_next(const Output& output, const Ended& ended, const std::string& progr
 
 int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
-  if (o.automatic && !o.policy.empty()) throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
+  if (o.automatic && !o.policy.empty())
+    throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
   Launch launch = plan_launch("run", o.command, o.launcher);
   const std::string program = launch.program;
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
     for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--force", "--overwrite"})
-      if (!launch.slurm && word.substr(0, word.find('=')) == mine) throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine + " ... -- -n 8 ./program");
+      if (!launch.slurm && word.substr(0, word.find('=')) == mine)
+        throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
+                       " ... -- -n 8 ./program");
   }
   const std::string library = find_library();
   for (const std::string& needed : needed_libraries(find_in_path(program)))
     if (needed.starts_with("libmpi.so.40") || needed.starts_with("libmpi_mpifh") || needed.starts_with("libmpi_usempi"))
       throw BadUsage("run: " + program + " is linked against Open MPI (" + needed + "); latecomer works with MPICH");
 
-  if (o.automatic) setenv("LATECOMER_POLICY", "{\"version\": 1, \"mode\": \"apply\", \"network\": \"measure\", \"rules\": [{\"match\": {}, \"use\": \"auto\"}]}", 1);
+  if (o.automatic)
+    setenv("LATECOMER_POLICY",
+           "{\"version\": 1, \"mode\": \"apply\", \"network\": \"measure\", \"rules\": [{\"match\": {}, \"use\": "
+           "\"auto\"}]}",
+           1);
   if (!o.policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(o.policy).c_str(), 1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
   const auto set = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
@@ -215,7 +243,9 @@ int run(const Options& o) {
   const Output output(o.output.empty() ? set("LATECOMER_OUTPUT") : o.output);
   output.prepare(o.overwrite, o.force);
   setenv("LATECOMER_OUTPUT", output.for_ranks().c_str(), 1);
-  const bool off = !policy.empty() && core::parse_policy(policy.starts_with("{") ? policy : read_text(policy)).policy.mode == core::Mode::off;
+  const bool off =
+      !policy.empty() &&
+      core::parse_policy(policy.starts_with("{") ? policy : read_text(policy)).policy.mode == core::Mode::off;
   preload(launch, library);
   const Ended ended = run_and_wait(launch);
   if (!off) say_next(output, ended, program);
@@ -250,15 +280,20 @@ std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string
 }
 
 void add_run(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("run", "Run an MPI program under latecomer: latecomer run [options] -- -n 8 ./program args");
+  auto* command =
+      app.add_subcommand("run", "Run an MPI program under latecomer: latecomer run [options] -- -n 8 ./program args");
   auto o = std::make_shared<Options>();
   command->add_option("--policy", o->policy, "policy file; without one, observe only");
   command->add_option("--output", o->output, "profile file (%j job, %p process, %h host)");
-  command->add_option("--launcher", o->launcher, "launcher to use instead of MPICH's mpiexec; srun is known. COMMAND may begin with one, too");
+  command->add_option("--launcher", o->launcher,
+                      "launcher to use instead of MPICH's mpiexec; srun is known. COMMAND may begin with one, too");
   command->add_option("--verbose", o->verbose, "0 to 3")->check(CLI::Range(0, 3));
-  command->add_flag("--overwrite", o->overwrite, "replace a profile of that name, and discard snapshots that an earlier job left beside it");
-  command->add_flag("--force", o->force, "run although the policy has mistakes (it is then not used) or the profile cannot be written");
-  command->add_flag("--auto", o->automatic, "apply, and choose by itself: the network is measured at start, every call is `auto`");
+  command->add_flag("--overwrite", o->overwrite,
+                    "replace a profile of that name, and discard snapshots that an earlier job left beside it");
+  command->add_flag("--force", o->force,
+                    "run although the policy has mistakes (it is then not used) or the profile cannot be written");
+  command->add_flag("--auto", o->automatic,
+                    "apply, and choose by itself: the network is measured at start, every call is `auto`");
   command->add_option("COMMAND", o->command, "the launcher's arguments: -n 8 ./program, best after --")->expected(-1);
   command->positionals_at_end();
   command->footer(R"(Examples:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of JSON Schema that profile.schema.json uses. Patterns are not compared: every reader of text takes any text.
+// The part of JSON Schema that profile.schema.json uses. Patterns are not compared: every reader of text takes any
+// text.
 #include "profiles/cli/shape.hpp"
 
 #include <algorithm>
@@ -11,8 +12,13 @@ namespace {
 using Json = nlohmann::json;
 
 bool has_type(const Json& value, const std::string& type) {
-  return type == "object" ? value.is_object() : type == "array" ? value.is_array() : type == "string" ? value.is_string() : type == "boolean" ? value.is_boolean()
-       : type == "integer" ? value.is_number_integer() : type == "number" ? value.is_number() : type == "null" && value.is_null();
+  return type == "object"    ? value.is_object()
+         : type == "array"   ? value.is_array()
+         : type == "string"  ? value.is_string()
+         : type == "boolean" ? value.is_boolean()
+         : type == "integer" ? value.is_number_integer()
+         : type == "number"  ? value.is_number()
+                             : type == "null" && value.is_null();
 }
 
 std::string shown(const Json& value) {
@@ -34,10 +40,12 @@ class Shape {
     }
     if (schema.contains("anyOf")) return any_of(schema["anyOf"], value, place);
     if (schema.contains("const") && value != schema["const"]) return expected(schema["const"].dump(), value, place);
-    if (schema.contains("enum") && std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
+    if (schema.contains("enum") &&
+        std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
       return expected("one of " + schema["enum"].dump(), value, place);
     if (schema.contains("type") && !has_type(value, schema["type"])) return expected(schema["type"], value, place);
-    if (schema.contains("minimum") && value < schema["minimum"]) return expected("at least " + schema["minimum"].dump(), value, place);
+    if (schema.contains("minimum") && value < schema["minimum"])
+      return expected("at least " + schema["minimum"].dump(), value, place);
     if (value.is_object()) return members(schema, value, place);
     if (value.is_array()) return elements(schema, value, place);
     return "";
@@ -75,7 +83,9 @@ class Shape {
     return "";
   }
   std::string elements(const Json& schema, const Json& value, const std::string& place) const {
-    if (schema.contains("minItems") && value.size() < schema["minItems"]) return place + ": expected at least " + schema["minItems"].dump() + " elements, got " + std::to_string(value.size());
+    if (schema.contains("minItems") && value.size() < schema["minItems"])
+      return place + ": expected at least " + schema["minItems"].dump() + " elements, got " +
+             std::to_string(value.size());
     const auto of = schema.find("items");
     for (std::size_t i = 0; of != schema.end() && i < value.size(); ++i)
       if (std::string why = problem(*of, value[i], place + "[" + std::to_string(i) + "]"); !why.empty()) return why;
@@ -88,8 +98,10 @@ class Shape {
 /// What the schema cannot say: a histogram has one edge more than counts, or neither.
 std::string histogram_problem(const Json& site, const std::string& place) {
   for (const char* name : {"imbalance_ns", "elapsed_ns", "after_last_ns"})
-    if (const Json& h = site[name]; h["edges"].size() != h["counts"].size() + 1 && !(h["edges"].empty() && h["counts"].empty()))
-      return place + "." + name + ": expected one edge more than counts, got " + std::to_string(h["edges"].size()) + " and " + std::to_string(h["counts"].size());
+    if (const Json& h = site[name];
+        h["edges"].size() != h["counts"].size() + 1 && !(h["edges"].empty() && h["counts"].empty()))
+      return place + "." + name + ": expected one edge more than counts, got " + std::to_string(h["edges"].size()) +
+             " and " + std::to_string(h["counts"].size());
   return "";
 }
 
@@ -98,7 +110,8 @@ std::string histogram_problem(const Json& site, const std::string& place) {
 std::string profile_shape_problem(const Json& profile) {
   static const Json schema = Json::parse(kProfileSchema);
   std::string why = Shape(schema).problem(schema, profile, "");
-  for (std::size_t i = 0; why.empty() && i < profile["sites"].size(); ++i) why = histogram_problem(profile["sites"][i], "sites[" + std::to_string(i) + "]");
+  for (std::size_t i = 0; why.empty() && i < profile["sites"].size(); ++i)
+    why = histogram_problem(profile["sites"][i], "sites[" + std::to_string(i) + "]");
   return why;
 }
 

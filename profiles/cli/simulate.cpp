@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer simulate`: modelled times of algorithms under an arrival pattern and a network.
+#include "core/model/simulate.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -7,7 +9,6 @@
 
 #include "core/base/text.hpp"
 #include "core/model/bounds.hpp"
-#include "core/model/simulate.hpp"
 #include "core/verify/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -17,7 +18,8 @@ namespace latecomer::cli {
 namespace {
 
 struct Options {
-  std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", forecast, network = "tryton2018";
+  std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", forecast,
+              network = "tryton2018";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   core::Bytes element = 1;
@@ -29,10 +31,16 @@ int simulate(const Options& o) {
   const core::Collective op = collective_named(o.op);
   const auto algorithms = algorithms_named(op, o.algorithm);
   core::Parameters parameters;
-  for (const double size : o.sizes.empty() ? std::vector<double>{} : sizes_named(o.sizes)) parameters.sizes.push_back(static_cast<core::Bytes>(size));
-  if (!parameters.sizes.empty() && !core::is_irregular(op)) throw BadUsage("--sizes: blocks of " + o.op + " have one size; gatherv and scatterv take them");
-  if (!parameters.sizes.empty() && parameters.sizes.size() != static_cast<std::size_t>(o.ranks)) throw BadUsage("--sizes: " + std::to_string(parameters.sizes.size()) + " sizes for " + std::to_string(o.ranks) + " ranks");
-  if (o.bytes.empty() && parameters.sizes.empty()) throw BadUsage("--bytes: how much is moved, such as 4MiB" + std::string(core::is_irregular(op) ? "; or --sizes" : ""));
+  for (const double size : o.sizes.empty() ? std::vector<double>{} : sizes_named(o.sizes))
+    parameters.sizes.push_back(static_cast<core::Bytes>(size));
+  if (!parameters.sizes.empty() && !core::is_irregular(op))
+    throw BadUsage("--sizes: blocks of " + o.op + " have one size; gatherv and scatterv take them");
+  if (!parameters.sizes.empty() && parameters.sizes.size() != static_cast<std::size_t>(o.ranks))
+    throw BadUsage("--sizes: " + std::to_string(parameters.sizes.size()) + " sizes for " + std::to_string(o.ranks) +
+                   " ranks");
+  if (o.bytes.empty() && parameters.sizes.empty())
+    throw BadUsage("--bytes: how much is moved, such as 4MiB" +
+                   std::string(core::is_irregular(op) ? "; or --sizes" : ""));
   const auto bytes = core::parse_bytes(o.bytes.empty() ? "0" : o.bytes);
   if (!bytes) throw BadUsage("--bytes: " + bytes.error());
   if (o.root >= o.ranks) throw BadUsage("--root: expected a rank below " + std::to_string(o.ranks));
@@ -59,20 +67,24 @@ int simulate(const Options& o) {
     progress.begin(std::string(algorithm->name));
     const auto before = std::chrono::steady_clock::now();
     const core::Instance instance(call, *forecast, parameters);
-    for (auto schedule = algorithm->build(instance, 0); schedule.next();) {}
+    for (auto schedule = algorithm->build(instance, 0); schedule.next();) {
+    }
     const auto planning = std::chrono::steady_clock::now() - before;
     const auto result = core::simulate(*algorithm, instance, *network, *arrivals);
     if (!result) throw std::runtime_error(std::string(algorithm->name) + ": " + result.error());
     progress.done();
     if (o.json) {
-      results.push_back({{"algorithm", algorithm->name}, {"run_time_ns", result->run_time},
+      results.push_back({{"algorithm", algorithm->name},
+                         {"run_time_ns", result->run_time},
                          {"mean_elapsed_ns", static_cast<std::int64_t>(result->mean_elapsed + 0.5)},
-                         {"after_last_ns", result->after_last}, {"messages", result->messages},
+                         {"after_last_ns", result->after_last},
+                         {"messages", result->messages},
                          {"planning_ns", std::chrono::nanoseconds(planning).count()}});
     } else {
       std::printf("%-20s %14s %14s %14s %10lld\n", std::string(algorithm->name).c_str(),
                   human_time(static_cast<double>(result->run_time)).c_str(), human_time(result->mean_elapsed).c_str(),
-                  human_time(static_cast<double>(result->after_last)).c_str(), static_cast<long long>(result->messages));
+                  human_time(static_cast<double>(result->after_last)).c_str(),
+                  static_cast<long long>(result->messages));
     }
   }
   if (o.json) {
@@ -85,7 +97,8 @@ int simulate(const Options& o) {
     std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
                 human_time(static_cast<double>(bound.after_last)).c_str());
     // Late ports and processors are in it (core/model/bounds.hpp).
-    if (least > bound.after_last) std::printf("%-20s %14s %14s %14s\n", "sharper bound", "", "", human_time(static_cast<double>(least)).c_str());
+    if (least > bound.after_last)
+      std::printf("%-20s %14s %14s %14s\n", "sharper bound", "", "", human_time(static_cast<double>(least)).c_str());
   }
   return 0;
 }
@@ -98,15 +111,23 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--op", o->op, "collective")->capture_default_str();
   command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
   command->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
-  command->add_option("--bytes", o->bytes, "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)");
+  command->add_option(
+      "--bytes", o->bytes,
+      "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)");
   command->add_option("--sizes", o->sizes, "gatherv, scatterv: bytes of each rank's block, as for plan tree");
-  command->add_option("--element", o->element, "bytes of one element, which is never split")->capture_default_str()->check(CLI::Range(1, 1 << 20));
-  command->add_option("--arrivals", o->arrivals,
-                      "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")->capture_default_str();
+  command->add_option("--element", o->element, "bytes of one element, which is never split")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--arrivals", o->arrivals,
+                   "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")
+      ->capture_default_str();
   command->add_option("--forecast", o->forecast, "arrivals that schedules are planned for; default: those that come");
   command->add_option("--root", o->root, "root rank")->check(CLI::NonNegativeNumber);
-  command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")->check(CLI::Range(1, 1 << 24));
-  command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")->capture_default_str();
+  command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")
+      ->check(CLI::Range(1, 1 << 24));
+  command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")
+      ->capture_default_str();
   command->add_flag("--lockstep", o->lockstep, "keep the papers' step dependency");
   Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable answer");

@@ -27,7 +27,8 @@ SymbolName Symbols::resolve(const std::string& path, const std::string& build_id
   if (!entry) {
     entry = std::make_unique<Module>();
     static char* no_path = nullptr;
-    static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo, dwfl_offline_section_address, &no_path};
+    static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
+                                             dwfl_offline_section_address, &no_path};
     entry->dwfl = dwfl_begin(&callbacks);
     if (entry->dwfl) {
       entry->module = dwfl_report_offline(entry->dwfl, "", path.c_str(), -1);

@@ -7,7 +7,10 @@
 #include "profiles/cli/symbols.hpp"
 
 /// Fills function and file (each `size` bytes, terminated) and line. 0, or 1 without a name.
-extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(const char* module, const char* build_id, unsigned long long offset, char* function, char* file,
+extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(const char* module,
+                                                                                const char* build_id,
+                                                                                unsigned long long offset,
+                                                                                char* function, char* file,
                                                                                 unsigned long size, int* line) {
   try {
     static latecomer::cli::Symbols symbols;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer verify`: the symbolic verifier over ranges of ranks, roots, counts and patterns.
+#include "core/verify/verify.hpp"
+
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -9,7 +11,6 @@
 #include <thread>
 
 #include "core/base/text.hpp"
-#include "core/verify/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/progress.hpp"
@@ -52,7 +53,8 @@ int verify(const Options& o) {
     }
     for (const core::Algorithm* algorithm : algorithms)
       for (int root = 0; root < (core::is_rooted(op) ? ranks : 1); ++root)
-        if (!core::is_rooted(op) || o.roots == "all" || std::find(roots.begin(), roots.end(), root) != roots.end()) parts.push_back({algorithm, ranks, root, &here});
+        if (!core::is_rooted(op) || o.roots == "all" || std::find(roots.begin(), roots.end(), root) != roots.end())
+          parts.push_back({algorithm, ranks, root, &here});
   }
 
   // Parts share nothing, so every core takes the next one; results stay in the order of parts.
@@ -81,7 +83,8 @@ int verify(const Options& o) {
   }
   const bool whole = ended == parts.size();
   if (o.json) {
-    nlohmann::ordered_json out{{"ok", whole && failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json out{
+        {"ok", whole && failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
     for (const auto& f : failures)
       out["failures"].push_back({{"algorithm", f.algorithm}, {"ranks", f.ranks}, {"root", f.root}, {"what", f.what}});
     std::printf("%s\n", out.dump(2).c_str());
@@ -106,7 +109,8 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_option("--arrivals", o->arrivals, "one arrival pattern instead of the built-in set");
   Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "machine-readable answer");
-  command->footer(R"(One line per fault: algorithm, ranks, root, and the fault with its place; then the number of cases and of failures. A case is one
+  command->footer(
+      R"(One line per fault: algorithm, ranks, root, and the fault with its place; then the number of cases and of failures. A case is one
 schedule set: algorithm, ranks, root, count, in place or not, operator, segments, arrival pattern. Ctrl-C ends with what was found so far.
 
 Examples:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables 3 and 4 of Proficz 2018: allreduce under one late rank and under random delays, 48 processes, on a network fitted to
-// the paper's ring (preset tryton2018).
+// Tables 3 and 4 of Proficz 2018: allreduce under one late rank and under random delays, 48 processes, on a network
+// fitted to the paper's ring (preset tryton2018).
 //
-// The arrival-aware algorithms pay for their prediction. In the paper a background thread exchanges the estimates and warms up
-// the connections that the operation will use, and the operation begins when that is done. Here no rank begins SLT or PRR
-// before the first arrival plus planning_ns(); elapsed times count from the real arrivals. A delay longer than that hides it,
-// which the paper's figures from 50 ms on show.
+// The arrival-aware algorithms pay for their prediction. In the paper a background thread exchanges the estimates and
+// warms up the connections that the operation will use, and the operation begins when that is done. Here no rank begins
+// SLT or PRR before the first arrival plus planning_ns(); elapsed times count from the real arrivals. A delay longer
+// than that hides it, which the paper's figures from 50 ms on show.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -18,13 +18,14 @@ namespace {
 
 constexpr int kRanks = 48, kPatterns = 16;
 
-/// What prediction, exchange and warm-up cost beyond the computation that hides most of it. A fit to table 4 at delays of 0 to
-/// 10 ms: a fixed part, a part for connections that rendezvous messages will use, and a part per byte. With these
-/// figures PRR loses in each of the 32 cells where the paper has it 2% or more behind the ring; the highest demand comes from 2M
-/// floats with random delays up to 10 ms.
+/// What prediction, exchange and warm-up cost beyond the computation that hides most of it. A fit to table 4 at delays
+/// of 0 to 10 ms: a fixed part, a part for connections that rendezvous messages will use, and a part per byte. With
+/// these figures PRR loses in each of the 32 cells where the paper has it 2% or more behind the ring; the highest
+/// demand comes from 2M floats with random delays up to 10 ms.
 core::Nanoseconds planning_ns(core::Bytes bytes, const core::Network& net) {
   constexpr double kFixed = 1e6, kConnections = 6e6, kPerByte = 0.31;
-  return static_cast<core::Nanoseconds>(kFixed + (net.eager(bytes / kRanks) ? 0 : kConnections) + kPerByte * static_cast<double>(bytes));
+  return static_cast<core::Nanoseconds>(kFixed + (net.eager(bytes / kRanks) ? 0 : kConnections) +
+                                        kPerByte * static_cast<double>(bytes));
 }
 
 bool predicts(std::string_view algorithm) { return algorithm == "slt" || algorithm == "prr"; }
@@ -54,7 +55,8 @@ double mean_ms(std::string_view algorithm, core::Elements floats, bool one_late,
     arrivals[1] = static_cast<core::Nanoseconds>(1e6 * delay_ms);
     return at->second = elapsed(algorithm, floats, core::Pattern(std::move(arrivals))) / 1e6;
   }
-  for (int seed = 0; seed < kPatterns; ++seed) at->second += elapsed(algorithm, floats, random_delays(kRanks, delay_ms, seed)) / kPatterns / 1e6;
+  for (int seed = 0; seed < kPatterns; ++seed)
+    at->second += elapsed(algorithm, floats, random_delays(kRanks, delay_ms, seed)) / kPatterns / 1e6;
   return at->second;
 }
 
@@ -62,19 +64,37 @@ double mean_ms(std::string_view algorithm, core::Elements floats, bool one_late,
 
 std::vector<Table> allreduce() {
   auto tables = printed("002");
-  const std::string conditions = ", 48 processes, 1 Gbit/s Ethernet as fitted (tryton2018), one message after the other; SLT and PRR with the cost of prediction";
-  const std::string cost = "Prediction costs SLT and PRR one fitted figure per size, 8.3 ms here, and the printed ones pay about 4 ms without a delay: a figure that makes PRR lose wherever it is printed to lose has to cover 2M floats under random delays up to 10 ms.";
-  const std::string small = "Prediction is one fitted cost per size, and the printed differences vary by up to 11 ms between delays of 0 and 1 ms, which is noise. Below 64 KiB a message is eager in the model and its latency is one figure, fitted to vectors of 1M floats: the ring takes 9.1 ms with 128K floats, and about 5.5 ms on the paper's machine.";
+  const std::string conditions =
+      ", 48 processes, 1 Gbit/s Ethernet as fitted (tryton2018), one message after the other; SLT and PRR with the "
+      "cost of prediction";
+  const std::string cost =
+      "Prediction costs SLT and PRR one fitted figure per size, 8.3 ms here, and the printed ones pay about 4 ms "
+      "without a delay: a figure that makes PRR lose wherever it is printed to lose has to cover 2M floats under "
+      "random delays up to 10 ms.";
+  const std::string small =
+      "Prediction is one fitted cost per size, and the printed differences vary by up to 11 ms between delays of 0 and "
+      "1 ms, which is noise. Below 64 KiB a message is eager in the model and its latency is one figure, fitted to "
+      "vectors of 1M floats: the ring takes 9.1 ms with 128K floats, and about 5.5 ms on the paper's machine.";
   constexpr core::Elements kMega = 1 << 20;
-  compute(tables, "3 time", "mean elapsed time in ms, 1M floats, one late process" + conditions, 1, cost, [](Cell& c) { c.ours = mean_ms(c.row, kMega, true, leading_number(c.column)); });
-  compute(tables, "3 speedup", "the same, ring / algorithm", 2, cost, [](Cell& c) { c.ours = mean_ms("ring", kMega, true, leading_number(c.column)) / mean_ms(c.row, kMega, true, leading_number(c.column)); });
+  compute(tables, "3 time", "mean elapsed time in ms, 1M floats, one late process" + conditions, 1, cost,
+          [](Cell& c) { c.ours = mean_ms(c.row, kMega, true, leading_number(c.column)); });
+  compute(tables, "3 speedup", "the same, ring / algorithm", 2, cost, [](Cell& c) {
+    c.ours =
+        mean_ms("ring", kMega, true, leading_number(c.column)) / mean_ms(c.row, kMega, true, leading_number(c.column));
+  });
   const auto table4 = [](Cell& c, bool quotient) {
     const bool one_late = c.row.starts_with("one late");
-    const auto floats = static_cast<core::Elements>(1024 * leading_number(std::string_view(c.row).substr(c.row.rfind(' ') + 1)));
-    const double delay = leading_number(c.column), ring = mean_ms("ring", floats, one_late, delay), prr = mean_ms("prr", floats, one_late, delay);
+    const auto floats =
+        static_cast<core::Elements>(1024 * leading_number(std::string_view(c.row).substr(c.row.rfind(' ') + 1)));
+    const double delay = leading_number(c.column), ring = mean_ms("ring", floats, one_late, delay),
+                 prr = mean_ms("prr", floats, one_late, delay);
     c.ours = quotient ? ring / prr : prr - ring;
   };
-  compute(tables, "4 difference", "mean elapsed time of PRR less the ring's in ms; rows: mode and size in floats; random delays: means over 16 patterns" + conditions, 1, small, [&](Cell& c) { table4(c, false); });
+  compute(tables, "4 difference",
+          "mean elapsed time of PRR less the ring's in ms; rows: mode and size in floats; random delays: means over 16 "
+          "patterns" +
+              conditions,
+          1, small, [&](Cell& c) { table4(c, false); });
   compute(tables, "4 speedup", "the same, ring / PRR", 2, small, [&](Cell& c) { table4(c, true); });
   return tables;
 }

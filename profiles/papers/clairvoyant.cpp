@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Proficz and Ocetkiewicz 2021 state: the worked examples as plans, and the findings of figures 10 and 11 in the model.
+// What Proficz and Ocetkiewicz 2021 state: the worked examples as plans, and the findings of figures 10 and 11 in the
+// model.
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -14,7 +15,8 @@ namespace {
 constexpr int kPatterns = 8;
 constexpr core::Nanoseconds kSecond = 1'000'000'000, kMillisecond = 1'000'000;
 
-std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds round, const std::vector<core::Nanoseconds>& arrivals) {
+std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds round,
+                                             const std::vector<core::Nanoseconds>& arrivals) {
   core::clairvoyant::Problem problem;
   problem.segments = segments, problem.round_ns = round, problem.arrivals = arrivals;
   auto found = core::clairvoyant::plan(problem);
@@ -30,7 +32,10 @@ double mean_ms(std::string_view algorithm, int ranks, double delay_ms) {
   const auto [at, fresh] = known.try_emplace({std::string(algorithm), ranks, delay_ms}, 0);
   if (!fresh) return at->second;
   for (int seed = 0; seed < kPatterns; ++seed)
-    at->second += static_cast<double>(modelled({core::Collective::reduce, ranks, 0, 1 << 20, 4, false, true}, algorithm, random_delays(ranks, delay_ms, seed), net).run_time) / kPatterns / 1e6;
+    at->second += static_cast<double>(modelled({core::Collective::reduce, ranks, 0, 1 << 20, 4, false, true}, algorithm,
+                                               random_delays(ranks, delay_ms, seed), net)
+                                          .run_time) /
+                  kPatterns / 1e6;
   return at->second;
 }
 
@@ -48,22 +53,37 @@ std::vector<Table> clairvoyant() {
     }
     c.ours = c.column == "messages of 2" ? two : c.column == "segment that 0 sends" ? zero : one;
   });
-  compute(tables, "4.5 rounds", "rounds with balanced arrivals; printed: log2 P + N + 1, the estimate of Marendic et al. 2016", 0, "", [](Cell& c) {
-    const int ranks = static_cast<int>(leading_number(std::string_view(c.row).substr(c.row.rfind(' ') + 1)));
-    c.ours = static_cast<double>(plan(ranks, 1, std::vector<core::Nanoseconds>(static_cast<std::size_t>(ranks), 0)).back().round + 1);
-  });
+  compute(tables, "4.5 rounds",
+          "rounds with balanced arrivals; printed: log2 P + N + 1, the estimate of Marendic et al. 2016", 0, "",
+          [](Cell& c) {
+            const int ranks = static_cast<int>(leading_number(std::string_view(c.row).substr(c.row.rfind(' ') + 1)));
+            c.ours = static_cast<double>(
+                plan(ranks, 1, std::vector<core::Nanoseconds>(static_cast<std::size_t>(ranks), 0)).back().round + 1);
+          });
   compute(tables, "5.1 idle rounds", "rounds without a message, one segment, round time 1 ms", 0, "", [](Cell& c) {
     const auto messages = plan(1, kMillisecond, {0, kSecond, 2 * kSecond, 3 * kSecond});
-    c.ours = static_cast<double>(c.column.ends_with("1") ? messages.at(0).round : messages.at(1).round - messages.at(0).round - 1);
+    c.ours = static_cast<double>(c.column.ends_with("1") ? messages.at(0).round
+                                                         : messages.at(1).round - messages.at(0).round - 1);
   });
-  compute(tables, "5.7 planning", "ratios of planning times", 2, "Planning times depend on the machine, so no deterministic command has them; tests/bench/planner measures all generators side by side.", [](Cell&) {});
-  const auto relative = [](Cell& c, int ranks, double delay) { c.ours = mean_ms(c.row.substr(0, c.row.find(' ')), ranks, delay) / mean_ms("clairvoyant", ranks, delay); };
+  compute(tables, "5.7 planning", "ratios of planning times", 2,
+          "Planning times depend on the machine, so no deterministic command has them; tests/bench/planner measures "
+          "all generators side by side.",
+          [](Cell&) {});
+  const auto relative = [](Cell& c, int ranks, double delay) {
+    c.ours = mean_ms(c.row.substr(0, c.row.find(' ')), ranks, delay) / mean_ms("clairvoyant", ranks, delay);
+  };
   const std::string conditions = ", reduce of 1M floats, tryton2018, means over 8 patterns of random delays";
-  compute(tables, "figure 10", "run time over Clairvoyant's, 48 processes; columns: up to which delay" + conditions, 3, "The figure's curves are not in the text, so a cell holds the finding alone. Up to 200 ms the model gives Radix-K and Clairvoyant the same time.", [&](Cell& c) { relative(c, 48, leading_number(c.column)); });
-  compute(tables, "figure 11", "the same up to 100 ms, and how Clairvoyant's run time grows from 4 to 48 processes" + conditions, 3, "The figure's curves are not in the text, so a cell holds the finding alone: below 12, growth is sublinear.", [&](Cell& c) {
-    if (c.column == "growth") c.ours = mean_ms("clairvoyant", 48, 100) / mean_ms("clairvoyant", 4, 100);
-    else relative(c, 48, 100);
-  });
+  compute(tables, "figure 10", "run time over Clairvoyant's, 48 processes; columns: up to which delay" + conditions, 3,
+          "The figure's curves are not in the text, so a cell holds the finding alone. Up to 200 ms the model gives "
+          "Radix-K and Clairvoyant the same time.",
+          [&](Cell& c) { relative(c, 48, leading_number(c.column)); });
+  compute(tables, "figure 11",
+          "the same up to 100 ms, and how Clairvoyant's run time grows from 4 to 48 processes" + conditions, 3,
+          "The figure's curves are not in the text, so a cell holds the finding alone: below 12, growth is sublinear.",
+          [&](Cell& c) {
+            if (c.column == "growth") c.ours = mean_ms("clairvoyant", 48, 100) / mean_ms("clairvoyant", 4, 100);
+            else relative(c, 48, 100);
+          });
   return tables;
 }
 

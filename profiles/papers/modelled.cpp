@@ -6,7 +6,8 @@
 
 namespace latecomer::profiles::papers {
 
-core::Simulation modelled(const core::Call& call, std::string_view name, const core::Pattern& arrivals, const core::Network& network) {
+core::Simulation modelled(const core::Call& call, std::string_view name, const core::Pattern& arrivals,
+                          const core::Network& network) {
   const core::Algorithm* algorithm = core::find_algorithm(call.op, name);
   if (!algorithm) throw std::logic_error("no algorithm '" + std::string(name) + "'");
   core::Parameters parameters;
@@ -18,7 +19,8 @@ core::Simulation modelled(const core::Call& call, std::string_view name, const c
 
 core::Pattern random_delays(int ranks, double most_ms, int seed) {
   if (most_ms == 0) return {};
-  const auto pattern = core::parse_arrivals("randlate:" + std::to_string(static_cast<int>(most_ms)) + "ms:" + std::to_string(seed), ranks);
+  const auto pattern = core::parse_arrivals(
+      "randlate:" + std::to_string(static_cast<int>(most_ms)) + "ms:" + std::to_string(seed), ranks);
   if (!pattern) throw std::logic_error(pattern.error());
   return *pattern;
 }

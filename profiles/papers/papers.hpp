@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tables of the publications behind the algorithms, each cell with the printed figure and the one that core computes.
-// The printed figures are data (000.tsv to 004.tsv); a file per publication computes ours. Deterministic, no output.
+// The tables of the publications behind the algorithms, each cell with the printed figure and the one that core
+// computes. The printed figures are data (000.tsv to 004.tsv); a file per publication computes ours. Deterministic, no
+// output.
 #pragma once
 
 #include <functional>
@@ -24,10 +25,10 @@ struct Cell {
 };
 
 struct Table {
-  std::string name;       ///< "3 speedup"
-  std::string title;      ///< what the figures are, and under which conditions ours were computed
-  std::string why;        ///< "" or why some cells cannot be met
-  int decimals = 0;       ///< of ours
+  std::string name;   ///< "3 speedup"
+  std::string title;  ///< what the figures are, and under which conditions ours were computed
+  std::string why;    ///< "" or why some cells cannot be met
+  int decimals = 0;   ///< of ours
   std::vector<Cell> cells;
 };
 
@@ -40,11 +41,14 @@ struct Paper {
 /// All publications, by number.
 std::span<const Paper> all();
 
-/// The printed tables of a publication, in the order of its data file, ours missing; Table::title, why and decimals empty.
+/// The printed tables of a publication, in the order of its data file, ours missing; Table::title, why and decimals
+/// empty.
 std::vector<Table> printed(std::string_view number);
 
-/// Fills in ours, table by table: title, decimals, why, and the function that computes a cell. A name that the data lacks throws.
-void compute(std::vector<Table>& tables, std::string_view name, std::string title, int decimals, std::string why, const std::function<void(Cell&)>& cell);
+/// Fills in ours, table by table: title, decimals, why, and the function that computes a cell. A name that the data
+/// lacks throws.
+void compute(std::vector<Table>& tables, std::string_view name, std::string title, int decimals, std::string why,
+             const std::function<void(Cell&)>& cell);
 
 /// The number at the start of a text: 50 of "50 ms"; throws if there is none.
 double leading_number(std::string_view text);

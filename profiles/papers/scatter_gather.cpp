@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables 3 and 4 of Proficz 2020, and what its text says of figure 14: scatter and gather under uniform random delays, 48
-// processes, 1 Gbit/s Ethernet as its data sheet has it (preset eth1g).
+// Tables 3 and 4 of Proficz 2020, and what its text says of figure 14: scatter and gather under uniform random delays,
+// 48 processes, 1 Gbit/s Ethernet as its data sheet has it (preset eth1g).
 #include <map>
 #include <tuple>
 
@@ -20,7 +20,10 @@ double mean_ms(core::Collective op, std::string_view algorithm, core::Elements f
   if (!fresh) return at->second;
   const int patterns = delay_ms == 0 ? 1 : kPatterns;
   for (int seed = 0; seed < patterns; ++seed)
-    at->second += static_cast<double>(modelled({op, kRanks, 0, floats / kRanks, 4, false, true}, algorithm, random_delays(kRanks, delay_ms, seed), net).run_time) / patterns / 1e6;
+    at->second += static_cast<double>(modelled({op, kRanks, 0, floats / kRanks, 4, false, true}, algorithm,
+                                               random_delays(kRanks, delay_ms, seed), net)
+                                          .run_time) /
+                  patterns / 1e6;
   return at->second;
 }
 
@@ -28,20 +31,30 @@ double mean_ms(core::Collective op, std::string_view algorithm, core::Elements f
 
 std::vector<Table> scatter_gather() {
   auto tables = printed("001");
-  const std::string conditions = ", 48 processes, eth1g, means over 100 patterns of random delays up to the column's; rows: size in floats";
-  const auto fill = [&](const char* number, core::Collective op, const char* plain, const char* aware, const std::string& title, const std::string& why) {
+  const std::string conditions =
+      ", 48 processes, eth1g, means over 100 patterns of random delays up to the column's; rows: size in floats";
+  const auto fill = [&](const char* number, core::Collective op, const char* plain, const char* aware,
+                        const std::string& title, const std::string& why) {
     for (const bool quotient : {false, true})
-      compute(tables, std::string(number) + (quotient ? " speedup" : " difference"), quotient ? "the same, " + std::string(plain) + " / " + aware : title + conditions, quotient ? 2 : 1, why, [=](Cell& c) {
-        const auto floats = static_cast<core::Elements>(1024 * leading_number(c.row));
-        const double delay = leading_number(c.column), a = mean_ms(op, plain, floats, delay), b = mean_ms(op, aware, floats, delay);
-        c.ours = quotient ? a / b : b - a;
-      });
+      compute(tables, std::string(number) + (quotient ? " speedup" : " difference"),
+              quotient ? "the same, " + std::string(plain) + " / " + aware : title + conditions, quotient ? 2 : 1, why,
+              [=](Cell& c) {
+                const auto floats = static_cast<core::Elements>(1024 * leading_number(c.row));
+                const double delay = leading_number(c.column), a = mean_ms(op, plain, floats, delay),
+                             b = mean_ms(op, aware, floats, delay);
+                c.ours = quotient ? a / b : b - a;
+              });
   };
   fill("3", core::Collective::scatter, "linear", "bsln", "run time of bsln less linear's in ms, scatter",
-       "The model has no noise: differences of a tenth of a millisecond at small sizes, and of 1.6 ms where hardly anybody is late, are the measurement's.");
+       "The model has no noise: differences of a tenth of a millisecond at small sizes, and of 1.6 ms where hardly "
+       "anybody is late, are the measurement's.");
   fill("4", core::Collective::gather, "linear_sync", "bsls", "run time of bsls less linear_sync's in ms, gather",
-       "The printed gather meets collisions in the switch, which section 5.2 of the paper names and sorted, spread senders avoid: linear_sync takes 140 ms where the link needs 65. No network of ports has them, so gains of 70 ms, and losses of 20 ms at 1M and 2M floats, cannot come out.");
-  compute(tables, "figure 14", "run time in ms, scatter of 2M floats, 48 processes, eth1g, as in the text of section 5.2", 1, "", [](Cell& c) { c.ours = mean_ms(core::Collective::scatter, c.row, 2 << 20, leading_number(c.column)); });
+       "The printed gather meets collisions in the switch, which section 5.2 of the paper names and sorted, spread "
+       "senders avoid: linear_sync takes 140 ms where the link needs 65. No network of ports has them, so gains of 70 "
+       "ms, and losses of 20 ms at 1M and 2M floats, cannot come out.");
+  compute(tables, "figure 14",
+          "run time in ms, scatter of 2M floats, 48 processes, eth1g, as in the text of section 5.2", 1, "",
+          [](Cell& c) { c.ours = mean_ms(core::Collective::scatter, c.row, 2 << 20, leading_number(c.column)); });
   return tables;
 }
 

@@ -21,7 +21,8 @@ using core::Nanoseconds;
 
 // Often enough that nobody notices, seldom enough to cost nothing.
 constexpr Nanoseconds kLook = 500'000'000;
-// After a death: what the others send or finish without that rank takes milliseconds; the launcher ends most jobs before.
+// After a death: what the others send or finish without that rank takes milliseconds; the launcher ends most jobs
+// before.
 constexpr Nanoseconds kAfterDeath = 3'000'000'000;
 constexpr Nanoseconds kLong = 200'000'000;
 
@@ -61,7 +62,8 @@ ProcessId this_process(std::uint64_t kernel) {
 
 void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all) {
   for (const ProcessId& p : all)
-    if (p.kernel == mine.kernel && p.pid_namespace == mine.pid_namespace && p.pid_namespace != 0 && p.pid != mine.pid) watched.push_back({p});
+    if (p.kernel == mine.kernel && p.pid_namespace == mine.pid_namespace && p.pid_namespace != 0 && p.pid != mine.pid)
+      watched.push_back({p});
 }
 
 bool rank_died() {

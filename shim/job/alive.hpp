@@ -24,8 +24,8 @@ ProcessId this_process(std::uint64_t kernel);
 /// Keeps those processes of `all` that `mine` can watch. Local; no process is opened yet.
 void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all);
 
-/// Whether a watched rank has ended. A rank of another kernel counts as alive: its own host sees it, and the launcher ends
-/// the job. A few microseconds a rank at the first call, one system call later.
+/// Whether a watched rank has ended. A rank of another kernel counts as alive: its own host sees it, and the launcher
+/// ends the job. A few microseconds a rank at the first call, one system call later.
 bool rank_died();
 
 /// One wait for the other ranks at the end of a job: `while (!done) if (!wait.again()) give up;`

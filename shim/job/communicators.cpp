@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The states of the program's communicators, from their first collective to their end.
-#include "shim/job/parts.hpp"
-
 #include <new>
 
 #include "shim/engine.hpp"
 #include "shim/exchange.hpp"
 #include "shim/executor.hpp"
 #include "shim/idle.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/requests.hpp"
 
 namespace latecomer::shim {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions by which programs reach the job, MPI's own among them.
-#include "shim/job/parts.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "shim/engine.hpp"
 #include "shim/entry.hpp"
 #include "shim/intercept.hpp"
+#include "shim/job/parts.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -20,8 +19,8 @@ void yield_during_init() {
   if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
 }
 
-/// Starts MPI: as the program asked, by `plain`, or at the level that the engine needs, by `init_thread`, and then tells it
-/// what it would have been told.
+/// Starts MPI: as the program asked, by `plain`, or at the level that the engine needs, by `init_thread`, and then
+/// tells it what it would have been told.
 template <typename InitThread, typename Plain>
 int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) {
   yield_during_init();
@@ -69,23 +68,30 @@ __attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
 
 // The Fortran 2008 binding goes past the C level here; ierror is optional.
 LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
-  return start_mpi(required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
-                   [&] { return next::MPI_Init_thread(argc, argv, required, provided); });
+  return start_mpi(
+      required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
+      [&] { return next::MPI_Init_thread(argc, argv, required, provided); });
 }
 LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
-  return start_mpi(default_level(), nullptr, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
-                   [&] { return next::MPI_Init(argc, argv); });
+  return start_mpi(
+      default_level(), nullptr,
+      [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
+      [&] { return next::MPI_Init(argc, argv); });
 }
 LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
   int rc = MPI_SUCCESS;
-  start_mpi(*required, provided, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
-            [&] { return next::mpi_init_thread_f08_(required, provided, &rc), rc; });
+  start_mpi(
+      *required, provided,
+      [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
+      [&] { return next::mpi_init_thread_f08_(required, provided, &rc), rc; });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
   int rc = MPI_SUCCESS;
-  start_mpi(default_level(), nullptr, [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
-            [&] { return next::mpi_init_f08_(&rc), rc; });
+  start_mpi(
+      default_level(), nullptr,
+      [&](int level, int* granted) { return next::mpi_init_thread_f08_(&level, granted, &rc), rc; },
+      [&] { return next::mpi_init_f08_(&rc), rc; });
   if (ierror) *ierror = rc;
 }
 // No thread may be inside MPI when MPI_Finalize begins: MPICH then leaves locks behind (MPI 4.0, 11.2.2 forbids it).
@@ -113,7 +119,8 @@ LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler
   if (rc == MPI_SUCCESS) start_session(*session);
   return rc;
 }
-LATECOMER_ENTRY(void, mpi_session_init_f08_, (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
+LATECOMER_ENTRY(void, mpi_session_init_f08_,
+                (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
   int rc = MPI_SUCCESS;
   next::mpi_session_init_f08_(info, errhandler, session, &rc);
   if (rc == MPI_SUCCESS) start_session(*session);

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The profile of all ranks, gathered at the end of the job.
-#include "shim/job/parts.hpp"
-
 #include <algorithm>
 
 #include "profiles/profile.hpp"
 #include "shim/exchange.hpp"
 #include "shim/executor.hpp"
 #include "shim/job/alive.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-// For logs that were sent to a communicator's leader and that nobody may receive any more: the profile does without them.
+// For logs that were sent to a communicator's leader and that nobody may receive any more: the profile does without
+// them.
 constexpr Nanoseconds kDrainWait = 30'000'000'000;
 
 void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
   std::vector<std::string> never_ran;
-  const auto result = profiles::write_file(j.output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink, &never_ran); });
+  const auto result = profiles::write_file(
+      j.output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink, &never_ran); });
   std::string lines;
   for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());
   if (!result) warn("%s", result.error().c_str());
   else say(1, "profile written to %s", j.output.c_str());
-  say(2, "schedules built: %d ahead of their plan, %d inside a call; exchanges planned: %llu", Executor::built_ahead.load(), Executor::built_inside.load(), static_cast<unsigned long long>(Executor::planned()));
+  say(2, "schedules built: %d ahead of their plan, %d inside a call; exchanges planned: %llu",
+      Executor::built_ahead.load(), Executor::built_inside.load(),
+      static_cast<unsigned long long>(Executor::planned()));
 }
 
 /// Waits courteously for `done`; false if a rank has died that the others wait for (RankWait).
@@ -67,7 +70,8 @@ bool gather_profile(Job& j) {
   drain_outgoing(now() + kDrainWait);
   if (!meet(j, [](Job&) { retain_strays(); })) return false;
   say(2, "announcements of communicators that are gone: %d", dropped_strays);
-  if (j.retained_missed > 0) warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
+  if (j.retained_missed > 0)
+    warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
   refresh(j, true);
   j.profile_gathered = true;
   bool whole = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an earlier run left for this one.
 #include "shim/job/parts.hpp"
-
 #include "shim/log.hpp"
 
 namespace latecomer::shim {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The machines that the ranks run on: which of them share a kernel, a clock or cores.
-#include "shim/job/parts.hpp"
-
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +10,7 @@
 
 #include "core/base/text.hpp"
 #include "shim/job/alive.hpp"
+#include "shim/job/parts.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -44,7 +43,8 @@ void survey_hosts(Job& j) {
   mine.kernel = kernel_id();
   mine.process = this_process(mine.kernel);
   if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0)
-    for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c) CPU_SET(c, &mine.cores);
+    for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c)
+      CPU_SET(c, &mine.cores);
   std::vector<Place> all(static_cast<std::size_t>(j.size));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
   std::map<std::uint64_t, Rank> first;
@@ -65,10 +65,12 @@ void survey_hosts(Job& j) {
   const bool hook = yield_in_progress(false);
   int facts[2] = {sharing > CPU_COUNT(&cores), !hook};
   PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, j.comm);
-  j.courteous = j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);
+  j.courteous =
+      j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);
   if (j.courteous) {
     // One way for the whole job: a rank in the blocking form and one in the non-blocking form never meet.
-    j.nonblocking_waits = j.policy.courteous_by == core::CourteousBy::nonblocking || (j.policy.courteous_by == core::CourteousBy::automatic && facts[1]);
+    j.nonblocking_waits = j.policy.courteous_by == core::CourteousBy::nonblocking ||
+                          (j.policy.courteous_by == core::CourteousBy::automatic && facts[1]);
     if (!j.nonblocking_waits) yield_in_progress(true);
   }
   j.decides = j.policy.mode == core::Mode::apply || j.nonblocking_waits;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The network's figures, where the policy wants them measured.
-#include "shim/job/parts.hpp"
-
 #include "core/model/plausible.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/measure.hpp"
 
@@ -10,11 +9,17 @@ namespace latecomer::shim {
 namespace {
 
 struct MeasureWithPmpi {
-  static void isend(const void* data, int bytes, int to, int tag, MPI_Comm comm, MPI_Request* request) { PMPI_Isend(data, bytes, MPI_BYTE, to, tag, comm, request); }
-  static void irecv(void* data, int bytes, int from, int tag, MPI_Comm comm, MPI_Request* request) { PMPI_Irecv_c(data, bytes, MPI_BYTE, from, tag, comm, request); }
+  static void isend(const void* data, int bytes, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+    PMPI_Isend(data, bytes, MPI_BYTE, to, tag, comm, request);
+  }
+  static void irecv(void* data, int bytes, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+    PMPI_Irecv_c(data, bytes, MPI_BYTE, from, tag, comm, request);
+  }
   static void test(MPI_Request* request, int* done) { PMPI_Test(request, done, MPI_STATUS_IGNORE); }
   static void ibarrier(MPI_Comm comm, MPI_Request* request) { PMPI_Ibarrier(comm, request); }
-  static void reduce_local(const float* in, float* inout, int n) { PMPI_Reduce_local_c(in, inout, n, MPI_FLOAT, MPI_SUM); }
+  static void reduce_local(const float* in, float* inout, int n) {
+    PMPI_Reduce_local_c(in, inout, n, MPI_FLOAT, MPI_SUM);
+  }
 };
 
 }  // namespace
@@ -27,7 +32,8 @@ void measure_network(Job& j) {
   j.policy.network_given = true;
   if (j.rank != 0) return;
   for (const std::string& doubt : core::implausible(n)) say(1, "network measured: %s", doubt.c_str());
-  say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3, n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
+  say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3,
+      n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
 }
 
 }  // namespace latecomer::shim

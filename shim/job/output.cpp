@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The profile's path.
-#include "shim/job/parts.hpp"
-
 #include <unistd.h>
 
 #include <cstdlib>
+
+#include "shim/job/parts.hpp"
 
 namespace latecomer::shim {
 
@@ -22,11 +22,20 @@ std::string output_path(const Job& j) {
       continue;
     }
     switch (form[++i]) {
-      case 'j': out += id; break;
-      case 'p': out += std::to_string(getpid()); break;
-      case 'h': out += j.mine.host; break;
-      case '%': out += '%'; break;
-      default: (out += '%') += form[i];
+      case 'j':
+        out += id;
+        break;
+      case 'p':
+        out += std::to_string(getpid());
+        break;
+      case 'h':
+        out += j.mine.host;
+        break;
+      case '%':
+        out += '%';
+        break;
+      default:
+        (out += '%') += form[i];
     }
   }
   char folder[4096];

@@ -97,7 +97,8 @@ bool gather_profile(Job& j);
 /// From here on MPI_Finalize ends the job: it deletes an attribute of MPI_COMM_SELF.
 void set_end(Job&);
 
-/// Maybe from a signal's handler: what this thread or another was in the middle of is left alone, and the last snapshot stands.
+/// Maybe from a signal's handler: what this thread or another was in the middle of is left alone, and the last snapshot
+/// stands.
 void before_abort() noexcept;
 
 // thread_level.cpp

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy that the whole job goes by, which is rank 0's.
-#include "shim/job/parts.hpp"
-
 #include "core/base/text.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -18,13 +17,16 @@ std::string load_policy(const Environment& environment) {
   }
   const auto& report = own.report;
   if (report.ok()) {
-    for (const auto& n : report.notes) say(1, "%s:%d: %s: %s", environment.policy.c_str(), n.line, n.path.c_str(), n.message.c_str());
+    for (const auto& n : report.notes)
+      say(1, "%s:%d: %s: %s", environment.policy.c_str(), n.line, n.path.c_str(), n.message.c_str());
     return own.text;
   }
   const auto& p = report.problems.front();
   std::string more;
-  if (report.problems.size() > 1) more = "; and " + std::to_string(report.problems.size() - 1) + " more, see latecomer check";
-  warn("%s:%d: %s%s%s%s; observing only", environment.policy.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str());
+  if (report.problems.size() > 1)
+    more = "; and " + std::to_string(report.problems.size() - 1) + " more, see latecomer check";
+  warn("%s:%d: %s%s%s%s; observing only", environment.policy.c_str(), p.line, p.path.c_str(),
+       p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str());
   return "";
 }
 
@@ -46,7 +48,9 @@ void share_policy(Job& j) {
   std::string text = j.rank == 0 ? load_policy(j.environment) : "";
   share(j, text);
   const core::Policy* own = own_policy(j.environment).policy();
-  j.policy = own && own_policy(j.environment).text == text ? *own : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
+  j.policy = own && own_policy(j.environment).text == text
+                 ? *own
+                 : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
   std::uint64_t key = core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40) | 1;
   PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, j.comm);
   j.mine.job_key = key;
@@ -58,7 +62,8 @@ void share_policy(Job& j) {
 void note_forced_rules(Job& j) {
   for (const core::Rule& rule : j.policy.rules)
     for (const core::Collective op : rule.match.ops)
-      if (const core::Algorithm* a = rule.use.kind == core::Use::Kind::algorithm ? core::find_algorithm(op, rule.use.algorithm) : nullptr)
+      if (const core::Algorithm* a =
+              rule.use.kind == core::Use::Kind::algorithm ? core::find_algorithm(op, rule.use.algorithm) : nullptr)
         j.mine.job.forced.push_back({core::index_of(a), rule.line, rule.match.bytes, rule.match.comm_size});
 }
 

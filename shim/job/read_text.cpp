@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files that are read whole: the policy, and what /proc says.
-#include "shim/job/parts.hpp"
-
 #include <fstream>
 #include <sstream>
+
+#include "shim/job/parts.hpp"
 
 namespace latecomer::shim {
 

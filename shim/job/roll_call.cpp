@@ -42,7 +42,9 @@ class QuietErrors {
   MPI_Errhandler before_[2];
 };
 
-void name_of(char (&name)[64], const char* what, int rank) { std::snprintf(name, sizeof name, "latecomer-%s-%d", what, rank); }
+void name_of(char (&name)[64], const char* what, int rank) {
+  std::snprintf(name, sizeof name, "latecomer-%s-%d", what, rank);
+}
 
 bool publish(const char* what, int rank, const char* value) {
   char name[64];
@@ -76,19 +78,26 @@ bool roll_call(int rank, int size, double timeout_s) {
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
   char value[MPI_MAX_PORT_NAME];
   if (!publish("here", rank, own_build_id())) {
-    if (rank == 0) warn("the process manager has no name service: every rank observes by itself, nothing is dispatched; at the end: latecomer recover %s",
-                        job().spool.directory().c_str());
+    if (rank == 0)
+      warn(
+          "the process manager has no name service: every rank observes by itself, nothing is dispatched; at the end: "
+          "latecomer recover %s",
+          job().spool.directory().c_str());
     return false;
   }
 
-  const auto is_here = [&](int other) { return lookup("here", other, deadline, value) && std::strcmp(value, own_build_id()) == 0; };
+  const auto is_here = [&](int other) {
+    return lookup("here", other, deadline, value) && std::strcmp(value, own_build_id()) == 0;
+  };
   const int parent = rank & (rank - 1);
   bool yes = rank == 0 || is_here(parent);
   const bool parent_here = yes;
   // One warning per missing rank: its parent's, or rank 1's if rank 0 itself is missing.
   const auto missing = [](int who) {
-    warn("rank %d is not preloaded with this build of latecomer: every rank observes by itself, nothing is dispatched; at the end: latecomer recover %s", who,
-         job().spool.directory().c_str());
+    warn(
+        "rank %d is not preloaded with this build of latecomer: every rank observes by itself, nothing is dispatched; "
+        "at the end: latecomer recover %s",
+        who, job().spool.directory().c_str());
   };
   if (!yes && rank == 1) missing(0);
   for (int bit = 1; rank + bit < size && (rank & bit) == 0; bit <<= 1) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Snapshots of what is known so far, on disk in case the process is killed.
-#include "shim/job/parts.hpp"
-
 #include <algorithm>
 
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -15,7 +14,8 @@ bool write_spool(Job& j, bool finished) {
   live.clear();
   for (const CommState* s = j.states; s; s = s->next)
     if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
-      live.push_back({s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
+      live.push_back(
+          {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
   const auto result = j.spool.write(j.mine, live);
   const Nanoseconds end = now();
   // While one rank writes, the others wait for it sooner or later: the shares of all add up. What making the two files

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Start of a job: by MPI_Init, by a session, or out of our sight.
-#include "shim/job/parts.hpp"
-
 #include <unistd.h>
 
 #include <mutex>
 
 #include "shim/engine.hpp"
 #include "shim/exchange.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 
@@ -42,7 +41,9 @@ bool begin_observing(Job& j, int rank, int size) {
 
 /// Observing without the others: what is known is each rank's own, and a command brings it together.
 void stay_alone(Job& j, const char* why) {
-  if (j.rank == 0) warn("%s: every rank observes by itself, nothing is dispatched%s; at the end: latecomer recover %s", why, j.environment.check ? ", so LATECOMER_CHECK compares nothing" : "", j.spool.directory().c_str());
+  if (j.rank == 0)
+    warn("%s: every rank observes by itself, nothing is dispatched%s; at the end: latecomer recover %s", why,
+         j.environment.check ? ", so LATECOMER_CHECK compares nothing" : "", j.spool.directory().c_str());
 }
 
 }  // namespace
@@ -82,13 +83,15 @@ void start_job() {
       return;
     }
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
-    j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch && j.policy.rooted_waits.value_or(!j.policy.rules.empty());
+    j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch &&
+                     j.policy.rooted_waits.value_or(!j.policy.rules.empty());
     if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
     sites_depth(j.policy.sites_depth, j.policy.sites_python);
     if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);
     if (j.policy.network_measure && size > 1) measure_network(j);
-    if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1) start_engine(level == MPI_THREAD_MULTIPLE);
+    if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1)
+      start_engine(level == MPI_THREAD_MULTIPLE);
     if (!j.policy.history.empty() && j.announces) share_history(j);
     j.together = true;
   }
@@ -103,9 +106,10 @@ void start_job() {
   }
   j.world_state = world;
   if (rank == 0)
-    say(1, "%s, %d ranks, %s%s, %zu rules, waiting %s%s, %d clock%s, output %s", j.policy.mode == core::Mode::apply ? "apply" : "observe", size,
-        j.together ? "together" : "each rank alone", j.policy.exchange == core::Exchange::finalize ? ", exchange at the end" : "",
-        j.policy.rules.size(), j.courteous ? "courteous" : "spinning", j.nonblocking_waits ? " in non-blocking forms" : "", j.clocks.domains,
+    say(1, "%s, %d ranks, %s%s, %zu rules, waiting %s%s, %d clock%s, output %s",
+        j.policy.mode == core::Mode::apply ? "apply" : "observe", size, j.together ? "together" : "each rank alone",
+        j.policy.exchange == core::Exchange::finalize ? ", exchange at the end" : "", j.policy.rules.size(),
+        j.courteous ? "courteous" : "spinning", j.nonblocking_waits ? " in non-blocking forms" : "", j.clocks.domains,
         j.clocks.domains == 1 ? "" : "s", j.output.c_str());
   active.store(true, std::memory_order_release);
 }

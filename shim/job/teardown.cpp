@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ends that a process can come to: MPI_Finalize, an exit without it, MPI_Abort.
-#include "shim/job/parts.hpp"
-
 #include <unistd.h>
 
 #include <mutex>
@@ -9,6 +7,7 @@
 #include "shim/engine.hpp"
 #include "shim/idle.hpp"
 #include "shim/intercept.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -24,7 +23,9 @@ int on_end(MPI_Comm, int, void*, void*) {
     } else if (!(j.profile_gathered && j.rank == 0)) {  // there, what rank 0 knew is in the profile that it wrote
       const JobLock lock;
       write_spool(j, true);
-      if (j.together) warn("a rank ended before all of them had met in MPI_Finalize: latecomer recover %s", j.spool.directory().c_str());
+      if (j.together)
+        warn("a rank ended before all of them had met in MPI_Finalize: latecomer recover %s",
+             j.spool.directory().c_str());
     }
   } catch (...) {
     warn("out of memory while writing the profile");

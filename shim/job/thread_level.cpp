@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The thread level that MPI is started at, which may be more than the program asks for.
-#include "shim/job/parts.hpp"
-
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "shim/job/parts.hpp"
 
 namespace latecomer::shim {
 
@@ -18,7 +18,9 @@ bool engine_wanted() {
 
 int default_level() {
   const char* asked = std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
-  constexpr std::pair<const char*, int> kLevels[] = {{"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}, {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED}, {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED}};
+  constexpr std::pair<const char*, int> kLevels[] = {{"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE},
+                                                     {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
+                                                     {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED}};
   for (const auto& [name, level] : kLevels)
     if (asked && std::strcmp(asked, name) == 0) return level;
   return MPI_THREAD_SINGLE;

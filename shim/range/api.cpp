@@ -53,7 +53,8 @@ Envelope key_of(const latecomer_range& r, int tag) { return {identity_of(r), tag
 
 /// Begins a message: `start` gets the hub, the peer in it, and what is matched.
 template <typename Start>
-int post(MPI_Count count, MPI_Datatype type, int peer, int tag, bool receives, const latecomer_range* range, latecomer_range_request* request, Start start) {
+int post(MPI_Count count, MPI_Datatype type, int peer, int tag, bool receives, const latecomer_range* range,
+         latecomer_range_request* request, Start start) {
   return inside([&] {
     if (!request) return MPI_ERR_REQUEST;
     *request = nullptr;
@@ -68,9 +69,11 @@ int post(MPI_Count count, MPI_Datatype type, int peer, int tag, bool receives, c
   });
 }
 
-int post_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request, bool synchronous) {
-  return post(count, type, to, tag, false, range, request,
-              [&](Hub& hub, Rank peer, const Envelope& key, int* rc) { return hub.send(data, count, type, peer, key, synchronous, rc); });
+int post_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range,
+              latecomer_range_request* request, bool synchronous) {
+  return post(count, type, to, tag, false, range, request, [&](Hub& hub, Rank peer, const Envelope& key, int* rc) {
+    return hub.send(data, count, type, peer, key, synchronous, rc);
+  });
 }
 
 /// The blocking form of what `begin` begins.
@@ -81,9 +84,13 @@ int blocking(MPI_Status* status, Begin begin) {
   return rc != MPI_SUCCESS ? rc : latecomer_range_wait(&request, status);
 }
 
-int check_request(latecomer_range_request* request, int count) { return count < 0 ? MPI_ERR_COUNT : count > 0 && !request ? MPI_ERR_REQUEST : MPI_SUCCESS; }
+int check_request(latecomer_range_request* request, int count) {
+  return count < 0 ? MPI_ERR_COUNT : count > 0 && !request ? MPI_ERR_REQUEST : MPI_SUCCESS;
+}
 
-MPI_Status* status_at(MPI_Status* statuses, int i) { return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i; }
+MPI_Status* status_at(MPI_Status* statuses, int i) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
+}
 
 /// Takes what a complete operation leaves: its error, its status.
 int collect(latecomer_range_request* request, MPI_Status* status) {
@@ -131,7 +138,8 @@ int start(const latecomer_range* range, const Arguments& a, latecomer_range_requ
     if (core::is_reduction(a.op) && a.reduction == MPI_OP_NULL) return MPI_ERR_OP;
     // What is significant here: the side that has all blocks is so at the root only.
     const bool gathers = core::regular(a.op) == Kind::gather, scatters = core::regular(a.op) == Kind::scatter;
-    const bool sends = a.op != Kind::barrier && !core::is_reduction(a.op) && a.op != Kind::bcast && a.send != MPI_IN_PLACE && (!scatters || root);
+    const bool sends = a.op != Kind::barrier && !core::is_reduction(a.op) && a.op != Kind::bcast &&
+                       a.send != MPI_IN_PLACE && (!scatters || root);
     const bool receives = a.op != Kind::barrier && a.recv != MPI_IN_PLACE && (!gathers || root);
     int rc = MPI_SUCCESS;
     if (sends) rc = wrong_data(a.send_count, a.send_type);
@@ -143,8 +151,10 @@ int start(const latecomer_range* range, const Arguments& a, latecomer_range_requ
       return MPI_SUCCESS;
     };
     const bool all_v = a.op == Kind::allgatherv || a.op == Kind::alltoallv;
-    if (rc == MPI_SUCCESS && sends && (a.op == Kind::scatterv || a.op == Kind::alltoallv)) rc = counted(a.send_counts, a.send_displacements);
-    if (rc == MPI_SUCCESS && receives && (a.op == Kind::gatherv || all_v)) rc = counted(a.recv_counts, a.recv_displacements);
+    if (rc == MPI_SUCCESS && sends && (a.op == Kind::scatterv || a.op == Kind::alltoallv))
+      rc = counted(a.send_counts, a.send_displacements);
+    if (rc == MPI_SUCCESS && receives && (a.op == Kind::gatherv || all_v))
+      rc = counted(a.recv_counts, a.recv_displacements);
     // In place is for whom it is for.
     if (a.send == MPI_IN_PLACE && (scatters || ((gathers || a.op == Kind::reduce) && !root))) rc = MPI_ERR_BUFFER;
     if (a.recv == MPI_IN_PLACE && !(scatters && root)) rc = MPI_ERR_BUFFER;
@@ -289,28 +299,43 @@ int latecomer_range_attach(MPI_Comm comm, latecomer_range* range) {
   });
 }
 
-int latecomer_range_isend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request) {
+int latecomer_range_isend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                          const latecomer_range* range, latecomer_range_request* request) {
   return post_send(data, count, type, to, tag, range, request, false);
 }
-int latecomer_range_issend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request) {
+int latecomer_range_issend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                           const latecomer_range* range, latecomer_range_request* request) {
   return post_send(data, count, type, to, tag, range, request, true);
 }
-int latecomer_range_irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, const latecomer_range* range, latecomer_range_request* request) {
-  return post(count, type, from, tag, true, range, request, [&](Hub& hub, Rank peer, const Envelope& key, int*) { return hub.receive(data, count, type, peer, key); });
+int latecomer_range_irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                          const latecomer_range* range, latecomer_range_request* request) {
+  return post(count, type, from, tag, true, range, request, [&](Hub& hub, Rank peer, const Envelope& key, int*) {
+    return hub.receive(data, count, type, peer, key);
+  });
 }
 
-int latecomer_range_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range) {
-  return blocking(MPI_STATUS_IGNORE, [&](latecomer_range_request* request) { return latecomer_range_isend(data, count, type, to, tag, range, request); });
+int latecomer_range_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                         const latecomer_range* range) {
+  return blocking(MPI_STATUS_IGNORE, [&](latecomer_range_request* request) {
+    return latecomer_range_isend(data, count, type, to, tag, range, request);
+  });
 }
-int latecomer_range_ssend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range) {
-  return blocking(MPI_STATUS_IGNORE, [&](latecomer_range_request* request) { return latecomer_range_issend(data, count, type, to, tag, range, request); });
+int latecomer_range_ssend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                          const latecomer_range* range) {
+  return blocking(MPI_STATUS_IGNORE, [&](latecomer_range_request* request) {
+    return latecomer_range_issend(data, count, type, to, tag, range, request);
+  });
 }
-int latecomer_range_recv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, const latecomer_range* range, MPI_Status* status) {
-  return blocking(status, [&](latecomer_range_request* request) { return latecomer_range_irecv(data, count, type, from, tag, range, request); });
+int latecomer_range_recv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                         const latecomer_range* range, MPI_Status* status) {
+  return blocking(status, [&](latecomer_range_request* request) {
+    return latecomer_range_irecv(data, count, type, from, tag, range, request);
+  });
 }
 
-int latecomer_range_sendrecv(const void* send, MPI_Count send_count, MPI_Datatype send_type, int to, int send_tag, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
-                             int from, int recv_tag, const latecomer_range* range, MPI_Status* status) {
+int latecomer_range_sendrecv(const void* send, MPI_Count send_count, MPI_Datatype send_type, int to, int send_tag,
+                             void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int from, int recv_tag,
+                             const latecomer_range* range, MPI_Status* status) {
   latecomer_range_request requests[2] = {};
   int rc = latecomer_range_irecv(recv, recv_count, recv_type, from, recv_tag, range, &requests[0]);
   if (rc != MPI_SUCCESS) return rc;
@@ -333,7 +358,8 @@ int latecomer_range_iprobe(int from, int tag, const latecomer_range* range, int*
     if (rc == MPI_SUCCESS) rc = wrong_peer(*range, from, tag, true);
     if (rc == MPI_SUCCESS) rc = library().progress();
     if (rc != MPI_SUCCESS) return rc;
-    const Arrival* const a = from == MPI_PROC_NULL ? nullptr : hub_of(*range).find(in_hub(*range, from), key_of(*range, tag));
+    const Arrival* const a =
+        from == MPI_PROC_NULL ? nullptr : hub_of(*range).find(in_hub(*range, from), key_of(*range, tag));
     *flag = a || from == MPI_PROC_NULL;
     if (a) fill_received(status, a->envelope, a->source);
     else if (*flag) fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
@@ -357,32 +383,39 @@ struct latecomer_range_envelope {
   std::unique_ptr<Arrival> arrival;  // nullptr: from MPI_PROC_NULL
 };
 
-int latecomer_range_improbe(int from, int tag, const latecomer_range* range, int* flag, latecomer_range_message* message, MPI_Status* status) {
+int latecomer_range_improbe(int from, int tag, const latecomer_range* range, int* flag,
+                            latecomer_range_message* message, MPI_Status* status) {
   return inside([&] {
     int rc = MPI_SUCCESS;
     *message = nullptr;
     rc = latecomer_range_iprobe(from, tag, range, flag, status);
     if (rc != MPI_SUCCESS || !*flag) return rc;
     Hub& hub = hub_of(*range);
-    *message = new latecomer_range_envelope{&hub, from == MPI_PROC_NULL ? nullptr : hub.take(in_hub(*range, from), key_of(*range, tag))};
+    *message = new latecomer_range_envelope{
+        &hub, from == MPI_PROC_NULL ? nullptr : hub.take(in_hub(*range, from), key_of(*range, tag))};
     return MPI_SUCCESS;
   });
 }
 
-int latecomer_range_imrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message, latecomer_range_request* request) {
+int latecomer_range_imrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message,
+                           latecomer_range_request* request) {
   return inside([&] {
     if (!request || !message || !*message) return MPI_ERR_REQUEST;
     *request = nullptr;
     if (const int rc = wrong_data(count, type); rc != MPI_SUCCESS) return rc;
     const std::unique_ptr<latecomer_range_envelope> taken(std::exchange(*message, nullptr));
     if (!library().knows(taken->hub)) return MPI_ERR_COMM;
-    *request = new PointToPoint(taken->hub, taken->arrival ? taken->hub->receive(data, count, type, std::move(taken->arrival)) : nullptr);
+    *request = new PointToPoint(
+        taken->hub, taken->arrival ? taken->hub->receive(data, count, type, std::move(taken->arrival)) : nullptr);
     return MPI_SUCCESS;
   });
 }
 
-int latecomer_range_mrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message, MPI_Status* status) {
-  return blocking(status, [&](latecomer_range_request* request) { return latecomer_range_imrecv(data, count, type, message, request); });
+int latecomer_range_mrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message,
+                          MPI_Status* status) {
+  return blocking(status, [&](latecomer_range_request* request) {
+    return latecomer_range_imrecv(data, count, type, message, request);
+  });
 }
 
 int latecomer_range_ibarrier(const latecomer_range* range, latecomer_range_request* request) {
@@ -390,18 +423,19 @@ int latecomer_range_ibarrier(const latecomer_range* range, latecomer_range_reque
   return start(range, a, request);
 }
 
-int latecomer_range_ibcast(void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range, latecomer_range_request* request) {
+int latecomer_range_ibcast(void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range,
+                           latecomer_range_request* request) {
   Arguments a{Kind::bcast, root};
   a.recv = data, a.recv_count = count, a.recv_type = type;
   return start(range, a, request);
 }
 
-#define LATECOMER_REDUCTION(name)                                                                                                                     \
-  int latecomer_range_i##name(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range,                \
-                              latecomer_range_request* request) {                                                                                      \
-    Arguments a{Kind::name, 0, op, send, recv};                                                                                                        \
-    a.recv_count = count, a.recv_type = type;                                                                                                          \
-    return start(range, a, request);                                                                                                                   \
+#define LATECOMER_REDUCTION(name)                                                                          \
+  int latecomer_range_i##name(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, \
+                              const latecomer_range* range, latecomer_range_request* request) {            \
+    Arguments a{Kind::name, 0, op, send, recv};                                                            \
+    a.recv_count = count, a.recv_type = type;                                                              \
+    return start(range, a, request);                                                                       \
   }
 LATECOMER_REDUCTION(allreduce)
 LATECOMER_REDUCTION(scan)
@@ -409,48 +443,75 @@ LATECOMER_REDUCTION(exscan)
 LATECOMER_REDUCTION(reduce_scatter_block)
 #undef LATECOMER_REDUCTION
 
-int latecomer_range_ireduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, const latecomer_range* range, latecomer_range_request* request) {
+int latecomer_range_ireduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                            const latecomer_range* range, latecomer_range_request* request) {
   Arguments a{Kind::reduce, root, op, send, recv};
   a.recv_count = count, a.recv_type = type;
   return start(range, a, request);
 }
 
-int latecomer_range_igather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
-                            const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::gather, root, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type}, request);
+int latecomer_range_igather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                            MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range,
+                            latecomer_range_request* request) {
+  return start(range, {Kind::gather, root, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type},
+               request);
 }
-int latecomer_range_iscatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
-                             const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::scatter, root, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type}, request);
+int latecomer_range_iscatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                             MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range,
+                             latecomer_range_request* request) {
+  return start(range, {Kind::scatter, root, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type},
+               request);
 }
-int latecomer_range_iallgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
-                               const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::allgather, 0, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type}, request);
-}
-int latecomer_range_ialltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
-                              const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::alltoall, 0, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type}, request);
-}
-
-int latecomer_range_igatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* displacements,
-                             MPI_Datatype recv_type, int root, const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::gatherv, root, MPI_OP_NULL, send, recv, send_count, 0, send_type, recv_type, nullptr, recv_counts, nullptr, displacements}, request);
-}
-int latecomer_range_iscatterv(const void* send, const MPI_Count* send_counts, const MPI_Aint* displacements, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
-                              MPI_Datatype recv_type, int root, const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::scatterv, root, MPI_OP_NULL, send, recv, 0, recv_count, send_type, recv_type, send_counts, nullptr, displacements, nullptr}, request);
-}
-int latecomer_range_iallgatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* displacements,
-                                MPI_Datatype recv_type, const latecomer_range* range, latecomer_range_request* request) {
-  return start(range, {Kind::allgatherv, 0, MPI_OP_NULL, send, recv, send_count, 0, send_type, recv_type, nullptr, recv_counts, nullptr, displacements}, request);
-}
-int latecomer_range_ialltoallv(const void* send, const MPI_Count* send_counts, const MPI_Aint* send_displacements, MPI_Datatype send_type, void* recv,
-                               const MPI_Count* recv_counts, const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range,
+int latecomer_range_iallgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                               MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range,
                                latecomer_range_request* request) {
-  return start(range, {Kind::alltoallv, 0, MPI_OP_NULL, send, recv, 0, 0, send_type, recv_type, send_counts, recv_counts, send_displacements, recv_displacements}, request);
+  return start(range, {Kind::allgather, 0, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type},
+               request);
+}
+int latecomer_range_ialltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                              MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range,
+                              latecomer_range_request* request) {
+  return start(range, {Kind::alltoall, 0, MPI_OP_NULL, send, recv, send_count, recv_count, send_type, recv_type},
+               request);
 }
 
-int latecomer_range_test(latecomer_range_request* request, int* flag, MPI_Status* status) { return latecomer_range_testall(1, request, flag, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status); }
+int latecomer_range_igatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                             const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type,
+                             int root, const latecomer_range* range, latecomer_range_request* request) {
+  return start(range,
+               {Kind::gatherv, root, MPI_OP_NULL, send, recv, send_count, 0, send_type, recv_type, nullptr, recv_counts,
+                nullptr, displacements},
+               request);
+}
+int latecomer_range_iscatterv(const void* send, const MPI_Count* send_counts, const MPI_Aint* displacements,
+                              MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
+                              int root, const latecomer_range* range, latecomer_range_request* request) {
+  return start(range,
+               {Kind::scatterv, root, MPI_OP_NULL, send, recv, 0, recv_count, send_type, recv_type, send_counts,
+                nullptr, displacements, nullptr},
+               request);
+}
+int latecomer_range_iallgatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                                const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type,
+                                const latecomer_range* range, latecomer_range_request* request) {
+  return start(range,
+               {Kind::allgatherv, 0, MPI_OP_NULL, send, recv, send_count, 0, send_type, recv_type, nullptr, recv_counts,
+                nullptr, displacements},
+               request);
+}
+int latecomer_range_ialltoallv(const void* send, const MPI_Count* send_counts, const MPI_Aint* send_displacements,
+                               MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts,
+                               const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range,
+                               latecomer_range_request* request) {
+  return start(range,
+               {Kind::alltoallv, 0, MPI_OP_NULL, send, recv, 0, 0, send_type, recv_type, send_counts, recv_counts,
+                send_displacements, recv_displacements},
+               request);
+}
+
+int latecomer_range_test(latecomer_range_request* request, int* flag, MPI_Status* status) {
+  return latecomer_range_testall(1, request, flag, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status);
+}
 
 int latecomer_range_testall(int count, latecomer_range_request requests[], int* flag, MPI_Status statuses[]) {
   return inside([&] {
@@ -465,7 +526,9 @@ int latecomer_range_testall(int count, latecomer_range_request requests[], int* 
   });
 }
 
-int latecomer_range_wait(latecomer_range_request* request, MPI_Status* status) { return latecomer_range_waitall(1, request, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status); }
+int latecomer_range_wait(latecomer_range_request* request, MPI_Status* status) {
+  return latecomer_range_waitall(1, request, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status);
+}
 
 int latecomer_range_waitall(int count, latecomer_range_request requests[], MPI_Status statuses[]) {
   int rc = check_request(requests, count);
@@ -479,7 +542,8 @@ int latecomer_range_waitall(int count, latecomer_range_request requests[], MPI_S
   return inside([&] { return collect_all(count, requests, statuses); });
 }
 
-int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[], MPI_Status statuses[]) {
+int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[],
+                             MPI_Status statuses[]) {
   int rc = check_request(requests, count);
   if (rc != MPI_SUCCESS) return rc;
   bool any = false, ready = false;
@@ -526,7 +590,8 @@ int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request
     *mpi_request = MPI_REQUEST_NULL;
     if (!*request) return MPI_SUCCESS;
     auto exported = std::make_unique<Exported>(Exported{*request, MPI_REQUEST_NULL, false});
-    const int rc = PMPIX_Grequest_start(latecomer_range_query, latecomer_range_free, latecomer_range_cancel, latecomer_range_poll, latecomer_range_wait_all, exported.get(), mpi_request);
+    const int rc = PMPIX_Grequest_start(latecomer_range_query, latecomer_range_free, latecomer_range_cancel,
+                                        latecomer_range_poll, latecomer_range_wait_all, exported.get(), mpi_request);
     if (rc != MPI_SUCCESS) return rc;
     exported->handle = *mpi_request;
     exported->tell();
@@ -536,7 +601,8 @@ int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request
   });
 }
 
-int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm* comm, latecomer_range_request* request) {
+int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm* comm,
+                                 latecomer_range_request* request) {
   return inside([&] {
     if (!request || !comm) return MPI_ERR_ARG;
     *request = nullptr, *comm = MPI_COMM_NULL;
@@ -548,5 +614,4 @@ int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm
     return MPI_SUCCESS;
   });
 }
-
 }

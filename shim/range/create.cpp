@@ -34,5 +34,9 @@ int latecomer_range_with_context(const latecomer_range* of, int context, latecom
   return MPI_SUCCESS;
 }
 
-int latecomer_range_to_mpi(const latecomer_range* range, int r) { return range && r >= 0 && r < range->size ? range->first + r * range->stride : MPI_UNDEFINED; }
-int latecomer_range_from_mpi(const latecomer_range* range, int mpi_rank) { return range ? place(mpi_rank - range->first, range->stride, range->size) : MPI_UNDEFINED; }
+int latecomer_range_to_mpi(const latecomer_range* range, int r) {
+  return range && r >= 0 && r < range->size ? range->first + r * range->stride : MPI_UNDEFINED;
+}
+int latecomer_range_from_mpi(const latecomer_range* range, int mpi_rank) {
+  return range ? place(mpi_rank - range->first, range->stride, range->size) : MPI_UNDEFINED;
+}

@@ -27,13 +27,15 @@ Identity identity_of(const latecomer_range& r) { return {r.first, r.size, r.stri
 
 std::size_t IdentityHash::operator()(const Identity& i) const {
   std::uint64_t h = 0;
-  for (const std::int32_t x : {i.first, i.size, i.stride, i.depth, i.context}) h = core::mix64(h ^ static_cast<std::uint32_t>(x));
+  for (const std::int32_t x : {i.first, i.size, i.stride, i.depth, i.context})
+    h = core::mix64(h ^ static_cast<std::uint32_t>(x));
   return static_cast<std::size_t>(h);
 }
 
 KeptType::KeptType(MPI_Datatype type) : type_(type) {
   // Asking MPI takes as long as a short message.
-  for (const MPI_Datatype known : {MPI_BYTE, MPI_CHAR, MPI_INT, MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_LONG_LONG, MPI_INT64_T, MPI_UINT64_T, MPI_DATATYPE_NULL})
+  for (const MPI_Datatype known : {MPI_BYTE, MPI_CHAR, MPI_INT, MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_LONG_LONG,
+                                   MPI_INT64_T, MPI_UINT64_T, MPI_DATATYPE_NULL})
     if (type == known) return;
   int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
   PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -60,8 +62,8 @@ Hub::Hub(MPI_Comm comm) {
 
 Hub::~Hub() {
   if (comm_ == MPI_COMM_NULL) return;
-  // Short sends are complete for the program before they are for MPI, and must arrive all the same. Whoever is to receive
-  // them fetches them with any call; who never calls again is not waited for.
+  // Short sends are complete for the program before they are for MPI, and must arrive all the same. Whoever is to
+  // receive them fetches them with any call; who never calls again is not waited for.
   constexpr double kPatience = 1.0;  // seconds
   const double until = PMPI_Wtime() + kPatience;
   shim::Patience patience(true);
@@ -69,7 +71,8 @@ Hub::~Hub() {
     bool left = false;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       int done = 0;
-      if (requests_[i] != MPI_REQUEST_NULL && owners_[i]->sends) PMPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE), left = left || !done;
+      if (requests_[i] != MPI_REQUEST_NULL && owners_[i]->sends)
+        PMPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE), left = left || !done;
     }
     if (!left || PMPI_Wtime() > until) break;
     patience.wait();
@@ -121,7 +124,8 @@ void Hub::release(Message* m) {
   }
 }
 
-Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous, int* rc) {
+Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous,
+                   int* rc) {
   shim::Layout layout;
   *rc = count > 0 ? layout.fill(type) : MPI_SUCCESS;
   if (*rc != MPI_SUCCESS) return nullptr;
@@ -139,7 +143,9 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
     else *rc = shim::pack(data, count, type, m->chunk.data() + head, static_cast<MPI_Count>(body), comm_);
   }
   MPI_Request request = MPI_REQUEST_NULL;
-  if (*rc == MPI_SUCCESS) *rc = PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);
+  if (*rc == MPI_SUCCESS)
+    *rc =
+        PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);
   if (*rc != MPI_SUCCESS) return free_.push_back(m), nullptr;
   // For its owner a short message is gone: nothing of the program's is in use.
   m->complete = !apart;
@@ -151,7 +157,8 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
     release(m);
     return nullptr;
   }
-  *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request) : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
+  *rc = synchronous ? PMPI_Issend_c(data, count, type, to, m->envelope.payload, comm_, &request)
+                    : PMPI_Isend_c(data, count, type, to, m->envelope.payload, comm_, &request);
   if (*rc == MPI_SUCCESS) {
     track(m, request);
     return m;
@@ -177,11 +184,14 @@ void Hub::deliver(Message& m, Arrival& arrival) {
   m.envelope = arrival.envelope, m.source = arrival.source;
   if (arrival.envelope.payload != 0) {
     MPI_Request request = MPI_REQUEST_NULL;
-    // Too long: MPI would call the error handler of MPI_COMM_WORLD from where requests are tested. It goes where nobody looks.
+    // Too long: MPI would call the error handler of MPI_COMM_WORLD from where requests are tested. It goes where nobody
+    // looks.
     const bool fits = room >= arrival.envelope.bytes;
     if (!fits) m.chunk.resize(static_cast<std::size_t>(arrival.envelope.bytes));
-    const int rc = fits ? PMPI_Irecv_c(m.data, m.count, m.count > 0 ? m.type : MPI_BYTE, m.source, arrival.envelope.payload, comm_, &request)
-                        : PMPI_Irecv_c(m.chunk.data(), arrival.envelope.bytes, MPI_BYTE, m.source, arrival.envelope.payload, comm_, &request);
+    const int rc = fits ? PMPI_Irecv_c(m.data, m.count, m.count > 0 ? m.type : MPI_BYTE, m.source,
+                                       arrival.envelope.payload, comm_, &request)
+                        : PMPI_Irecv_c(m.chunk.data(), arrival.envelope.bytes, MPI_BYTE, m.source,
+                                       arrival.envelope.payload, comm_, &request);
     m.rc = rc == MPI_SUCCESS && !fits ? MPI_ERR_TRUNCATE : rc;
     if (rc == MPI_SUCCESS) track(&m, request);
     else finish(&m);
@@ -197,7 +207,8 @@ void Hub::deliver(Message& m, Arrival& arrival) {
       std::memcpy(m.data, from, static_cast<std::size_t>(bytes));
     } else if (rc == MPI_SUCCESS) {  // MPI's own way to fill any type, a last item in part too
       const int tag = shim::tag_of(0, shim::kSelfChannel);
-      rc = PMPI_Sendrecv_c(from, bytes, MPI_PACKED, rank_, tag, m.data, m.count, m.type, rank_, tag, comm_, MPI_STATUS_IGNORE);
+      rc = PMPI_Sendrecv_c(from, bytes, MPI_PACKED, rank_, tag, m.data, m.count, m.type, rank_, tag, comm_,
+                           MPI_STATUS_IGNORE);
     }
     if (m.rc == MPI_SUCCESS) m.rc = rc;
   }
@@ -205,7 +216,8 @@ void Hub::deliver(Message& m, Arrival& arrival) {
 }
 
 Hub::Arrivals::const_iterator Hub::first_match(Rank from, const Envelope& key) const {
-  return std::find_if(unexpected_.begin(), unexpected_.end(), [&](const auto& arrival) { return matches(*arrival, from, key); });
+  return std::find_if(unexpected_.begin(), unexpected_.end(),
+                      [&](const auto& arrival) { return matches(*arrival, from, key); });
 }
 
 const Arrival* Hub::find(Rank from, const Envelope& key) const {
@@ -268,7 +280,8 @@ int Hub::progress() {
     if (rc != MPI_SUCCESS) return rc;
     arrival->source = status.MPI_SOURCE;
     std::memcpy(&arrival->envelope, arrival->chunk.data(), sizeof(Envelope));
-    const auto at = std::find_if(waiting_.begin(), waiting_.end(), [&](const Message* m) { return matches(*arrival, m->source, m->envelope); });
+    const auto at = std::find_if(waiting_.begin(), waiting_.end(),
+                                 [&](const Message* m) { return matches(*arrival, m->source, m->envelope); });
     if (at == waiting_.end()) {
       unexpected_.push_back(std::move(arrival));
       continue;
@@ -288,7 +301,8 @@ int Hub::progress() {
 
 int Hub::collect() {
   int count = 0;
-  const int rc = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), MPI_STATUSES_IGNORE);
+  const int rc = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(),
+                               MPI_STATUSES_IGNORE);
   if (rc != MPI_SUCCESS || count <= 0) return rc;
   for (int k = 0; k < count; ++k) {
     Message* const m = owners_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(k)])];

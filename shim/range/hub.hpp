@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between ranks of ranges, over one duplicate of an MPI communicator. Every message begins with an envelope that
-// says in full which range, tag and operation it belongs to; matching is done here, against all of it. So isolation is
-// exact, wildcards included, without any limit on ranges, depth or tags (docs/ranges.md has the argument).
+// Messages between ranks of ranges, over one duplicate of an MPI communicator. Every message begins with an envelope
+// that says in full which range, tag and operation it belongs to; matching is done here, against all of it. So
+// isolation is exact, wildcards included, without any limit on ranges, depth or tags (docs/ranges.md has the argument).
 //
-// Short messages travel in their envelope. Of long ones the data follow as a message of their own, straight from and to the
-// program's buffers. MPI's order of messages between two ranks is that of the envelopes, hence of the matching.
+// Short messages travel in their envelope. Of long ones the data follow as a message of their own, straight from and to
+// the program's buffers. MPI's order of messages between two ranks is that of the envelopes, hence of the matching.
 #pragma once
+
+#include <latecomer/range.h>
 
 #include <cstdint>
 #include <list>
@@ -14,7 +16,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <latecomer/range.h>
 #include "shim/running.hpp"
 
 namespace latecomer::range {
@@ -35,8 +36,9 @@ struct IdentityHash {
 struct Envelope {
   Identity where;
   std::int32_t tag = 0;
-  std::uint32_t collective = 0;  ///< 0: point to point; else the number of the range's collective, and `tag` its channel
-  std::int32_t payload = 0;      ///< MPI tag of the data; 0: they follow here
+  std::uint32_t collective =
+      0;                     ///< 0: point to point; else the number of the range's collective, and `tag` its channel
+  std::int32_t payload = 0;  ///< MPI tag of the data; 0: they follow here
   std::int64_t bytes = 0;
 };
 
@@ -90,8 +92,10 @@ class Hub {
   int size() const { return size_; }
   int rank() const { return rank_; }
 
-  /// `to`, `from`: in this communicator; from: MPI_ANY_SOURCE for any member of the range. Data must stay. nullptr: see `rc`.
-  Message* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous, int* rc);
+  /// `to`, `from`: in this communicator; from: MPI_ANY_SOURCE for any member of the range. Data must stay. nullptr: see
+  /// `rc`.
+  Message* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous,
+                int* rc);
   Message* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
   /// Receives what was taken out by take().
   Message* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
@@ -121,15 +125,15 @@ class Hub {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rc_ = MPI_SUCCESS, size_ = 0, rank_ = -1;
   std::size_t next_collect_ = 0;
-  int awaited_ = 0;        // requests whose message its owner waits for
-  int bursts_ = 0;         // > 0: messages came in bursts lately
+  int awaited_ = 0;  // requests whose message its owner waits for
+  int bursts_ = 0;   // > 0: messages came in bursts lately
   unsigned matched_ = 0;
-  int tags_ = 0;           // tags for data begin at kFirstPayload
-  std::uint32_t sent_ = 0;  // data messages so far
-  std::list<Message*> waiting_;                  // receives, in the order in which they were posted
-  Arrivals unexpected_;                          // in the order of arrival
+  int tags_ = 0;                 // tags for data begin at kFirstPayload
+  std::uint32_t sent_ = 0;       // data messages so far
+  std::list<Message*> waiting_;  // receives, in the order in which they were posted
+  Arrivals unexpected_;          // in the order of arrival
   std::vector<std::unique_ptr<Arrival>> spare_;
-  std::vector<MPI_Request> requests_;            // in flight, with whose they are
+  std::vector<MPI_Request> requests_;  // in flight, with whose they are
   std::vector<Message*> owners_;
   std::vector<int> finished_;
   std::vector<std::unique_ptr<Message>> pool_;

@@ -21,7 +21,8 @@ Library& library() {
 }
 
 int from_mpi(const Identity& where, int rank) {
-  const latecomer_range range{nullptr, where.first, where.size, where.stride, where.depth, where.context, MPI_UNDEFINED};
+  const latecomer_range range{nullptr,     where.first,   where.size,   where.stride,
+                              where.depth, where.context, MPI_UNDEFINED};
   return latecomer_range_from_mpi(&range, rank);
 }
 
@@ -32,7 +33,9 @@ void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes) {
   status->MPI_SOURCE = source, status->MPI_TAG = tag, status->MPI_ERROR = MPI_SUCCESS;
 }
 
-void fill_received(MPI_Status* status, const Envelope& e, Rank source) { fill_status(status, from_mpi(e.where, source), e.tag, e.bytes); }
+void fill_received(MPI_Status* status, const Envelope& e, Rank source) {
+  fill_status(status, from_mpi(e.where, source), e.tag, e.bytes);
+}
 
 void empty_status(MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0); }
 
@@ -55,7 +58,8 @@ void PointToPoint::fill(MPI_Status* status) const {
 namespace {
 
 bool same(const core::Call& a, const core::Call& b) {
-  return a.op == b.op && a.ranks == b.ranks && a.root == b.root && a.count == b.count && a.element_bytes == b.element_bytes && a.in_place == b.in_place && a.commutative == b.commutative;
+  return a.op == b.op && a.ranks == b.ranks && a.root == b.root && a.count == b.count &&
+         a.element_bytes == b.element_bytes && a.in_place == b.in_place && a.commutative == b.commutative;
 }
 
 }  // namespace
@@ -64,7 +68,9 @@ std::vector<char> Library::borrow(std::size_t bytes) {
   std::vector<char> out;
   auto best = spare_.end();
   for (auto at = spare_.begin(); at != spare_.end(); ++at)
-    if (best == spare_.end() || (best->size() < bytes ? at->size() > best->size() : at->size() >= bytes && at->size() < best->size())) best = at;
+    if (best == spare_.end() ||
+        (best->size() < bytes ? at->size() > best->size() : at->size() >= bytes && at->size() < best->size()))
+      best = at;
   if (best != spare_.end()) {
     out = std::move(*best);
     *best = std::move(spare_.back());
@@ -87,7 +93,8 @@ std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank m
       if (k.program.use_count() == 1) return k.program;
       busy = true;
     }
-  auto program = std::make_shared<shim::Compiled>(core::materialize(core::range_algorithm(call), core::Instance(call, core::Pattern(), core::Parameters{}), me));
+  auto program = std::make_shared<shim::Compiled>(
+      core::materialize(core::range_algorithm(call), core::Instance(call, core::Pattern(), core::Parameters{}), me));
   if (busy) return program;
   if (kept_.size() < kKept) kept_.push_back({call, me, program});
   else kept_[next_victim_++ % kKept] = {call, me, program};
@@ -95,7 +102,10 @@ std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank m
 }
 
 Collective::Collective(const latecomer_range& range, const Arguments& a)
-    : range_(range), number_(hub_of(range).next_collective(identity_of(range))), send_type_(a.send_type), recv_type_(a.recv_type) {
+    : range_(range),
+      number_(hub_of(range).next_collective(identity_of(range))),
+      send_type_(a.send_type),
+      recv_type_(a.recv_type) {
   rc = begin(a);
   if (rc != MPI_SUCCESS) complete = true;
   else step();
@@ -117,7 +127,8 @@ int Collective::begin(const Arguments& a) {
     return MPI_SUCCESS;
   }
   if (core::is_reduction(a.op)) return begin_reduction(call, a);
-  return a.send_counts || a.recv_counts || core::is_irregular(a.op) ? begin_irregular(call, a) : begin_movement(call, a);
+  return a.send_counts || a.recv_counts || core::is_irregular(a.op) ? begin_irregular(call, a)
+                                                                    : begin_movement(call, a);
 }
 
 void Collective::compile(const core::Call& call) {
@@ -137,13 +148,16 @@ int Collective::begin_reduction(core::Call call, const Arguments& a) {
   compile(call);
   scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
-  running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv), recv_type_.get(), a.reduction, layout);
+  running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv),
+                  recv_type_.get(), a.reduction, layout);
   return MPI_SUCCESS;
 }
 
 int Collective::begin_movement(core::Call call, const Arguments& a) {
   const bool root = range_.rank == a.root, scatters = a.op == Kind::scatter;
-  call.in_place = scatters ? root && a.recv == MPI_IN_PLACE : a.op == Kind::gather ? root && a.send == MPI_IN_PLACE : a.op != Kind::bcast && a.send == MPI_IN_PLACE;
+  call.in_place = scatters               ? root && a.recv == MPI_IN_PLACE
+                  : a.op == Kind::gather ? root && a.send == MPI_IN_PLACE
+                                         : a.op != Kind::bcast && a.send == MPI_IN_PLACE;
   // Bytes of a block, from whichever side is significant here.
   const bool by_send = scatters ? root : a.op != Kind::bcast && !call.in_place && !(a.op == Kind::gather && root);
   MPI_Count size = 0;
@@ -151,8 +165,10 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
   if (rc != MPI_SUCCESS) return rc;
   call.count = size * (by_send ? a.send_count : a.recv_count);
   compile(call);
-  bytes_ = std::make_unique<shim::Bytewise>(call, range_.rank, hub_of(range_).comm(),
-                                            shim::Operands{a.send, a.recv, a.recv_count, recv_type_.get(), MPI_OP_NULL, a.send_count, send_type_.get(), {}}, staged_);
+  bytes_ = std::make_unique<shim::Bytewise>(
+      call, range_.rank, hub_of(range_).comm(),
+      shim::Operands{a.send, a.recv, a.recv_count, recv_type_.get(), MPI_OP_NULL, a.send_count, send_type_.get(), {}},
+      staged_);
   if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
   scratch_ = library().borrow(static_cast<std::size_t>(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), shim::Layout::bytes());
@@ -165,26 +181,34 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
   const bool root = range_.rank == a.root;
   call.op = a.op == Kind::allgatherv ? Kind::allgather : a.op == Kind::alltoallv ? Kind::alltoall : core::regular(a.op);
   call.count = 1, call.element_bytes = 0;
-  call.in_place = a.op == Kind::scatterv ? root && a.recv == MPI_IN_PLACE : (a.op != Kind::gatherv || root) && a.send == MPI_IN_PLACE;
-  const auto side = [&](const void* base, const KeptType& type, MPI_Count count, const MPI_Count* counts, const MPI_Aint* displacements, shim::Blocks::Side& out) {
+  call.in_place = a.op == Kind::scatterv ? root && a.recv == MPI_IN_PLACE
+                                         : (a.op != Kind::gatherv || root) && a.send == MPI_IN_PLACE;
+  const auto side = [&](const void* base, const KeptType& type, MPI_Count count, const MPI_Count* counts,
+                        const MPI_Aint* displacements, shim::Blocks::Side& out) {
     shim::Layout layout;
     const int rc = layout.fill(type.get());
     out = {static_cast<char*>(const_cast<void*>(base)), type.get(), layout.extent, counts, displacements, count};
     return rc;
   };
-  const bool has_input = core::buffer_elements(call, range_.rank, core::Buffer::input) > 0, has_output = core::buffer_elements(call, range_.rank, core::Buffer::output) > 0;
+  const bool has_input = core::buffer_elements(call, range_.rank, core::Buffer::input) > 0,
+             has_output = core::buffer_elements(call, range_.rank, core::Buffer::output) > 0;
   int rc = MPI_SUCCESS;
   if (has_output) rc = side(a.recv, recv_type_, a.recv_count, a.recv_counts, a.recv_displacements, blocks_.output);
-  if (rc == MPI_SUCCESS && has_input) rc = side(a.send, send_type_, a.send_count, a.send_counts, a.send_displacements, blocks_.input);
+  if (rc == MPI_SUCCESS && has_input)
+    rc = side(a.send, send_type_, a.send_count, a.send_counts, a.send_displacements, blocks_.input);
   if (rc != MPI_SUCCESS) return rc;
   if (call.op == Kind::alltoall && call.in_place) {
     // What is to be sent lies where others' blocks go: packed first, and sent from there.
     MPI_Count size = 0, total = 0;
     rc = PMPI_Type_size_x(recv_type_.get(), &size);
-    for (int r = 0; r < range_.size; ++r) packed_counts_.push_back(size * a.recv_counts[r]), packed_places_.push_back(total), total += packed_counts_.back();
+    for (int r = 0; r < range_.size; ++r)
+      packed_counts_.push_back(size * a.recv_counts[r]), packed_places_.push_back(total),
+          total += packed_counts_.back();
     staged_.resize(static_cast<std::size_t>(total));
     for (int r = 0; r < range_.size && rc == MPI_SUCCESS; ++r)
-      rc = shim::pack(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(), staged_.data() + packed_places_[static_cast<std::size_t>(r)], packed_counts_[static_cast<std::size_t>(r)], hub_of(range_).comm());
+      rc = shim::pack(blocks_.output.at(r), blocks_.output.items(r), recv_type_.get(),
+                      staged_.data() + packed_places_[static_cast<std::size_t>(r)],
+                      packed_counts_[static_cast<std::size_t>(r)], hub_of(range_).comm());
     if (rc != MPI_SUCCESS) return rc;
     blocks_.input = {staged_.data(), MPI_PACKED, 1, packed_counts_.data(), packed_places_.data(), 0};
     call.in_place = false;
@@ -208,12 +232,14 @@ void Collective::step() {
 
 int Collective::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) {
   int rc = MPI_SUCCESS;
-  *ticket = hub_of(range_).send(data, count, type, to_mpi(range_, to), {identity_of(range_), channel, number_, 0, 0}, false, &rc);
+  *ticket = hub_of(range_).send(data, count, type, to_mpi(range_, to), {identity_of(range_), channel, number_, 0, 0},
+                                false, &rc);
   return rc;
 }
 
 int Collective::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) {
-  *ticket = hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0});
+  *ticket =
+      hub_of(range_).receive(data, count, type, to_mpi(range_, from), {identity_of(range_), channel, number_, 0, 0});
   return MPI_SUCCESS;
 }
 
@@ -248,17 +274,24 @@ bool Library::knows(const Hub* hub) const {
 int Library::attach(MPI_Comm comm, Hub** hub) {
   int rc = MPI_SUCCESS;
   if (keyval_ == MPI_KEYVAL_INVALID) {
-    rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, [](MPI_Comm, int, void* value, void*) {
-      const std::lock_guard guard(library().lock);
-      library().detach(static_cast<Hub*>(value));
-      return MPI_SUCCESS;
-    }, &keyval_, nullptr);
+    rc = PMPI_Comm_create_keyval(
+        MPI_COMM_NULL_COPY_FN,
+        [](MPI_Comm, int, void* value, void*) {
+          const std::lock_guard guard(library().lock);
+          library().detach(static_cast<Hub*>(value));
+          return MPI_SUCCESS;
+        },
+        &keyval_, nullptr);
     // Attributes of MPI_COMM_SELF are deleted first of all in MPI_Finalize.
-    if (rc == MPI_SUCCESS) rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, [](MPI_Comm, int, void*, void*) {
-      const std::lock_guard guard(library().lock);
-      library().end();
-      return MPI_SUCCESS;
-    }, &end_keyval_, nullptr);
+    if (rc == MPI_SUCCESS)
+      rc = PMPI_Comm_create_keyval(
+          MPI_COMM_NULL_COPY_FN,
+          [](MPI_Comm, int, void*, void*) {
+            const std::lock_guard guard(library().lock);
+            library().end();
+            return MPI_SUCCESS;
+          },
+          &end_keyval_, nullptr);
     if (rc == MPI_SUCCESS) rc = PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval_, nullptr);
     if (rc != MPI_SUCCESS) return rc;
   }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The modules that addresses lie in, MPI's own among them.
-#include "shim/sites/parts.hpp"
-
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
@@ -9,6 +7,8 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+
+#include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
 

@@ -45,11 +45,14 @@ bool frame_is(const profiles::Frame& frame, const std::string& glob) {
   int line = frame.line;
   if (function.empty()) {
     char names[2][1024];
-    if (!resolver() || resolver()(frame.module.c_str(), frame.build_id.c_str(), frame.offset, names[0], names[1], sizeof names[0], &line) != 0) return false;
+    if (!resolver() || resolver()(frame.module.c_str(), frame.build_id.c_str(), frame.offset, names[0], names[1],
+                                  sizeof names[0], &line) != 0)
+      return false;
     function = names[0], file = names[1];
   }
   const std::string at = ":" + std::to_string(line);
-  return (!function.empty() && core::glob_match(glob, function)) || (!file.empty() && (core::glob_match(glob, base_name(file) + at) || core::glob_match(glob, file + at)));
+  return (!function.empty() && core::glob_match(glob, function)) ||
+         (!file.empty() && (core::glob_match(glob, base_name(file) + at) || core::glob_match(glob, file + at)));
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sites that are lines of Python.
-#include "shim/sites/parts.hpp"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/text.hpp"
 #include "shim/entry.hpp"
+#include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -30,12 +29,16 @@ struct Python {
 const Python& interpreter() {
   static const Python found = [] {
     Python p{};
-    const std::pair<const char*, void**> rows[] = {
-        {"Py_IsInitialized", reinterpret_cast<void**>(&p.is_initialized)}, {"PyGILState_Ensure", reinterpret_cast<void**>(&p.ensure)},
-        {"PyGILState_Release", reinterpret_cast<void**>(&p.release)}, {"PyEval_GetFrame", reinterpret_cast<void**>(&p.frame)},
-        {"PyFrame_GetBack", reinterpret_cast<void**>(&p.back)}, {"PyFrame_GetCode", reinterpret_cast<void**>(&p.code)},
-        {"PyFrame_GetLineNumber", reinterpret_cast<void**>(&p.line)}, {"PyObject_GetAttrString", reinterpret_cast<void**>(&p.attribute)},
-        {"PyUnicode_AsUTF8", reinterpret_cast<void**>(&p.utf8)}, {"Py_DecRef", reinterpret_cast<void**>(&p.drop)}};
+    const std::pair<const char*, void**> rows[] = {{"Py_IsInitialized", reinterpret_cast<void**>(&p.is_initialized)},
+                                                   {"PyGILState_Ensure", reinterpret_cast<void**>(&p.ensure)},
+                                                   {"PyGILState_Release", reinterpret_cast<void**>(&p.release)},
+                                                   {"PyEval_GetFrame", reinterpret_cast<void**>(&p.frame)},
+                                                   {"PyFrame_GetBack", reinterpret_cast<void**>(&p.back)},
+                                                   {"PyFrame_GetCode", reinterpret_cast<void**>(&p.code)},
+                                                   {"PyFrame_GetLineNumber", reinterpret_cast<void**>(&p.line)},
+                                                   {"PyObject_GetAttrString", reinterpret_cast<void**>(&p.attribute)},
+                                                   {"PyUnicode_AsUTF8", reinterpret_cast<void**>(&p.utf8)},
+                                                   {"Py_DecRef", reinterpret_cast<void**>(&p.drop)}};
     p.whole = true;
     for (const auto& [name, where] : rows) p.whole = (*where = find_function(name)) != nullptr && p.whole;
     return p;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of sites, by return address or by hash of several.
-#include "shim/sites/parts.hpp"
-
 #include <mutex>
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
 

@@ -34,9 +34,9 @@ bool python = false;
 struct Rule {
   enum Base : std::uint8_t { from_rsp, from_rbp, outermost, irregular };
   Base base = irregular;
-  bool mpi = false;          ///< the frame is MPI's own
-  std::int32_t length = 0;   ///< bytes from the base to the end of the frame, which the return address precedes
-  std::int32_t saved = 0;    ///< rbp was saved so many bytes before the end; 0: not saved
+  bool mpi = false;         ///< the frame is MPI's own
+  std::int32_t length = 0;  ///< bytes from the base to the end of the frame, which the return address precedes
+  std::int32_t saved = 0;   ///< rbp was saved so many bytes before the end; 0: not saved
 
   static constexpr std::int32_t kMost = (1 << 28) - 1;
   std::uint64_t packed() const {
@@ -44,7 +44,8 @@ struct Rule {
            static_cast<std::uint64_t>(length + kMost) << 4 | static_cast<std::uint64_t>(saved) << 34;
   }
   static Rule unpack(std::uint64_t w) {
-    return {static_cast<Base>(w & 3), (w & 4) != 0, static_cast<std::int32_t>(w >> 4 & ((1u << 30) - 1)) - kMost, static_cast<std::int32_t>(w >> 34)};
+    return {static_cast<Base>(w & 3), (w & 4) != 0, static_cast<std::int32_t>(w >> 4 & ((1u << 30) - 1)) - kMost,
+            static_cast<std::int32_t>(w >> 34)};
   }
 };
 constexpr int kRuleBits = 13;
@@ -100,21 +101,25 @@ struct Place {
 };
 /// From one return address to the next. False where what the rule says cannot be.
 bool follow(const Rule& rule, std::uintptr_t limit, Place& at) {
-  const std::uintptr_t end = (rule.base == Rule::from_rsp ? at.rsp : at.rbp) + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(rule.length));
-  if (end <= at.rsp || end > limit || end % 8 != 0 || static_cast<std::uintptr_t>(rule.saved) > end - at.rsp) return false;
+  const std::uintptr_t end = (rule.base == Rule::from_rsp ? at.rsp : at.rbp) +
+                             static_cast<std::uintptr_t>(static_cast<std::intptr_t>(rule.length));
+  if (end <= at.rsp || end > limit || end % 8 != 0 || static_cast<std::uintptr_t>(rule.saved) > end - at.rsp)
+    return false;
   at.address = *reinterpret_cast<const std::uintptr_t*>(end - 8);
   if (rule.saved != 0) at.rbp = *reinterpret_cast<const std::uintptr_t*>(end - static_cast<std::uintptr_t>(rule.saved));
   at.rsp = end;
   return true;
 }
-Place first_place(std::uintptr_t from, std::uintptr_t frame) { return {from, frame + 16, *reinterpret_cast<const std::uintptr_t*>(frame)}; }
+Place first_place(std::uintptr_t from, std::uintptr_t frame) {
+  return {from, frame + 16, *reinterpret_cast<const std::uintptr_t*>(frame)};
+}
 
 /// The way from a return address outwards, as rules lead.
 struct Walk {
-  int count = -1;                     ///< frames outside MPI, at most `frames_per_site`; -1: a rule is missing
+  int count = -1;  ///< frames outside MPI, at most `frames_per_site`; -1: a rule is missing
   std::uintptr_t chosen[kMostFrames];
   int steps = 0;
-  Rule rule[kStack];                  ///< of each step, and the return address that it led to
+  Rule rule[kStack];  ///< of each step, and the return address that it led to
   std::uintptr_t address[kStack];
 };
 
@@ -155,17 +160,23 @@ constinit Way ways[std::size_t{1} << kWayBits];
 /// The slots of ways once more, where they stay in the cache: so that a slot is fetched while its way is.
 constinit std::atomic<std::uint16_t> slots_of_ways[std::size_t{1} << kWayBits];
 
-/// Programs come to one address by several ways, mostly with as many depths of the stack. Two places each, side by side.
-std::size_t place_of_way(std::uintptr_t from, std::uintptr_t frame) { return address_place(from + (frame >> 3), kWayBits); }
+/// Programs come to one address by several ways, mostly with as many depths of the stack. Two places each, side by
+/// side.
+std::size_t place_of_way(std::uintptr_t from, std::uintptr_t frame) {
+  return address_place(from + (frame >> 3), kWayBits);
+}
 
 /// A rule in half a word: base, length and what is saved in eights of bytes. 0 if it does not fit.
 std::uint32_t short_rule(const Rule& rule) {
-  const bool fits = rule.length % 8 == 0 && rule.length / 8 == static_cast<std::int16_t>(rule.length / 8) && rule.saved % 8 == 0 && rule.saved / 8 < 1 << 14;
+  const bool fits = rule.length % 8 == 0 && rule.length / 8 == static_cast<std::int16_t>(rule.length / 8) &&
+                    rule.saved % 8 == 0 && rule.saved / 8 < 1 << 14;
   if (!fits) return 0;
-  return std::uint32_t{static_cast<std::uint16_t>(rule.length / 8)} << 16 | static_cast<std::uint32_t>(rule.saved / 8) << 2 | (rule.base == Rule::from_rbp ? 2u : 0u) | 1u;
+  return std::uint32_t{static_cast<std::uint16_t>(rule.length / 8)} << 16 |
+         static_cast<std::uint32_t>(rule.saved / 8) << 2 | (rule.base == Rule::from_rbp ? 2u : 0u) | 1u;
 }
 Rule rule_from(std::uint32_t w) {
-  return {(w & 2) != 0 ? Rule::from_rbp : Rule::from_rsp, false, static_cast<std::int16_t>(w >> 16) * 8, static_cast<std::int32_t>(w >> 2 & ((1u << 14) - 1)) * 8};
+  return {(w & 2) != 0 ? Rule::from_rbp : Rule::from_rsp, false, static_cast<std::int16_t>(w >> 16) * 8,
+          static_cast<std::int32_t>(w >> 2 & ((1u << 14) - 1)) * 8};
 }
 
 /// The site, if this way leads from here to it again; otherwise nullptr.
@@ -176,7 +187,8 @@ Slot* follow(const Way& way, std::uintptr_t from, std::uintptr_t frame) {
   const int steps = way.steps.load(std::memory_order_acquire);
   std::uint64_t address[Way::kMost];
   std::uint32_t rule[Way::kMost];
-  for (int i = 0; i < Way::kMost; ++i) address[i] = way.address[i].load(std::memory_order_acquire), rule[i] = way.rule[i].load(std::memory_order_acquire);
+  for (int i = 0; i < Way::kMost; ++i)
+    address[i] = way.address[i].load(std::memory_order_acquire), rule[i] = way.rule[i].load(std::memory_order_acquire);
   Slot* slot = &site_slots[way.slot.load(std::memory_order_acquire)];
   if (version % 2 != 0 || way.version.load(std::memory_order_relaxed) != version) return nullptr;
   const std::uintptr_t limit = stack_end();
@@ -201,8 +213,10 @@ void keep_way(std::uintptr_t from, std::uintptr_t frame, const Walk& walk, const
   for (int i = 0; i < walk.steps; ++i)
     if ((short_rules[i] = short_rule(walk.rule[i])) == 0) return;
   const std::size_t place = place_of_way(from, frame);
-  const bool free = ways[place].from.load(std::memory_order_relaxed) == 0, other_free = ways[place ^ 1].from.load(std::memory_order_relaxed) == 0;
-  // Where more than two share their places, keeping each would cost more than it gains: every eighth, here and there in turn.
+  const bool free = ways[place].from.load(std::memory_order_relaxed) == 0,
+             other_free = ways[place ^ 1].from.load(std::memory_order_relaxed) == 0;
+  // Where more than two share their places, keeping each would cost more than it gains: every eighth, here and there in
+  // turn.
   static std::atomic<unsigned> turned_away{0};
   const unsigned before = turned_away.load(std::memory_order_relaxed);
   if (!free && !other_free) {
@@ -235,7 +249,9 @@ int step_from(const unw_context_t& registers, std::uintptr_t* end, std::uintptr_
   unw_get_reg(&cursor, UNW_REG_SP, &sp);
   *end = sp;
   unw_save_loc_t location;
-  *saved_rbp = unw_get_save_loc(&cursor, UNW_X86_64_RBP, &location) == 0 && location.type == UNW_SLT_MEMORY ? location.u.addr : 0;
+  *saved_rbp = unw_get_save_loc(&cursor, UNW_X86_64_RBP, &location) == 0 && location.type == UNW_SLT_MEMORY
+                   ? location.u.addr
+                   : 0;
   return rc;
 }
 
@@ -245,8 +261,9 @@ Rule find_rule(unw_cursor_t& cursor) {
   Rule out;
   unw_context_t registers{};
   greg_t* values = registers.uc_mcontext.gregs;
-  const std::pair<int, int> kept[] = {{UNW_X86_64_RIP, REG_RIP}, {UNW_X86_64_RSP, REG_RSP}, {UNW_X86_64_RBP, REG_RBP}, {UNW_X86_64_RBX, REG_RBX},
-                                      {UNW_X86_64_R12, REG_R12}, {UNW_X86_64_R13, REG_R13}, {UNW_X86_64_R14, REG_R14}, {UNW_X86_64_R15, REG_R15}};
+  const std::pair<int, int> kept[] = {{UNW_X86_64_RIP, REG_RIP}, {UNW_X86_64_RSP, REG_RSP}, {UNW_X86_64_RBP, REG_RBP},
+                                      {UNW_X86_64_RBX, REG_RBX}, {UNW_X86_64_R12, REG_R12}, {UNW_X86_64_R13, REG_R13},
+                                      {UNW_X86_64_R14, REG_R14}, {UNW_X86_64_R15, REG_R15}};
   for (const auto& [reg, place] : kept) {
     unw_word_t value = 0;
     if (unw_get_reg(&cursor, reg, &value) != 0) return out;
@@ -293,7 +310,8 @@ int frames_by_trace(std::uintptr_t from, std::uintptr_t* chosen) {
     count = 0;
     while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
     for (; i < have && count < frames_per_site; ++i)
-      if (!in_mpi(reinterpret_cast<std::uintptr_t>(stack[i]))) chosen[count++] = reinterpret_cast<std::uintptr_t>(stack[i]);
+      if (!in_mpi(reinterpret_cast<std::uintptr_t>(stack[i])))
+        chosen[count++] = reinterpret_cast<std::uintptr_t>(stack[i]);
     if (count == frames_per_site || have < want || want == kStack) return count;
   }
 }
@@ -356,7 +374,10 @@ Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
 
 }  // namespace
 
-void sites_depth(int frames_wanted, bool python_wanted) { frames_per_site = std::min(frames_wanted, kMostFrames), python = python_wanted, one_frame = frames_per_site == 1 && !python; }
+void sites_depth(int frames_wanted, bool python_wanted) {
+  frames_per_site = std::min(frames_wanted, kMostFrames), python = python_wanted,
+  one_frame = frames_per_site == 1 && !python;
+}
 
 void forget_ways() {
   for (RuleSlot& rule : rules) rule.address.store(0, std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `auto` compares in a simulated job, collective by collective: its candidates, why others are left out, its reason, and what the
-// leader's announcements take. One rank is late in every call; nothing is sent, so native takes what the model says and candidates what
-// the model says of them.
-// Usage: candidates_table [--ranks 64,256,1024] [--bytes 4MiB] [--network eth1g] [--arrivals onelate:1:50ms]
+// What `auto` compares in a simulated job, collective by collective: its candidates, why others are left out, its
+// reason, and what the leader's announcements take. One rank is late in every call; nothing is sent, so native takes
+// what the model says and candidates what the model says of them. Usage: candidates_table [--ranks 64,256,1024]
+// [--bytes 4MiB] [--network eth1g] [--arrivals onelate:1:50ms]
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -38,7 +38,9 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
   const std::vector<Bytes> sizes(is_irregular(op) ? static_cast<std::size_t>(ranks) : 0, bytes / ranks);
   std::vector<Nanoseconds> offsets;
   double waits = 0;
-  for (Rank r = 0; r < ranks; ++r) offsets.push_back(pattern.arrival(r) - pattern.first()), waits += static_cast<double>(pattern.last() - pattern.arrival(r)) / ranks;
+  for (Rank r = 0; r < ranks; ++r)
+    offsets.push_back(pattern.arrival(r) - pattern.first()),
+        waits += static_cast<double>(pattern.last() - pattern.arrival(r)) / ranks;
   Learner learner(policy, ranks, [](std::uint64_t, Collective, const std::string&) { return false; });
   Parameters parameters;
   parameters.network = policy.network, parameters.sizes = sizes;
@@ -64,8 +66,12 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
     report = learner.reports().at(0);
     if (!report.candidates.empty() || report.reason.find("still comparing") == std::string::npos) break;
   }
-  std::printf("%s, %d ranks: %s%s after %.1f s of calls; %s messages in %.0f ms, at one boundary at most %s in %.0f ms\n", std::string(name_of(op)).c_str(), ranks, report.algorithm < 0 ? "native" : std::string(algorithm_at(report.algorithm).name).c_str(),
-              report.algorithm >= 0 ? " tried" : "", static_cast<double>(clock) / 1e9, grouped(took.all).c_str(), took.all_ms, grouped(took.messages).c_str(), took.ms);
+  std::printf(
+      "%s, %d ranks: %s%s after %.1f s of calls; %s messages in %.0f ms, at one boundary at most %s in %.0f ms\n",
+      std::string(name_of(op)).c_str(), ranks,
+      report.algorithm < 0 ? "native" : std::string(algorithm_at(report.algorithm).name).c_str(),
+      report.algorithm >= 0 ? " tried" : "", static_cast<double>(clock) / 1e9, grouped(took.all).c_str(), took.all_ms,
+      grouped(took.messages).c_str(), took.ms);
   std::string list;
   for (const Candidate& c : report.candidates) list += (list.empty() ? "" : ", ") + named(c);
   std::printf("  candidates: %s\n  because %s\n", list.empty() ? "-" : list.c_str(), report.reason.c_str());
@@ -75,20 +81,24 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::map<std::string, std::string> options{{"--ranks", "64,256,1024"}, {"--bytes", "4MiB"}, {"--network", "eth1g"}, {"--arrivals", "onelate:1:50ms"}};
+  std::map<std::string, std::string> options{
+      {"--ranks", "64,256,1024"}, {"--bytes", "4MiB"}, {"--network", "eth1g"}, {"--arrivals", "onelate:1:50ms"}};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (!options.count(argv[i])) return std::fprintf(stderr, "candidates_table: unknown option '%s'\n", argv[i]), 2;
     options[argv[i]] = argv[i + 1];
   }
-  const auto report = parse_policy(R"({"version": 1, "mode": "apply", "objective": "after_last", "background": {"enabled": true}, "rules": [{"match": {}, "use": "auto"}]})");
+  const auto report = parse_policy(
+      R"({"version": 1, "mode": "apply", "objective": "after_last", "background": {"enabled": true}, "rules": [{"match": {}, "use": "auto"}]})");
   Policy policy = report.policy;
   const auto network = parse_network(options["--network"]);
   const auto ranks = parse_list(options["--ranks"]);
   const auto bytes = parse_bytes(options["--bytes"]);
-  if (!report.ok() || !network || !ranks || !bytes) return std::fprintf(stderr, "candidates_table: cannot read the options\n"), 2;
+  if (!report.ok() || !network || !ranks || !bytes)
+    return std::fprintf(stderr, "candidates_table: cannot read the options\n"), 2;
   policy.network = *network, policy.network_given = true;
   for (const int size : *ranks)
-    for (const Collective op : {Collective::allreduce, Collective::reduce, Collective::bcast, Collective::scatter, Collective::gather, Collective::scatterv, Collective::gatherv}) {
+    for (const Collective op : {Collective::allreduce, Collective::reduce, Collective::bcast, Collective::scatter,
+                                Collective::gather, Collective::scatterv, Collective::gatherv}) {
       const auto pattern = parse_arrivals(options["--arrivals"], size);
       if (!pattern) return std::fprintf(stderr, "candidates_table: --arrivals: %s\n", pattern.error().c_str()), 2;
       job(op, size, *bytes, policy, *pattern);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Paper 004's figures 5 to 8 in a modelled cluster: range communicators beside communicators that all members have to
-// create together. Janus Quicksort is the example's own code, collectives are core's schedules run by the executor's own
-// runner; only messages and time are modelled. Deterministic: two runs print the same.
+// create together. Janus Quicksort is the example's own code, collectives are core's schedules run by the executor's
+// own runner; only messages and time are modelled. Deterministic: two runs print the same.
 //
-// A message of m bytes keeps the sender's port busy for alpha + m beta, then the receiver's, overlapped, and is in flight for
-// the network's latency; none waits for a receive to be posted. Ranges pay for their envelopes. Computing costs what
-// Figures says. What creates an MPI communicator is what MPICH 4 does at least: its members agree on a context by an
-// allreduce of a mask over them (MPI_Comm_split: after an allgather of color and key over the parent's), and every member
-// writes a table of all. Such a creation blocks its process.
+// A message of m bytes keeps the sender's port busy for alpha + m beta, then the receiver's, overlapped, and is in
+// flight for the network's latency; none waits for a receive to be posted. Ranges pay for their envelopes. Computing
+// costs what Figures says. What creates an MPI communicator is what MPICH 4 does at least: its members agree on a
+// context by an allreduce of a mask over them (MPI_Comm_split: after an allgather of color and key over the parent's),
+// and every member writes a table of all. Such a creation blocks its process.
 //
 // Usage: ranges_cluster [most ranks [most elements per rank]]
 #include <algorithm>
@@ -37,12 +37,12 @@ using janus::Count;
 
 struct Figures {
   core::Network network;
-  double message_ns = 300;      // processor time per message and side
-  double member_ns = 10;        // an MPI communicator's table, per member
-  double element_ns = 1.5;      // to compare and move an element once
-  double range_ns = 10;         // to create a range
+  double message_ns = 300;                    // processor time per message and side
+  double member_ns = 10;                      // an MPI communicator's table, per member
+  double element_ns = 1.5;                    // to compare and move an element once
+  double range_ns = 10;                       // to create a range
   Count envelope = 40, short_message = 8192;  // shim/range/hub.cpp
-  static constexpr Count mask = 260;  // MPICH's mask of contexts, bytes
+  static constexpr Count mask = 260;          // MPICH's mask of contexts, bytes
 };
 
 /// What a message must match.
@@ -52,7 +52,9 @@ struct Key {
   std::uint32_t collective;  // 0: point to point
   bool operator==(const Key&) const = default;
 };
-Key key_of(const latecomer_range& r, int tag, std::uint32_t collective = 0) { return {r.first, r.size, r.stride, r.depth, r.context, tag, collective}; }
+Key key_of(const latecomer_range& r, int tag, std::uint32_t collective = 0) {
+  return {r.first, r.size, r.stride, r.depth, r.context, tag, collective};
+}
 struct Message {
   Key key;
   int source = -1, destination = -1;
@@ -97,7 +99,8 @@ class Cluster {
 /// A collective on a range, or a step of the creation of a communicator.
 class Operation final : private shim::Wire {
  public:
-  Operation(Process& process, const latecomer_range& range, Kind op, int root, core::Elements count, MPI_Datatype type, core::Bytes element_bytes, const void* in, void* out);
+  Operation(Process& process, const latecomer_range& range, Kind op, int root, core::Elements count, MPI_Datatype type,
+            core::Bytes element_bytes, const void* in, void* out);
   void step();
   bool complete = false;
 
@@ -138,7 +141,9 @@ class Process {
   std::uint32_t number(const latecomer_range& r) { return ++numbers_[{r.first, r.size, r.stride, r.depth, r.context}]; }
   void drive(std::shared_ptr<Operation> operation) { operations_.push_back(std::move(operation)); }
   /// A communicator whose creation blocks. `split`: by MPI_Comm_split of all of `parent`.
-  void create(const latecomer_range& range, const latecomer_range* split_of = nullptr) { creations_.push_back({range, split_of ? std::optional(*split_of) : std::nullopt, nullptr, 0}); }
+  void create(const latecomer_range& range, const latecomer_range* split_of = nullptr) {
+    creations_.push_back({range, split_of ? std::optional(*split_of) : std::nullopt, nullptr, 0});
+  }
   bool blocked() const { return !creations_.empty(); }
   std::shared_ptr<Message> take(const Key& key, int source) {
     for (auto at = arrived.begin(); at != arrived.end(); ++at) {
@@ -169,7 +174,8 @@ class Process {
   std::map<std::tuple<int, int, int, int, int>, std::uint32_t> numbers_;
 };
 
-Cluster::Cluster(int ranks, const Figures& f) : figures(f), send_free_(static_cast<std::size_t>(ranks)), receive_free_(static_cast<std::size_t>(ranks)) {
+Cluster::Cluster(int ranks, const Figures& f)
+    : figures(f), send_free_(static_cast<std::size_t>(ranks)), receive_free_(static_cast<std::size_t>(ranks)) {
   for (int r = 0; r < ranks; ++r) processes_.push_back(std::make_unique<Process>(*this, r));
 }
 Cluster::~Cluster() = default;
@@ -177,7 +183,8 @@ Cluster::~Cluster() = default;
 void Cluster::send(Message message, double when) {
   ++messages;
   const core::Network& n = figures.network;
-  double &out = send_free_[static_cast<std::size_t>(message.source)], &in = receive_free_[static_cast<std::size_t>(message.destination)];
+  double &out = send_free_[static_cast<std::size_t>(message.source)],
+         &in = receive_free_[static_cast<std::size_t>(message.destination)];
   const double port = n.alpha_ns + static_cast<double>(message.bytes) * n.beta_ns_per_byte;
   const double leaves = std::max(when, out);
   out = leaves + port;
@@ -216,13 +223,17 @@ std::shared_ptr<core::Instance> Cluster::instance(const core::Call& call) {
   return known;
 }
 
-Operation::Operation(Process& process, const latecomer_range& range, Kind op, int root, core::Elements count, MPI_Datatype type, core::Bytes element_bytes, const void* in, void* out)
+Operation::Operation(Process& process, const latecomer_range& range, Kind op, int root, core::Elements count,
+                     MPI_Datatype type, core::Bytes element_bytes, const void* in, void* out)
     : process_(process), range_(range), number_(process.number(range)), element_bytes_(element_bytes) {
   core::Call call;
   call.op = op, call.ranks = range.size, call.root = root, call.count = count, call.element_bytes = element_bytes;
   instance_ = process.cluster.instance(call);
-  const char* const name = op == Kind::scan ? "doubling" : op == Kind::allgather ? "bruck" : core::native_stand_in(call)->name.data();
-  program_ = std::make_unique<shim::Compiled>(core::materialize(*core::find_algorithm(op, name), *instance_, range.rank));
+  const char* const name = op == Kind::scan        ? "doubling"
+                           : op == Kind::allgather ? "bruck"
+                                                   : core::native_stand_in(call)->name.data();
+  program_ =
+      std::make_unique<shim::Compiled>(core::materialize(*core::find_algorithm(op, name), *instance_, range.rank));
   // Elements that nobody looks at take no memory.
   const bool real = in || out;
   const MPI_Count extent = real ? element_bytes : 0;
@@ -274,7 +285,8 @@ bool Process::create_on() {
       c.operation = std::make_shared<Operation>(*this, where, Kind::allgather, 0, 8, MPI_BYTE, 1, nullptr, nullptr);
     } else if (c.stage == (c.parent ? 1 : 0)) {
       if (c.parent) spend(f.element_ns * c.parent->size * std::log2(1.0 + c.parent->size));  // sorting the keys
-      c.operation = std::make_shared<Operation>(*this, where, Kind::allreduce, 0, f.mask / 4, MPI_INT, 4, c.mask.data(), c.agreed.data());
+      c.operation = std::make_shared<Operation>(*this, where, Kind::allreduce, 0, f.mask / 4, MPI_INT, 4, c.mask.data(),
+                                                c.agreed.data());
     } else {
       spend(f.member_ns * c.range.size);
       creations_.pop_front();
@@ -323,14 +335,20 @@ struct Modelled {
   static void release(Comm&) {}
   static int rank(const Comm& c) { return c.range.rank; }
   static int size(const Comm& c) { return c.range.size; }
-  static void spend(const Comm& c, Count elements) { c.process->spend(c.process->cluster.figures.element_ns * static_cast<double>(elements)); }
+  static void spend(const Comm& c, Count elements) {
+    c.process->spend(c.process->cluster.figures.element_ns * static_cast<double>(elements));
+  }
   static void begin(const Comm& c, std::shared_ptr<Operation> operation, Request* r) {
     operation->step();
     c.process->drive(operation);
     *r = std::move(operation);
   }
-  static void ibcast(void* data, Count bytes, int root, const Comm& c, Request* r) { begin(c, std::make_shared<Operation>(*c.process, c.range, Kind::bcast, root, bytes, MPI_BYTE, 1, nullptr, data), r); }
-  static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) { begin(c, std::make_shared<Operation>(*c.process, c.range, Kind::scan, 0, n, MPI_INT64_T, 8, in, out), r); }
+  static void ibcast(void* data, Count bytes, int root, const Comm& c, Request* r) {
+    begin(c, std::make_shared<Operation>(*c.process, c.range, Kind::bcast, root, bytes, MPI_BYTE, 1, nullptr, data), r);
+  }
+  static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) {
+    begin(c, std::make_shared<Operation>(*c.process, c.range, Kind::scan, 0, n, MPI_INT64_T, 8, in, out), r);
+  }
   static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) {
     const Figures& f = c.process->cluster.figures;
     c.process->spend(f.message_ns);
@@ -356,7 +374,9 @@ struct Modelled {
   }
 };
 
-latecomer_range all_of(Process& p, int ranks) { return {reinterpret_cast<latecomer_range_hub*>(&p), 0, ranks, 1, 0, 0, p.rank}; }
+latecomer_range all_of(Process& p, int ranks) {
+  return {reinterpret_cast<latecomer_range_hub*>(&p), 0, ranks, 1, 0, 0, p.rank};
+}
 latecomer_range part(const latecomer_range& of, int first, int last) {
   latecomer_range out;
   latecomer_range_create(&of, first, last, 1, &out);
@@ -380,7 +400,8 @@ Outcome sort(int ranks, Count each, janus::Assignment assignment, const Figures&
     std::vector<double> data(static_cast<std::size_t>(each));
     for (double& x : data) x = static_cast<double>(random());
     Process& p = cluster.at(r);
-    sorters.push_back(std::make_unique<Sorter>(typename Comms::Comm{all_of(p, ranks), &p}, std::move(data), assignment, 1));
+    sorters.push_back(
+        std::make_unique<Sorter>(typename Comms::Comm{all_of(p, ranks), &p}, std::move(data), assignment, 1));
     Sorter& s = *sorters.back();
     p.go_on = [&s] { return s.step(); };
     p.over = [&s] { return s.done(); };
@@ -390,7 +411,9 @@ Outcome sort(int ranks, Count each, janus::Assignment assignment, const Figures&
   double last = -1;
   for (const auto& s : sorters) {
     out.levels = std::max(out.levels, s->statistics().levels);
-    if (static_cast<Count>(s->sorted().size()) != each || !std::is_sorted(s->sorted().begin(), s->sorted().end()) || s->sorted().front() < last) std::fprintf(stderr, "not sorted\n"), std::exit(1);
+    if (static_cast<Count>(s->sorted().size()) != each || !std::is_sorted(s->sorted().begin(), s->sorted().end()) ||
+        s->sorted().front() < last)
+      std::fprintf(stderr, "not sorted\n"), std::exit(1);
     last = s->sorted().back();
   }
   return out;
@@ -399,9 +422,9 @@ Outcome sort(int ranks, Count each, janus::Assignment assignment, const Figures&
 /// Every process runs a list of creations and broadcasts. `list(process)` gives it.
 struct Step {
   latecomer_range range;
-  Count bytes = -1;          // of a broadcast from the range's first rank; -1: a creation
-  bool blocks = false;       // an MPI communicator
-  bool split = false;        // by MPI_Comm_split of all ranks
+  Count bytes = -1;     // of a broadcast from the range's first rank; -1: a creation
+  bool blocks = false;  // an MPI communicator
+  bool split = false;   // by MPI_Comm_split of all ranks
 };
 Outcome run_lists(int ranks, const Figures& figures, const std::function<std::vector<Step>(Process&)>& list) {
   Cluster cluster(ranks, figures);
@@ -421,7 +444,8 @@ Outcome run_lists(int ranks, const Figures& figures, const std::function<std::ve
       const Step& step = s.steps[s.next++];
       s.running.reset();
       if (step.bytes >= 0) {
-        s.running = std::make_shared<Operation>(p, step.range, Kind::bcast, 0, step.bytes, MPI_BYTE, 1, nullptr, nullptr);
+        s.running =
+            std::make_shared<Operation>(p, step.range, Kind::bcast, 0, step.bytes, MPI_BYTE, 1, nullptr, nullptr);
         s.running->step();
         if (!s.running->complete) p.drive(s.running);
       } else if (step.blocks) {
@@ -438,14 +462,20 @@ Outcome run_lists(int ranks, const Figures& figures, const std::function<std::ve
 }
 
 void creation(int most, const Figures& figures) {
-  std::printf("Figure 5: both halves of a communicator, ms (messages per rank)\n%8s %16s %24s %24s\n", "ranks", "ranges", "Comm_create_group", "Comm_split");
+  std::printf("Figure 5: both halves of a communicator, ms (messages per rank)\n%8s %16s %24s %24s\n", "ranks",
+              "ranges", "Comm_create_group", "Comm_split");
   for (int p = 1 << 5; p <= most; p *= 4) {
-    const auto half = [p](Process& me) { return part(all_of(me, p), me.rank < p / 2 ? 0 : p / 2, me.rank < p / 2 ? p / 2 - 1 : p - 1); };
+    const auto half = [p](Process& me) {
+      return part(all_of(me, p), me.rank < p / 2 ? 0 : p / 2, me.rank < p / 2 ? p / 2 - 1 : p - 1);
+    };
     Outcome o[3];
-    for (int way = 0; way < 3; ++way) o[way] = run_lists(p, figures, [&](Process& me) { return std::vector<Step>{{half(me), -1, way > 0, way == 2}}; });
-    std::printf("%8d %9.5f (%4.1f) %17.3f (%4.1f) %17.3f (%4.1f)\n", p, o[0].ms, o[0].messages, o[1].ms, o[1].messages, o[2].ms, o[2].messages);
+    for (int way = 0; way < 3; ++way)
+      o[way] = run_lists(p, figures, [&](Process& me) { return std::vector<Step>{{half(me), -1, way > 0, way == 2}}; });
+    std::printf("%8d %9.5f (%4.1f) %17.3f (%4.1f) %17.3f (%4.1f)\n", p, o[0].ms, o[0].messages, o[1].ms, o[1].messages,
+                o[2].ms, o[2].messages);
   }
-  std::printf("\nFigure 6: chain of overlapping communicators of 4, ms\n%8s %16s %24s %24s\n", "ranks", "ranges", "cascaded", "alternating");
+  std::printf("\nFigure 6: chain of overlapping communicators of 4, ms\n%8s %16s %24s %24s\n", "ranks", "ranges",
+              "cascaded", "alternating");
   for (int p = 31; p <= most; p = p * 4 + 3) {
     const int ranks = (p - 1) / 3 * 3 + 1;
     Outcome o[3];
@@ -461,7 +491,10 @@ void creation(int most, const Figures& figures) {
       });
     std::printf("%8d %16.5f %24.3f %24.3f\n", ranks, o[0].ms, o[1].ms, o[2].ms);
   }
-  std::printf("\nFigure 7: creation of the first half of %d ranks and broadcasts there, time with MPI / time with ranges\n%10s %16s %16s\n", most, "doubles", "1 broadcast", "50 broadcasts");
+  std::printf(
+      "\nFigure 7: creation of the first half of %d ranks and broadcasts there, time with MPI / time with ranges\n%10s "
+      "%16s %16s\n",
+      most, "doubles", "1 broadcast", "50 broadcasts");
   // Longer ones are scattered and pass along a ring, P^2 messages each: no creation shows beside them.
   for (const Count n : {1, 16, 256, 1024}) {
     double ratio[2];
@@ -474,7 +507,8 @@ void creation(int most, const Figures& figures) {
           const latecomer_range half = part(all_of(me, most), 0, most / 2 - 1);
           steps.push_back({half, -1, way > 0, false});
           // A range's messages have envelopes, and above 8 KiB one more message.
-          for (int i = 0; i < (many ? 50 : 1); ++i) steps.push_back({half, n * 8 + (way == 0 ? figures.envelope : 0), false, false});
+          for (int i = 0; i < (many ? 50 : 1); ++i)
+            steps.push_back({half, n * 8 + (way == 0 ? figures.envelope : 0), false, false});
           return steps;
         });
       ratio[many] = o[1].ms / o[0].ms;
@@ -489,15 +523,21 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const int most = argc > 1 ? std::atoi(argv[1]) : 1 << 15;
   const Count elements = argc > 2 ? std::atoll(argv[2]) : 256;
-  if (most < 32 || elements < 1) return std::fprintf(stderr, "ranges_cluster: at least 32 ranks and 1 element each\n"), MPI_Finalize(), 2;
+  if (most < 32 || elements < 1)
+    return std::fprintf(stderr, "ranges_cluster: at least 32 ranks and 1 element each\n"), MPI_Finalize(), 2;
   Figures figures;
   figures.network = *core::network_preset("fdr");
   creation(most, figures);
-  std::printf("\nFigure 8: Janus Quicksort, ms (messages per rank)\n%8s %8s %22s %22s %22s %10s %7s\n", "ranks", "n / P", "ranges, greedy", "ranges, deterministic", "MPI, greedy", "MPI/ranges", "levels");
+  std::printf("\nFigure 8: Janus Quicksort, ms (messages per rank)\n%8s %8s %22s %22s %22s %10s %7s\n", "ranks",
+              "n / P", "ranges, greedy", "ranges, deterministic", "MPI, greedy", "MPI/ranges", "levels");
   for (int p = 1 << 7; p <= most; p *= 4) {
     for (Count each = 1; each <= elements; each *= 16) {
-      const Outcome greedy = sort<false>(p, each, janus::Assignment::greedy, figures), even = sort<false>(p, each, janus::Assignment::deterministic, figures), mpi = sort<true>(p, each, janus::Assignment::greedy, figures);
-      std::printf("%8d %8lld %13.3f (%6.1f) %13.3f (%6.1f) %13.3f (%6.1f) %10.2f %7d\n", p, static_cast<long long>(each), greedy.ms, greedy.messages, even.ms, even.messages, mpi.ms, mpi.messages, mpi.ms / greedy.ms, greedy.levels);
+      const Outcome greedy = sort<false>(p, each, janus::Assignment::greedy, figures),
+                    even = sort<false>(p, each, janus::Assignment::deterministic, figures),
+                    mpi = sort<true>(p, each, janus::Assignment::greedy, figures);
+      std::printf("%8d %8lld %13.3f (%6.1f) %13.3f (%6.1f) %13.3f (%6.1f) %10.2f %7d\n", p,
+                  static_cast<long long>(each), greedy.ms, greedy.messages, even.ms, even.messages, mpi.ms,
+                  mpi.messages, mpi.ms / greedy.ms, greedy.levels);
       std::fflush(stdout);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gathervs or scattervs of given sizes: how long they take, by the program's own clock, from the first arrival to the last exit.
-// A barrier before each makes arrivals balanced; the first half of the calls is not counted (a plan is in force by then).
-// Usage: irregular gatherv|scatterv ITERATIONS ROOT BYTES[,BYTES...]     one size per rank
+// Gathervs or scattervs of given sizes: how long they take, by the program's own clock, from the first arrival to the
+// last exit. A barrier before each makes arrivals balanced; the first half of the calls is not counted (a plan is in
+// force by then). Usage: irregular gatherv|scatterv ITERATIONS ROOT BYTES[,BYTES...]     one size per rank
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,11 @@ int main(int argc, char** argv) {
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int scatters = argc > 1 && strcmp(argv[1], "scatterv") == 0, iterations = argc > 2 ? atoi(argv[2]) : 100, root = argc > 3 ? atoi(argv[3]) : 0;
+  const int scatters = argc > 1 && strcmp(argv[1], "scatterv") == 0, iterations = argc > 2 ? atoi(argv[2]) : 100,
+            root = argc > 3 ? atoi(argv[3]) : 0;
   int *counts = calloc((size_t)size, sizeof(int)), *places = calloc((size_t)size, sizeof(int)), total = 0, n = 0;
-  for (char* at = argc > 4 ? strtok(argv[4], ",") : NULL; at && n < size; at = strtok(NULL, ",")) counts[n++] = atoi(at);
+  for (char* at = argc > 4 ? strtok(argv[4], ",") : NULL; at && n < size; at = strtok(NULL, ","))
+    counts[n++] = atoi(at);
   for (int r = 0; r < size; ++r) places[r] = total, total += counts[r];
   char *all = calloc((size_t)total + 1, 1), *own = calloc((size_t)counts[rank] + 1, 1);
   double sum = 0;

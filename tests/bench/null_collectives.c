@@ -27,9 +27,7 @@ EXPORT int bare_allreduce(const void* in, void* out, int count, MPI_Datatype typ
 
 // The least that observing can be: the return address looked up, two readings of the counter, one sum. What it costs
 // says how fast this machine is, and so what a bound that was measured elsewhere comes to here.
-static struct {
-  unsigned long address, time;
-} least[1 << 14];
+static struct { unsigned long address, time; } least[1 << 14];
 EXPORT int least_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 EXPORT int least_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   const unsigned long address = (unsigned long)__builtin_return_address(0);

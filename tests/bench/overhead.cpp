@@ -101,13 +101,14 @@ double quantile(std::vector<double> v, double q) {
 }
 double median(const std::vector<double>& v) { return quantile(v, 0.5); }
 
-/// Of batches measured side by side: how much more one takes than the other. Where hardware threads share a core, work of
-/// others halves its speed for tenths of a second at a time: the tenth percentile is the core to itself.
+/// Of batches measured side by side: how much more one takes than the other. Where hardware threads share a core, work
+/// of others halves its speed for tenths of a second at a time: the tenth percentile is the core to itself.
 std::string added(const std::vector<double>& ours, const std::vector<double>& plain) {
   std::vector<double> more;
   for (std::size_t i = 0; i < ours.size(); ++i) more.push_back(ours[i] - plain[i]);
   char text[80];
-  std::snprintf(text, sizeof text, "%6.1f ns (10%%: %6.1f, 90%%: %6.1f)", median(more), quantile(more, 0.1), quantile(more, 0.9));
+  std::snprintf(text, sizeof text, "%6.1f ns (10%%: %6.1f, 90%%: %6.1f)", median(more), quantile(more, 0.1),
+                quantile(more, 0.9));
   return text;
 }
 
@@ -124,8 +125,9 @@ void tight(int rank, const char* title, Site with, Site without) {
     bare_ns.push_back(batch(bare));
     floor_ns.push_back(batch(floor));
   }
-  std::printf("%-10s %-7s tight loop  wrapper %5.1f ns  added %s; the least %s\n", title, rank == 0 ? "leader" : "member", median(bare_ns),
-              added(observed_ns, bare_ns).c_str(), added(floor_ns, bare_ns).c_str());
+  std::printf("%-10s %-7s tight loop  wrapper %5.1f ns  added %s; the least %s\n", title,
+              rank == 0 ? "leader" : "member", median(bare_ns), added(observed_ns, bare_ns).c_str(),
+              added(floor_ns, bare_ns).c_str());
   std::fflush(stdout);
   if (rank == 0) give_turn(1);
 }
@@ -142,7 +144,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::mt19937 random(7);
-  if (rank == 0) std::printf("%-10s for scale: two readings of clock_gettime take %.1f ns here\n", argc > 1 ? argv[1] : "", clock_pair());
+  if (rank == 0)
+    std::printf("%-10s for scale: two readings of clock_gettime take %.1f ns here\n", argc > 1 ? argv[1] : "",
+                clock_pair());
   for (const int sites : {1, kSites}) {
     // Epochs end every 128 calls. Of those, 48 warm up (the rank has just slept), 64 between two ends are the
     // median's; the 128th and what it does (log to the leader, its digest, the snapshot) are in the mean.
@@ -160,8 +164,10 @@ int main(int argc, char** argv) {
       if (rank == 1 || b > 0) wait_turn(1 - rank);
       // The bare wrapper's turn is before ours or after it.
       const bool first = b % 2 != 0;
-      const auto ns = first ? batches({&warm, &order_without, &order_with, &rest, &order_least}) : batches({&warm, &order_with, &rest, &order_without, &order_least});
-      const double warm_ns = ns[0], with_ns = ns[first ? 2 : 1], rest_ns = ns[first ? 3 : 2], without_ns = ns[first ? 1 : 3], least_ns = ns[4];
+      const auto ns = first ? batches({&warm, &order_without, &order_with, &rest, &order_least})
+                            : batches({&warm, &order_with, &rest, &order_without, &order_least});
+      const double warm_ns = ns[0], with_ns = ns[first ? 2 : 1], rest_ns = ns[first ? 3 : 2],
+                   without_ns = ns[first ? 1 : 3], least_ns = ns[4];
       n += kEpoch - 1;
       give_turn(1 - rank);
       if (rank == 0 && b == kBatches - 1) wait_turn(1);
@@ -169,13 +175,16 @@ int main(int argc, char** argv) {
       MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);  // the 128th
       if (b < kBatches / 4) continue;
       ours.push_back(with_ns), plain.push_back(without_ns), floor.push_back(least_ns);
-      all_ours += (warm_ns * kWarm + with_ns * kCalls + rest_ns * (kEpoch - 1 - kCalls - kWarm)) / (kEpoch - 1) / (kBatches - kBatches / 4);
+      all_ours += (warm_ns * kWarm + with_ns * kCalls + rest_ns * (kEpoch - 1 - kCalls - kWarm)) / (kEpoch - 1) /
+                  (kBatches - kBatches / 4);
       all_plain += without_ns / (kBatches - kBatches / 4);
     }
     for (int turn = 0; turn < 2; ++turn) {
       if (rank == turn)
-        std::printf("%-10s %-7s %4d site%s  wrapper %5.1f ns  added %s; the least %s; mean with epochs: added %6.1f ns\n", argc > 1 ? argv[1] : "",
-                    rank == 0 ? "leader" : "member", sites, sites == 1 ? " " : "s", median(plain), added(ours, plain).c_str(), added(floor, plain).c_str(), all_ours - all_plain),
+        std::printf(
+            "%-10s %-7s %4d site%s  wrapper %5.1f ns  added %s; the least %s; mean with epochs: added %6.1f ns\n",
+            argc > 1 ? argv[1] : "", rank == 0 ? "leader" : "member", sites, sites == 1 ? " " : "s", median(plain),
+            added(ours, plain).c_str(), added(floor, plain).c_str(), all_ours - all_plain),
             std::fflush(stdout);
       barrier();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sorted trees' blocks in another order than they lie in: sent after copying them together, or with an indexed datatype.
-// Two ranks; medians of interleaved messages, the answer included. Usage: mpiexec -n 2 permutation [ROUNDS]
+// The sorted trees' blocks in another order than they lie in: sent after copying them together, or with an indexed
+// datatype. Two ranks; medians of interleaved messages, the answer included. Usage: mpiexec -n 2 permutation [ROUNDS]
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
       const size_t total = (size_t)blocks * (size_t)each;
       char *data = calloc(2 * total, 1), *packed = malloc(total), back = 0;
       MPI_Aint* places = malloc(sizeof(MPI_Aint) * (size_t)blocks);
-      for (int i = 0; i < blocks; ++i) places[i] = (MPI_Aint)((i * 7 + 3) % (2 * blocks)) * each;  // every block once, none beside the next
+      for (int i = 0; i < blocks; ++i)
+        places[i] = (MPI_Aint)((i * 7 + 3) % (2 * blocks)) * each;  // every block once, none beside the next
       for (int round = 0; round < rounds; ++round)
         for (int way = 0; way < 2; ++way) {
           MPI_Barrier(MPI_COMM_WORLD);
@@ -33,7 +34,8 @@ int main(int argc, char** argv) {
             MPI_Send(&back, 1, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
           } else {
             if (way == 0) {
-              for (int i = 0; i < blocks; ++i) memcpy(packed + (size_t)i * (size_t)each, data + places[i], (size_t)each);
+              for (int i = 0; i < blocks; ++i)
+                memcpy(packed + (size_t)i * (size_t)each, data + places[i], (size_t)each);
               MPI_Send(packed, (int)total, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
             } else {  // made for every call: buffers and sizes of programs change
               MPI_Datatype type;
@@ -47,7 +49,9 @@ int main(int argc, char** argv) {
           times[way][round] = 1e6 * (MPI_Wtime() - before);
         }
       for (int way = 0; way < 2; ++way) qsort(times[way], (size_t)rounds, sizeof(double), compare);
-      if (rank == 0) printf("%8d %10d %14.2f %14.2f %7.2fx\n", blocks, each, times[0][rounds / 2], times[1][rounds / 2], times[1][rounds / 2] / times[0][rounds / 2]);
+      if (rank == 0)
+        printf("%8d %10d %14.2f %14.2f %7.2fx\n", blocks, each, times[0][rounds / 2], times[1][rounds / 2],
+               times[1][rounds / 2] / times[0][rounds / 2]);
       free(data), free(packed), free(places);
     }
   MPI_Finalize();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Range communicators beside MPI's: creation, collectives on all ranks, a broadcast on half of them after creating them.
-// Medians of interleaved rounds, the longest time over all ranks; tests/bench/ranges runs it, yielding on both sides.
-// `ranges_bench messages`, with libcount_messages.so preloaded: what both give to the network, by rank, instead of times.
+// Range communicators beside MPI's: creation, collectives on all ranks, a broadcast on half of them after creating
+// them. Medians of interleaved rounds, the longest time over all ranks; tests/bench/ranges runs it, yielding on both
+// sides. `ranges_bench messages`, with libcount_messages.so preloaded: what both give to the network, by rank, instead
+// of times.
 #include <dlfcn.h>
-#include <latecomer/range.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <latecomer/range.hpp>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,9 @@ void creation() {
     if (c != MPI_COMM_NULL) MPI_Comm_free(&c);
   };
   volatile int sink = 0;
-  const auto times = compare({[&] { for (int i = 0; i < 1000; ++i) sink = sink + world.part(0, half - 1).size(); },
+  const auto times = compare({[&] {
+                                for (int i = 0; i < 1000; ++i) sink = sink + world.part(0, half - 1).size();
+                              },
                               [&] {
                                 MPI_Comm c = MPI_COMM_NULL;
                                 MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &c);
@@ -88,7 +91,10 @@ void creation() {
                                 drop(c);
                               }},
                              15, 20);
-  if (rank == 0) std::printf("creation of the first half, us: range %.4f, Comm_split %.1f, Comm_create_group %.1f, Comm_create %.1f\n", times[0] / 1000, times[1], times[2], times[3]);
+  if (rank == 0)
+    std::printf(
+        "creation of the first half, us: range %.4f, Comm_split %.1f, Comm_create_group %.1f, Comm_create %.1f\n",
+        times[0] / 1000, times[1], times[2], times[3]);
   for (const int calls : {1, 50}) {
     int value = rank;
     const auto both = compare({[&] {
@@ -104,18 +110,24 @@ void creation() {
                                  MPI_Comm_free(&c);
                                }},
                               25, 10);
-    if (rank == 0) std::printf("creation of the first half and %d broadcasts of 4 B there, us: range %.1f, MPI %.1f (%.2fx)\n", calls, both[0], both[1], both[0] / both[1]);
+    if (rank == 0)
+      std::printf("creation of the first half and %d broadcasts of 4 B there, us: range %.1f, MPI %.1f (%.2fx)\n",
+                  calls, both[0], both[1], both[0] / both[1]);
   }
   MPI_Group_free(&all), MPI_Group_free(&some);
 }
 
 void collectives() {
-  if (rank == 0 && messages_sent) std::printf("messages sent per call: of the rank that sends most (mean over ranks)\n%-22s %10s %16s %16s\n", "collective", "bytes", "range", "MPI");
+  if (rank == 0 && messages_sent)
+    std::printf("messages sent per call: of the rank that sends most (mean over ranks)\n%-22s %10s %16s %16s\n",
+                "collective", "bytes", "range", "MPI");
   else if (rank == 0) std::printf("%-22s %10s %12s %12s %7s\n", "collective", "bytes", "range, us", "MPI, us", "ratio");
   const auto row = [](const char* name, int bytes, const std::vector<Work>& ways, int rounds, int calls) {
     if (messages_sent) {
       const Messages ours = count(ways[0]), theirs = count(ways[1]);
-      if (rank == 0) std::printf("%-22s %10d %8lld (%5.2f) %8lld (%5.2f)\n", name, bytes, ours.most, ours.mean, theirs.most, theirs.mean);
+      if (rank == 0)
+        std::printf("%-22s %10d %8lld (%5.2f) %8lld (%5.2f)\n", name, bytes, ours.most, ours.mean, theirs.most,
+                    theirs.mean);
       return;
     }
     const auto t = compare(ways, rounds, calls);
@@ -126,18 +138,47 @@ void collectives() {
     const int n = bytes / 8, rounds = bytes > 65536 ? 7 : 15, calls = bytes > 65536 ? 3 : bytes > 1024 ? 10 : 50;
     std::vector<double> in(static_cast<std::size_t>(n) * static_cast<std::size_t>(size), 1.0), out(in.size());
     double *a = in.data(), *b = out.data();
-    row("bcast", bytes, {[=] { world.bcast(a, n, MPI_DOUBLE, 0); }, [=] { MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls);
-    row("reduce", bytes, {[=] { world.reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0); }, [=] { MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); }}, rounds, calls);
-    row("allreduce", bytes, {[=] { world.allreduce(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
-    row("scan", bytes, {[=] { world.scan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Scan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
-    row("exscan", bytes, {[=] { world.exscan(a, b, n, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
+    row("bcast", bytes,
+        {[=] { world.bcast(a, n, MPI_DOUBLE, 0); }, [=] { MPI_Bcast(a, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds,
+        calls);
+    row("reduce", bytes,
+        {[=] { world.reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0); },
+         [=] { MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("allreduce", bytes,
+        {[=] { world.allreduce(a, b, n, MPI_DOUBLE, MPI_SUM); },
+         [=] { MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("scan", bytes,
+        {[=] { world.scan(a, b, n, MPI_DOUBLE, MPI_SUM); },
+         [=] { MPI_Scan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("exscan", bytes,
+        {[=] { world.exscan(a, b, n, MPI_DOUBLE, MPI_SUM); },
+         [=] { MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }},
+        rounds, calls);
     // Of one block.
     const int each = std::max(1, n / size);
-    row("gather", each * 8, {[=] { world.gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls);
-    row("scatter", each * 8, {[=] { world.scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); }, [=] { MPI_Scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }}, rounds, calls);
-    row("allgather", each * 8, {[=] { world.allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls);
-    row("alltoall", each * 8, {[=] { world.alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); }, [=] { MPI_Alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }}, rounds, calls);
-    row("reduce_scatter_block", each * 8, {[=] { world.reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM); }, [=] { MPI_Reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }}, rounds, calls);
+    row("gather", each * 8,
+        {[=] { world.gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); },
+         [=] { MPI_Gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("scatter", each * 8,
+        {[=] { world.scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); },
+         [=] { MPI_Scatter(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("allgather", each * 8,
+        {[=] { world.allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); },
+         [=] { MPI_Allgather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("alltoall", each * 8,
+        {[=] { world.alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE); },
+         [=] { MPI_Alltoall(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, MPI_COMM_WORLD); }},
+        rounds, calls);
+    row("reduce_scatter_block", each * 8,
+        {[=] { world.reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM); },
+         [=] { MPI_Reduce_scatter_block(a, b, each, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }},
+        rounds, calls);
   }
 }
 
@@ -149,8 +190,11 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   world.attach(MPI_COMM_WORLD);
   if (argc > 1 && std::string(argv[1]) == "messages") {
-    if (void* const counter = dlsym(RTLD_DEFAULT, "latecomer_bench_messages")) messages_sent = reinterpret_cast<long long (*)()>(counter);
-    else return std::fprintf(stderr, "ranges_bench: 'messages' needs libcount_messages.so preloaded\n"), MPI_Abort(MPI_COMM_WORLD, 2);
+    if (void* const counter = dlsym(RTLD_DEFAULT, "latecomer_bench_messages"))
+      messages_sent = reinterpret_cast<long long (*)()>(counter);
+    else
+      return std::fprintf(stderr, "ranges_bench: 'messages' needs libcount_messages.so preloaded\n"),
+             MPI_Abort(MPI_COMM_WORLD, 2);
   } else {
     creation();
   }

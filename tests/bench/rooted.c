@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One rank is late in every scatter, gather or bcast: how long the calls take, by the program's own clock.
-// With OP "compute" ranks compute the same work between gathers and nobody is late by intention: what is lost of the core.
-// Usage: rooted OP ITERATIONS BYTES LATE_RANK DELAY_MS     BYTES: the root's total
-// Prints, in ms: run time (first arrival to last exit), elapsed on average, elapsed of the late rank, and computing time.
+// With OP "compute" ranks compute the same work between gathers and nobody is late by intention: what is lost of the
+// core. Usage: rooted OP ITERATIONS BYTES LATE_RANK DELAY_MS     BYTES: the root's total Prints, in ms: run time (first
+// arrival to last exit), elapsed on average, elapsed of the late rank, and computing time.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const char* op = argc > 1 ? argv[1] : "gather";
-  const int iterations = argc > 2 ? atoi(argv[2]) : 200, bytes = argc > 3 ? atoi(argv[3]) : 1 << 20, late = argc > 4 ? atoi(argv[4]) : 0;
+  const int iterations = argc > 2 ? atoi(argv[2]) : 200, bytes = argc > 3 ? atoi(argv[3]) : 1 << 20,
+            late = argc > 4 ? atoi(argv[4]) : 0;
   const double delay = argc > 5 ? atof(argv[5]) : 10;
   const int computes = strcmp(op, "compute") == 0, block = bytes / size;
   char *all = calloc((size_t)bytes + 64, 1), *mine = calloc((size_t)bytes + 64, 1);
@@ -44,7 +45,8 @@ int main(int argc, char** argv) {
     else if (strcmp(op, "bcast") == 0) MPI_Bcast(all, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     else MPI_Gather(mine, block, MPI_BYTE, all, block, MPI_BYTE, 0, MPI_COMM_WORLD);
     const double out = MPI_Wtime();
-    double first, last, elapsed = out - arrival, sum, of_late = rank == late ? elapsed : 0, of_late_everywhere, computing_sum;
+    double first, last, elapsed = out - arrival, sum, of_late = rank == late ? elapsed : 0, of_late_everywhere,
+                        computing_sum;
     MPI_Allreduce(&arrival, &first, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&out, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(&elapsed, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -54,7 +56,9 @@ int main(int argc, char** argv) {
     ++counted;
     sums[0] += last - first, sums[1] += sum / size, sums[2] += of_late_everywhere, sums[3] += computing_sum / size;
   }
-  if (rank == 0) printf("%.6f %.6f %.6f %.6f\n", 1e3 * sums[0] / counted, 1e3 * sums[1] / counted, 1e3 * sums[2] / counted, 1e3 * sums[3] / counted);
+  if (rank == 0)
+    printf("%.6f %.6f %.6f %.6f\n", 1e3 * sums[0] / counted, 1e3 * sums[1] / counted, 1e3 * sums[2] / counted,
+           1e3 * sums[3] / counted);
   MPI_Finalize();
   return 0;
 }

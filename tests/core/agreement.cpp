@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The agreement rule on simulated ranks: the same calls, other speeds. Whatever the interleaving, ranks do
 // the same at the same n, and whoever waits for the leader waits for nobody.
-#include <catch2/catch.hpp>
+#include "core/agreement/agreement.hpp"
 
+#include <catch2/catch.hpp>
 #include <map>
 #include <tuple>
 #include <vector>
 
-#include "core/agreement/agreement.hpp"
 #include "core/base/text.hpp"
 
 using namespace latecomer::core;
@@ -16,12 +16,15 @@ namespace {
 
 std::vector<Signature> random_program(SplitMix64& random, int calls) {
   std::vector<Signature> program;
-  const Collective ops[] = {Collective::allreduce, Collective::bcast, Collective::barrier, Collective::reduce, Collective::allgather, Collective::alltoallv};
+  const Collective ops[] = {Collective::allreduce, Collective::bcast,     Collective::barrier,
+                            Collective::reduce,    Collective::allgather, Collective::alltoallv};
   const int style = static_cast<int>(random.below(4));
   for (int i = 0; i < calls; ++i) {
     Signature s;
     s.op = style == 0 ? Collective::allreduce : style == 1 ? Collective::bcast : ops[random.below(6)];
-    s.kind = style != 3 && random.below(8) == 0 ? CallKind::nonblocking : style == 3 && random.below(2) ? CallKind::nonblocking : CallKind::blocking;
+    s.kind = style != 3 && random.below(8) == 0 ? CallKind::nonblocking
+             : style == 3 && random.below(2)    ? CallKind::nonblocking
+                                                : CallKind::blocking;
     s.bytes = s.op == Collective::alltoallv ? -1 : static_cast<Bytes>(random.below(3)) * 1000;
     s.root = is_rooted(s.op) ? static_cast<Rank>(random.below(2)) : -1;
     program.push_back(s);
@@ -64,7 +67,8 @@ TEST_CASE("agreement: all ranks do the same at the same call", "[agreement]") {
   REQUIRE(calls > 60'000);
 }
 
-TEST_CASE("agreement: calls that pass without being looked at change nothing, wherever a rank lets them", "[agreement]") {
+TEST_CASE("agreement: calls that pass without being looked at change nothing, wherever a rank lets them",
+          "[agreement]") {
   SplitMix64 random(43);
   std::uint64_t passed = 0, heard = 0;
   for (int round = 0; round < 200; ++round) {
@@ -83,7 +87,8 @@ TEST_CASE("agreement: calls that pass without being looked at change nothing, wh
         continue;
       }
       const auto seen = some.begin(s, true, true);
-      REQUIRE(std::tuple(seen.n, seen.hear, seen.ends_epoch, seen.announce) == std::tuple(before.n, before.hear, before.ends_epoch, before.announce));
+      REQUIRE(std::tuple(seen.n, seen.hear, seen.ends_epoch, seen.announce) ==
+              std::tuple(before.n, before.hear, before.ends_epoch, before.announce));
       heard += seen.hear;
       if (seen.hear) some.lasts(i % 3 == 0 ? 200 : 0);
       some.end(s, true);

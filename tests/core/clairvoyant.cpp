@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Clairvoyant planner: the worked examples of the paper, five generators that agree on ten thousand random instances,
-// and plans that the verifier takes as they are. The golden instances are tried through the command (tests/cli.py).
+// The Clairvoyant planner: the worked examples of the paper, five generators that agree on ten thousand random
+// instances, and plans that the verifier takes as they are. The golden instances are tried through the command
+// (tests/cli.py).
 #include <catch2/catch.hpp>
-
 #include <map>
 #include <random>
 #include <set>
@@ -56,7 +56,8 @@ std::string play(const Problem& p, const std::vector<Message>& messages) {
     std::set<std::pair<Rank, int>> received;
     for (; i < messages.size() && messages[i].round == round; ++i) {
       const Message& m = messages[i];
-      const auto s = static_cast<std::size_t>(m.src), d = static_cast<std::size_t>(m.dst), j = static_cast<std::size_t>(m.segment);
+      const auto s = static_cast<std::size_t>(m.src), d = static_cast<std::size_t>(m.dst),
+                 j = static_cast<std::size_t>(m.segment);
       if (m.src == m.dst) return "a message to itself";
       if (!senders.insert(m.src).second) return "two sends in a round";
       if (!receivers.insert(m.dst).second) return "two receives in a round";
@@ -71,7 +72,8 @@ std::string play(const Problem& p, const std::vector<Message>& messages) {
   }
   for (std::size_t r = 0; r < ranks; ++r)
     for (const auto& share : held[r])
-      if (share.size() != (static_cast<Rank>(r) == p.root ? ranks : 0)) return "rank " + std::to_string(r) + " ends with " + std::to_string(share.size()) + " contributions";
+      if (share.size() != (static_cast<Rank>(r) == p.root ? ranks : 0))
+        return "rank " + std::to_string(r) + " ends with " + std::to_string(share.size()) + " contributions";
   return "";
 }
 
@@ -88,7 +90,8 @@ TEST_CASE("clairvoyant: the paper's example and its skipped rounds", "[clairvoya
     CHECK(messages[2] == Message{1, 2, 0, 0});
     CHECK(messages[3] == Message{1, 3, 1, 1});
     CHECK(messages.back() == Message{5, 3, 0, 3});
-    CHECK(*plan({1, 0, 1'000'000, stairs}, g) == std::vector<Message>{{1000, 1, 0, 0}, {2000, 2, 0, 0}, {3000, 3, 0, 0}});
+    CHECK(*plan({1, 0, 1'000'000, stairs}, g) ==
+          std::vector<Message>{{1000, 1, 0, 0}, {2000, 2, 0, 0}, {3000, 3, 0, 0}});
   }
 }
 
@@ -98,7 +101,8 @@ TEST_CASE("clairvoyant: ten thousand random instances, five generators, one plan
     Made made = random_problem(random);
     made.problem.arrivals = made.arrivals;
     const auto expected = *plan(made.problem, Generator::linear);
-    INFO("instance " << i << ": " << made.problem.ranks() << " ranks, " << made.problem.segments << " segments, round " << made.problem.round_ns);
+    INFO("instance " << i << ": " << made.problem.ranks() << " ranks, " << made.problem.segments << " segments, round "
+                     << made.problem.round_ns);
     REQUIRE(play(made.problem, expected) == "");
     for (const Generator g : {Generator::heap, Generator::segment, Generator::rows, Generator::wide}) {
       INFO(kGeneratorNames[static_cast<int>(g)]);
@@ -109,7 +113,8 @@ TEST_CASE("clairvoyant: ten thousand random instances, five generators, one plan
 
 TEST_CASE("clairvoyant: sizes beyond one vector of bits", "[clairvoyant]") {
   std::mt19937_64 random(9);
-  for (const auto& [ranks, segments] : std::map<int, int>{{3, 600}, {70, 65}, {130, 300}, {257, 129}, {512, 64}, {40, 512}, {513, 20}}) {
+  for (const auto& [ranks, segments] :
+       std::map<int, int>{{3, 600}, {70, 65}, {130, 300}, {257, 129}, {512, 64}, {40, 512}, {513, 20}}) {
     for (const std::uint64_t latest : {100'000, 1'000, 1}) {  // a few at a time, many at a time, all at once
       std::vector<Nanoseconds> arrivals;
       for (int r = 0; r < ranks; ++r) arrivals.push_back(static_cast<Nanoseconds>(random() % latest));
@@ -129,7 +134,8 @@ TEST_CASE("clairvoyant: an allreduce's plan reaches everybody", "[clairvoyant]")
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 2000 : 200); ++i) {
     Made made = random_problem(random);
     made.problem.arrivals = made.arrivals;
-    const auto ranks = static_cast<std::size_t>(made.problem.ranks()), segments = static_cast<std::size_t>(made.problem.segments);
+    const auto ranks = static_cast<std::size_t>(made.problem.ranks()),
+               segments = static_cast<std::size_t>(made.problem.segments);
     std::vector<Exchange> plan;
     REQUIRE(plan_everywhere(made.problem, [&](const Exchange& m) { plan.push_back(m); }) == "");
     std::vector<std::vector<std::set<Rank>>> held(ranks, std::vector<std::set<Rank>>(segments));
@@ -164,7 +170,13 @@ TEST_CASE("clairvoyant: schedules of random patterns pass the verifier", "[clair
     const int ranks = std::min<int>(static_cast<int>(made.arrivals.size()), 24);
     made.arrivals.resize(static_cast<std::size_t>(ranks));
     for (const Collective op : {Collective::reduce, Collective::allreduce}) {
-      Call call{op, ranks, op == Collective::reduce ? made.problem.root % ranks : 0, static_cast<Elements>(random() % 100), 8, random() % 2 == 0, true};
+      Call call{op,
+                ranks,
+                op == Collective::reduce ? made.problem.root % ranks : 0,
+                static_cast<Elements>(random() % 100),
+                8,
+                random() % 2 == 0,
+                true};
       Parameters parameters;
       parameters.segments = made.problem.segments;
       parameters.overlap = random() % 2 == 0;

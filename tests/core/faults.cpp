@@ -2,7 +2,6 @@
 // Seeded faults: thousands of mutants of correct schedules. A mutant is a fault if some random run of the
 // independent executor goes wrong; the verifier must reject at least 95% of those, of every kind.
 #include <catch2/catch.hpp>
-
 #include <cstdio>
 #include <functional>
 
@@ -25,7 +24,8 @@ void remove_operation(Programs& p, Rank r, std::size_t i) {
     ops[k].dep_count = 0;
     for (int d = 0; d < was.dep_count; ++d) {
       if (was.deps[d] == static_cast<OpId>(i)) {
-        for (int g = 0; g < gone.dep_count && ops[k].dep_count < Operation::kMaxDeps; ++g) ops[k] = ops[k].after(gone.deps[g]);
+        for (int g = 0; g < gone.dep_count && ops[k].dep_count < Operation::kMaxDeps; ++g)
+          ops[k] = ops[k].after(gone.deps[g]);
       } else {
         ops[k] = ops[k].after(was.deps[d] > static_cast<OpId>(i) ? was.deps[d] - 1 : was.deps[d]);
       }
@@ -48,7 +48,8 @@ void drop_dependency(Operation& op, int d) {
 }
 
 /// Picks a random operation for which `suits` holds; false if there is none.
-bool pick(const Programs& p, SplitMix64& random, const std::function<bool(const Operation&)>& suits, Rank& r, std::size_t& i) {
+bool pick(const Programs& p, SplitMix64& random, const std::function<bool(const Operation&)>& suits, Rank& r,
+          std::size_t& i) {
   std::vector<std::pair<Rank, std::size_t>> all;
   for (std::size_t q = 0; q < p.size(); ++q)
     for (std::size_t k = 0; k < p[q].ops.size(); ++k)
@@ -67,32 +68,45 @@ struct Kind {
 const Kind kKinds[] = {
     {"dropped dependency", false,
      [](Programs& p, SplitMix64& random) {
-       Rank r; std::size_t i;
-       if (!pick(p, random, [](const Operation& o) { return o.dep_count > 0; }, r, i)) return false;
+       Rank r;
+       std::size_t i;
+       if (!pick(
+               p, random, [](const Operation& o) { return o.dep_count > 0; }, r, i))
+         return false;
        Operation& op = p[static_cast<std::size_t>(r)].ops[i];
        drop_dependency(op, static_cast<int>(random.below(op.dep_count)));
        return true;
      }},
     {"doubled contribution", false,
      [](Programs& p, SplitMix64& random) {
-       Rank r; std::size_t i;
-       if (!pick(p, random, [](const Operation& o) { return o.kind == OpKind::reduce; }, r, i)) return false;
+       Rank r;
+       std::size_t i;
+       if (!pick(
+               p, random, [](const Operation& o) { return o.kind == OpKind::reduce; }, r, i))
+         return false;
        auto& ops = p[static_cast<std::size_t>(r)].ops;
        insert_after(ops, i, Operation(ops[i]));
        return true;
      }},
     {"missing contribution", false,
      [](Programs& p, SplitMix64& random) {
-       Rank r; std::size_t i;
-       if (!pick(p, random, [](const Operation& o) { return o.kind == OpKind::reduce; }, r, i)) return false;
+       Rank r;
+       std::size_t i;
+       if (!pick(
+               p, random, [](const Operation& o) { return o.kind == OpKind::reduce; }, r, i))
+         return false;
        remove_operation(p, r, i);
        return true;
      }},
     {"swapped operands", true,
      [](Programs& p, SplitMix64& random) {
        // dst := dst o src instead of src o dst, by way of the operands' places.
-       Rank r; std::size_t i;
-       if (!pick(p, random, [](const Operation& o) { return o.kind == OpKind::reduce && o.src.buffer != Buffer::input; }, r, i)) return false;
+       Rank r;
+       std::size_t i;
+       if (!pick(
+               p, random, [](const Operation& o) { return o.kind == OpKind::reduce && o.src.buffer != Buffer::input; },
+               r, i))
+         return false;
        auto& ops = p[static_cast<std::size_t>(r)].ops;
        std::swap(ops[i].dst, ops[i].src);
        insert_after(ops, i, copy(ops[i].src, ops[i].dst));
@@ -101,7 +115,8 @@ const Kind kKinds[] = {
     {"overlapping writes", false,
      [](Programs& p, SplitMix64& random) {
        // Two receives of a rank land in the same place and no longer wait for what kept them apart.
-       Rank r; std::size_t i;
+       Rank r;
+       std::size_t i;
        const auto is_recv = [](const Operation& o) { return o.kind == OpKind::recv && o.dst.count > 0; };
        if (!pick(p, random, is_recv, r, i)) return false;
        auto& ops = p[static_cast<std::size_t>(r)].ops;
@@ -115,8 +130,11 @@ const Kind kKinds[] = {
      }},
     {"unmatched message", false,
      [](Programs& p, SplitMix64& random) {
-       Rank r; std::size_t i;
-       if (!pick(p, random, [](const Operation& o) { return o.communicates(); }, r, i)) return false;
+       Rank r;
+       std::size_t i;
+       if (!pick(
+               p, random, [](const Operation& o) { return o.communicates(); }, r, i))
+         return false;
        if (random.below(2) == 0) remove_operation(p, r, i);
        else p[static_cast<std::size_t>(r)].ops[i].channel = kChannels - 1;
        return true;
@@ -124,7 +142,8 @@ const Kind kKinds[] = {
     {"cycle under rendezvous", false,
      [](Programs& p, SplitMix64& random) {
        // An exchange in which both sides send first and receive only when the send is complete.
-       Rank r; std::size_t i;
+       Rank r;
+       std::size_t i;
        const auto& q = p;
        const auto exchanges = [&](Rank a, std::size_t s, std::size_t& v) {
          for (v = 0; v < q[static_cast<std::size_t>(a)].ops.size(); ++v) {
@@ -134,7 +153,9 @@ const Kind kKinds[] = {
          }
          return false;
        };
-       if (!pick(p, random, [](const Operation& o) { return o.kind == OpKind::send; }, r, i)) return false;
+       if (!pick(
+               p, random, [](const Operation& o) { return o.kind == OpKind::send; }, r, i))
+         return false;
        std::size_t mine = 0, theirs = 0, other = 0;
        const Operation sent = q[static_cast<std::size_t>(r)].ops[i];
        if (!exchanges(r, i, mine)) return false;
@@ -158,7 +179,13 @@ TEST_CASE("the independent executor accepts every algorithm", "[faults]") {
   for (const Algorithm& algorithm : catalogue())
     for (const int ranks : {1, 2, 3, 5, 6, 8})
       for (const bool in_place : {false, true}) {
-        Call call{algorithm.op, ranks, is_rooted(algorithm.op) ? ranks / 2 : 0, ranks + 3, 8, in_place, !algorithm.keeps_rank_order()};
+        Call call{algorithm.op,
+                  ranks,
+                  is_rooted(algorithm.op) ? ranks / 2 : 0,
+                  ranks + 3,
+                  8,
+                  in_place,
+                  !algorithm.keeps_rank_order()};
         Parameters parameters;
         parameters.network.alpha_ns = 1e4;
         const Instance instance(call, *parse_arrivals("randlate:300us:5", ranks), parameters);
@@ -177,11 +204,18 @@ TEST_CASE("seeded faults are rejected", "[faults]") {
       const Algorithm& algorithm = all[random.below(all.size())];
       if (kind.noncommutative && (!algorithm.keeps_rank_order() || !is_reduction(algorithm.op))) continue;
       const int ranks = 2 + static_cast<int>(random.below(6));
-      Call call{algorithm.op, ranks, is_rooted(algorithm.op) ? static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))) : 0, static_cast<Elements>(1 + random.below(12)), 8, random.below(2) == 0, !kind.noncommutative};
+      Call call{algorithm.op,
+                ranks,
+                is_rooted(algorithm.op) ? static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))) : 0,
+                static_cast<Elements>(1 + random.below(12)),
+                8,
+                random.below(2) == 0,
+                !kind.noncommutative};
       Parameters parameters;
       parameters.network.alpha_ns = 1e4;
       parameters.overlap = random.below(2) == 0;
-      const Instance instance(call, *parse_arrivals("randlate:200us:" + std::to_string(random.below(1000)), ranks), parameters);
+      const Instance instance(call, *parse_arrivals("randlate:200us:" + std::to_string(random.below(1000)), ranks),
+                              parameters);
       auto programs = materialize(algorithm, instance);
       if (!kind.seed(programs, random)) continue;
       ++mutants;
@@ -193,7 +227,8 @@ TEST_CASE("seeded faults are rejected", "[faults]") {
       harmless += !fault;
       strict += !fault && rejected;
     }
-    std::printf("%-24s %8d %8d %9d %6.1f%% %8d of %6d\n", kind.name, mutants, faults, caught, faults ? 100.0 * caught / faults : 0.0, strict, harmless);
+    std::printf("%-24s %8d %8d %9d %6.1f%% %8d of %6d\n", kind.name, mutants, faults, caught,
+                faults ? 100.0 * caught / faults : 0.0, strict, harmless);
     INFO(kind.name);
     CHECK(mutants >= 300);
     CHECK(faults >= 50);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plans and learning without MPI: forecasts, periods, choices; and the property that everything rests on, on
 // simulated jobs of random programs: no two ranks ever decide differently for the same call of a communicator.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "core/select/candidates.hpp"
-#include "core/learning/learner.hpp"
 #include "core/base/text.hpp"
+#include "core/learning/learner.hpp"
 #include "core/model/closed_form.hpp"
+#include "core/select/candidates.hpp"
 
 using namespace latecomer::core;
 
 namespace {
 
 Policy policy_of(const std::string& rules, const std::string& more = "") {
-  const auto report = parse_policy("{\"version\": 1, \"mode\": \"apply\", \"network\": \"eth1g\"" + more + ", \"rules\": [" + rules + "]}");
+  const auto report = parse_policy("{\"version\": 1, \"mode\": \"apply\", \"network\": \"eth1g\"" + more +
+                                   ", \"rules\": [" + rules + "]}");
   for (const auto& p : report.problems) FAIL(p.path + ": " + p.message);
   return report.policy;
 }
@@ -33,14 +33,17 @@ Signature allreduce(Bytes bytes) {
   return s;
 }
 
-bool site_matches(std::uint64_t site, Collective, const std::string& glob) { return glob_match(glob, "site" + std::to_string(site)); }
+bool site_matches(std::uint64_t site, Collective, const std::string& glob) {
+  return glob_match(glob, "site" + std::to_string(site));
+}
 
 /// A leader and what happens between it and the program, in lockstep.
 class Loop {
  public:
   Loop(const Policy& policy, int ranks) : ranks_(ranks), learner(policy, ranks, site_matches), policy_(policy) {}
   /// One call whose after-last time is `native` natively and `native * factor` under an algorithm.
-  Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets, Nanoseconds native = 1'000'000, double factor = 0.8, const std::vector<Bytes>& sizes = {}) {
+  Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets,
+                Nanoseconds native = 1'000'000, double factor = 0.8, const std::vector<Bytes>& sizes = {}) {
     const auto b = sequence.begin(s, true, true);
     if (b.hear) {
       if (changed) force.install(waiting);
@@ -59,13 +62,15 @@ class Loop {
     }
     const Decision d = decide(policy_, s, ranks_, force.at(b.n, s.hash()));
     sequence.end(s, true);
-    const auto after = static_cast<Nanoseconds>(d.algorithm ? static_cast<double>(native) * factor : static_cast<double>(native));
+    const auto after =
+        static_cast<Nanoseconds>(d.algorithm ? static_cast<double>(native) * factor : static_cast<double>(native));
     double elapsed = static_cast<double>(after);
     Nanoseconds last = 0;
     for (const Nanoseconds o : offsets) last = std::max(last, o);
     for (const Nanoseconds o : offsets) elapsed += static_cast<double>(last - o) / ranks_;
     clock += last + after + pause;
-    if (!resting && !deaf) learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm), sizes, false, divergent}), ++seen;
+    if (!resting && !deaf)
+      learner.see({b.n, s, site, offsets, after, elapsed, index_of(d.algorithm), sizes, false, divergent}), ++seen;
     return d;
   }
   int ranks_;
@@ -86,7 +91,8 @@ class Loop {
 
 std::vector<Nanoseconds> late(int ranks, Rank who, Nanoseconds by, SplitMix64& random, Nanoseconds noise = 20'000) {
   std::vector<Nanoseconds> out;
-  for (int r = 0; r < ranks; ++r) out.push_back(static_cast<Nanoseconds>(random.uniform() * static_cast<double>(noise)) + (r == who ? by : 0));
+  for (int r = 0; r < ranks; ++r)
+    out.push_back(static_cast<Nanoseconds>(random.uniform() * static_cast<double>(noise)) + (r == who ? by : 0));
   return out;
 }
 
@@ -169,14 +175,16 @@ TEST_CASE("plan: slots by number; another call than expected drops it for good",
   CHECK(force.dropped());
   CHECK(force.at(114, allreduce(64).hash()) == nullptr);
   plan.period = 0;
-  std::sort(plan.entries.begin(), plan.entries.end(), [](const auto& a, const auto& b) { return a.signature < b.signature; });
+  std::sort(plan.entries.begin(), plan.entries.end(),
+            [](const auto& a, const auto& b) { return a.signature < b.signature; });
   force.install(plan);
   CHECK(force.at(3, allreduce(8).hash())->algorithm == 3);
   CHECK(force.at(4, allreduce(16).hash()) == nullptr);
   CHECK_FALSE(force.dropped());
 }
 
-TEST_CASE("plan: what is on trial holds for its calls and is native then, until a plan comes into force", "[learning]") {
+TEST_CASE("plan: what is on trial holds for its calls and is native then, until a plan comes into force",
+          "[learning]") {
   Plan plan;
   plan.period = 2, plan.first = 10;
   plan.entries = {{allreduce(64).hash(), 2, 0, -1, 1}, {allreduce(8).hash(), 3, 0, -1, 1}};
@@ -221,7 +229,8 @@ TEST_CASE("learner: two sites of one signature have their own patterns", "[learn
   }
   CHECK(loop.learner.period() == 2);
   REQUIRE(loop.force.plan().patterns.size() == 2);
-  const Decision first = loop.call(allreduce(1 << 20), 1, late(4, 1, 20'000'000, random)), second = loop.call(allreduce(1 << 20), 2, late(4, 3, 20'000'000, random));
+  const Decision first = loop.call(allreduce(1 << 20), 1, late(4, 1, 20'000'000, random)),
+                 second = loop.call(allreduce(1 << 20), 2, late(4, 3, 20'000'000, random));
   REQUIRE(first.algorithm);
   CHECK(first.algorithm->name == "prr");
   CHECK(loop.force.plan().patterns[static_cast<std::size_t>(first.pattern)][1] > 10'000'000);
@@ -231,8 +240,10 @@ TEST_CASE("learner: two sites of one signature have their own patterns", "[learn
 }
 
 TEST_CASE("learner: site and imbalance rules come into force through plans, in the order of the rules", "[learning]") {
-  const Policy policy = policy_of("{\"match\": {\"op\": \"allreduce\", \"site\": \"site2\"}, \"use\": \"slt\"}, {\"match\": {\"op\": \"allreduce\", \"imbalance_factor\": {\"min\": 2}}, \"use\": \"prr\"}, "
-                                  "{\"match\": {\"op\": \"allreduce\"}, \"use\": \"ring\"}");
+  const Policy policy = policy_of(
+      "{\"match\": {\"op\": \"allreduce\", \"site\": \"site2\"}, \"use\": \"slt\"}, {\"match\": {\"op\": "
+      "\"allreduce\", \"imbalance_factor\": {\"min\": 2}}, \"use\": \"prr\"}, "
+      "{\"match\": {\"op\": \"allreduce\"}, \"use\": \"ring\"}");
   Loop loop(policy, 4);
   SplitMix64 random(1);
   const auto name = [](const Decision& d) { return d.algorithm ? std::string(d.algorithm->name) : "native"; };
@@ -248,7 +259,8 @@ TEST_CASE("learner: site and imbalance rules come into force through plans, in t
   CHECK(name(loop.call(allreduce(80'000), 3, late(4, 1, 50'000'000, random))) == "prr");
 }
 
-TEST_CASE("auto: tries what the model likes, keeps what wins, drops what does not until the pattern changes", "[learning]") {
+TEST_CASE("auto: tries what the model likes, keeps what wins, drops what does not until the pattern changes",
+          "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(2);
   const Signature s = allreduce(1 << 20);
@@ -270,7 +282,8 @@ TEST_CASE("auto: tries what the model likes, keeps what wins, drops what does no
   CHECK(dispatched > 0);
   CHECK(late_dispatched == 0);
   CHECK(loses.learner.reports().at(0).reason.find("did not win") != std::string::npos);
-  for (int i = 0; i < 400; ++i) dispatched += loses.call(s, 1, late(4, 2, 40'000'000, random), 1'000'000, 0.5).algorithm != nullptr;
+  for (int i = 0; i < 400; ++i)
+    dispatched += loses.call(s, 1, late(4, 2, 40'000'000, random), 1'000'000, 0.5).algorithm != nullptr;
   CHECK(loses.call(s, 1, late(4, 2, 40'000'000, random)).algorithm);
 }
 
@@ -289,7 +302,8 @@ TEST_CASE("auto: what is tried and much slower costs little, whatever the model 
           for (int site = 0; site < sites; ++site) {
             const auto offsets = late(4, 1, by, random);
             natively += *std::max_element(offsets.begin(), offsets.end()) + kNative;
-            const bool ours = loop.call(s, static_cast<std::uint64_t>(site), offsets, kNative, 2.7).algorithm != nullptr;
+            const bool ours =
+                loop.call(s, static_cast<std::uint64_t>(site), offsets, kNative, 2.7).algorithm != nullptr;
             dispatched += ours, in_a_row = ours ? in_a_row + 1 : 0;
             longest = std::max(longest, in_a_row);
           }
@@ -337,17 +351,21 @@ TEST_CASE("auto: a gain smaller than what a dispatch costs is none", "[learning]
   CHECK(small.learner.reports().at(0).reason.find("no gain") != std::string::npos);
 }
 
-TEST_CASE("auto: what modelling costs is little against the calls, and who is in a hurry says as before", "[learning]") {
+TEST_CASE("auto: what modelling costs is little against the calls, and who is in a hurry says as before",
+          "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(10);
   // Of a job whose pattern never stays: messages modelled, and the share of the time that they may have taken.
   const auto models = [&](Nanoseconds native, Nanoseconds by) {
     Loop loop(policy, 4);
     for (int i = 0; i < 20'000; ++i) {
-      std::vector<Nanoseconds> offsets = late(4, static_cast<Rank>(i / 256 % 4), by + by * (i / 1024), random, by / 100);
+      std::vector<Nanoseconds> offsets =
+          late(4, static_cast<Rank>(i / 256 % 4), by + by * (i / 1024), random, by / 100);
       loop.call(allreduce(1 << 14), 1, offsets, native, 1.5);
     }
-    return std::pair(loop.modelled, (Learner::kModelMessage * static_cast<double>(loop.modelled) - Learner::kModelStake) / static_cast<double>(loop.clock));
+    return std::pair(loop.modelled,
+                     (Learner::kModelMessage * static_cast<double>(loop.modelled) - Learner::kModelStake) /
+                         static_cast<double>(loop.clock));
   };
   const auto [quick, quick_share] = models(5'000, 1'000);
   const auto [slow, slow_share] = models(5'000'000, 1'000'000);
@@ -358,7 +376,9 @@ TEST_CASE("auto: what modelling costs is little against the calls, and who is in
   CHECK(slow_share <= Learner::kModelShare);
 
   Loop loop(policy, 4);
-  const auto call = [&] { return loop.call(allreduce(1 << 20), 1, late(4, 1, 40'000'000, random)).algorithm != nullptr; };
+  const auto call = [&] {
+    return loop.call(allreduce(1 << 20), 1, late(4, 1, 40'000'000, random)).algorithm != nullptr;
+  };
   loop.hurried = true;
   for (int i = 0; i < 400; ++i) CHECK_FALSE(call());
   CHECK(loop.kinds.back() == Learner::Announcement::Kind::none);
@@ -382,7 +402,8 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
       if (i < 2 * 128) continue;
       REQUIRE(d.algorithm);
       REQUIRE(d.pattern >= 0);
-      REQUIRE(follows.force.plan().patterns[static_cast<std::size_t>(d.pattern)][static_cast<std::size_t>(who)] > 20'000'000);
+      REQUIRE(follows.force.plan().patterns[static_cast<std::size_t>(d.pattern)][static_cast<std::size_t>(who)] >
+              20'000'000);
     }
   Loop noise(policy, 4), balanced(policy, 4);
   int dispatched = 0, by_luck = 0;
@@ -392,7 +413,8 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
   }
   CHECK(dispatched == 0);
   CHECK(by_luck <= 128);  // one epoch in 24: chance looks like a pattern at times
-  CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) == static_cast<long>(balanced.kinds.size()));
+  CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) ==
+        static_cast<long>(balanced.kinds.size()));
 }
 
 TEST_CASE("auto: a pattern that is certain but slight against the operation is balanced", "[learning]") {
@@ -409,7 +431,8 @@ TEST_CASE("auto: a pattern that is certain but slight against the operation is b
   CHECK(dispatched == 0);
   CHECK(slight.learner.reports().at(0).reason.find("nothing to gain") != std::string::npos);
   CHECK(worth.learner.reports().at(0).reason.find("nothing to gain") == std::string::npos);
-  CHECK(std::count(slight.kinds.begin(), slight.kinds.end(), Learner::Announcement::Kind::none) == static_cast<long>(slight.kinds.size()));
+  CHECK(std::count(slight.kinds.begin(), slight.kinds.end(), Learner::Announcement::Kind::none) ==
+        static_cast<long>(slight.kinds.size()));
 }
 
 namespace {
@@ -422,7 +445,9 @@ const std::vector<Bytes> kSpikes = {1, 400'000, 1, 1, 400'000, 1, 1, 1};
 }  // namespace
 
 TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and change with them", "[learning]") {
-  const Policy policy = policy_of("{\"match\": {\"op\": \"gatherv\", \"root\": {\"max\": 0}}, \"use\": \"optimal\"}, {\"match\": {\"op\": \"gatherv\"}, \"use\": \"binomial\"}");
+  const Policy policy = policy_of(
+      "{\"match\": {\"op\": \"gatherv\", \"root\": {\"max\": 0}}, \"use\": \"optimal\"}, {\"match\": {\"op\": "
+      "\"gatherv\"}, \"use\": \"binomial\"}");
   Loop loop(policy, 8);
   SplitMix64 random(3);
   const auto run = [&](int calls, const std::vector<Bytes>& sizes) {
@@ -430,7 +455,8 @@ TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and 
     for (int i = 0; i < calls; ++i) {
       loop.call(allreduce(8), 1, late(8, 0, 0, random));
       d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.8, sizes);
-      CHECK(loop.call(gatherv(3), 3, late(8, 0, 0, random), 1'000'000, 0.8, sizes).algorithm->name == "binomial");  // needs none
+      CHECK(loop.call(gatherv(3), 3, late(8, 0, 0, random), 1'000'000, 0.8, sizes).algorithm->name ==
+            "binomial");  // needs none
     }
     return d;
   };
@@ -454,7 +480,8 @@ TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and 
 namespace {
 std::vector<Bytes> random_sizes(int ranks, SplitMix64& random) {
   std::vector<Bytes> out;
-  for (int r = 0; r < ranks; ++r) out.push_back(static_cast<Bytes>(random.below(4) == 0 ? random.below(400'000) : random.below(100)));
+  for (int r = 0; r < ranks; ++r)
+    out.push_back(static_cast<Bytes>(random.below(4) == 0 ? random.below(400'000) : random.below(100)));
   return out;
 }
 }  // namespace
@@ -471,7 +498,8 @@ TEST_CASE("learner: where sizes change from call to call, no plan is built on th
         loop.call(allreduce(8), 1, late(8, 0, 0, random));
         const Decision d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.8, sizes());
         ++ran[d.algorithm ? std::string(d.algorithm->name) : "native"];
-        if (d.algorithm && d.algorithm->name == "adaptive") CHECK(d.sizes < 0);  // the ranks build it from those of the call
+        if (d.algorithm && d.algorithm->name == "adaptive")
+          CHECK(d.sizes < 0);  // the ranks build it from those of the call
       }
     };
     const auto reason = [&] {
@@ -513,7 +541,8 @@ TEST_CASE("auto: never tries a tree that is planned from sizes where sizes chang
   CHECK(dispatched > 0);
 }
 
-TEST_CASE("learner: two sites of one signature and other sizes, in no order, share a tree that needs none", "[learning]") {
+TEST_CASE("learner: two sites of one signature and other sizes, in no order, share a tree that needs none",
+          "[learning]") {
   const Policy policy = policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"sorted\"}");
   Loop loop(policy, 8);
   SplitMix64 random(19);
@@ -522,19 +551,23 @@ TEST_CASE("learner: two sites of one signature and other sizes, in no order, sha
   for (int i = 0; i < 400; ++i) {
     loop.call(allreduce(8), 1, late(8, 0, 0, random));
     const bool second = random.below(2);
-    const Decision d = loop.call(gatherv(0), second ? 3 : 2, late(8, 0, 0, random), 1'000'000, 0.8, second ? other : kSpikes);
+    const Decision d =
+        loop.call(gatherv(0), second ? 3 : 2, late(8, 0, 0, random), 1'000'000, 0.8, second ? other : kSpikes);
     if (i > 100) ++ran[d.algorithm ? std::string(d.algorithm->name) : "native"];
   }
   REQUIRE(loop.learner.period() == 0);
   CHECK(ran["native"] == 0);
   CHECK(ran["adaptive"] > 200);
   for (const SlotReport& r : loop.learner.reports())
-    if (r.signature.op == Collective::gatherv) CHECK(r.reason.find("another site has the same operation and root with other sizes") != std::string::npos);
+    if (r.signature.op == Collective::gatherv)
+      CHECK(r.reason.find("another site has the same operation and root with other sizes") != std::string::npos);
 }
 
-TEST_CASE("auto: gives blocks of different sizes a better tree without any late rank, and takes it back", "[learning]") {
+TEST_CASE("auto: gives blocks of different sizes a better tree without any late rank, and takes it back",
+          "[learning]") {
   Policy policy = policy_of(kAuto);
-  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0, policy.network.alpha_ns = 25'000;  // of every message, at both ends
+  policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0,
+  policy.network.alpha_ns = 25'000;  // of every message, at both ends
   for (const double factor : {0.6, 1.2}) {
     Loop loop(policy, 8);
     SplitMix64 random(3);
@@ -561,7 +594,8 @@ TEST_CASE("auto: a tree is modelled anew when the pattern of its ranks becomes c
   const auto modelled = [&](double chance, int calls) {
     for (int i = 0; i < calls; ++i) {
       loop.call(allreduce(8), 1, late(8, 0, 0, random));
-      loop.call(gatherv(0), 2, late(8, 5, random.uniform() < chance ? 400'000'000 : 0, random), 1'000'000, 0.8, kSpikes);
+      loop.call(gatherv(0), 2, late(8, 5, random.uniform() < chance ? 400'000'000 : 0, random), 1'000'000, 0.8,
+                kSpikes);
     }
     for (const SlotReport& r : loop.learner.reports())
       if (r.signature.op == Collective::gatherv) return std::pair(r.forecast.uncertain(), r.native_predicted_ns);
@@ -575,7 +609,8 @@ TEST_CASE("auto: a tree is modelled anew when the pattern of its ranks becomes c
 
 TEST_CASE("auto: obeys `reproducible`", "[learning]") {
   SplitMix64 random(4);
-  for (const auto& [level, exact, dispatched] : {std::tuple("run", false, false), {"native", false, false}, {"run", true, true}, {"native", true, true}}) {
+  for (const auto& [level, exact, dispatched] :
+       {std::tuple("run", false, false), {"native", false, false}, {"run", true, true}, {"native", true, true}}) {
     const Policy policy = policy_of(kAuto, std::string(", \"reproducible\": \"") + level + "\"");
     Loop loop(policy, 8);
     Signature s = allreduce(1 << 22);
@@ -593,7 +628,8 @@ TEST_CASE("what is learnt may change when messages go, where that changes no bit
   for (const char* level : {"any", "run", "native"})
     for (const char* name : {"ordered_exchange", "late_exchange", "ring"}) {
       INFO(level << ", " << name);
-      const Policy policy = policy_of(std::string(R"({"match":{"op":"allreduce"},"use":")") + name + "\"}", std::string(", \"reproducible\": \"") + level + "\"");
+      const Policy policy = policy_of(std::string(R"({"match":{"op":"allreduce"},"use":")") + name + "\"}",
+                                      std::string(", \"reproducible\": \"") + level + "\"");
       Loop loop(policy, 8);
       SplitMix64 random(4);
       Signature s = allreduce(1 << 22);
@@ -605,7 +641,8 @@ TEST_CASE("what is learnt may change when messages go, where that changes no bit
       }
       std::set<std::string> wanted{name};
       const std::string learnt = std::string(name) + " by its pattern";
-      if (level == std::string("native") || (level == std::string("run") && name == std::string("late_exchange"))) wanted = {"native"};
+      if (level == std::string("native") || (level == std::string("run") && name == std::string("late_exchange")))
+        wanted = {"native"};
       else if (name != std::string("ring")) wanted.insert(learnt);
       CHECK(ran == wanted);
     }
@@ -629,18 +666,26 @@ class ProgramMaker {
     for (int i = 0; i < 6; ++i) {
       Signature s = allreduce(8LL << random.below(18));
       const auto kind = random.below(10);
-      if (kind == 0) s.op = Collective::barrier, s.bytes = 0, s.count = 0, s.servable = false, s.op_class = OpClass::none;
-      else if (kind < 3) s.op = Collective::bcast, s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))), s.servable = false;
+      if (kind == 0)
+        s.op = Collective::barrier, s.bytes = 0, s.count = 0, s.servable = false, s.op_class = OpClass::none;
+      else if (kind < 3)
+        s.op = Collective::bcast, s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))),
+        s.servable = false;
       if (random.below(6) == 0) s.kind = CallKind::nonblocking;
       palette_.push_back(s);
     }
     divergent_ = random.below(3) == 0;
     rooted_only_ = !rooted && random.below(8) == 0;
-    constexpr Collective kRooted[] = {Collective::gather, Collective::scatter, Collective::reduce, Collective::bcast, Collective::gatherv};
+    constexpr Collective kRooted[] = {Collective::gather, Collective::scatter, Collective::reduce, Collective::bcast,
+                                      Collective::gatherv};
     for (Signature& s : palette_) {
       if (!rooted) break;
-      s.kind = CallKind::blocking, s.op = kRooted[random.below(5)], s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks)));
-      s.bytes = is_irregular(s.op) ? -1 : 4096 * ranks, s.count = is_irregular(s.op) ? 1 : has_blocks(s.op) ? 4096 : s.op == Collective::reduce ? s.bytes / 8 : s.bytes;
+      s.kind = CallKind::blocking, s.op = kRooted[random.below(5)],
+      s.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks)));
+      s.bytes = is_irregular(s.op) ? -1 : 4096 * ranks, s.count = is_irregular(s.op)           ? 1
+                                                                  : has_blocks(s.op)           ? 4096
+                                                                  : s.op == Collective::reduce ? s.bytes / 8
+                                                                                               : s.bytes;
       s.op_class = s.op == Collective::reduce ? OpClass::sum : OpClass::none, s.exact = s.servable = true;
     }
   }
@@ -660,7 +705,8 @@ class ProgramMaker {
     };
     std::vector<Step> body;
     for (std::uint64_t i = 0, n = 1 + random_.below(4); i < n; ++i)
-      body.push_back({static_cast<int>(random_.below(palette_.size())), random_.below(5), random_.below(2) ? static_cast<Rank>(random_.below(static_cast<std::uint64_t>(ranks_))) : -1});
+      body.push_back({static_cast<int>(random_.below(palette_.size())), random_.below(5),
+                      random_.below(2) ? static_cast<Rank>(random_.below(static_cast<std::uint64_t>(ranks_))) : -1});
     const std::uint64_t trips = 1 + random_.below(depth == 0 ? 400 : 6);
     const bool varying = random_.below(4) == 0;
     const std::uint64_t inner_seed = random_.next();
@@ -668,7 +714,9 @@ class ProgramMaker {
     for (std::uint64_t t = 0; t < trips && out.size() < calls; ++t) {
       for (const Step& step : body) {
         ProgramCall c{palette_[static_cast<std::size_t>(step.call)], {}, step.late};
-        if (rooted_only_) c.signature = palette_[0], c.signature.op = Collective::bcast, c.signature.root = 0, c.signature.kind = CallKind::blocking, c.signature.servable = false;
+        if (rooted_only_)
+          c.signature = palette_[0], c.signature.op = Collective::bcast, c.signature.root = 0,
+          c.signature.kind = CallKind::blocking, c.signature.servable = false;
         for (int r = 0; r < ranks_; ++r) c.sites.push_back(divergent_ ? random_.below(5) : step.site);
         out.push_back(c);
       }
@@ -691,8 +739,14 @@ class ProgramMaker {
 class SimulatedJob {
  public:
   enum class Broken { no, by_local_site, by_not_waiting };
-  SimulatedJob(const Policy& policy, const std::vector<ProgramCall>& program, int ranks, SplitMix64& random, Broken broken, bool identified = true)
-      : policy_(policy), program_(program), random_(random), learner_(policy, ranks, site_matches), broken_(broken), ranks_(static_cast<std::size_t>(ranks)) {
+  SimulatedJob(const Policy& policy, const std::vector<ProgramCall>& program, int ranks, SplitMix64& random,
+               Broken broken, bool identified = true)
+      : policy_(policy),
+        program_(program),
+        random_(random),
+        learner_(policy, ranks, site_matches),
+        broken_(broken),
+        ranks_(static_cast<std::size_t>(ranks)) {
     logs_.resize(static_cast<std::size_t>(ranks));
     for (RankState& r : ranks_) r.identified = identified;
   }
@@ -719,9 +773,9 @@ class SimulatedJob {
 
  private:
   struct RankState {
-    std::size_t at = 0;          ///< next call
-    bool inside = false;         ///< in call `at`, waiting for others
-    bool prepared = false;       ///< begin() is done, hear is not
+    std::size_t at = 0;     ///< next call
+    bool inside = false;    ///< in call `at`, waiting for others
+    bool prepared = false;  ///< begin() is done, hear is not
     bool identified = true;
     Sequence::Before before;
     Sequence sequence;
@@ -729,7 +783,7 @@ class SimulatedJob {
     std::deque<Learner::Announcement> mail, under_way;
     std::uint64_t logged_from = 0;
     bool resting = false;
-    bool silent = false;         ///< an operation returned an error here: no more logs
+    bool silent = false;  ///< an operation returned an error here: no more logs
   };
 
   bool step(std::size_t me) {
@@ -738,7 +792,8 @@ class SimulatedJob {
     const ProgramCall& call = program_[r.at];
     if (!r.inside) {
       if (!r.prepared) {
-        if (!r.sequence.waits() && waits_for_leader(policy_, call.signature, static_cast<int>(ranks_.size()))) r.sequence.allow_waits();
+        if (!r.sequence.waits() && waits_for_leader(policy_, call.signature, static_cast<int>(ranks_.size())))
+          r.sequence.allow_waits();
         r.before = r.sequence.begin(call.signature, true, r.identified);
         r.prepared = true;
       }
@@ -753,7 +808,8 @@ class SimulatedJob {
         if (me != 0 && r.mail.empty() && broken_ == Broken::by_not_waiting) {
           r.before.hear = false;  // takes what is there
         } else if (me != 0 && r.mail.empty()) {
-          if (!r.before.waits) REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
+          if (!r.before.waits)
+            REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
           waited += announced_ <= heard_[me];
           return false;
         } else {
@@ -777,7 +833,9 @@ class SimulatedJob {
           if (o.at < r.at || (o.at == r.at && !o.inside)) return false;
       } else if (is_rooted(call.signature.op)) {
         // Whoever gives to the root may run ahead of it, and the root of whom it gives to.
-        const bool collects = regular(call.signature.op) == Collective::gather || call.signature.op == Collective::reduce, is_root = static_cast<std::size_t>(call.signature.root) == me;
+        const bool collects =
+                       regular(call.signature.op) == Collective::gather || call.signature.op == Collective::reduce,
+                   is_root = static_cast<std::size_t>(call.signature.root) == me;
         for (std::size_t o = 0; o < ranks_.size(); ++o)
           if (collects ? is_root : o == static_cast<std::size_t>(call.signature.root))
             if (ranks_[o].at < r.at || (ranks_[o].at == r.at && o != me && !ranks_[o].inside)) return false;
@@ -805,7 +863,8 @@ class SimulatedJob {
     clock_ += (3'000'000 + static_cast<Nanoseconds>(random_.below(2'000'000))) * (slow_ ? 40 : 1);
     auto a = learner_.announce(ranks_[0].before.n, ranks_[0].force.dropped(), clock_, random_.below(16) == 0);
     plans += a.kind == Learner::Announcement::Kind::plan;
-    rests += a.rest, shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
+    rests += a.rest,
+        shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
     ++announced_;
     own_ = a;
     for (std::size_t o = 1; o < ranks_.size(); ++o) {
@@ -845,11 +904,13 @@ class SimulatedJob {
     drops += me == 0 && !was && r.force.dropped();
     expired += me == 0 && entry && entry->trial == 0 && entry->signature == 0;
     Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
-    if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3) d = {};  // what a tool that dispatches on its own call site would do
+    if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3)
+      d = {};  // what a tool that dispatches on its own call site would do
     const int algorithm = index_of(d.algorithm);
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
-    const auto answer = std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped(), r.resting);
+    const auto answer =
+        std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped(), r.resting);
     const auto [known, first] = decisions_.try_emplace(r.before.n, answer);
     if (!first && known->second != answer) conflict_ = r.before.n;
   }
@@ -908,8 +969,11 @@ TEST_CASE("rest: of balanced calls one in 130 is looked at, and what changes is 
 
 TEST_CASE("plans: no two ranks ever decide differently, in a million simulated calls", "[learning]") {
   SplitMix64 random(2024);
-  const Policy policies[] = {policy_of(kAuto), policy_of(kPrr), policy_of("{\"match\": {\"op\": \"allreduce\", \"site\": \"site3\"}, \"use\": \"slt\"}, {\"match\": {\"op\": \"allreduce\"}, \"use\": \"auto\"}"),
-                             policy_of("{\"match\": {\"op\": \"allreduce\", \"imbalance_factor\": {\"min\": 3}}, \"use\": \"prr\"}")};
+  const Policy policies[] = {
+      policy_of(kAuto), policy_of(kPrr),
+      policy_of("{\"match\": {\"op\": \"allreduce\", \"site\": \"site3\"}, \"use\": \"slt\"}, {\"match\": {\"op\": "
+                "\"allreduce\"}, \"use\": \"auto\"}"),
+      policy_of("{\"match\": {\"op\": \"allreduce\", \"imbalance_factor\": {\"min\": 3}}, \"use\": \"prr\"}")};
   std::uint64_t calls = 0, dispatched = 0, plans = 0, drops = 0, rests = 0, shortened = 0, expired = 0;
   while (calls < 1'000'000) {
     const int ranks = 2 + static_cast<int>(random.below(4));
@@ -949,14 +1013,19 @@ TEST_CASE("plans: a variant that dispatches on the local call site is caught", "
 
 namespace {
 
-constexpr const char* kRootedRules = "{\"match\": {\"op\": \"gather\"}, \"use\": \"sls\"}, {\"match\": {\"op\": \"scatter\"}, \"use\": \"slin\"}, {\"match\": {\"op\": \"reduce\"}, \"use\": \"clairvoyant\"}, "
-                                     "{\"match\": {\"op\": \"bcast\", \"site\": \"site3\"}, \"use\": \"arrival_linear\"}";
+constexpr const char* kRootedRules =
+    "{\"match\": {\"op\": \"gather\"}, \"use\": \"sls\"}, {\"match\": {\"op\": \"scatter\"}, \"use\": \"slin\"}, "
+    "{\"match\": {\"op\": \"reduce\"}, \"use\": \"clairvoyant\"}, "
+    "{\"match\": {\"op\": \"bcast\", \"site\": \"site3\"}, \"use\": \"arrival_linear\"}";
 
 }  // namespace
 
-TEST_CASE("rooted plans: programs of rooted calls only get plans, and no two ranks decide differently, in a million calls", "[learning]") {
+TEST_CASE(
+    "rooted plans: programs of rooted calls only get plans, and no two ranks decide differently, in a million calls",
+    "[learning]") {
   SplitMix64 random(14);
-  const Policy policies[] = {policy_of(kRootedRules), policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true")};
+  const Policy policies[] = {policy_of(kRootedRules),
+                             policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true")};
   std::uint64_t calls = 0, dispatched = 0, plans = 0, waited = 0, ahead = 0;
   while (calls < 1'000'000) {
     const int ranks = 2 + static_cast<int>(random.below(4));
@@ -992,11 +1061,14 @@ TEST_CASE("rooted plans: a variant that does not wait is caught", "[learning]") 
 
 TEST_CASE("rooted plans: plain auto, observing, other rules and `rooted_waits`: false never wait", "[learning]") {
   Signature gather;
-  gather.op = Collective::gather, gather.root = 0, gather.bytes = 4096, gather.count = 1024, gather.servable = gather.exact = true;
+  gather.op = Collective::gather, gather.root = 0, gather.bytes = 4096, gather.count = 1024,
+  gather.servable = gather.exact = true;
   Signature scatter = gather, gatherv = gather, reduction = allreduce(4096);
   scatter.op = Collective::scatter, gatherv.op = Collective::gatherv, gatherv.bytes = -1, gatherv.count = 1;
   const char* sls = "{\"match\": {\"op\": \"gather\", \"bytes\": {\"max\": 8192}}, \"use\": \"sls\"}";
-  const auto waits = [](const Policy& policy, const Signature& s, int size = 4) { return waits_for_leader(policy, s, size); };
+  const auto waits = [](const Policy& policy, const Signature& s, int size = 4) {
+    return waits_for_leader(policy, s, size);
+  };
   CHECK(waits(policy_of(sls), gather));
   CHECK_FALSE(waits(policy_of(sls), scatter));
   CHECK_FALSE(waits(policy_of(sls), reduction));
@@ -1004,9 +1076,13 @@ TEST_CASE("rooted plans: plain auto, observing, other rules and `rooted_waits`: 
   CHECK_FALSE(waits(policy_of(sls, ", \"rooted_waits\": false"), gather));
   CHECK_FALSE(waits(policy_of("{\"match\": {}, \"use\": \"auto\"}"), gather));
   CHECK(waits(policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true"), gather));
-  CHECK_FALSE(waits(policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"binomial\"}, " + std::string(sls)), gather));
+  CHECK_FALSE(
+      waits(policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"binomial\"}, " + std::string(sls)), gather));
   // A rule that may match, for all that every rank knows.
-  CHECK(waits(policy_of("{\"match\": {\"op\": \"gather\", \"site\": \"x\"}, \"use\": \"sls\"}, {\"match\": {}, \"use\": \"native\"}"), gather));
+  CHECK(waits(
+      policy_of(
+          "{\"match\": {\"op\": \"gather\", \"site\": \"x\"}, \"use\": \"sls\"}, {\"match\": {}, \"use\": \"native\"}"),
+      gather));
   CHECK(waits(policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"optimal\"}"), gatherv));
   CHECK_FALSE(waits(policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"adaptive\"}"), gatherv));
   Policy observing = policy_of(sls);
@@ -1026,7 +1102,8 @@ TEST_CASE("rooted plans: the leader makes epochs so long that waiting stays belo
   for (int epoch = 0; epoch < 12; ++epoch) {
     const auto a = learner.announce(n, false, clock, false);
     const std::uint64_t calls = a.epoch ? a.epoch : Sequence::kSteadyEpoch;
-    for (std::uint64_t i = 0; i < calls; ++i) learner.see({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});
+    for (std::uint64_t i = 0; i < calls; ++i)
+      learner.see({n + i, s, 1, std::vector<Nanoseconds>{0, 0, 1'000'000, 0}, 50'000, 300'000, -1});
     n += calls, clock += static_cast<Nanoseconds>(calls) * kCall + kWait;
     learner.waited(kWait);
     if (epoch >= 3) waited = static_cast<double>(kWait) / static_cast<double>(calls * kCall + kWait);
@@ -1040,8 +1117,11 @@ TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest e
   call.op = Collective::bcast, call.ranks = 16, call.count = 524'288, call.element_bytes = 1;
   const Network network = *parse_network("eth1g,overhead=0.5us");
   const int fewest = static_cast<int>(call.bytes() / network.eager_bytes);
-  const Candidates candidates = model_candidates(call, *parse_arrivals("onelate:5:500ms", call.ranks), network, Objective::after_last);
-  const auto found = std::find_if(candidates.list.begin(), candidates.list.end(), [&](const Candidate& c) { return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments == fewest; });
+  const Candidates candidates =
+      model_candidates(call, *parse_arrivals("onelate:5:500ms", call.ranks), network, Objective::after_last);
+  const auto found = std::find_if(candidates.list.begin(), candidates.list.end(), [&](const Candidate& c) {
+    return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments == fewest;
+  });
   REQUIRE(found != candidates.list.end());
   // Each takes an overhead. What planning costs is added to it.
   CHECK(found->modelled_ns >= fewest * network.overhead_ns);
@@ -1051,7 +1131,8 @@ TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest e
 
 namespace {
 
-constexpr Collective kSeven[] = {Collective::allreduce, Collective::reduce, Collective::bcast, Collective::scatter, Collective::gather, Collective::scatterv, Collective::gatherv};
+constexpr Collective kSeven[] = {Collective::allreduce, Collective::reduce,   Collective::bcast,  Collective::scatter,
+                                 Collective::gather,    Collective::scatterv, Collective::gatherv};
 
 Call large_call(Collective op, int ranks) {
   Call call;
@@ -1073,7 +1154,8 @@ TEST_CASE("candidates: messages are charged as they are sent", "[learning]") {
       const auto run = simulate(a, Instance(call, Pattern(), parameters), network, Pattern());
       REQUIRE(run);
       const std::int64_t charged = messages_of(a, call, 0, network);
-      INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks: charged " << charged << ", sent " << run->messages);
+      INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks: charged " << charged << ", sent "
+                         << run->messages);
       if (ranks <= 64) CHECK(charged == run->messages);
       CHECK(2 * charged >= run->messages);
       CHECK(charged <= 2 * run->messages);
@@ -1094,9 +1176,11 @@ TEST_CASE("candidates: closed forms are near the model", "[learning]") {
         if (!form || (has_blocks(a.op) && !pattern.flat() && pattern.last() > 0)) continue;
         Parameters parameters;
         parameters.network = network;
-        const auto run = simulate(a, Instance(call, a.uses_pattern() ? pattern : Pattern(), parameters), network, pattern);
+        const auto run =
+            simulate(a, Instance(call, a.uses_pattern() ? pattern : Pattern(), parameters), network, pattern);
         REQUIRE(run);
-        INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks, " << arrivals << ": " << *form << ", modelled " << run->after_last);
+        INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks, " << arrivals << ": " << *form
+                           << ", modelled " << run->after_last);
         CHECK(*form >= 0.6 * static_cast<double>(run->after_last));
         CHECK(*form <= 1.7 * static_cast<double>(run->after_last));
         ++forms;
@@ -1110,7 +1194,9 @@ TEST_CASE("auto: has candidates and true reasons at any number of ranks, within 
     for (const Collective op : kSeven) {
       const Call call = large_call(op, ranks);
       const Pattern pattern = *parse_arrivals("onelate:5:50ms", ranks);
-      CandidateSearch search(call, pattern, policy.network, policy.objective, true, is_irregular(op) ? std::vector<Bytes>(static_cast<std::size_t>(ranks), call.element_bytes) : std::vector<Bytes>{});
+      CandidateSearch search(call, pattern, policy.network, policy.objective, true,
+                             is_irregular(op) ? std::vector<Bytes>(static_cast<std::size_t>(ranks), call.element_bytes)
+                                              : std::vector<Bytes>{});
       std::int64_t costs = 0;
       std::size_t first = 0;
       // What takes long is only counted here: `candidates_table` prints all of it.
@@ -1118,20 +1204,27 @@ TEST_CASE("auto: has candidates and true reasons at any number of ranks, within 
         CHECK(search.next_cost() <= kMostInJob);
         costs += search.next_cost(), search.step(), ++first;
       }
-      INFO(name_of(op) << " on " << ranks << " ranks: " << first << " modelled; " << left_out_text(search.found(), ranks));
+      INFO(name_of(op) << " on " << ranks << " ranks: " << first << " modelled; "
+                       << left_out_text(search.found(), ranks));
       CHECK(search.found().messages == costs);
       CHECK(first + static_cast<std::size_t>(!search.done()) > 0);
       for (const LeftOut& l : search.found().left_out) CHECK((l.messages == 0 || l.messages > kMostInJob));
       const std::string left = left_out_text(search.found(), ranks);
-      if (op == Collective::allreduce && ranks == 1024) CHECK(left.find("late_exchange with 1024 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed") != std::string::npos);
+      if (op == Collective::allreduce && ranks == 1024)
+        CHECK(left.find(
+                  "late_exchange with 1024 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed") !=
+              std::string::npos);
       if (!is_reduction(op) && !is_irregular(op)) CHECK(left.empty());
     }
 }
 
 TEST_CASE("candidates: a broadcast on 64 ranks gets as many segments as ranks", "[learning]") {
   const Call call = large_call(Collective::bcast, 64);
-  const Candidates all = model_candidates(call, *parse_arrivals("onelate:5:50ms", 64), *network_preset("eth1g"), Objective::after_last);
-  const auto found = std::find_if(all.list.begin(), all.list.end(), [](const Candidate& c) { return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments >= 64; });
+  const Candidates all =
+      model_candidates(call, *parse_arrivals("onelate:5:50ms", 64), *network_preset("eth1g"), Objective::after_last);
+  const auto found = std::find_if(all.list.begin(), all.list.end(), [](const Candidate& c) {
+    return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments >= 64;
+  });
   REQUIRE(found != all.list.end());
   CHECK(found == all.list.begin());
   CHECK(all.native_ns > found->modelled_ns);
@@ -1144,7 +1237,9 @@ TEST_CASE("auto: says which of two findings it made of arrivals that it does not
   for (int i = 0; i < 400; ++i) {
     balanced.call(allreduce(1 << 20), 1, late(4, 0, 0, random));
     // Last in nine of ten calls, by any time.
-    one.call(allreduce(1 << 20), 1, late(4, i % 10 ? 2 : 3, static_cast<Nanoseconds>(50'000'000 * random.uniform() * random.uniform()), random));
+    one.call(
+        allreduce(1 << 20), 1,
+        late(4, i % 10 ? 2 : 3, static_cast<Nanoseconds>(50'000'000 * random.uniform() * random.uniform()), random));
   }
   const std::string together = balanced.learner.reports().at(0).reason, unforeseen = one.learner.reports().at(0).reason;
   INFO(together << "\n" << unforeseen);
@@ -1155,7 +1250,8 @@ TEST_CASE("auto: says which of two findings it made of arrivals that it does not
   for (const std::string& reason : {together, unforeseen}) CHECK(reason.find("native, ") == std::string::npos);
 }
 
-TEST_CASE("auto: where native takes far longer than the model says, the reason says that it is no forecast", "[learning]") {
+TEST_CASE("auto: where native takes far longer than the model says, the reason says that it is no forecast",
+          "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(13);
   Loop shared(policy, 4), own(policy, 4);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The model against closed forms, the papers' figures and its own bounds.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
 
@@ -16,8 +15,9 @@ using namespace latecomer::core;
 
 namespace {
 
-Simulation run(const char* name, int ranks, Bytes bytes, const std::string& arrivals, const std::string& network, bool lockstep,
-               int segments = 0, Bytes element = 1, Collective op = Collective::allreduce, Rank root = 0) {
+Simulation run(const char* name, int ranks, Bytes bytes, const std::string& arrivals, const std::string& network,
+               bool lockstep, int segments = 0, Bytes element = 1, Collective op = Collective::allreduce,
+               Rank root = 0) {
   Call call{op, ranks, root, bytes / element / (has_blocks(op) ? ranks : 1), element, false, true};
   Parameters parameters;
   parameters.overlap = !lockstep;
@@ -36,8 +36,10 @@ Schedule script(const Instance&, Rank me) {
   co_yield ScratchNeed{1000};
   for (const Operation& op : scripts[static_cast<std::size_t>(me)]) co_yield op;
 }
-const Algorithm kScript{{.operators = Operators::commutative, .follows_pattern = true}, Collective::allreduce, "script", "", "", &script};
-Simulation play(std::vector<std::vector<Operation>> ops, const std::string& network, const std::string& arrivals = "balanced") {
+const Algorithm kScript{
+    {.operators = Operators::commutative, .follows_pattern = true}, Collective::allreduce, "script", "", "", &script};
+Simulation play(std::vector<std::vector<Operation>> ops, const std::string& network,
+                const std::string& arrivals = "balanced") {
   scripts = std::move(ops);
   const int ranks = static_cast<int>(scripts.size());
   const Instance instance({Collective::allreduce, ranks, 0, 1000, 1, false, true}, {}, {});
@@ -69,15 +71,21 @@ TEST_CASE("model: one message", "[model]") {
 TEST_CASE("model: ports are first in, first out, and an unmatched message blocks nothing", "[model]") {
   const std::string net = "beta=1us/B";
   // 0 sends to 1 (late) and to 2: the second goes first, since only it is matched.
-  auto s = play({{send(1, part(0, 100), 0), send(2, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net, "onelate:1:1ms");
+  auto s = play(
+      {{send(1, part(0, 100), 0), send(2, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}},
+      net, "onelate:1:1ms");
   CHECK(s.finish == std::vector<Nanoseconds>{1'100'000, 1'100'000, 100'000});
   // One receive port: two senders take turns; two ports or a port per link: they do not.
-  const std::vector<std::vector<Operation>> fan = {{recv(1, part(0, 100), 0), recv(2, part(100, 100), 0)}, {send(0, part(0, 100), 0)}, {send(0, part(0, 100), 0)}};
+  const std::vector<std::vector<Operation>> fan = {
+      {recv(1, part(0, 100), 0), recv(2, part(100, 100), 0)}, {send(0, part(0, 100), 0)}, {send(0, part(0, 100), 0)}};
   CHECK(play(fan, net).run_time == 200'000);
   CHECK(play(fan, net + ",ports=2").run_time == 100'000);
   CHECK(play(fan, net + ",ports=link").run_time == 100'000);
   // Eager messages of one sender do not flow in parallel.
-  CHECK(play({{send(1, part(0, 100), 0), send(1, part(0, 100), 1)}, {recv(0, part(0, 100), 0), recv(0, part(100, 100), 1)}}, net + ",eager=1KiB").run_time == 200'000);
+  CHECK(play({{send(1, part(0, 100), 0), send(1, part(0, 100), 1)},
+              {recv(0, part(0, 100), 0), recv(0, part(100, 100), 1)}},
+             net + ",eager=1KiB")
+            .run_time == 200'000);
 }
 
 TEST_CASE("model: ports are taken in the order in which messages are posted", "[model]") {
@@ -87,7 +95,10 @@ TEST_CASE("model: ports are taken in the order in which messages are posted", "[
   auto s = play({{}, {reduce(part(0, 10), part(10, 10)), to_0}, {copy(part(0, 10), part(10, 10)), to_0.after(0)}}, net);
   CHECK(s.finish == std::vector<Nanoseconds>{0, 215'000, 115'000});
   // Of what waited for the same operation, what was generated first goes first.
-  s = play({{copy(part(0, 10), part(10, 10)), send(1, part(0, 100), 0).after(0), send(2, part(0, 100), 0).after(0)}, {recv(0, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net);
+  s = play({{copy(part(0, 10), part(10, 10)), send(1, part(0, 100), 0).after(0), send(2, part(0, 100), 0).after(0)},
+            {recv(0, part(0, 100), 0)},
+            {recv(0, part(0, 100), 0)}},
+           net);
   CHECK(s.finish == std::vector<Nanoseconds>{215'000, 120'000, 220'000});
 }
 
@@ -98,7 +109,10 @@ TEST_CASE("model: lanes and processor", "[model]") {
   CHECK(play({{send(1, part(0, 100), 0)}, {fore}}, net, "onelate:1:1ms").finish[1] == 1'100'000);
   CHECK(play({{send(1, part(0, 100), 0)}, {back}}, net, "onelate:1:1ms").finish[0] == 100'000);
   // Reductions and copies share one processor.
-  CHECK(play({{reduce(part(0, 10), part(10, 10)), copy(part(20, 10), part(30, 10)), reduce(part(40, 10), part(50, 10))}}, net).run_time == 50'000);
+  CHECK(
+      play({{reduce(part(0, 10), part(10, 10)), copy(part(20, 10), part(30, 10)), reduce(part(40, 10), part(50, 10))}},
+           net)
+          .run_time == 50'000);
 }
 
 TEST_CASE("model: a schedule that cannot finish is an error", "[model]") {
@@ -118,7 +132,11 @@ TEST_CASE("model: figure 6 of paper 002, unit segments, P = 4, S = 5, process 0 
 }
 
 TEST_CASE("model: table 3 of paper 002, P = 48, 4 MiB, one late, lockstep", "[model]") {
-  struct Row { const char* name; double tolerance; double ms[8]; };
+  struct Row {
+    const char* name;
+    double tolerance;
+    double ms[8];
+  };
   const int delays[] = {0, 1, 5, 10, 50, 100, 500, 1000};
   const Row rows[] = {{"ring", 0.08, {67.8, 67.6, 70.1, 75.6, 115.9, 165.5, 558.6, 1047.0}},
                       {"rabenseifner", 0.12, {76.3, 75.9, 82.9, 85.7, 125.0, 181.6, 572.0, 1061.8}},
@@ -128,7 +146,10 @@ TEST_CASE("model: table 3 of paper 002, P = 48, 4 MiB, one late, lockstep", "[mo
   for (const Row& row : rows) {
     std::printf("%-13s", row.name);
     for (int i = 0; i < 8; ++i) {
-      const double got = run(row.name, 48, 4 << 20, "onelate:1:" + std::to_string(delays[i]) + "ms", "tryton2018", true, 0, 4).mean_elapsed / 1e6;
+      const double got =
+          run(row.name, 48, 4 << 20, "onelate:1:" + std::to_string(delays[i]) + "ms", "tryton2018", true, 0, 4)
+              .mean_elapsed /
+          1e6;
       std::printf(" %7.1f (%6.1f)", got, row.ms[i]);
       INFO(row.name << " " << delays[i] << " ms: " << got << " against " << row.ms[i]);
       CHECK(std::abs(got - row.ms[i]) <= row.tolerance * row.ms[i]);
@@ -139,14 +160,18 @@ TEST_CASE("model: table 3 of paper 002, P = 48, 4 MiB, one late, lockstep", "[mo
   for (const Row& row : rows) {
     std::printf("%-13s", row.name);
     for (int i = 0; i < 8; ++i)
-      std::printf(" %7.1f         ", run(row.name, 48, 4 << 20, "onelate:1:" + std::to_string(delays[i]) + "ms", "tryton2018", false, 0, 4).mean_elapsed / 1e6);
+      std::printf(" %7.1f         ",
+                  run(row.name, 48, 4 << 20, "onelate:1:" + std::to_string(delays[i]) + "ms", "tryton2018", false, 0, 4)
+                          .mean_elapsed /
+                      1e6);
     std::printf("\n");
   }
 }
 
 TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[model]") {
   CHECK(run("ring", 8, 8000, "balanced", "alpha=10us,beta=1us/B", true).run_time == 14 * (10'000 + 1'000'000));
-  std::vector<const char*> networks{"hdr,ports=2,overhead=0.2us", "fdr,ports=link,gamma=0.3ns/B", "fdr,alpha=1us,overhead=0.5us"};
+  std::vector<const char*> networks{"hdr,ports=2,overhead=0.2us", "fdr,ports=link,gamma=0.3ns/B",
+                                    "fdr,alpha=1us,overhead=0.5us"};
   if (LATECOMER_LONG_TESTS) networks.insert(networks.end(), {"tryton2018", "eth1g", "alpha=20us,beta=5ns/B"});
   for (const char* network : networks)
     for (const int ranks : {1, 2, 3, 8, 13})
@@ -155,7 +180,8 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
           for (const Algorithm& a : catalogue()) {
             if (!LATECOMER_LONG_TESTS && ranks > 2 && bytes > 1000) continue;
             const Rank root = is_rooted(a.op) ? ranks / 2 : 0;
-            const Simulation s = run(std::string(a.name).c_str(), ranks, bytes, arrivals, network, false, 0, 8, a.op, root);
+            const Simulation s =
+                run(std::string(a.name).c_str(), ranks, bytes, arrivals, network, false, 0, 8, a.op, root);
             const Call call{a.op, ranks, root, bytes / 8 / (has_blocks(a.op) ? ranks : 1), 8, false, true};
             const LowerBound bound = lower_bound(call, *parse_network(network), *parse_arrivals(arrivals, ranks));
             INFO(a.name << " " << network << " " << ranks << " " << bytes << " " << arrivals);
@@ -168,9 +194,12 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
 
 TEST_CASE("model: no gather or scatter of blocks of different sizes beats its bound by a nanosecond", "[model]") {
   // Blocks of a byte or two take less than a nanosecond each on the fast networks, and there are many.
-  for (const char* network : {"hdr", "fdr", "tryton2018", "eth1g", "hdr,ports=2,copy=0.03ns/B", "fdr,ports=link,overhead=0.3us", "alpha=0.4us,beta=0.3ns/B"})
-    for (const char* sizes : {"skewed:64:10:5", "spikes:33:3:5", "random:64:7", "same:17:1", "two_blocks:16:100", "increasing:40:50"})
-      for (const char* arrivals : {"balanced", "onelate:5:1us", "onelate:9:1ms", "randlate:30us:3", "ascending:5us", "descending:7us"})
+  for (const char* network : {"hdr", "fdr", "tryton2018", "eth1g", "hdr,ports=2,copy=0.03ns/B",
+                              "fdr,ports=link,overhead=0.3us", "alpha=0.4us,beta=0.3ns/B"})
+    for (const char* sizes :
+         {"skewed:64:10:5", "spikes:33:3:5", "random:64:7", "same:17:1", "two_blocks:16:100", "increasing:40:50"})
+      for (const char* arrivals :
+           {"balanced", "onelate:5:1us", "onelate:9:1ms", "randlate:30us:3", "ascending:5us", "descending:7us"})
         for (const Algorithm& a : catalogue()) {
           if (!is_irregular(a.op) || a.restrictions() == "range communicators only") continue;
           Parameters parameters;
@@ -184,7 +213,8 @@ TEST_CASE("model: no gather or scatter of blocks of different sizes beats its bo
             const auto s = simulate(a, Instance(call, pattern, parameters), parameters.network, pattern);
             REQUIRE(s);
             const LowerBound bound = lower_bound(call, parameters.network, pattern, parameters.sizes);
-            INFO(name_of(a.op) << " " << a.name << " " << network << " " << sizes << " " << arrivals << " root " << root);
+            INFO(name_of(a.op) << " " << a.name << " " << network << " " << sizes << " " << arrivals << " root "
+                               << root);
             REQUIRE(s->after_last >= bound.after_last);
             REQUIRE(s->run_time >= bound.run_time);
           }
@@ -196,7 +226,8 @@ TEST_CASE("model: how far something can have spread, and what that says of an al
   // In half microseconds: whoever has it sends every one, and what is sent can be sent on after four.
   std::vector<std::int64_t> have{1, 1, 1, 1};
   while (have.back() < 1024) have.push_back(have[have.size() - 1] + have[have.size() - 4]);
-  for (int ranks = 2; ranks <= 1024; ++ranks) REQUIRE(spreading_time(ranks, hdr) == 500 * (std::lower_bound(have.begin(), have.end(), ranks) - have.begin()));
+  for (int ranks = 2; ranks <= 1024; ++ranks)
+    REQUIRE(spreading_time(ranks, hdr) == 500 * (std::lower_bound(have.begin(), have.end(), ranks) - have.begin()));
   CHECK(spreading_time(1, hdr) == 0);
   CHECK(spreading_time(1000, *parse_network("hdr")) == 1000);  // nothing keeps messages of no bytes apart
   CHECK(spreading_time(8, *parse_network("alpha=10us")) == 30'000);
@@ -204,18 +235,22 @@ TEST_CASE("model: how far something can have spread, and what that says of an al
   for (const int ranks : {200, 1024}) {
     const Call call{Collective::allreduce, ranks, 0, 1 << 18, 4, false, true};
     const Pattern late = *parse_arrivals("onelate:1:500ms", ranks);
-    CHECK(static_cast<double>(least_after_last(call, hdr, late)) > 1.19 * static_cast<double>(lower_bound(call, hdr, late).after_last));
+    CHECK(static_cast<double>(least_after_last(call, hdr, late)) >
+          1.19 * static_cast<double>(lower_bound(call, hdr, late).after_last));
   }
   // One by one within the vector's time: late ports cannot have sent before they came.
   const Call call{Collective::allreduce, 200, 0, 1 << 20, 4, false, true};
   const Pattern random = *parse_arrivals("randlate:50ms:1", 200);
-  CHECK(static_cast<double>(least_after_last(call, *parse_network("eth1g"), random)) > 1.3 * static_cast<double>(lower_bound(call, *parse_network("eth1g"), random).after_last));
+  CHECK(static_cast<double>(least_after_last(call, *parse_network("eth1g"), random)) >
+        1.3 * static_cast<double>(lower_bound(call, *parse_network("eth1g"), random).after_last));
 }
 
 TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
   // Random delays up to a bound; the paper finds Clairvoyant shortest, slightly ahead of the ring and of native.
   const auto names = algorithm_names(Collective::reduce);
-  std::printf("run time beyond the lower bound, mean over 4 to 48 processes, 128K to 1M floats, 3 patterns, tryton2018\nup to, ms ");
+  std::printf(
+      "run time beyond the lower bound, mean over 4 to 48 processes, 128K to 1M floats, 3 patterns, tryton2018\nup to, "
+      "ms ");
   for (const auto name : names) std::printf(" %13s", std::string(name).c_str());
   std::printf("\n");
   std::vector<double> all(names.size(), 0);
@@ -230,7 +265,11 @@ TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
             const std::string arrivals = "randlate:" + std::to_string(delay) + "ms:" + seed;
             const Call call{Collective::reduce, ranks, 0, floats, 4, false, true};
             const auto bound = lower_bound(call, *parse_network("tryton2018"), *parse_arrivals(arrivals, ranks));
-            sum += static_cast<double>(run(std::string(names[i]).c_str(), ranks, 4 * floats, arrivals, "tryton2018", false, 0, 4, Collective::reduce).run_time - bound.run_time), ++cases;
+            sum += static_cast<double>(run(std::string(names[i]).c_str(), ranks, 4 * floats, arrivals, "tryton2018",
+                                           false, 0, 4, Collective::reduce)
+                                           .run_time -
+                                       bound.run_time),
+                ++cases;
           }
       all[i] += sum / cases;
       std::printf(" %10.3f ms", sum / cases / 1e6);
@@ -238,7 +277,8 @@ TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
     std::printf("\n");
   }
   // Late exchange is none of the paper's.
-  const auto clairvoyant = static_cast<std::size_t>(std::find(names.begin(), names.end(), "clairvoyant") - names.begin());
+  const auto clairvoyant =
+      static_cast<std::size_t>(std::find(names.begin(), names.end(), "clairvoyant") - names.begin());
   REQUIRE(clairvoyant < names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
     if (i != clairvoyant && names[i] != "late_exchange") CHECK(all[clairvoyant] < all[i]);
@@ -249,9 +289,11 @@ TEST_CASE("model: closed forms of paper 001, sections 4.1 and 4.2, lockstep", "[
   const Nanoseconds alpha = 10'000, beta = 1'000;
   for (const int ranks : {2, 4, 8, 16, 64})
     for (const Bytes block : {7, 5000})
-      for (const Nanoseconds late : {Nanoseconds{50'000}, (ranks - 1) * (alpha + block * beta) / 2, 3 * ranks * (alpha + block * beta)}) {
+      for (const Nanoseconds late :
+           {Nanoseconds{50'000}, (ranks - 1) * (alpha + block * beta) / 2, 3 * ranks * (alpha + block * beta)}) {
         const auto time = [&](Collective op, const char* name, Rank who) {
-          const std::string arrivals = who < 0 ? "balanced" : "onelate:" + std::to_string(who) + ":" + std::to_string(late) + "ns";
+          const std::string arrivals =
+              who < 0 ? "balanced" : "onelate:" + std::to_string(who) + ":" + std::to_string(late) + "ns";
           return run(name, ranks, ranks * block, arrivals, "alpha=10us,beta=1us/B", true, 0, 1, op).run_time;
         };
         const auto scatter = [&](const char* name, Rank who) { return time(Collective::scatter, name, who); };
@@ -261,7 +303,8 @@ TEST_CASE("model: closed forms of paper 001, sections 4.1 and 4.2, lockstep", "[
         const Nanoseconds bn = static_cast<Nanoseconds>(std::log2(ranks) + 0.5) * alpha + (ranks - 1) * block * beta;
         // The next token overlaps the rest of a block, if there is one.
         const Bytes first = std::min<Bytes>(block, 1024);
-        const Nanoseconds ls = first == block ? (ranks - 1) * (2 * alpha + block * beta) : alpha + (ranks - 1) * (2 * alpha + block * beta);
+        const Nanoseconds ls = first == block ? (ranks - 1) * (2 * alpha + block * beta)
+                                              : alpha + (ranks - 1) * (2 * alpha + block * beta);
         INFO(ranks << " ranks, block " << block << ", late by " << late);
         for (const char* name : {"linear", "slin", "bsln"}) CHECK(scatter(name, -1) == lin);
         for (const char* name : {"binomial", "sbn", "bsbn"}) CHECK(scatter(name, -1) == bn);
@@ -295,14 +338,26 @@ TEST_CASE("model: tables 3 and 4 of paper 001, 48 processes, uniform random dela
   const auto mean = [](Collective op, const char* name, int floats, int delay_ms) {
     double sum = 0;
     for (int seed = 0; seed < kPatterns; ++seed)
-      sum += static_cast<double>(run(name, 48, Bytes{4} * floats, delay_ms ? "randlate:" + std::to_string(delay_ms) + "ms:" + std::to_string(seed) : "balanced", "eth1g", true, 0, 4, op).run_time);
+      sum += static_cast<double>(
+          run(name, 48, Bytes{4} * floats,
+              delay_ms ? "randlate:" + std::to_string(delay_ms) + "ms:" + std::to_string(seed) : "balanced", "eth1g",
+              true, 0, 4, op)
+              .run_time);
     return sum / kPatterns / 1e6;
   };
   constexpr int kSizes[] = {128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20}, kDelays[] = {0, 1, 5, 10, 50, 100, 500};
   // r(BSLN) - r(LIN) and r(BSLS) - r(LS), ms, as printed; rows: sizes, columns: delays.
-  const double kScatter[5][7] = {{0, -0.1, 0, -0.1, -0.1, -0.1, 0}, {0.2, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, {-0.1, 0.1, -0.1, -0.1, -0.1, -0.1, -0.1}, {0.2, -0.8, -0.6, -2.9, -15.6, -15.3, -16.9}, {-1.3, -1.6, -1.4, -2.3, -13.8, -26.2, -37.0}};
-  const double kGather[5][7] = {{-0.7, -0.8, -4.1, -4.9, -4.1, -3.3, -2.6}, {-1.1, -0.9, -4.3, -5.8, -4.7, -4.1, -3.1}, {-0.7, -0.3, -3.7, -4.9, -4.6, -3.8, -3.0}, {29.1, -8.1, 16.6, 22.2, -69.6, -72.2, -68.1}, {-25.5, 46.8, 25.9, 31.7, -84.4, -97.3, -88.5}};
-  const auto table = [&](Collective op, const char* better, const char* plain, const double (&paper)[5][7]) {
+  const double kScatter[5][7] = {{0, -0.1, 0, -0.1, -0.1, -0.1, 0},
+                                 {0.2, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1},
+                                 {-0.1, 0.1, -0.1, -0.1, -0.1, -0.1, -0.1},
+                                 {0.2, -0.8, -0.6, -2.9, -15.6, -15.3, -16.9},
+                                 {-1.3, -1.6, -1.4, -2.3, -13.8, -26.2, -37.0}};
+  const double kGather[5][7] = {{-0.7, -0.8, -4.1, -4.9, -4.1, -3.3, -2.6},
+                                {-1.1, -0.9, -4.3, -5.8, -4.7, -4.1, -3.1},
+                                {-0.7, -0.3, -3.7, -4.9, -4.6, -3.8, -3.0},
+                                {29.1, -8.1, 16.6, 22.2, -69.6, -72.2, -68.1},
+                                {-25.5, 46.8, 25.9, 31.7, -84.4, -97.3, -88.5}};
+  const auto table = [&](Collective op, const char* better, const char* plain, const double(&paper)[5][7]) {
     std::printf("%s, %s - %s in ms: model (paper)\n%9s", std::string(name_of(op)).c_str(), better, plain, "floats");
     for (const int delay : kDelays) std::printf(" %9d ms   ", delay);
     for (int s = 0; s < 5; ++s) {
@@ -330,7 +385,14 @@ TEST_CASE("model: tables 3 and 4 of paper 001, 48 processes, uniform random dela
       std::printf("%9d", delay);
       double bound = 0;
       for (int seed = 0; seed < kPatterns; ++seed)
-        bound += static_cast<double>(lower_bound({op, 48, 0, (2 << 20) / 48, 4, false, true}, *parse_network("eth1g"), *parse_arrivals(delay ? "randlate:" + std::to_string(delay) + "ms:" + std::to_string(seed) : "balanced", 48)).run_time) / kPatterns / 1e6;
+        bound +=
+            static_cast<double>(
+                lower_bound(
+                    {op, 48, 0, (2 << 20) / 48, 4, false, true}, *parse_network("eth1g"),
+                    *parse_arrivals(
+                        delay ? "randlate:" + std::to_string(delay) + "ms:" + std::to_string(seed) : "balanced", 48))
+                    .run_time) /
+            kPatterns / 1e6;
       for (const auto name : algorithm_names(op)) {
         const double ms = mean(op, std::string(name).c_str(), 2 << 20, delay);
         std::printf(" %11.1f", ms);
@@ -379,7 +441,8 @@ TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
   CHECK(parse_arrivals("descending:50ms", 4)->arrival(0) == 50'000'000);
   CHECK(parse_arrivals("onelate:2:1s", 3)->order(3) == std::vector<Rank>{0, 1, 2});
   SplitMix64 reference(7);
-  CHECK(parse_arrivals("randlate:50ms:7", 1)->arrival(0) == static_cast<Nanoseconds>(std::floor(50e6 * reference.uniform())));
+  CHECK(parse_arrivals("randlate:50ms:7", 1)->arrival(0) ==
+        static_cast<Nanoseconds>(std::floor(50e6 * reference.uniform())));
   CHECK(SplitMix64(1234567).next() == 6457827717110365317ull);  // the published first output for that seed
   CHECK_FALSE(parse_arrivals("onelate:4:1ms", 4));
   CHECK(parse_arrivals("onlate:1:1ms", 4).error().find("onelate") != std::string::npos);
@@ -399,7 +462,8 @@ TEST_CASE("model: overhead delays by no more than what all messages of a rank ta
     // Planned for the quick one: where a plan does not fit, a delay may as well bring forward what is needed.
     Parameters planned;
     planned.network = without;
-    const auto slow = simulate(a, Instance(call, late, planned), with, late), quick = simulate(a, Instance(call, late, planned), without, late);
+    const auto slow = simulate(a, Instance(call, late, planned), with, late),
+               quick = simulate(a, Instance(call, late, planned), without, late);
     REQUIRE(slow);
     REQUIRE(quick);
     CHECK(slow->after_last >= quick->after_last);
@@ -410,7 +474,7 @@ TEST_CASE("model: overhead delays by no more than what all messages of a rank ta
 TEST_CASE("network: figures that only a busy machine gives are doubted", "[model]") {
   for (const char* preset : {"tryton2018", "eth1g", "fdr", "hdr"}) CHECK(implausible(*network_preset(preset)).empty());
   CHECK(implausible(*parse_network("alpha=0.2us,beta=0.15ns/B,latency=0.4us,copy=0.1ns/B")).empty());  // memory
-  CHECK(implausible(*parse_network("alpha=20us,beta=80ns/B,latency=100us")).empty());                 // 100 Mbit/s
+  CHECK(implausible(*parse_network("alpha=20us,beta=80ns/B,latency=100us")).empty());                  // 100 Mbit/s
   const auto doubts = implausible(*parse_network("alpha=0.025us,beta=23.7ns/B"));
   REQUIRE(doubts.size() == 1);
   CHECK(doubts[0].find("23.7") != std::string::npos);

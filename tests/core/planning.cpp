@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What planning may take inside a job, what runs where it takes more, and plans that sizes and communicators share.
-#include <catch2/catch.hpp>
+#include "core/select/planning.hpp"
 
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "core/agreement/agreement.hpp"
-#include "core/select/planned_tables.hpp"
-#include "core/select/planning.hpp"
 #include "core/base/text.hpp"
+#include "core/select/planned_tables.hpp"
 #include "core/verify/verify.hpp"
 
 using namespace latecomer::core;
@@ -55,7 +55,8 @@ TEST_CASE("planning: every decision keeps within its messages, and to what opera
                   const Policy policy = forced(a, reproducible, segments);
                   const Signature s = signature_of(a.op, count, 8, ranks, op_class, exact);
                   PlanEntry entry;
-                  entry.algorithm = index_of(&a), entry.segments = segments, entry.sizes = a.needs_sizes ? 0 : -1, entry.pattern = 0, entry.edge = 1;
+                  entry.algorithm = index_of(&a), entry.segments = segments, entry.sizes = a.needs_sizes ? 0 : -1,
+                  entry.pattern = 0, entry.edge = 1;
                   const Decision d = decide(policy, s, ranks, announced ? &entry : nullptr);
                   CAPTURE(a.name, ranks, count, segments, announced);
                   const std::int64_t most = announced ? kPlannedAhead : kPlannedInside;
@@ -95,7 +96,8 @@ TEST_CASE("planning: every decision keeps within its messages, and to what opera
   }
 }
 
-TEST_CASE("planning: where late_exchange takes too long, prr runs, or native if the policy allows no other", "[planning]") {
+TEST_CASE("planning: where late_exchange takes too long, prr runs, or native if the policy allows no other",
+          "[planning]") {
   const Algorithm& late = *find_algorithm(Collective::allreduce, "late_exchange");
   const Signature sum = signature_of(Collective::allreduce, 1 << 20, 8, 64, OpClass::sum, false);
   const Decision any = decide(forced(late, Reproducible::any, 0), sum, 64);
@@ -144,7 +146,8 @@ TEST_CASE("planning: what a process has planned before changes no schedule", "[p
         const RankProgram again = materialize(a, small.instance(a, call, pattern, parameters), r);
         REQUIRE(again.scratch == programs.back().scratch);
         REQUIRE(again.ops.size() == programs.back().ops.size());
-        for (std::size_t i = 0; i < again.ops.size(); ++i) REQUIRE(describe(again.ops[i]) == describe(programs.back().ops[i]));
+        for (std::size_t i = 0; i < again.ops.size(); ++i)
+          REQUIRE(describe(again.ops[i]) == describe(programs.back().ops[i]));
       }
       const Verdict verdict = verify(call, programs);
       CAPTURE(a.name, call.ranks, call.count, parameters.segments);
@@ -176,6 +179,11 @@ TEST_CASE("planning: all sizes of a class share a plan, and memory is bounded", 
   }
   CHECK(classes.size() < 80);
   // One number of segments for each class.
-  CHECK(std::set<Elements>([&] { std::set<Elements> out; for (const auto& [c, s] : classes) out.insert(c); return out; }()).size() == classes.size());
+  CHECK(std::set<Elements>([&] {
+          std::set<Elements> out;
+          for (const auto& [c, s] : classes) out.insert(c);
+          return out;
+        }())
+            .size() == classes.size());
   CHECK(tables.planned() == classes.size());
 }

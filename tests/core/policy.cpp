@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy file: every kind of mistake is named with line, path and remedy.
-#include <catch2/catch.hpp>
+#include "core/policy/policy.hpp"
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <map>
 #include <tuple>
 
 #include "core/agreement/agreement.hpp"
-#include "core/policy/policy.hpp"
 
 using namespace latecomer::core;
 
@@ -37,7 +37,8 @@ TEST_CASE("policy: each kind of mistake", "[policy]") {
       {"{\"version\":1,\n\"mode\": \"apply\",,}", 2, "", "syntax error"},
       {"[]", 1, "", "expected an object"},
       {"", 1, "", "empty"},
-      {"{\"version\":1,\"predictor\":{\n\"window\":\"8\"}}", 2, "predictor.window", "expected an integer from 1 to 1024, got \"8\""},
+      {"{\"version\":1,\"predictor\":{\n\"window\":\"8\"}}", 2, "predictor.window",
+       "expected an integer from 1 to 1024, got \"8\""},
       {"{\"version\":1,\"predictor\":{\"windw\":8}}", 1, "predictor.windw", "did you mean 'window'"},
       {"{\"version\":1,\"background\":{\"enabled\":1}}", 1, "background.enabled", "expected true or false"},
       {"{\"version\":1,\"network\":\"eth10g\"}", 1, "network", "eth1g"},
@@ -45,14 +46,20 @@ TEST_CASE("policy: each kind of mistake", "[policy]") {
       {"{\"version\":1,\"roll_call_timeout_s\":0}", 1, "roll_call_timeout_s", "expected a number"},
       {rules("{\"match\":{\"op\":\"allreduce\"},\n\"use\":\"rng\"}"), 3, "rules[0].use", "did you mean 'ring'"},
       {rules("{\"match\":{\"op\":\"allreduc\"},\"use\":\"ring\"}"), 2, "rules[0].match.op", "did you mean 'allreduce'"},
-      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":\"1 MB\"}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes.min", "1 MB"},
-      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"mni\":1}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes.mni", "did you mean 'min'"},
-      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":9,\"max\":3}},\"use\":\"ring\"}"), 2, "rules[0].match.bytes", "min is larger"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":\"1 MB\"}},\"use\":\"ring\"}"), 2,
+       "rules[0].match.bytes.min", "1 MB"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"mni\":1}},\"use\":\"ring\"}"), 2,
+       "rules[0].match.bytes.mni", "did you mean 'min'"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":9,\"max\":3}},\"use\":\"ring\"}"), 2,
+       "rules[0].match.bytes", "min is larger"},
       {rules("{\"match\":{\"op\":\"bcast\"},\"use\":\"prr\"}"), 2, "rules[0].use", "bcast has no algorithm"},
-      {rules("{\"match\":{\"op\":\"allgather\"},\"use\":\"ring\"}"), 2, "rules[0].use", "allgather has no algorithm"},  // ours run on ranges only
+      {rules("{\"match\":{\"op\":\"allgather\"},\"use\":\"ring\"}"), 2, "rules[0].use",
+       "allgather has no algorithm"},  // ours run on ranges only
       {rules("{\"match\":{},\"use\":\"prr\"}"), 2, "rules[0].use", "\"op\": \"allreduce\""},
-      {rules("{\"match\":{\"op\":\"allreduce\",\"op_class\":\"user_noncommutative\"},\"use\":\"slt\"}"), 2, "rules[0].use", "reorders operands"},
-      {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":{\"algorithm\":\"ring\",\"segments\":4}}"), 2, "rules[0].use.segments", "takes no segments"},
+      {rules("{\"match\":{\"op\":\"allreduce\",\"op_class\":\"user_noncommutative\"},\"use\":\"slt\"}"), 2,
+       "rules[0].use", "reorders operands"},
+      {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":{\"algorithm\":\"ring\",\"segments\":4}}"), 2,
+       "rules[0].use.segments", "takes no segments"},
       {rules("{\"match\":{\"op\":\"allreduce\"},\"use\":{\"segments\":4}}"), 2, "rules[0].use.algorithm", "missing"},
       {rules("{\"match\":{\"op\":\"allreduce\"}}"), 2, "rules[0].use", "missing"},
       {rules("{\"use\":\"native\"}"), 2, "rules[0].match", "missing"},
@@ -83,20 +90,28 @@ TEST_CASE("policy: rules that can never match", "[policy]") {
   const auto dead = [](const std::string& list) {
     const auto report = parse_policy(rules(list));
     REQUIRE(report.ok());
-    return std::count_if(report.notes.begin(), report.notes.end(), [](const auto& n) { return n.message.find("can never match") == 0; });
+    return std::count_if(report.notes.begin(), report.notes.end(),
+                         [](const auto& n) { return n.message.find("can never match") == 0; });
   };
   CHECK(dead("{\"match\":{},\"use\":\"native\"},{\"match\":{\"op\":\"allreduce\"},\"use\":\"ring\"}") == 1);
-  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"prr\"}") == 1);
-  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"prr\"}") == 0);
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"ring\"},{\"match\":{\"op\":"
+             "\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"prr\"}") == 1);
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"ring\"},{\"match\":{\"op\":"
+             "\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"prr\"}") == 0);
   // A site rule is skipped until it is in force, so it hides nothing.
-  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"site\":\"x*\"},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\"},\"use\":\"prr\"}") == 0);
+  CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"site\":\"x*\"},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\"},"
+             "\"use\":\"prr\"}") == 0);
   CHECK(dead("{\"match\":{\"op\":\"bcast\",\"op_class\":\"sum\"},\"use\":\"native\"}") == 1);
   CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"root\":{\"min\":1}},\"use\":\"ring\"}") == 1);
 }
 
 TEST_CASE("policy: decisions", "[policy]") {
-  auto policy = parse_policy(rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":\"1KiB\",\"max\":\"4KiB\"},\"comm_size\":{\"min\":3}},\"use\":\"prr\"},"
-                                   "{\"match\":{\"op\":\"allreduce\",\"op_class\":[\"max\",\"user_noncommutative\"]},\"use\":\"linear\"}")).policy;
+  auto policy =
+      parse_policy(
+          rules("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":\"1KiB\",\"max\":\"4KiB\"},\"comm_size\":{\"min\":"
+                "3}},\"use\":\"prr\"},"
+                "{\"match\":{\"op\":\"allreduce\",\"op_class\":[\"max\",\"user_noncommutative\"]},\"use\":\"linear\"}"))
+          .policy;
   Signature s;
   s.op = Collective::allreduce, s.bytes = 2048, s.op_class = OpClass::sum, s.servable = true;
   const auto name = [&](int size) {
@@ -134,7 +149,9 @@ TEST_CASE("policy: decisions", "[policy]") {
 }
 
 TEST_CASE("policy: what no rank but the root knows matches no rule about bytes", "[policy]") {
-  const auto policy = parse_policy(rules("{\"match\":{\"op\":\"gatherv\",\"bytes\":{\"max\":\"4KiB\"}},\"use\":\"linear\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"binomial\"}")).policy;
+  const auto policy = parse_policy(rules("{\"match\":{\"op\":\"gatherv\",\"bytes\":{\"max\":\"4KiB\"}},\"use\":"
+                                         "\"linear\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"binomial\"}"))
+                          .policy;
   Signature s;
   s.op = Collective::gatherv, s.root = 0, s.count = 1, s.servable = s.exact = true;
   const Decision d = decide(policy, s, 4);
@@ -148,14 +165,20 @@ TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's operations, 
     REQUIRE(report.problems.size() == 1);
     return report.problems[0].message;
   };
-  CHECK(said("{\"op\":\"gather\"}", "zzzzzzzzzzzz") == "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
+  CHECK(said("{\"op\":\"gather\"}", "zzzzzzzzzzzz") ==
+        "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
   const std::string two = said("{\"op\":[\"scatterv\",\"gatherv\"]}", "zzzzzzzzzzzz");
-  CHECK(two == "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear binomial binary adaptive optimal two_block sorted auto native");
-  CHECK(said("{\"op\":\"gather\"}", "prr") == "gather has no algorithm \"prr\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
-  CHECK(said("{\"op\":\"allgather\"}", "ring").find("allgather has no algorithm \"ring\": no algorithm serves it") == 0);
+  CHECK(two ==
+        "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear binomial binary adaptive optimal two_block sorted auto "
+        "native");
+  CHECK(said("{\"op\":\"gather\"}", "prr") ==
+        "gather has no algorithm \"prr\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
+  CHECK(said("{\"op\":\"allgather\"}", "ring").find("allgather has no algorithm \"ring\": no algorithm serves it") ==
+        0);
   const std::string all = said("{}", "zzzzzzzzzzzz");
   std::map<std::string, int> words;
-  for (std::size_t at = all.find("valid: ") + 7, end; at < all.size(); at = end + 1) end = std::min(all.find(' ', at), all.size()), ++words[all.substr(at, end - at)];
+  for (std::size_t at = all.find("valid: ") + 7, end; at < all.size(); at = end + 1)
+    end = std::min(all.find(' ', at), all.size()), ++words[all.substr(at, end - at)];
   CHECK(words.size() > 20);
   for (const auto& [word, times] : words) CHECK(times == 1);
 }
@@ -168,8 +191,14 @@ TEST_CASE("policy: rules that wait for a plan are warned of, and are no mistakes
     for (const auto& w : report.warnings) out += std::to_string(w.line) + " " + w.path + ": " + w.message + "\n";
     return out;
   };
-  CHECK(warned("{\"match\":{\"op\":\"allreduce\"},\"use\":\"prr\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"adaptive\"}").empty());
-  CHECK(warned("{\"match\":{\"op\":\"scatterv\"},\"use\":\"sorted\"}").find("2 rules[0]: comes into force with a plan only, never before call 32 of a communicator: scatterv sorted is built from the sizes") == 0);
-  CHECK(warned("{\"match\":{\"op\":\"bcast\",\"site\":\"main*\"},\"use\":\"binomial\"}").find("match.site") != std::string::npos);
-  CHECK(warned("{\"match\":{\"op\":\"bcast\",\"imbalance_factor\":{\"min\":2}},\"use\":\"binomial\"}").find("without \"network\" its factor is never known") != std::string::npos);
+  CHECK(
+      warned("{\"match\":{\"op\":\"allreduce\"},\"use\":\"prr\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"adaptive\"}")
+          .empty());
+  CHECK(warned("{\"match\":{\"op\":\"scatterv\"},\"use\":\"sorted\"}")
+            .find("2 rules[0]: comes into force with a plan only, never before call 32 of a communicator: scatterv "
+                  "sorted is built from the sizes") == 0);
+  CHECK(warned("{\"match\":{\"op\":\"bcast\",\"site\":\"main*\"},\"use\":\"binomial\"}").find("match.site") !=
+        std::string::npos);
+  CHECK(warned("{\"match\":{\"op\":\"bcast\",\"imbalance_factor\":{\"min\":2}},\"use\":\"binomial\"}")
+            .find("without \"network\" its factor is never known") != std::string::npos);
 }

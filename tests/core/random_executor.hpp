@@ -19,38 +19,61 @@ namespace latecomer::test {
 using namespace latecomer::core;
 
 /// "" if this run ended with the right result, else what went wrong. `pieces`: by rank, where messages lie; or none.
-inline std::string run_once(const Call& call, const std::vector<RankProgram>& programs, std::uint64_t seed, const std::vector<std::vector<Pieces>>& pieces = {}) {
+inline std::string run_once(const Call& call, const std::vector<RankProgram>& programs, std::uint64_t seed,
+                            const std::vector<std::vector<Pieces>>& pieces = {}) {
   SplitMix64 random(seed);
   const int P = call.ranks;
   const bool lazy_sends = random.below(2) == 0;  // a send's data are read as late as allowed
   const int eager_percent = static_cast<int>(random.below(3)) * 50;
   // One string per element: the operands, in order. "?" is uninitialised.
   std::vector<std::vector<std::string>> memory(static_cast<std::size_t>(P) * 3);
-  const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& { return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)]; };
+  const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& {
+    return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)];
+  };
   // What MPI says of each collective's buffers: elements of input and output, and where the contribution begins.
   const Collective op = regular(call.op);
-  const bool moves = op == Collective::scatter || op == Collective::gather || op == Collective::bcast || op == Collective::allgather || op == Collective::alltoall;
+  const bool moves = op == Collective::scatter || op == Collective::gather || op == Collective::bcast ||
+                     op == Collective::allgather || op == Collective::alltoall;
   for (Rank r = 0; r < P; ++r) {
     const bool root = r == call.root;
     Elements in = call.count, out = call.count, own_at = 0, own = call.count;
     bool own_in_output = call.in_place;
     switch (op) {
-      case Collective::reduce: out = root ? call.count : 0, own_in_output = call.in_place && root; break;
-      case Collective::scatter: in = root ? P * call.count : 0, own = in, out = root && call.in_place ? 0 : call.count, own_in_output = false; break;
-      case Collective::gather: out = root ? P * call.count : 0, own_in_output = call.in_place && root, own_at = own_in_output ? r * call.count : 0; break;
-      case Collective::bcast: in = 0, own = root ? call.count : 0, own_in_output = true; break;
-      case Collective::barrier: in = out = own = 0; break;
-      case Collective::allgather: out = P * call.count, own_at = own_in_output ? r * call.count : 0; break;
-      case Collective::alltoall: in = out = own = P * call.count; break;
-      case Collective::reduce_scatter_block: in = own = P * call.count, out = call.in_place ? P * call.count : call.count; break;
-      default: break;
+      case Collective::reduce:
+        out = root ? call.count : 0, own_in_output = call.in_place && root;
+        break;
+      case Collective::scatter:
+        in = root ? P * call.count : 0, own = in, out = root && call.in_place ? 0 : call.count, own_in_output = false;
+        break;
+      case Collective::gather:
+        out = root ? P * call.count : 0, own_in_output = call.in_place && root,
+        own_at = own_in_output ? r * call.count : 0;
+        break;
+      case Collective::bcast:
+        in = 0, own = root ? call.count : 0, own_in_output = true;
+        break;
+      case Collective::barrier:
+        in = out = own = 0;
+        break;
+      case Collective::allgather:
+        out = P * call.count, own_at = own_in_output ? r * call.count : 0;
+        break;
+      case Collective::alltoall:
+        in = out = own = P * call.count;
+        break;
+      case Collective::reduce_scatter_block:
+        in = own = P * call.count, out = call.in_place ? P * call.count : call.count;
+        break;
+      default:
+        break;
     }
     if (own_in_output) in = 0;
     mem(r, Buffer::input).assign(static_cast<std::size_t>(in), "?");
     mem(r, Buffer::output).assign(static_cast<std::size_t>(out), "?");
     mem(r, Buffer::scratch).assign(static_cast<std::size_t>(programs[static_cast<std::size_t>(r)].scratch), "?");
     auto& mine = mem(r, own_in_output ? Buffer::output : Buffer::input);
-    for (Elements e = 0; e < own; ++e) mine[static_cast<std::size_t>(own_at + e)] = std::to_string(e) + ":" + std::to_string(r) + ",";
+    for (Elements e = 0; e < own; ++e)
+      mine[static_cast<std::size_t>(own_at + e)] = std::to_string(e) + ":" + std::to_string(r) + ",";
   }
   enum State : char { waiting, started, moved, ended };
   struct Live {
@@ -99,7 +122,8 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)].state = ended;
     for (std::size_t k = 0; k < ops(r).size(); ++k)
       for (int d = 0; d < ops(r)[k].dep_count; ++d)
-        if (ops(r)[k].deps[d] == i && --live[static_cast<std::size_t>(r)][k].missing == 0) start(r, static_cast<int>(k));
+        if (ops(r)[k].deps[d] == i && --live[static_cast<std::size_t>(r)][k].missing == 0)
+          start(r, static_cast<int>(k));
   };
   const auto read = [&](Rank r, const Slice& s) {
     const auto& from = mem(r, s.buffer);
@@ -116,7 +140,8 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     Message& m = messages[sender];
     if (m.filled) return;
     m.filled = true;
-    for (const Slice& s : places_of(sender.first, sender.second, ops(sender.first)[static_cast<std::size_t>(sender.second)].src))
+    for (const Slice& s :
+         places_of(sender.first, sender.second, ops(sender.first)[static_cast<std::size_t>(sender.second)].src))
       for (const std::string& element : read(sender.first, s)) m.data.push_back(element);
   };
   /// One step of an open operation; false if it cannot move now.
@@ -130,9 +155,14 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
       for (Elements e = 0; e < op.dst.count; ++e) {
         std::string& slot = to[static_cast<std::size_t>(op.dst.offset + e)];
         const std::string& left = from[static_cast<std::size_t>(e)];
-        if (op.kind == OpKind::copy) { slot = left; continue; }
+        if (op.kind == OpKind::copy) {
+          slot = left;
+          continue;
+        }
         const auto colon_l = left.find(':'), colon_r = slot.find(':');
-        if (colon_l == std::string::npos || colon_r == std::string::npos || left.substr(0, colon_l) != slot.substr(0, colon_r)) slot = "?";
+        if (colon_l == std::string::npos || colon_r == std::string::npos ||
+            left.substr(0, colon_l) != slot.substr(0, colon_r))
+          slot = "?";
         else slot = left + slot.substr(colon_r + 1);
       }
       end(at);
@@ -140,8 +170,14 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     }
     if (op.kind == OpKind::send) {
       if (l.state == started && (l.eager || !lazy_sends || random.below(4) == 0)) fill({r, i});
-      if (l.eager && messages[{r, i}].filled) { end(at); return true; }
-      if (l.state == moved) { end(at); return true; }
+      if (l.eager && messages[{r, i}].filled) {
+        end(at);
+        return true;
+      }
+      if (l.state == moved) {
+        end(at);
+        return true;
+      }
       return false;
     }
     // A receive: its partner is the send that started as many-th on the channel as it did.
@@ -152,7 +188,10 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     if (k >= theirs.size()) return false;
     fill(theirs[k]);
     const auto& data = messages[theirs[k]].data;
-    if (data.size() != static_cast<std::size_t>(op.dst.count)) { problem = "size"; return true; }
+    if (data.size() != static_cast<std::size_t>(op.dst.count)) {
+      problem = "size";
+      return true;
+    }
     auto next = data.begin();
     for (const Slice& s : places_of(r, i, op.dst))
       for (Elements e = s.offset; e < s.end(); ++e) mem(r, s.buffer)[static_cast<std::size_t>(e)] = *next++;
@@ -176,7 +215,9 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     if (could) continue;
     if (absent < 0) return "deadlock";
     for (Rank r = 0; r < P; ++r)
-      if (r != absent && std::all_of(live[static_cast<std::size_t>(r)].begin(), live[static_cast<std::size_t>(r)].end(), [](const Live& l) { return l.state == ended; })) return "left early";
+      if (r != absent && std::all_of(live[static_cast<std::size_t>(r)].begin(), live[static_cast<std::size_t>(r)].end(),
+                                     [](const Live& l) { return l.state == ended; }))
+        return "left early";
     arrive(absent);
     absent = -1;
   }
@@ -191,8 +232,12 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     for (Elements e = 0; e < static_cast<Elements>(out.size()); ++e) {
       const bool by_block = op == Collective::gather || op == Collective::allgather || op == Collective::alltoall;
       const Rank from = by_block ? static_cast<Rank>(e / call.count) : call.root;
-      const Elements element = op == Collective::alltoall ? r * call.count + e % call.count : by_block ? e % call.count : op == Collective::scatter ? r * call.count + e : e;
-      if (out[static_cast<std::size_t>(e)] != std::to_string(element) + ":" + std::to_string(from) + ",") return "wrong element";
+      const Elements element = op == Collective::alltoall  ? r * call.count + e % call.count
+                               : by_block                  ? e % call.count
+                               : op == Collective::scatter ? r * call.count + e
+                                                           : e;
+      if (out[static_cast<std::size_t>(e)] != std::to_string(element) + ":" + std::to_string(from) + ",")
+        return "wrong element";
     }
   }
   const bool reduces = !moves && op != Collective::barrier;
@@ -202,7 +247,8 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     const int operands = op == Collective::scan ? r + 1 : op == Collective::exscan ? r : P;
     for (Elements e = 0; operands > 0 && e < call.count; ++e) {
       const std::string& result = mem(r, Buffer::output)[static_cast<std::size_t>(e)];
-      if (op == Collective::allreduce && result != mem(0, Buffer::output)[static_cast<std::size_t>(e)]) return "ranks differ";
+      if (op == Collective::allreduce && result != mem(0, Buffer::output)[static_cast<std::size_t>(e)])
+        return "ranks differ";
       const auto colon = result.find(':');
       const Elements element = op == Collective::reduce_scatter_block ? r * call.count + e : e;
       if (colon == std::string::npos || result.substr(0, colon) != std::to_string(element)) return "wrong element";

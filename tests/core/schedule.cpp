@@ -2,7 +2,6 @@
 // Every algorithm is right for every number of ranks here, and the catalogue's claims are what the
 // verifier finds.
 #include <catch2/catch.hpp>
-
 #include <map>
 
 #include "core/schedule/pieces.hpp"
@@ -34,7 +33,8 @@ TEST_CASE("verify: rank order is claimed exactly where it holds", "[schedule]") 
       Parameters parameters;
       parameters.network.alpha_ns = 1e5;
       parameters.segments = 3;  // what may leave the call to another algorithm does not then
-      const Verdict verdict = verify(call, materialize(algorithm, Instance(call, *parse_arrivals(arrivals, 7), parameters)));
+      const Verdict verdict =
+          verify(call, materialize(algorithm, Instance(call, *parse_arrivals(arrivals, 7), parameters)));
       ok = ok && verdict.ok(), rank_order = rank_order && verdict.rank_order;
     }
     INFO(algorithm.name);
@@ -68,7 +68,9 @@ Fault fault_of(const std::vector<RankProgram>& p) { return verify(kCall, p).faul
 
 TEST_CASE("verify: a barrier that a rank may leave early", "[schedule]") {
   std::vector<RankProgram> p(3);
-  for (Rank r = 0; r < 3; ++r) p[static_cast<std::size_t>(r)].ops = {send((r + 1) % 3, {Buffer::output, 0, 0}, 0), recv((r + 2) % 3, {Buffer::output, 0, 0}, 0)};
+  for (Rank r = 0; r < 3; ++r)
+    p[static_cast<std::size_t>(r)].ops = {send((r + 1) % 3, {Buffer::output, 0, 0}, 0),
+                                          recv((r + 2) % 3, {Buffer::output, 0, 0}, 0)};
   const Call call{Collective::barrier, 3, 0, 0, 1, false, true};
   CHECK(verify(call, p).fault == Fault::wrong_result);
   for (auto& program : p) {  // what the sender had heard goes on
@@ -82,19 +84,43 @@ TEST_CASE("verify: a barrier that a rank may leave early", "[schedule]") {
 TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
   REQUIRE(verify(kCall, exchange()).ok());
   auto p = exchange();
-  SECTION("a slice beyond the buffer") { p[0].ops[0].dst.count = 5; CHECK(fault_of(p) == Fault::malformed); }
-  SECTION("scratch beyond its declared bound") { p[0].scratch = 3; CHECK(fault_of(p) == Fault::malformed); }
-  SECTION("no such peer") { p[0].ops[1].peer = 2; CHECK(fault_of(p) == Fault::malformed); }
-  SECTION("input in place") { p[0].ops[1].src.buffer = Buffer::input; CHECK(fault_of(p) == Fault::malformed); }
-  SECTION("another channel") { p[0].ops[1].channel = 3; CHECK(fault_of(p) == Fault::unmatched); }
-  SECTION("another length") { p[0].ops[1].src.count = 3; CHECK(fault_of(p) == Fault::unmatched); }
+  SECTION("a slice beyond the buffer") {
+    p[0].ops[0].dst.count = 5;
+    CHECK(fault_of(p) == Fault::malformed);
+  }
+  SECTION("scratch beyond its declared bound") {
+    p[0].scratch = 3;
+    CHECK(fault_of(p) == Fault::malformed);
+  }
+  SECTION("no such peer") {
+    p[0].ops[1].peer = 2;
+    CHECK(fault_of(p) == Fault::malformed);
+  }
+  SECTION("input in place") {
+    p[0].ops[1].src.buffer = Buffer::input;
+    CHECK(fault_of(p) == Fault::malformed);
+  }
+  SECTION("another channel") {
+    p[0].ops[1].channel = 3;
+    CHECK(fault_of(p) == Fault::unmatched);
+  }
+  SECTION("another length") {
+    p[0].ops[1].src.count = 3;
+    CHECK(fault_of(p) == Fault::unmatched);
+  }
   SECTION("send, and only then receive, on both sides") {
     for (auto& q : p) std::swap(q.ops[0], q.ops[1]), q.ops[1] = q.ops[1].after(0);
     p[0].ops[2].deps[0] = 1;  // the receive is operation 1 now
     CHECK(fault_of(p) == Fault::deadlock);
   }
-  SECTION("reduce before the send has read") { p[1].ops[2].dep_count = 1; CHECK(fault_of(p) == Fault::race); }
-  SECTION("send of what nobody wrote") { p[0].ops[1].src.buffer = Buffer::scratch; CHECK_FALSE(verify(kCall, p).ok()); }
+  SECTION("reduce before the send has read") {
+    p[1].ops[2].dep_count = 1;
+    CHECK(fault_of(p) == Fault::race);
+  }
+  SECTION("send of what nobody wrote") {
+    p[0].ops[1].src.buffer = Buffer::scratch;
+    CHECK_FALSE(verify(kCall, p).ok());
+  }
   SECTION("result in another order on each rank") {
     p[0].ops[2] = reduce({Buffer::output, 0, 4}, {Buffer::scratch, 0, 4}).after(0, 1);
     p[0].ops.pop_back();
@@ -142,7 +168,8 @@ TEST_CASE("Messages that lie in pieces do what copies did", "[schedule]") {
             const Elements before = p.scratch;
             pieces.push_back(skip_packing(p, 4));
             CHECK(p.scratch <= before);
-            found[std::string(name_of(algorithm.op)) + " " + std::string(algorithm.name)] += static_cast<int>(pieces.back().size());
+            found[std::string(name_of(algorithm.op)) + " " + std::string(algorithm.name)] +=
+                static_cast<int>(pieces.back().size());
             for (const Pieces& m : pieces.back()) {
               Elements all = 0;
               for (const Slice& s : m.where) {
@@ -160,13 +187,16 @@ TEST_CASE("Messages that lie in pieces do what copies did", "[schedule]") {
         }
   }
   // The sorted trees' roots have such messages; lists have none, and what comes before its process needs the scratch.
-  for (const char* name : {"scatter sbn", "scatter binomial", "gather sbn", "gatherv optimal", "scatterv optimal"}) CHECK(found[name] > 0);
-  for (const char* name : {"scatter linear", "scatter slin", "gather bsls", "gather linear_sync"}) CHECK(found[name] == 0);
+  for (const char* name : {"scatter sbn", "scatter binomial", "gather sbn", "gatherv optimal", "scatterv optimal"})
+    CHECK(found[name] > 0);
+  for (const char* name : {"scatter linear", "scatter slin", "gather bsls", "gather linear_sync"})
+    CHECK(found[name] == 0);
 }
 
 TEST_CASE("A copy is left out only where nothing else sees it", "[schedule]") {
   // Two blocks of the input, in the other order.
-  const Slice packed{Buffer::scratch, 0, 4}, low{Buffer::scratch, 0, 2}, high{Buffer::scratch, 2, 2}, a{Buffer::input, 0, 2}, b{Buffer::input, 2, 2};
+  const Slice packed{Buffer::scratch, 0, 4}, low{Buffer::scratch, 0, 2}, high{Buffer::scratch, 2, 2},
+      a{Buffer::input, 0, 2}, b{Buffer::input, 2, 2};
   RankProgram p;
   p.scratch = 4;
   p.ops = {copy(low, b), copy(high, a).after(0), send(1, packed, 0).after(1)};
@@ -181,7 +211,8 @@ TEST_CASE("A copy is left out only where nothing else sees it", "[schedule]") {
   SECTION("from the output, which may change") { q.ops[0].src.buffer = Buffer::output; }
   SECTION("in the background") { q.ops[2] = q.ops[2].in_lane(Lane::background); }
   SECTION("an output that something else writes too") {
-    q.ops = {recv(1, packed, 0), copy({Buffer::output, 2, 2}, low).after(0), copy({Buffer::output, 0, 2}, high).after(1)};
+    q.ops = {recv(1, packed, 0), copy({Buffer::output, 2, 2}, low).after(0),
+             copy({Buffer::output, 0, 2}, high).after(1)};
     REQUIRE(pieces(q).size() == 1);
     q.ops.push_back(copy({Buffer::output, 1, 1}, {Buffer::input, 0, 1}).after(2));
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Units, lists, globs and nearest names.
+#include "core/base/text.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "core/base/logarithm.hpp"
-#include "core/base/text.hpp"
 #include "core/network/network.hpp"
 
 using namespace latecomer::core;
@@ -40,7 +41,9 @@ TEST_CASE("nearest names", "[text]") {
 }
 
 TEST_CASE("network specifications", "[text]") {
-  const auto n = parse_network("alpha=25us,beta=8ns/B,gamma=0.3ns/B,ports=link,latency=50us,rendezvous_latency=340us,eager=64KiB,copy=0.1ns/B,overhead=0.5us");
+  const auto n = parse_network(
+      "alpha=25us,beta=8ns/B,gamma=0.3ns/B,ports=link,latency=50us,rendezvous_latency=340us,eager=64KiB,copy=0.1ns/"
+      "B,overhead=0.5us");
   REQUIRE(n);
   CHECK(n->alpha_ns == 25'000);
   CHECK(n->beta_ns_per_byte == 8);

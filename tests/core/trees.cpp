@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trees of irregular gathers: the paper's tables and small instances as the oracles have them, brute force over all
 // ordered trees, and the quadratic program against the cubic one.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -32,7 +31,8 @@ TreeProblem problem_of(const Json& j) {
     if (v.is_number()) return std::vector<double>{v.get<double>()};
     std::vector<double> all;
     for (const Json& row : v)
-      if (row.is_array()) for (const Json& x : row) all.push_back(x.get<double>());
+      if (row.is_array())
+        for (const Json& x : row) all.push_back(x.get<double>());
       else all.push_back(row.get<double>());
     return all;
   };
@@ -41,7 +41,9 @@ TreeProblem problem_of(const Json& j) {
 }
 
 std::string text_of(const TreeProblem& p) {
-  return Json{{"m", p.sizes}, {"alpha", p.alpha}, {"beta", p.beta}, {"gamma", p.gamma}, {"latency", p.latency}, {"arrivals", p.arrivals}}.dump();
+  return Json{{"m", p.sizes},     {"alpha", p.alpha},     {"beta", p.beta},
+              {"gamma", p.gamma}, {"latency", p.latency}, {"arrivals", p.arrivals}}
+      .dump();
 }
 
 void check_tree(const TreeProblem& p, const RankTree& tree, bool ordered) {
@@ -58,7 +60,8 @@ void check_tree(const TreeProblem& p, const RankTree& tree, bool ordered) {
     for (const Rank c : tree.children[r]) {
       parents_agree &= tree.parent[static_cast<std::size_t>(c)] == *next;
       consecutive &= high[r] + 1 == low[static_cast<std::size_t>(c)] || high[static_cast<std::size_t>(c)] + 1 == low[r];
-      low[r] = std::min(low[r], low[static_cast<std::size_t>(c)]), high[r] = std::max(high[r], high[static_cast<std::size_t>(c)]);
+      low[r] = std::min(low[r], low[static_cast<std::size_t>(c)]),
+      high[r] = std::max(high[r], high[static_cast<std::size_t>(c)]);
     }
   }
   CHECK(parents_agree);
@@ -72,7 +75,8 @@ double cost(TreeKind kind, const TreeProblem& p, Rank root, TreeForm form = Tree
   o.root = root, o.form = form, o.plain = plain;
   const auto tree = plan_tree(kind, p, o);
   if (!tree) FAIL(tree.error());
-  if (p.ranks() > 1) check_tree(p, *tree, kind == TreeKind::binomial || kind == TreeKind::adaptive || kind == TreeKind::optimal);
+  if (p.ranks() > 1)
+    check_tree(p, *tree, kind == TreeKind::binomial || kind == TreeKind::adaptive || kind == TreeKind::optimal);
   if (root >= 0) CHECK(tree->root == root);
   return tree->cost;
 }
@@ -80,15 +84,21 @@ double cost(TreeKind kind, const TreeProblem& p, Rank root, TreeForm form = Tree
 TreeProblem random_problem(SplitMix64& random, int ranks, bool copies_cheap) {
   TreeProblem p;
   const auto kind = random.below(4);
-  for (int r = 0; r < ranks; ++r) p.sizes.push_back(static_cast<double>(kind == 0 ? random.below(3) : kind == 1 ? random.below(1000) : random.below(4) == 0 ? random.below(2000) : random.below(2)));
+  for (int r = 0; r < ranks; ++r)
+    p.sizes.push_back(static_cast<double>(kind == 0              ? random.below(3)
+                                          : kind == 1            ? random.below(1000)
+                                          : random.below(4) == 0 ? random.below(2000)
+                                                                 : random.below(2)));
   p.alpha = {static_cast<double>(random.below(200))}, p.beta = {static_cast<double>(random.below(4))};
   if (random.below(3) == 0) p.latency = static_cast<double>(random.below(300));
-  p.gamma = {static_cast<double>(copies_cheap ? random.below(static_cast<std::uint64_t>(p.beta[0]) + 1) : random.below(6))};
+  p.gamma = {
+      static_cast<double>(copies_cheap ? random.below(static_cast<std::uint64_t>(p.beta[0]) + 1) : random.below(6))};
   return p;
 }
 
-/// Plays a gather's messages one after the other, as they are listed: a node is busy with one message at a time, and copies its own block
-/// before one of them or after the last, whichever is best. Knows nothing of how trees are made. -1: not to be played.
+/// Plays a gather's messages one after the other, as they are listed: a node is busy with one message at a time, and
+/// copies its own block before one of them or after the last, whichever is best. Knows nothing of how trees are made.
+/// -1: not to be played.
 double played(const TreeProblem& p, Rank root, const std::vector<std::pair<Rank, Rank>>& messages) {
   struct Node {
     std::vector<std::pair<double, double>> incoming;  // there, takes
@@ -132,16 +142,24 @@ struct Part {
   bool leaf;
 };
 double brute(const TreeProblem& p, std::vector<Part> parts, Rank root, std::map<std::string, double>& known) {
-  if (parts.size() == 1) return root < 0 || parts[0].root == root ? parts[0].time : std::numeric_limits<double>::infinity();
+  if (parts.size() == 1)
+    return root < 0 || parts[0].root == root ? parts[0].time : std::numeric_limits<double>::infinity();
   std::string key;
-  for (const Part& q : parts) key += std::to_string(q.last) + "," + std::to_string(q.root) + "," + std::to_string(q.time) + ";";
+  for (const Part& q : parts)
+    key += std::to_string(q.last) + "," + std::to_string(q.root) + "," + std::to_string(q.time) + ";";
   if (const auto found = known.find(key); found != known.end()) return found->second;
   double best = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i + 1 < parts.size(); ++i)
     for (const bool leftwards : {false, true}) {
       const Part &to = parts[i + (leftwards ? 0 : 1)], &from = parts[i + (leftwards ? 1 : 0)];
       const double ready = to.time + (to.leaf ? p.copy(to.root) : 0);
-      const Part whole{parts[i].first, parts[i + 1].last, to.root, std::max(ready, from.time + p.lag(p.whole ? p.sizes[0] : from.size)) + p.message(from.root, to.root, p.whole ? p.sizes[0] : from.size), parts[i].size + parts[i + 1].size, false};
+      const Part whole{parts[i].first,
+                       parts[i + 1].last,
+                       to.root,
+                       std::max(ready, from.time + p.lag(p.whole ? p.sizes[0] : from.size)) +
+                           p.message(from.root, to.root, p.whole ? p.sizes[0] : from.size),
+                       parts[i].size + parts[i + 1].size,
+                       false};
       std::vector<Part> next = parts;
       next[i] = whole;
       next.erase(next.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -151,7 +169,8 @@ double brute(const TreeProblem& p, std::vector<Part> parts, Rank root, std::map<
 }
 double brute(const TreeProblem& p, Rank root) {
   std::vector<Part> parts;
-  for (Rank r = 0; r < p.ranks(); ++r) parts.push_back({r, r, r, p.arrival(r), p.sizes[static_cast<std::size_t>(r)], true});
+  for (Rank r = 0; r < p.ranks(); ++r)
+    parts.push_back({r, r, r, p.arrival(r), p.sizes[static_cast<std::size_t>(r)], true});
   std::map<std::string, double> known;
   return brute(p, parts, root, known);
 }
@@ -165,7 +184,8 @@ TEST_CASE("The paper's distributions are glibc's", "[trees]") {
   for (const double m : *sizes) CHECK(m == std::rand() % 2000 + 1);
   CHECK_FALSE(parse_distribution("randam:10"));
   CHECK(parse_distribution("spyke:10").error().find("spikes") != std::string::npos);
-  for (const char* bad : {"same", "same:0", "same:x", "same:5:1000:5:1", "spikes:5:-1"}) CHECK_FALSE(parse_distribution(bad));
+  for (const char* bad : {"same", "same:0", "same:x", "same:5:1000:5:1", "spikes:5:-1"})
+    CHECK_FALSE(parse_distribution(bad));
 }
 
 TEST_CASE("Small trees as in the oracle", "[trees]") {
@@ -191,13 +211,24 @@ TEST_CASE("Small trees as in the oracle", "[trees]") {
   for (const Json& j : all["nonhomogeneous"]) {
     const TreeProblem p = problem_of(j);
     INFO(j.dump());
-    for (Rank r = 0; r < p.ranks(); ++r) CHECK(cost(TreeKind::optimal, p, r, TreeForm::paper) == j["optimal_prop3_by_root"][static_cast<std::size_t>(r)].get<double>());
+    for (Rank r = 0; r < p.ranks(); ++r)
+      CHECK(cost(TreeKind::optimal, p, r, TreeForm::paper) ==
+            j["optimal_prop3_by_root"][static_cast<std::size_t>(r)].get<double>());
   }
 }
 
 TEST_CASE("Tables 1 to 3 of paper 003", "[trees]") {
-  const std::map<std::string, std::string> names = {{"Same", "same"}, {"Random", "random"}, {"Random decreasing", "random_down"}, {"Random increasing", "random_up"}, {"Bucket", "bucket"}, {"Spikes", "spikes"},
-    {"Decreasing", "decreasing"}, {"Increasing", "increasing"}, {"Alternating", "alternating"}, {"Skewed", "skewed"}, {"Two blocks", "two_blocks"}};
+  const std::map<std::string, std::string> names = {{"Same", "same"},
+                                                    {"Random", "random"},
+                                                    {"Random decreasing", "random_down"},
+                                                    {"Random increasing", "random_up"},
+                                                    {"Bucket", "bucket"},
+                                                    {"Spikes", "spikes"},
+                                                    {"Decreasing", "decreasing"},
+                                                    {"Increasing", "increasing"},
+                                                    {"Alternating", "alternating"},
+                                                    {"Skewed", "skewed"},
+                                                    {"Two blocks", "two_blocks"}};
   const Json all = oracle("trees_tables.json");
   int cells = 0, only_paper = 0, below = 0, rows = 0;
   for (const Json& row : all["rows"]) {
@@ -206,13 +237,16 @@ TEST_CASE("Tables 1 to 3 of paper 003", "[trees]") {
     const auto name = names.find(row["dist"].get<std::string>());
     REQUIRE(name != names.end());
     TreeProblem p;
-    p.sizes = *parse_distribution(name->second + ":" + row["p"].dump() + ":" + row["b"].dump() + ":" + row["rho"].dump());
+    p.sizes =
+        *parse_distribution(name->second + ":" + row["p"].dump() + ":" + row["b"].dump() + ":" + row["rho"].dump());
     double total = 0;
     for (const double m : p.sizes) total += m;
     REQUIRE(total == row["m"].get<double>());
-    p.alpha = {row["alpha"].get<double>()}, p.beta = {row["beta"].get<double>()}, p.gamma = {row["gamma"].get<double>()};
+    p.alpha = {row["alpha"].get<double>()}, p.beta = {row["beta"].get<double>()},
+    p.gamma = {row["gamma"].get<double>()};
     const Rank root = row["root"];
-    const auto fixed = row["printed_fixed"].get<std::vector<double>>(), free = row["printed_free"].get<std::vector<double>>();
+    const auto fixed = row["printed_fixed"].get<std::vector<double>>(),
+               free = row["printed_free"].get<std::vector<double>>();
     CHECK(cost(TreeKind::linear, p, root) == fixed[0]);
     CHECK(cost(TreeKind::binomial, p, root) == fixed[2]);
     CHECK(cost(TreeKind::adaptive, p, root) == fixed[3]);
@@ -222,7 +256,8 @@ TEST_CASE("Tables 1 to 3 of paper 003", "[trees]") {
     CHECK(cost(TreeKind::optimal, p, -1) == row["optimal_sym_free"].get<double>());
     cells += 7;
     below += row["true_free_linear"][0] < free[0], below += row["true_free_oblivious"][0] < free[2];
-    // The exact optimum is never above what is printed; where it is below, the paper's own program gives the printed figure.
+    // The exact optimum is never above what is printed; where it is below, the paper's own program gives the printed
+    // figure.
     for (const bool given : {true, false}) {
       const double printed = given ? fixed[4] : free[4], exact = cost(TreeKind::optimal, p, given ? root : -1);
       CHECK(exact <= printed);
@@ -246,7 +281,8 @@ TEST_CASE("Binary trees: times in quadratic time are those of the cubic program"
     TreeProblem p;
     const int most = any(2) ? 3 : 50, empty = any(4);
     for (int r = 0, ranks = 2 + any(20); r < ranks; ++r) p.sizes.push_back(any(4) < empty ? 0 : any(most));
-    p.alpha = {static_cast<double>(any(2) ? any(3) : any(100))}, p.beta = {static_cast<double>(1 + any(3))}, p.gamma = {static_cast<double>(any(3))};
+    p.alpha = {static_cast<double>(any(2) ? any(3) : any(100))}, p.beta = {static_cast<double>(1 + any(3))},
+    p.gamma = {static_cast<double>(any(3))};
     const Rank root = any(p.ranks());
     const auto times = trees::binary_times(p, root);
     INFO(text_of(p) << " root " << root);
@@ -268,7 +304,8 @@ TEST_CASE("Binary trees of the tables", "[trees]") {
     if (name == names.end() || row["table"] != 1 || row["gamma"] != 1) continue;  // 15 s each
     TreeProblem p;
     p.sizes = *parse_distribution(name->second + ":2000");
-    p.alpha = {row["alpha"].get<double>()}, p.beta = {row["beta"].get<double>()}, p.gamma = {row["gamma"].get<double>()};
+    p.alpha = {row["alpha"].get<double>()}, p.beta = {row["beta"].get<double>()},
+    p.gamma = {row["gamma"].get<double>()};
     INFO(row.dump());
     CHECK(cost(TreeKind::binary, p, row["root"]) == row["printed_fixed"][1].get<double>());
     CHECK(cost(TreeKind::binary, p, -1) == row["printed_free"][1].get<double>());
@@ -286,7 +323,9 @@ TEST_CASE("The optimal program against brute force, up to 8 ranks", "[trees]") {
         for (int r = 0; r < ranks; ++r) p.arrivals.push_back(static_cast<double>(random.below(500)));
       if (form == 2) {
         p.alpha.clear(), p.beta.clear();
-        for (int i = 0; i < ranks * ranks; ++i) p.alpha.push_back(static_cast<double>(random.below(100))), p.beta.push_back(static_cast<double>(random.below(5)));
+        for (int i = 0; i < ranks * ranks; ++i)
+          p.alpha.push_back(static_cast<double>(random.below(100))),
+              p.beta.push_back(static_cast<double>(random.below(5)));
       }
       if (form == 3) p.whole = true, p.sizes.assign(static_cast<std::size_t>(ranks), 50);
       const Rank root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks) + 1)) - 1;
@@ -306,7 +345,8 @@ TEST_CASE("The quadratic program is the cubic one", "[trees]") {
   for (int round = 0; round < 3000; ++round) {
     TreeProblem p = random_problem(random, 2 + static_cast<int>(random.below(40)), true);
     if (round % 3 == 1)
-      for (int r = 0; r < p.ranks(); ++r) p.arrivals.push_back(static_cast<double>(random.below(3) ? random.below(20) : random.below(3000)));
+      for (int r = 0; r < p.ranks(); ++r)
+        p.arrivals.push_back(static_cast<double>(random.below(3) ? random.below(20) : random.below(3000)));
     if (round % 5 == 0) p.whole = true, p.sizes.assign(p.sizes.size(), 10);
     if (!trees::quadratic_is_exact(p)) continue;
     const Rank root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(p.ranks()) + 1)) - 1;
@@ -339,15 +379,19 @@ TEST_CASE("Every kind's messages, played in the order in which they are listed, 
   SplitMix64 random(29);
   int trees_played = 0, copied_earlier = 0;
   for (int round = 0; round < 600; ++round) {
-    TreeProblem p = random_problem(random, 1 + static_cast<int>(random.below(round % 20 == 0 ? 120 : 30)), round % 2 == 0);
+    TreeProblem p =
+        random_problem(random, 1 + static_cast<int>(random.below(round % 20 == 0 ? 120 : 30)), round % 2 == 0);
     if (round % 3 == 1)
       for (int r = 0; r < p.ranks(); ++r) p.arrivals.push_back(static_cast<double>(random.below(2000)));
     if (round % 7 == 0) p.whole = true, p.sizes.assign(p.sizes.size(), 40);
     if (round % 5 == 2 && p.ranks() <= 16) {
       p.alpha.clear(), p.beta.clear();
-      for (int i = 0; i < p.ranks() * p.ranks(); ++i) p.alpha.push_back(static_cast<double>(random.below(100))), p.beta.push_back(static_cast<double>(random.below(5)));
+      for (int i = 0; i < p.ranks() * p.ranks(); ++i)
+        p.alpha.push_back(static_cast<double>(random.below(100))),
+            p.beta.push_back(static_cast<double>(random.below(5)));
     }
-    for (const TreeKind kind : {TreeKind::linear, TreeKind::binary, TreeKind::binomial, TreeKind::adaptive, TreeKind::optimal, TreeKind::two_block, TreeKind::sorted}) {
+    for (const TreeKind kind : {TreeKind::linear, TreeKind::binary, TreeKind::binomial, TreeKind::adaptive,
+                                TreeKind::optimal, TreeKind::two_block, TreeKind::sorted}) {
       if (kind == TreeKind::sorted && !p.homogeneous()) continue;
       TreeOptions o;
       o.root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(p.ranks()) + 1)) - 1;
@@ -361,7 +405,8 @@ TEST_CASE("Every kind's messages, played in the order in which they are listed, 
       REQUIRE(time >= 0);
       REQUIRE(time <= tree->cost);
       // A kind that fixes when the own block is copied may be played faster; the others may not.
-      if (kind == TreeKind::linear || kind == TreeKind::optimal || kind == TreeKind::sorted || p.gamma[0] == 0) REQUIRE(time == tree->cost);
+      if (kind == TreeKind::linear || kind == TreeKind::optimal || kind == TreeKind::sorted || p.gamma[0] == 0)
+        REQUIRE(time == tree->cost);
       else copied_earlier += time < tree->cost;
       ++trees_played;
     }
@@ -371,7 +416,8 @@ TEST_CASE("Every kind's messages, played in the order in which they are listed, 
 }
 
 namespace {
-/// The least time over binary trees whose nodes have ranges, with the order of children and copies that paper 003 (Figure 7) has.
+/// The least time over binary trees whose nodes have ranges, with the order of children and copies that paper 003
+/// (Figure 7) has.
 double brute_binary(const TreeProblem& p, int i, int j, Rank r) {
   if (i == j) return p.arrival(r);
   double best = std::numeric_limits<double>::infinity();
@@ -397,7 +443,8 @@ double brute_binary(const TreeProblem& p, int i, int j, Rank r) {
 }
 }  // namespace
 
-TEST_CASE("Binary trees with costs of every pair: brute force, and the homogeneous program where all costs are alike", "[trees]") {
+TEST_CASE("Binary trees with costs of every pair: brute force, and the homogeneous program where all costs are alike",
+          "[trees]") {
   SplitMix64 random(31);
   for (int round = 0; round < 300; ++round) {
     TreeProblem p = random_problem(random, 2 + static_cast<int>(random.below(round % 10 == 0 ? 40 : 5)), false);
@@ -411,9 +458,11 @@ TEST_CASE("Binary trees with costs of every pair: brute force, and the homogeneo
     INFO(text_of(p) << " root " << root);
     REQUIRE(cost(TreeKind::binary, alike, root) == cost(TreeKind::binary, p, root));
     if (p.ranks() > 6) continue;
-    for (std::size_t i = 0; i < pairs; ++i) alike.alpha[i] = static_cast<double>(random.below(100)), alike.beta[i] = static_cast<double>(random.below(5));
+    for (std::size_t i = 0; i < pairs; ++i)
+      alike.alpha[i] = static_cast<double>(random.below(100)), alike.beta[i] = static_cast<double>(random.below(5));
     double best = std::numeric_limits<double>::infinity();
-    for (Rank r = std::max(root, 0); r < (root < 0 ? p.ranks() : root + 1); ++r) best = std::min(best, brute_binary(alike, 0, p.ranks() - 1, r));
+    for (Rank r = std::max(root, 0); r < (root < 0 ? p.ranks() : root + 1); ++r)
+      best = std::min(best, brute_binary(alike, 0, p.ranks() - 1, r));
     INFO(text_of(alike));
     REQUIRE(cost(TreeKind::binary, alike, root) == best);
     const auto tree = plan_tree(TreeKind::binary, alike, {root});
@@ -422,7 +471,8 @@ TEST_CASE("Binary trees with costs of every pair: brute force, and the homogeneo
 }
 
 TEST_CASE("Lemma 2: two block sizes", "[trees]") {
-  // Small ones in a tree, and one message to the only large one: alpha less than any ordered tree that has it in the middle.
+  // Small ones in a tree, and one message to the only large one: alpha less than any ordered tree that has it in the
+  // middle.
   TreeProblem p;
   p.sizes.assign(64, 1);
   p.sizes[20] = 5000;

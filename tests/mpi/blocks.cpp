@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hundreds of random scatters, gathers and broadcasts whose results are known by construction: every root, in place,
 // another datatype of the same signature on every rank (with gaps, with more or fewer elements), zero counts, arguments
-// that are not significant, sub-communicators of every other rank and reversed; delays at random, so that ranks run ahead.
-// `blocks ROUNDS [DELAY_US]`
+// that are not significant, sub-communicators of every other rank and reversed; delays at random, so that ranks run
+// ahead. `blocks ROUNDS [DELAY_US]`
 #include "tests/mpi/random_calls.hpp"
 
 namespace {
@@ -39,10 +39,12 @@ struct Side {
         MPI_Type_contiguous(n, MPI_INT32_T, &type);
         made = true, count = 1;
         break;
-      default: break;
+      default:
+        break;
     }
     if (made) MPI_Type_commit(&type);
-    memory.assign(static_cast<std::size_t>(n * blocks) * (by_three ? 2 : static_cast<std::size_t>(stride)) + 8, kUntouched);
+    memory.assign(static_cast<std::size_t>(n * blocks) * (by_three ? 2 : static_cast<std::size_t>(stride)) + 8,
+                  kUntouched);
   }
   ~Side() {
     if (made) MPI_Type_free(&type);
@@ -71,7 +73,9 @@ void one(MPI_Comm comm, int round, int op, int n, int root, bool in_place) {
   MPI_Comm_size(comm, &size);
   const bool at_root = rank == root;
   static const char* kNames[] = {"scatter", "gather", "bcast"};
-  const std::string where = std::string(kNames[op]) + " " + std::to_string(round) + ", " + std::to_string(n) + " ints, root " + std::to_string(root) + (in_place ? ", in place" : "") + ", " + std::to_string(rank) + " of " + std::to_string(size);
+  const std::string where = std::string(kNames[op]) + " " + std::to_string(round) + ", " + std::to_string(n) +
+                            " ints, root " + std::to_string(root) + (in_place ? ", in place" : "") + ", " +
+                            std::to_string(rank) + " of " + std::to_string(size);
   const int kind = own_draw(Side::kinds), other_kind = own_draw(Side::kinds);
   pause_at_random();
   int rc = MPI_SUCCESS;
@@ -79,25 +83,38 @@ void one(MPI_Comm comm, int round, int op, int n, int root, bool in_place) {
     Side side(n, 1, kind);
     for (int i = 0; at_root && i < n; ++i) side.at(i) = value(round, root, i);
     rc = MPI_Bcast(side.data(), side.count, side.type, root, comm);
-    side.check(n, [&](int i) { return value(round, root, i); }, where);
+    side.check(
+        n, [&](int i) { return value(round, root, i); }, where);
   } else if (op == 0) {
     Side all(at_root ? n : 0, size, kind), mine(n, 1, other_kind);
     for (int i = 0; at_root && i < n * size; ++i) all.at(i) = value(round, 0, i);
     const auto before = all.memory;
-    if (at_root) rc = MPI_Scatter(all.data(), all.count, all.type, in_place ? MPI_IN_PLACE : mine.data(), in_place ? -1 : mine.count, in_place ? MPI_DATATYPE_NULL : mine.type, root, comm);
-    else rc = MPI_Scatter(n % 2 ? nullptr : all.data(), -5, MPI_DATATYPE_NULL, mine.data(), mine.count, mine.type, root, comm);
+    if (at_root)
+      rc = MPI_Scatter(all.data(), all.count, all.type, in_place ? MPI_IN_PLACE : mine.data(),
+                       in_place ? -1 : mine.count, in_place ? MPI_DATATYPE_NULL : mine.type, root, comm);
+    else
+      rc = MPI_Scatter(n % 2 ? nullptr : all.data(), -5, MPI_DATATYPE_NULL, mine.data(), mine.count, mine.type, root,
+                       comm);
     if (all.memory != before) fail(where + ": the input was changed");
-    if (!(at_root && in_place)) mine.check(n, [&](int i) { return value(round, 0, rank * n + i); }, where);
+    if (!(at_root && in_place))
+      mine.check(
+          n, [&](int i) { return value(round, 0, rank * n + i); }, where);
   } else {
     Side all(at_root ? n : 0, size, kind), mine(n, 1, other_kind);
     for (int i = 0; i < n; ++i) mine.at(i) = value(round, rank, i);
     const auto before = mine.memory;
     if (at_root && in_place)
       for (int i = 0; i < n; ++i) all.at(rank * n + i) = value(round, rank, i);
-    if (at_root) rc = MPI_Gather(in_place ? MPI_IN_PLACE : mine.data(), in_place ? -1 : mine.count, in_place ? MPI_DATATYPE_NULL : mine.type, all.data(), all.count, all.type, root, comm);
-    else rc = MPI_Gather(mine.data(), mine.count, mine.type, n % 2 ? nullptr : all.data(), -5, MPI_DATATYPE_NULL, root, comm);
+    if (at_root)
+      rc = MPI_Gather(in_place ? MPI_IN_PLACE : mine.data(), in_place ? -1 : mine.count,
+                      in_place ? MPI_DATATYPE_NULL : mine.type, all.data(), all.count, all.type, root, comm);
+    else
+      rc = MPI_Gather(mine.data(), mine.count, mine.type, n % 2 ? nullptr : all.data(), -5, MPI_DATATYPE_NULL, root,
+                      comm);
     if (mine.memory != before) fail(where + ": the input was changed");
-    if (at_root) all.check(n * size, [&](int i) { return value(round, i / n, i % n); }, where);
+    if (at_root)
+      all.check(
+          n * size, [&](int i) { return value(round, i / n, i % n); }, where);
   }
   if (rc != MPI_SUCCESS) fail(where + ": error " + std::to_string(rc));
 }
@@ -112,10 +129,17 @@ int main(int argc, char** argv) {
     for (const MPI_Comm comm : comms.all) {
       int n, members;
       switch (draw(6)) {
-        case 0: n = draw(3); break;
-        case 1: n = 3 * draw(size + 1); break;
-        case 2: n = 10'000 + draw(30'000); break;
-        default: n = draw(700);
+        case 0:
+          n = draw(3);
+          break;
+        case 1:
+          n = 3 * draw(size + 1);
+          break;
+        case 2:
+          n = 10'000 + draw(30'000);
+          break;
+        default:
+          n = draw(700);
       }
       const int op = draw(3), root = draw(2 * size);
       const bool in_place = draw(3) == 0;

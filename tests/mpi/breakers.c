@@ -16,7 +16,8 @@ static void nonblocking(void) {
   int in[40], out[40], token = 7;
   for (int round = 0; round < 6; ++round) {
     if (rank == 0) MPI_Recv(&token, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    for (int i = 0; i < 40; ++i) in[i] = rank + i, MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 40; ++i)
+      in[i] = rank + i, MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
     if (rank == 1) MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
     MPI_Waitall(40, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < 40; ++i) CHECK(out[i] == size * (size - 1) / 2 + size * i);
@@ -178,7 +179,8 @@ static void edges(void) {
     gathered[rank] = rank;
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, gathered, 1, MPI_INT, MPI_COMM_WORLD);
     CHECK(gathered[size - 1] == size - 1);
-    MPI_Gather(rank == 0 ? MPI_IN_PLACE : &rank, 1, rank == 0 ? MPI_DATATYPE_NULL : MPI_INT, gathered, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Gather(rank == 0 ? MPI_IN_PLACE : &rank, 1, rank == 0 ? MPI_DATATYPE_NULL : MPI_INT, gathered, 1, MPI_INT, 0,
+               MPI_COMM_WORLD);
   }
   if (size < 2) return;
   MPI_Comm half, inter;
@@ -191,10 +193,18 @@ static void edges(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct { const char* name; void (*run)(void); } cases[] = {
-      {"nonblocking", nonblocking}, {"comm_free", comm_free}, {"persistent", persistent}, {"run_ahead", run_ahead},
-      {"communicators", communicators}, {"divergent", divergent}, {"edges", edges}, {"finalize", finalize},
-      {"finalize_movement", finalize_movement}};
+  static const struct {
+    const char* name;
+    void (*run)(void);
+  } cases[] = {{"nonblocking", nonblocking},
+               {"comm_free", comm_free},
+               {"persistent", persistent},
+               {"run_ahead", run_ahead},
+               {"communicators", communicators},
+               {"divergent", divergent},
+               {"edges", edges},
+               {"finalize", finalize},
+               {"finalize_movement", finalize_movement}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One allreduce that is reached from many callers, in random order, from two threads at once: by the same return address at
-// the same depth of the stack, over frames of changing size, directly and by recursion. Prints how often from where.
+// One allreduce that is reached from many callers, in random order, from two threads at once: by the same return
+// address at the same depth of the stack, over frames of changing size, directly and by recursion. Prints how often
+// from where.
 #include <alloca.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -90,7 +91,8 @@ int main(int argc, char** argv) {
   other.join();
 #endif
   if (rank == 0)
-    for (int n = 0; n < kCallers; ++n) std::printf("caller %d %d %d\n", n, counts[0][n][0] + counts[1][n][0], counts[0][n][1] + counts[1][n][1]);
+    for (int n = 0; n < kCallers; ++n)
+      std::printf("caller %d %d %d\n", n, counts[0][n][0] + counts[1][n][0], counts[0][n][1] + counts[1][n][1]);
   for (auto& comm : comms) MPI_Comm_free(&comm);
   MPI_Finalize();
   return 0;

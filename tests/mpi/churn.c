@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that make plans and communicators by the hundred. Prints the seconds of the work and whether all sums were right.
+// Programs that make plans and communicators by the hundred. Prints the seconds of the work and whether all sums were
+// right.
 //   sizes N              allreduces of N sizes on MPI_COMM_WORLD
-//   shapes N             N times: a communicator over half of the ranks or all, sums of some sizes on it, and it is freed; which
+//   shapes N             N times: a communicator over half of the ranks or all, sums of some sizes on it, and it is
+//   freed; which
 //                        halves, and so what a process has planned before, differs from rank to rank
 //   short N CALLS        N times: a copy of MPI_COMM_WORLD, CALLS sums on it, and it is freed
 #include <mpi.h>
@@ -39,7 +41,8 @@ int main(int argc, char** argv) {
       MPI_Comm_split(MPI_COMM_WORLD, kind == 0 ? rank < size / 2 : kind == 1 ? rank % 2 : 0, 0, &half);
       // Halves sum other sizes, and other numbers of them.
       const int mine = kind == 2 ? 0 : kind == 1 ? rank % 2 : rank < size / 2;
-      for (int k = 0; k < 2 + 3 * mine; ++k) sum(half, 1 + (int)((random >> 8) + 7919u * (unsigned)(k + 5 * mine)) % kMost);
+      for (int k = 0; k < 2 + 3 * mine; ++k)
+        sum(half, 1 + (int)((random >> 8) + 7919u * (unsigned)(k + 5 * mine)) % kMost);
       MPI_Comm_free(&half);
     } else {
       MPI_Comm copy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every iteration another rank is late, which nobody can foresee, and says half way how far it is. `edge ITERATIONS [forgetful|breaking]`
-// forgetful: now and then a rank does not say; breaking: now and then another collective comes in between.
+// Every iteration another rank is late, which nobody can foresee, and says half way how far it is. `edge ITERATIONS
+// [forgetful|breaking]` forgetful: now and then a rank does not say; breaking: now and then another collective comes in
+// between.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,10 +9,8 @@ static PyObject* allreduce(PyObject* self, PyObject* arguments) {
   (void)self;
   long in, out = 0;
   if (!PyArg_ParseTuple(arguments, "l", &in)) return NULL;
-  Py_BEGIN_ALLOW_THREADS
-  MPI_Allreduce(&in, &out, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  Py_END_ALLOW_THREADS
-  return PyLong_FromLong(out);
+  Py_BEGIN_ALLOW_THREADS MPI_Allreduce(&in, &out, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  Py_END_ALLOW_THREADS return PyLong_FromLong(out);
 }
 static PyObject* rank(PyObject* self, PyObject* arguments) {
   (void)self, (void)arguments;
@@ -20,7 +18,9 @@ static PyObject* rank(PyObject* self, PyObject* arguments) {
   MPI_Comm_rank(MPI_COMM_WORLD, &r);
   return PyLong_FromLong(r);
 }
-static PyMethodDef methods[] = {{"allreduce", allreduce, METH_VARARGS, "sum over the ranks"}, {"rank", rank, METH_NOARGS, "this rank"}, {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"allreduce", allreduce, METH_VARARGS, "sum over the ranks"},
+                                {"rank", rank, METH_NOARGS, "this rank"},
+                                {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "tinympi", NULL, -1, methods, NULL, NULL, NULL, NULL};
 static PyObject* create(void) { return PyModule_Create(&module); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hundreds of random gathervs and scattervs whose results are known by construction: every root, in place, sizes of several
-// distributions that change from call to call, counts of zero, displacements with gaps and in another order, another datatype
-// of the same signature on every rank, arguments that are not significant, sub-communicators of every other rank and
-// reversed, int and MPI_Count forms; delays at random. `irregular ROUNDS [DELAY_US]`
+// Hundreds of random gathervs and scattervs whose results are known by construction: every root, in place, sizes of
+// several distributions that change from call to call, counts of zero, displacements with gaps and in another order,
+// another datatype of the same signature on every rank, arguments that are not significant, sub-communicators of every
+// other rank and reversed, int and MPI_Count forms; delays at random. `irregular ROUNDS [DELAY_US]`
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -19,7 +19,8 @@ struct Ints {
   Ints(int kind, bool even) {
     if (kind == 1) MPI_Type_create_resized(MPI_INT32_T, 0, 12, &type), stride = 3, made = true;
     if (kind == 2 && even) {
-      MPI_Type_vector(2, 1, 2, MPI_INT32_T, &type);  // ints 0 and 2; the next item begins at 3 and would overlap, so resized
+      MPI_Type_vector(2, 1, 2, MPI_INT32_T,
+                      &type);  // ints 0 and 2; the next item begins at 3 and would overlap, so resized
       MPI_Datatype wide;
       MPI_Type_create_resized(type, 0, 16, &wide);
       MPI_Type_free(&type);
@@ -41,25 +42,39 @@ std::vector<int> sizes_for(int ranks, bool even) {
   for (int r = 0; r < ranks; ++r) {
     int n = mean;
     switch (kind) {
-      case 1: n = draw(2 * mean); break;
-      case 2: n = draw(4) == 0 ? 5 * mean : 1; break;
-      case 3: n = r == 0 || r == ranks - 1 ? ranks * mean / 2 : 0; break;
-      case 4: n = 2 * mean * (ranks - r) / ranks; break;
-      case 5: n = draw(3) == 0 ? 0 : draw(mean); break;
-      default: break;
+      case 1:
+        n = draw(2 * mean);
+        break;
+      case 2:
+        n = draw(4) == 0 ? 5 * mean : 1;
+        break;
+      case 3:
+        n = r == 0 || r == ranks - 1 ? ranks * mean / 2 : 0;
+        break;
+      case 4:
+        n = 2 * mean * (ranks - r) / ranks;
+        break;
+      case 5:
+        n = draw(3) == 0 ? 0 : draw(mean);
+        break;
+      default:
+        break;
     }
     out[static_cast<std::size_t>(r)] = even ? 2 * n : n;
   }
   return out;
 }
 
-void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool large, const std::vector<int>& sizes, bool even) {
+void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool large, const std::vector<int>& sizes,
+         bool even) {
   int rank, ranks;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &ranks);
   const bool at_root = rank == root;
   const auto size_of = [&](int r) { return sizes[static_cast<std::size_t>(r)]; };
-  const std::string where = std::string(scatters ? "scatterv " : "gatherv ") + std::to_string(round) + ", root " + std::to_string(root) + (in_place ? ", in place" : "") + (large ? ", large" : "") + ", " + std::to_string(rank) + " of " + std::to_string(ranks);
+  const std::string where = std::string(scatters ? "scatterv " : "gatherv ") + std::to_string(round) + ", root " +
+                            std::to_string(root) + (in_place ? ", in place" : "") + (large ? ", large" : "") + ", " +
+                            std::to_string(rank) + " of " + std::to_string(ranks);
   const Ints all_type(own_draw(3), even), own_type(own_draw(3), even);
   // The root's blocks: in an order of its own, with gaps, counted in items of its datatype.
   std::vector<int> order(static_cast<std::size_t>(ranks)), counts(order.size()), places(order.size());
@@ -71,9 +86,12 @@ void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool 
     counts[static_cast<std::size_t>(r)] = size_of(r) / all_type.per_item, places[static_cast<std::size_t>(r)] = next;
     next += counts[static_cast<std::size_t>(r)] + own_draw(3);
   }
-  const auto all_at = [&](int r, int i) { return static_cast<std::size_t>((places[static_cast<std::size_t>(r)] * all_type.per_item + i) * all_type.stride); };
+  const auto all_at = [&](int r, int i) {
+    return static_cast<std::size_t>((places[static_cast<std::size_t>(r)] * all_type.per_item + i) * all_type.stride);
+  };
   const auto own_at = [&](int i) { return static_cast<std::size_t>(i * own_type.stride); };
-  std::vector<std::int32_t> all(at_root ? static_cast<std::size_t>((next + 1) * all_type.per_item * all_type.stride + 4) : 0, kUntouched);
+  std::vector<std::int32_t> all(
+      at_root ? static_cast<std::size_t>((next + 1) * all_type.per_item * all_type.stride + 4) : 0, kUntouched);
   std::vector<std::int32_t> own(static_cast<std::size_t>(size_of(rank) * own_type.stride + 4), kUntouched);
   auto all_wanted = all, own_wanted = own;
   for (int r = 0; r < ranks && at_root; ++r)
@@ -87,16 +105,25 @@ void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool 
   if (scatters) {
     all = all_wanted;
     void* const into = at_root && in_place ? MPI_IN_PLACE : own.data();
-    if (large) rc = MPI_Scatterv_c(all.data(), at_root ? large_counts.data() : nullptr, at_root ? large_places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, into, own_count, own_type.type, root, comm);
-    else rc = MPI_Scatterv(all.data(), at_root ? counts.data() : nullptr, at_root ? places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, into, own_count, own_type.type, root, comm);
+    if (large)
+      rc = MPI_Scatterv_c(all.data(), at_root ? large_counts.data() : nullptr, at_root ? large_places.data() : nullptr,
+                          at_root ? all_type.type : MPI_DATATYPE_NULL, into, own_count, own_type.type, root, comm);
+    else
+      rc = MPI_Scatterv(all.data(), at_root ? counts.data() : nullptr, at_root ? places.data() : nullptr,
+                        at_root ? all_type.type : MPI_DATATYPE_NULL, into, own_count, own_type.type, root, comm);
     if (at_root && in_place) own_wanted = own;
   } else {
     own = own_wanted;
     if (at_root && in_place)
       for (int i = 0; i < size_of(rank); ++i) all[all_at(rank, i)] = value(round, rank, i);
     const void* const from = at_root && in_place ? MPI_IN_PLACE : own.data();
-    if (large) rc = MPI_Gatherv_c(from, own_count, own_type.type, all.data(), at_root ? large_counts.data() : nullptr, at_root ? large_places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, root, comm);
-    else rc = MPI_Gatherv(from, own_count, own_type.type, all.data(), at_root ? counts.data() : nullptr, at_root ? places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, root, comm);
+    if (large)
+      rc = MPI_Gatherv_c(from, own_count, own_type.type, all.data(), at_root ? large_counts.data() : nullptr,
+                         at_root ? large_places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, root,
+                         comm);
+    else
+      rc = MPI_Gatherv(from, own_count, own_type.type, all.data(), at_root ? counts.data() : nullptr,
+                       at_root ? places.data() : nullptr, at_root ? all_type.type : MPI_DATATYPE_NULL, root, comm);
   }
   if (rc != MPI_SUCCESS) fail(where + ": error " + std::to_string(rc));
   if (at_root && all != all_wanted) fail(where + ": the root's blocks are wrong, or more was written than they");
@@ -118,10 +145,12 @@ int main(int argc, char** argv) {
       const bool even = draw(2);
       // Every other rank: two halves, which may differ by one rank; what is drawn has to be the same on both.
       std::vector<int> sizes = sizes_for(size, even);
-      // For most of the run long enough to be expected: trees that are planned from sizes are no candidates where calls differ.
+      // For most of the run long enough to be expected: trees that are planned from sizes are no candidates where calls
+      // differ.
       if (round == 0 || (round % 20 == 0 && 4 * round > 3 * rounds)) steady = sizes_for(size, true);
       const bool keep = draw(6) != 0;
-      one(comm, round, draw(2), draw(2 * size) % members, draw(3) == 0, draw(3) == 0, keep ? steady : sizes, keep || even);
+      one(comm, round, draw(2), draw(2 * size) % members, draw(3) == 0, draw(3) == 0, keep ? steady : sizes,
+          keep || even);
       if (draw(4) == 0) {
         int there = 1, all = 0;  // plans come into force after a call that depends on all
         MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_SUM, comm);
@@ -130,7 +159,8 @@ int main(int argc, char** argv) {
     }
   for (int root = 0; root < size; ++root)
     for (const bool scatters : {false, true})
-      for (const bool in_place : {false, true}) one(MPI_COMM_WORLD, root, scatters, root, in_place, false, steady, true);
+      for (const bool in_place : {false, true})
+        one(MPI_COMM_WORLD, root, scatters, root, in_place, false, steady, true);
   comms.free();
   return finish();
 }

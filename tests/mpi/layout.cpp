@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which datatypes count as gapless: those in the order of memory and no others, whoever had the handle before. One process.
+// Which datatypes count as gapless: those in the order of memory and no others, whoever had the handle before. One
+// process.
 #include "shim/layout.hpp"
 
 #include <cstdio>

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs for the learning loop. All reduce integers, whose sums they check.
-//   learn two_sites CALLS COUNT STEP_US   two call sites of one size; rank 1 late at the first, rank 3 (or the last) at the second
-//   learn moving CALLS COUNT STEP_US      the late rank moves every 500 calls
-//   learn later CALLS COUNT STEP_US       three quarters of the calls from the first place, every tenth of them non-blocking, then all
+//   learn two_sites CALLS COUNT STEP_US   two call sites of one size; rank 1 late at the first, rank 3 (or the last) at
+//   the second learn moving CALLS COUNT STEP_US      the late rank moves every 500 calls learn later CALLS COUNT
+//   STEP_US       three quarters of the calls from the first place, every tenth of them non-blocking, then all
 //                                         from the second, rank 1 late
-//   learn resting CALLS COUNT SEED        the same, with more places than are kept at hand, several operations, types, sizes and
-//                                         communicators that come and go; prints what it called how often with how many bytes
-//   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with broadcasts,
+//   learn resting CALLS COUNT SEED        the same, with more places than are kept at hand, several operations, types,
+//   sizes and
+//                                         communicators that come and go; prints what it called how often with how many
+//                                         bytes
+//   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with
+//   broadcasts,
 //                                         non-blocking reductions and two communicators between them
 //   learn varying CALLS COUNT SEED        nested loops whose trip counts vary
-//   learn bits CALLS COUNT LATE STEP_US   sums of doubles whose bits depend on how they are added, rank LATE late; prints a hash of all
+//   learn bits CALLS COUNT LATE STEP_US   sums of doubles whose bits depend on how they are added, rank LATE late;
+//   prints a hash of all
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,30 +39,28 @@ static void check(long salt, int ranks, long rank_sum) {
     }
 }
 
-#define PLACE(name)                                                        \
+#define PLACE(name)                                                         \
   static __attribute__((noinline, noipa)) void name(int n, MPI_Comm comm) { \
-    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm);                    \
-    __asm__ volatile("" : : : "memory");                                   \
+    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm);                     \
+    __asm__ volatile("" : : : "memory");                                    \
   }
 PLACE(first_place)
 PLACE(second_place)
 PLACE(third_place)
 
-static struct {
-  long calls, bytes;
-} did[6];
+static struct { long calls, bytes; } did[6];
 enum { kAllreduce, kBcast, kBarrier, kReduce, kIallreduce, kPair };
 static void did_one(int what, long bytes) { ++did[what].calls, did[what].bytes += bytes; }
 
 /// Several places, which the compiler is not to make one.
-#define HERE(k, n, comm)                                                                                            \
-  case k:                                                                                                           \
-    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm), did_one(kAllreduce, n * 8L);                                \
-    __asm__ volatile("# " #k);                                                                                      \
+#define HERE(k, n, comm)                                                             \
+  case k:                                                                            \
+    MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm), did_one(kAllreduce, n * 8L); \
+    __asm__ volatile("# " #k);                                                       \
     break;
-#define SOME(n, comm)                                                                                               \
-  switch (shared(6)) {                                                                                              \
-    HERE(0, n, comm) HERE(1, n, comm) HERE(2, n, comm) HERE(3, n, comm) HERE(4, n, comm) HERE(5, n, comm)            \
+#define SOME(n, comm)                                                                                     \
+  switch (shared(6)) {                                                                                    \
+    HERE(0, n, comm) HERE(1, n, comm) HERE(2, n, comm) HERE(3, n, comm) HERE(4, n, comm) HERE(5, n, comm) \
   }
 
 /// The same numbers on every rank.
@@ -200,7 +202,7 @@ int main(int argc, char** argv) {
       const unsigned trips = 1 + shared(divergent ? 3 : 40);
       for (unsigned t = 0; t < trips && i < calls; ++t, ++i) {
         const unsigned what = divergent ? shared(12) : t % 3 == 2 ? 11 : 0;
-        const int n = 1 + (int)shared(divergent ? (unsigned)count : 1) ;
+        const int n = 1 + (int)shared(divergent ? (unsigned)count : 1);
         const int keep = count;
         count = n;
         fill(i);

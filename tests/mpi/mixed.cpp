@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A long stream of mixed collectives: scatter, gather, bcast, reduce, allreduce and barriers of random sizes and roots on
-// several communicators, which come and go, with random pauses; every result checked.
-// `mixed CALLS SEED [abort|leave|exit|finalize]`: with a third argument, after CALLS calls all ranks leave in the middle of
-// things: rank 0 aborts, every rank ends without MPI_Finalize (with or without exit handlers), or all call MPI_Finalize at once.
+// A long stream of mixed collectives: scatter, gather, bcast, reduce, allreduce and barriers of random sizes and roots
+// on several communicators, which come and go, with random pauses; every result checked. `mixed CALLS SEED
+// [abort|leave|exit|finalize]`: with a third argument, after CALLS calls all ranks leave in the middle of things: rank
+// 0 aborts, every rank ends without MPI_Finalize (with or without exit handlers), or all call MPI_Finalize at once.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -15,7 +15,10 @@
 namespace {
 
 std::uint64_t shared_state = 1, own_state = 1;
-std::uint64_t next(std::uint64_t& s) { s ^= s << 13, s ^= s >> 7, s ^= s << 17; return s; }
+std::uint64_t next(std::uint64_t& s) {
+  s ^= s << 13, s ^= s >> 7, s ^= s << 17;
+  return s;
+}
 int draw(int below) { return static_cast<int>(next(shared_state) % static_cast<unsigned>(below)); }
 int own_draw(int below) { return static_cast<int>(next(own_state) % static_cast<unsigned>(below)); }
 
@@ -63,7 +66,8 @@ int main(int argc, char** argv) {
       send.assign(one, 0), recv.assign(all, -1);
       for (int i = 0; i < n; ++i) send[static_cast<std::size_t>(i)] = value(call, rank, i);
       MPI_Gather(send.data(), n, MPI_INT, recv.data(), n, MPI_INT, root, comm);
-      for (int i = 0; rank == root && i < n * size; ++i) wrong += recv[static_cast<std::size_t>(i)] != value(call, i / n, i % n);
+      for (int i = 0; rank == root && i < n * size; ++i)
+        wrong += recv[static_cast<std::size_t>(i)] != value(call, i / n, i % n);
     } else if (op < 10) {
       recv.assign(one, -1);
       for (int i = 0; rank == root && i < n; ++i) recv[static_cast<std::size_t>(i)] = value(call, root, i);

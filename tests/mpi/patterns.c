@@ -19,8 +19,12 @@ static long long kernel_time(void) {
   syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
-static __attribute__((noinline)) void staircase(const double* in, double* out) { MPI_Allreduce(in, out, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
-static __attribute__((noinline)) void one_late(const double* in, double* out) { MPI_Allreduce(in, out, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+static __attribute__((noinline)) void staircase(const double* in, double* out) {
+  MPI_Allreduce(in, out, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+static __attribute__((noinline)) void one_late(const double* in, double* out) {
+  MPI_Allreduce(in, out, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -18,7 +18,10 @@ inline void fail(const std::string& what) {
 }
 
 inline std::uint64_t drawn = 88172645463325252ull;  // the same on every rank: shapes must agree
-inline std::uint64_t draw() { drawn ^= drawn << 13, drawn ^= drawn >> 7, drawn ^= drawn << 17; return drawn; }
+inline std::uint64_t draw() {
+  drawn ^= drawn << 13, drawn ^= drawn >> 7, drawn ^= drawn << 17;
+  return drawn;
+}
 inline int draw(int below) { return static_cast<int>(draw() % static_cast<unsigned>(below)); }
 
 inline std::uint64_t own_state = 1;  // each rank's own

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Range communicators: the acceptance tests (by number, on the number of ranks that each names), and every collective on
-// random ranges against MPI's own on a communicator of the same ranks. Usage: range [rounds]
-#include <latecomer/range.hpp>
-
+// Range communicators: the acceptance tests (by number, on the number of ranks that each names), and every collective
+// on random ranges against MPI's own on a communicator of the same ranks. Usage: range [rounds]
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <latecomer/range.hpp>
 #include <random>
 #include <thread>
 #include <vector>
@@ -51,7 +50,9 @@ void members() {  // 1
   const Comm odd = world.part(1, 7, 2);
   check(odd.size() == 4 && odd.to_mpi(0) == 1 && odd.to_mpi(3) == 7, "(1,7,2)");
   const Comm inner = odd.part(1, 3, 2);
-  check(inner.size() == 2 && inner.to_mpi(0) == 3 && inner.to_mpi(1) == 7 && inner.from_mpi(7) == 1 && inner.from_mpi(5) == MPI_UNDEFINED && inner.get()->stride == 4, "(1,3,2) of it");
+  check(inner.size() == 2 && inner.to_mpi(0) == 3 && inner.to_mpi(1) == 7 && inner.from_mpi(7) == 1 &&
+            inner.from_mpi(5) == MPI_UNDEFINED && inner.get()->stride == 4,
+        "(1,3,2) of it");
   check(inner.rank() == (world_rank == 3 ? 0 : world_rank == 7 ? 1 : MPI_UNDEFINED), "own rank there");
   const Comm cut = world.part(1, 6, 2);
   check(cut.size() == 3 && cut.to_mpi(2) == 5, "(1,6,2)");
@@ -64,7 +65,8 @@ void members() {  // 1
   Comm none;
   check(world.create(0, 3, 0, &none) == MPI_ERR_ARG, "stride 0");
   check(world.create(2, 13, 1, &none) == MPI_ERR_RANK, "beyond the parent");
-  check(world.create(3, 2, 1, &none) == MPI_ERR_ARG && world.create(-1, 2, 1, &none) == MPI_ERR_RANK, "empty, negative");
+  check(world.create(3, 2, 1, &none) == MPI_ERR_ARG && world.create(-1, 2, 1, &none) == MPI_ERR_RANK,
+        "empty, negative");
   check(none.barrier() == MPI_ERR_COMM && (inner.member() || inner.barrier() == MPI_ERR_COMM), "not a member");
 }
 
@@ -192,15 +194,22 @@ void zero_counts() {  // 8
   std::vector<MPI_Aint> places{0, 1, 2, 2, 3, 3, 4, 4};
   std::vector<int> out(16, -1);
   Request request;
-  good(world.igatherv(&world_rank, counts[static_cast<std::size_t>(world_rank)], MPI_INT, out.data(), counts.data(), places.data(), MPI_INT, 0, &request), "igatherv");
+  good(world.igatherv(&world_rank, counts[static_cast<std::size_t>(world_rank)], MPI_INT, out.data(), counts.data(),
+                      places.data(), MPI_INT, 0, &request),
+       "igatherv");
   good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
-  if (world_rank == 0) check(std::vector<int>(out.begin(), out.begin() + 5) == std::vector<int>{0, 1, 3, 5, 7}, "gatherv with zeros");
+  if (world_rank == 0)
+    check(std::vector<int>(out.begin(), out.begin() + 5) == std::vector<int>{0, 1, 3, 5, 7}, "gatherv with zeros");
   std::fill(out.begin(), out.end(), -1);
-  for (int i = 0; i < 8; ++i) counts[static_cast<std::size_t>(i)] = 1, places[static_cast<std::size_t>(i)] = 2 * (7 - i);
+  for (int i = 0; i < 8; ++i)
+    counts[static_cast<std::size_t>(i)] = 1, places[static_cast<std::size_t>(i)] = 2 * (7 - i);
   const int mine = world_rank + 1;
-  good(world.igatherv(&mine, MPI_Count{1}, MPI_INT, out.data(), counts.data(), places.data(), MPI_INT, 0, &request), "igatherv");
+  good(world.igatherv(&mine, MPI_Count{1}, MPI_INT, out.data(), counts.data(), places.data(), MPI_INT, 0, &request),
+       "igatherv");
   good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
-  for (int i = 0; i < 8 && world_rank == 0; ++i) check(out[static_cast<std::size_t>(2 * (7 - i))] == i + 1 && out[static_cast<std::size_t>(2 * i + 1)] == -1, "gatherv into every other place");
+  for (int i = 0; i < 8 && world_rank == 0; ++i)
+    check(out[static_cast<std::size_t>(2 * (7 - i))] == i + 1 && out[static_cast<std::size_t>(2 * i + 1)] == -1,
+          "gatherv into every other place");
 }
 
 void late_ranks() {  // 10; what may not wait for a late rank would wait for ever
@@ -212,7 +221,8 @@ void late_ranks() {  // 10; what may not wait for a late rank would wait for eve
     good(all.ireduce(&one, &sum, 1, MPI_INT, MPI_SUM, 0, &request), "ireduce");
     if (world_rank == 3) MPI_Recv(nullptr, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
-    if (world_rank == 0) check(sum == 4, "a leaf that had called: %d", sum), MPI_Send(nullptr, 0, MPI_INT, 3, 1, MPI_COMM_WORLD);
+    if (world_rank == 0)
+      check(sum == 4, "a leaf that had called: %d", sum), MPI_Send(nullptr, 0, MPI_INT, 3, 1, MPI_COMM_WORLD);
     // A send to nobody, and a receive from nobody.
     MPI_Status status;
     int x = 7, flag = 0;
@@ -228,7 +238,8 @@ void late_ranks() {  // 10; what may not wait for a late rank would wait for eve
     int mine = world_rank, sums[3] = {-1, -1, -1};
     std::vector<Request> requests;
     // Rank 9 comes when ranks 0 to 2 are through.
-    for (int r = 0; r < 3 && world_rank == 9; ++r) MPI_Recv(nullptr, 0, MPI_INT, r, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int r = 0; r < 3 && world_rank == 9; ++r)
+      MPI_Recv(nullptr, 0, MPI_INT, r, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int c = 0; c < 3; ++c)
       if (chain[c].member()) {
         requests.push_back(nullptr);
@@ -261,19 +272,27 @@ void details() {
   good(latecomer_range_waitall(4, requests, statuses), "waitall");
   int count = 0;
   MPI_Get_count(&statuses[2], MPI_INT, &count);
-  check(got[299999] == before && small_got == before && count == 300000 && statuses[2].MPI_TAG == 2147483647 && statuses[2].MPI_SOURCE == before, "long and short in order");
+  check(got[299999] == before && small_got == before && count == 300000 && statuses[2].MPI_TAG == 2147483647 &&
+            statuses[2].MPI_SOURCE == before,
+        "long and short in order");
   good(world.sendrecv(&world_rank, 1, MPI_INT, next, 3, &small_got, 1, MPI_INT, before, 3, &status), "sendrecv");
   check(small_got == before && status.MPI_SOURCE == before, "sendrecv");
   good(world.issend(&small, MPI_Count{1}, MPI_INT, next, 4, &requests[0]), "issend");
   int flag = 1;
-  for (int i = 0; i < 50 && world_size > 1; ++i) good(latecomer_range_test(&requests[0], &flag, &status), "test"), check(!flag, "a synchronous send completes before its receive");
+  for (int i = 0; i < 50 && world_size > 1; ++i)
+    good(latecomer_range_test(&requests[0], &flag, &status), "test"),
+        check(!flag, "a synchronous send completes before its receive");
   if (world_size > 1) MPI_Barrier(MPI_COMM_WORLD);
   good(world.recv(&small_got, 1, MPI_INT, before, 4, &status), "recv");
   good(latecomer_range_wait(&requests[0], &status), "wait");
   // Errors as classes.
-  check(world.send(&small, 1, MPI_INT, world_size, 0) == MPI_ERR_RANK && world.send(&small, 1, MPI_INT, 0, -3) == MPI_ERR_TAG &&
-        world.send(&small, -1, MPI_INT, 0, 0) == MPI_ERR_COUNT && world.send(&small, 1, MPI_DATATYPE_NULL, 0, 0) == MPI_ERR_TYPE &&
-        world.bcast(&small, 1, MPI_INT, -1) == MPI_ERR_ROOT && world.allreduce(&small, &count, 1, MPI_INT, MPI_OP_NULL) == MPI_ERR_OP, "error classes");
+  check(world.send(&small, 1, MPI_INT, world_size, 0) == MPI_ERR_RANK &&
+            world.send(&small, 1, MPI_INT, 0, -3) == MPI_ERR_TAG &&
+            world.send(&small, -1, MPI_INT, 0, 0) == MPI_ERR_COUNT &&
+            world.send(&small, 1, MPI_DATATYPE_NULL, 0, 0) == MPI_ERR_TYPE &&
+            world.bcast(&small, 1, MPI_INT, -1) == MPI_ERR_ROOT &&
+            world.allreduce(&small, &count, 1, MPI_INT, MPI_OP_NULL) == MPI_ERR_OP,
+        "error classes");
   for (const MPI_Count n : {2, 20000}) {
     good(world.isend(big.data(), n, MPI_INT, next, 6, &requests[0]), "isend");
     got[1] = -1;
@@ -290,7 +309,10 @@ void details() {
     MPI_Type_free(&gaps);
     good(world.send(big.data(), blocks, MPI_INT, next, 8), "send");
     good(latecomer_range_wait(&requests[0], &status), "wait");
-    for (int i = 0; i < blocks; ++i) check(got[static_cast<std::size_t>(2 * i)] == before && (i + 1 == blocks || got[static_cast<std::size_t>(2 * i + 1)] == -7), "a vector with gaps");
+    for (int i = 0; i < blocks; ++i)
+      check(got[static_cast<std::size_t>(2 * i)] == before &&
+                (i + 1 == blocks || got[static_cast<std::size_t>(2 * i + 1)] == -7),
+            "a vector with gaps");
   }
   // Requests of MPI's own, mixed with MPI's.
   int ours = -1, theirs = -1, sum = 0;
@@ -304,7 +326,9 @@ void details() {
   MPI_Send(&world_rank, 1, MPI_INT, next, 11, MPI_COMM_WORLD);
   MPI_Status three[3];
   MPI_Waitall(3, mixed, three);
-  check(ours == before && theirs == before && sum == world_size * (world_size - 1) / 2 && three[0].MPI_SOURCE == before && three[0].MPI_TAG == 11, "a mixed MPI_Waitall: %d %d %d", ours, theirs, sum);
+  check(ours == before && theirs == before && sum == world_size * (world_size - 1) / 2 &&
+            three[0].MPI_SOURCE == before && three[0].MPI_TAG == 11,
+        "a mixed MPI_Waitall: %d %d %d", ours, theirs, sum);
   good(latecomer_range_wait(&requests[1], MPI_STATUS_IGNORE), "wait");
   // waitany and waitsome with holes.
   Request list[3] = {nullptr, nullptr, nullptr};
@@ -342,7 +366,8 @@ void details() {
       const Comm& c = which ? high : low;
       if (!c.member()) continue;
       const int rc = c.icomm_create(which, &made[which], &both[which]);
-      check(rc == (level == MPI_THREAD_MULTIPLE ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION), "icomm_create of a part: %d", rc);
+      check(rc == (level == MPI_THREAD_MULTIPLE ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION),
+            "icomm_create of a part: %d", rc);
     }
     good(latecomer_range_waitall(2, both, MPI_STATUSES_IGNORE), "waitall");
     for (int which = 0; which < 2; ++which)
@@ -381,8 +406,11 @@ void random_collectives(int rounds) {
     const int ints = gappy ? 5 : 1;
     const auto size = [&](int n) { return static_cast<std::size_t>(n * std::max(ints, 2) * p + 64); };
     std::vector<int> in(size(count)), a(size(count)), b;
-    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int>(i * 7919 + static_cast<std::size_t>(me) * 104729 + static_cast<std::size_t>(round)) % 1000;
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<int>(i * 31 + static_cast<std::size_t>(me) * 17) % 1000;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      in[i] =
+          static_cast<int>(i * 7919 + static_cast<std::size_t>(me) * 104729 + static_cast<std::size_t>(round)) % 1000;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = static_cast<int>(i * 31 + static_cast<std::size_t>(me) * 17) % 1000;
     b = a;
     const MPI_Op mpi_op = op == 0 ? MPI_SUM : op == 1 ? MPI_MAX : MPI_BXOR;
     std::vector<MPI_Count> counts(static_cast<std::size_t>(p)), other(static_cast<std::size_t>(p));
@@ -398,12 +426,18 @@ void random_collectives(int rounds) {
     const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data());
     // Gatherv and the like: blocks whose sizes do not depend on the receiver.
     if (kind == 11 || kind == 12 || kind == 13)
-      for (int r = 0; r < p; ++r) counts[static_cast<std::size_t>(r)] = other[static_cast<std::size_t>(r)] = count == 0 ? 0 : (r * 3 + round) % (count + 1);
+      for (int r = 0; r < p; ++r)
+        counts[static_cast<std::size_t>(r)] = other[static_cast<std::size_t>(r)] =
+            count == 0 ? 0 : (r * 3 + round) % (count + 1);
     if (kind == 14 && in_place)
-      for (int r = 0; r < p; ++r) counts[static_cast<std::size_t>(r)] = other[static_cast<std::size_t>(r)] = count == 0 ? 0 : (r + me + round) % (count + 1);
+      for (int r = 0; r < p; ++r)
+        counts[static_cast<std::size_t>(r)] = other[static_cast<std::size_t>(r)] =
+            count == 0 ? 0 : (r + me + round) % (count + 1);
     for (int r = 0; r < p; ++r) {
-      counts4.push_back(static_cast<int>(counts[static_cast<std::size_t>(r)])), places4.push_back(static_cast<int>(places[static_cast<std::size_t>(r)]));
-      other4.push_back(static_cast<int>(other[static_cast<std::size_t>(r)])), other_places4.push_back(static_cast<int>(other_places[static_cast<std::size_t>(r)]));
+      counts4.push_back(static_cast<int>(counts[static_cast<std::size_t>(r)])),
+          places4.push_back(static_cast<int>(places[static_cast<std::size_t>(r)]));
+      other4.push_back(static_cast<int>(other[static_cast<std::size_t>(r)])),
+          other_places4.push_back(static_cast<int>(other_places[static_cast<std::size_t>(r)]));
     }
     const MPI_Count n = count;
     const void* const rooted_send = in_place && me == root ? MPI_IN_PLACE : static_cast<const void*>(in.data());
@@ -414,33 +448,72 @@ void random_collectives(int rounds) {
     if (round % 2) good(mine.iallreduce(&one, &members, MPI_Count{1}, MPI_INT, MPI_SUM, &beside), "beside");
     int rc = MPI_SUCCESS;
     switch (kind) {
-      case 0: rc = mine.ibarrier(&request); break;
-      case 1: rc = mine.ibcast(a.data(), n, type, root, &request), MPI_Bcast(b.data(), count, type, root, comm); break;
+      case 0:
+        rc = mine.ibarrier(&request);
+        break;
+      case 1:
+        rc = mine.ibcast(a.data(), n, type, root, &request), MPI_Bcast(b.data(), count, type, root, comm);
+        break;
       // MPICH 4.0.2 crashes in a reduce in place to another root than 0 (more than 2 KiB): not in place then.
-      case 2: rc = mine.ireduce(in.data(), a.data(), n, MPI_INT, mpi_op, root, &request), MPI_Reduce(in.data(), b.data(), count, MPI_INT, mpi_op, root, comm); break;
-      case 3: rc = mine.iallreduce(send, a.data(), n, MPI_INT, mpi_op, &request), MPI_Allreduce(send, b.data(), count, MPI_INT, mpi_op, comm); break;
-      case 4: rc = mine.iscan(send, a.data(), n, MPI_INT, mpi_op, &request), MPI_Scan(send, b.data(), count, MPI_INT, mpi_op, comm); break;
-      case 5: rc = mine.iexscan(send, a.data(), n, MPI_INT, mpi_op, &request), MPI_Exscan(send, b.data(), count, MPI_INT, mpi_op, comm); break;
-      case 6: rc = mine.ireduce_scatter_block(send, a.data(), n, MPI_INT, mpi_op, &request), MPI_Reduce_scatter_block(send, b.data(), count, MPI_INT, mpi_op, comm); break;
-      case 7: rc = mine.igather(rooted_send, n, type, a.data(), n, type, root, &request), MPI_Gather(rooted_send, count, type, b.data(), count, type, root, comm); break;
-      case 8: rc = mine.iscatter(in.data(), n, type, rooted_a, n, type, root, &request), MPI_Scatter(in.data(), count, type, rooted_b, count, type, root, comm); break;
-      case 9: rc = mine.iallgather(send, n, type, a.data(), n, type, &request), MPI_Allgather(send, count, type, b.data(), count, type, comm); break;
-      case 10: rc = mine.ialltoall(send, n, type, a.data(), n, type, &request), MPI_Alltoall(send, count, type, b.data(), count, type, comm); break;
+      case 2:
+        rc = mine.ireduce(in.data(), a.data(), n, MPI_INT, mpi_op, root, &request),
+        MPI_Reduce(in.data(), b.data(), count, MPI_INT, mpi_op, root, comm);
+        break;
+      case 3:
+        rc = mine.iallreduce(send, a.data(), n, MPI_INT, mpi_op, &request),
+        MPI_Allreduce(send, b.data(), count, MPI_INT, mpi_op, comm);
+        break;
+      case 4:
+        rc = mine.iscan(send, a.data(), n, MPI_INT, mpi_op, &request),
+        MPI_Scan(send, b.data(), count, MPI_INT, mpi_op, comm);
+        break;
+      case 5:
+        rc = mine.iexscan(send, a.data(), n, MPI_INT, mpi_op, &request),
+        MPI_Exscan(send, b.data(), count, MPI_INT, mpi_op, comm);
+        break;
+      case 6:
+        rc = mine.ireduce_scatter_block(send, a.data(), n, MPI_INT, mpi_op, &request),
+        MPI_Reduce_scatter_block(send, b.data(), count, MPI_INT, mpi_op, comm);
+        break;
+      case 7:
+        rc = mine.igather(rooted_send, n, type, a.data(), n, type, root, &request),
+        MPI_Gather(rooted_send, count, type, b.data(), count, type, root, comm);
+        break;
+      case 8:
+        rc = mine.iscatter(in.data(), n, type, rooted_a, n, type, root, &request),
+        MPI_Scatter(in.data(), count, type, rooted_b, count, type, root, comm);
+        break;
+      case 9:
+        rc = mine.iallgather(send, n, type, a.data(), n, type, &request),
+        MPI_Allgather(send, count, type, b.data(), count, type, comm);
+        break;
+      case 10:
+        rc = mine.ialltoall(send, n, type, a.data(), n, type, &request),
+        MPI_Alltoall(send, count, type, b.data(), count, type, comm);
+        break;
       case 11:
-        rc = mine.igatherv(rooted_send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(), places.data(), type, root, &request);
-        MPI_Gatherv(rooted_send, counts4[static_cast<std::size_t>(me)], type, b.data(), counts4.data(), places4.data(), type, root, comm);
+        rc = mine.igatherv(rooted_send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(),
+                           places.data(), type, root, &request);
+        MPI_Gatherv(rooted_send, counts4[static_cast<std::size_t>(me)], type, b.data(), counts4.data(), places4.data(),
+                    type, root, comm);
         break;
       case 12:
-        rc = mine.iscatterv(in.data(), counts.data(), places.data(), type, rooted_a, counts[static_cast<std::size_t>(me)], type, root, &request);
-        MPI_Scatterv(in.data(), counts4.data(), places4.data(), type, rooted_b, counts4[static_cast<std::size_t>(me)], type, root, comm);
+        rc = mine.iscatterv(in.data(), counts.data(), places.data(), type, rooted_a,
+                            counts[static_cast<std::size_t>(me)], type, root, &request);
+        MPI_Scatterv(in.data(), counts4.data(), places4.data(), type, rooted_b, counts4[static_cast<std::size_t>(me)],
+                     type, root, comm);
         break;
       case 13:
-        rc = mine.iallgatherv(send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(), places.data(), type, &request);
-        MPI_Allgatherv(send, counts4[static_cast<std::size_t>(me)], type, b.data(), counts4.data(), places4.data(), type, comm);
+        rc = mine.iallgatherv(send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(), places.data(),
+                              type, &request);
+        MPI_Allgatherv(send, counts4[static_cast<std::size_t>(me)], type, b.data(), counts4.data(), places4.data(),
+                       type, comm);
         break;
       case 14:
-        rc = mine.ialltoallv(send, other.data(), other_places.data(), type, a.data(), counts.data(), places.data(), type, &request);
-        MPI_Alltoallv(send, other4.data(), other_places4.data(), type, b.data(), counts4.data(), places4.data(), type, comm);
+        rc = mine.ialltoallv(send, other.data(), other_places.data(), type, a.data(), counts.data(), places.data(),
+                             type, &request);
+        MPI_Alltoallv(send, other4.data(), other_places4.data(), type, b.data(), counts4.data(), places4.data(), type,
+                      comm);
         break;
       // Different types of one signature on the two sides.
       case 15:
@@ -452,7 +525,9 @@ void random_collectives(int rounds) {
         rc = mine.ireduce(x.data(), y.data(), n, pair_type, affine_op, root, &request);
         good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
         MPI_Reduce(x.data(), z.data(), count, pair_type, affine_op, root, comm);
-        for (int i = 0; i < count && me == root; ++i) check(y[static_cast<std::size_t>(i)] == z[static_cast<std::size_t>(i)], "round %d: a reduction in order", round);
+        for (int i = 0; i < count && me == root; ++i)
+          check(y[static_cast<std::size_t>(i)] == z[static_cast<std::size_t>(i)], "round %d: a reduction in order",
+                round);
       }
     }
     good(rc, "a collective");
@@ -461,11 +536,15 @@ void random_collectives(int rounds) {
     check(rc == MPI_SUCCESS, "round %d, kind %d: error class %d", round, kind, rc);
     if (round % 2) check(members == p, "round %d: beside: %d", round, members);
     const bool undefined = kind == 5 && me == 0;  // exscan on rank 0
-    if (kind == 6 && in_place) a.resize(static_cast<std::size_t>(count)), b.resize(static_cast<std::size_t>(count));  // beyond, MPI may leave anything
+    if (kind == 6 && in_place)
+      a.resize(static_cast<std::size_t>(count)),
+          b.resize(static_cast<std::size_t>(count));  // beyond, MPI may leave anything
     if (!undefined && a != b) {
       std::size_t at = 0;
       while (a[at] == b[at]) ++at;
-      check(false, "round %d, kind %d, %d of %d ranks (%d..%d by %d), count %d%s%s, root %d: [%zu] is %d, natively %d", round, kind, me, p, first, last, stride, count, gappy ? ", gaps" : "", in_place ? ", in place" : "", root, at, a[at], b[at]);
+      check(false, "round %d, kind %d, %d of %d ranks (%d..%d by %d), count %d%s%s, root %d: [%zu] is %d, natively %d",
+            round, kind, me, p, first, last, stride, count, gappy ? ", gaps" : "", in_place ? ", in place" : "", root,
+            at, a[at], b[at]);
     }
     MPI_Comm_free(&comm);
   }
@@ -499,8 +578,12 @@ void threads() {
       for (int i = 0; i < 40; ++i) {
         int in = world_rank + t, sum = 0, got = -1;
         const int next = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
-        if (mine.allreduce(&in, &sum, 1, MPI_INT, MPI_SUM) != MPI_SUCCESS || sum != world_size * (world_size - 1) / 2 + t * world_size) ++wrong;
-        if (mine.sendrecv(&in, 1, MPI_INT, next, 0, &got, 1, MPI_INT, before, 0, MPI_STATUS_IGNORE) != MPI_SUCCESS || got != before + t) ++wrong;
+        if (mine.allreduce(&in, &sum, 1, MPI_INT, MPI_SUM) != MPI_SUCCESS ||
+            sum != world_size * (world_size - 1) / 2 + t * world_size)
+          ++wrong;
+        if (mine.sendrecv(&in, 1, MPI_INT, next, 0, &got, 1, MPI_INT, before, 0, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+            got != before + t)
+          ++wrong;
       }
     });
   for (auto& t : all) t.join();
@@ -549,7 +632,8 @@ int main(int argc, char** argv) {
   if (world_rank == 0 && all == 0) std::printf("ranges are right\n");
   // What was sent before MPI_Finalize arrives: of about the size from which on MPI waits for its receiver.
   std::vector<char> last(8192, static_cast<char>(world_rank));
-  if (world_size > 1 && world_rank == 0) good(world.send(last.data(), 8192, MPI_CHAR, world_size - 1, 1), "a last send");
+  if (world_size > 1 && world_rank == 0)
+    good(world.send(last.data(), 8192, MPI_CHAR, world_size - 1, 1), "a last send");
   if (world_size > 1 && world_rank == world_size - 1) {
     nap(300);
     good(world.recv(last.data(), 8192, MPI_CHAR, 0, 1, MPI_STATUS_IGNORE), "a last receive");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hundreds of random allreduces and reduces, each against MPICH's own allreduce (PMPI, which no preload sees; its reduce in
-// place to a root other than 0 crashes above 2 KiB): bit by bit where the operator is exact, bitwise equal on all ranks always. In place, derived datatypes with gaps,
-// user-defined operators (non-commutative ones too), sub-communicators of every other rank and reversed.
+// Hundreds of random allreduces and reduces, each against MPICH's own allreduce (PMPI, which no preload sees; its
+// reduce in place to a root other than 0 crashes above 2 KiB): bit by bit where the operator is exact, bitwise equal on
+// all ranks always. In place, derived datatypes with gaps, user-defined operators (non-commutative ones too),
+// sub-communicators of every other rank and reversed.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -11,17 +12,23 @@
 
 namespace {
 
-struct Affine { std::int64_t a, b; };  // (a, b) o (c, d) = (a c, b c + d) mod M: not commutative
+struct Affine {
+  std::int64_t a, b;
+};  // (a, b) o (c, d) = (a c, b c + d) mod M: not commutative
 constexpr std::int64_t kModulus = 1000003;
 void compose(void* in, void* inout, int* n, MPI_Datatype*) {
   auto *l = static_cast<Affine*>(in), *r = static_cast<Affine*>(inout);
   for (int i = 0; i < *n; ++i) r[i] = {l[i].a * r[i].a % kModulus, (l[i].b * r[i].a + r[i].b) % kModulus};
 }
-struct Extrema { double low, high; std::int32_t where; };
+struct Extrema {
+  double low, high;
+  std::int32_t where;
+};
 void extrema(void* in, void* inout, int* n, MPI_Datatype*) {
   auto *l = static_cast<Extrema*>(in), *r = static_cast<Extrema*>(inout);
   for (int i = 0; i < *n; ++i) {
-    if (l[i].low < r[i].low || (l[i].low == r[i].low && l[i].where < r[i].where)) r[i].low = l[i].low, r[i].where = l[i].where;
+    if (l[i].low < r[i].low || (l[i].low == r[i].low && l[i].where < r[i].where))
+      r[i].low = l[i].low, r[i].where = l[i].where;
     if (l[i].high > r[i].high) r[i].high = l[i].high;
   }
 }
@@ -49,7 +56,10 @@ struct Kind {
   std::function<void(char*, int count, int rank)> fill;
 };
 
-template <typename T> void put(char* at, int i, T v) { std::memcpy(at + static_cast<std::size_t>(i) * sizeof(T), &v, sizeof v); }
+template <typename T>
+void put(char* at, int i, T v) {
+  std::memcpy(at + static_cast<std::size_t>(i) * sizeof(T), &v, sizeof v);
+}
 
 /// root -1: allreduce.
 void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -1) {
@@ -71,9 +81,11 @@ void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -
     // What is no argument here: a null pointer, or a buffer that has to stay as it is.
     MPI_Reduce(send.data(), count % 2 ? nullptr : got.data(), count, kind.type, kind.op, root, comm);
     want = got;
-    if (got != (in_place ? sent : std::vector<char>(bytes, 0x33))) fail(std::string(kind.name) + ": reduce wrote where it is not the root");
+    if (got != (in_place ? sent : std::vector<char>(bytes, 0x33)))
+      fail(std::string(kind.name) + ": reduce wrote where it is not the root");
   }
-  const std::string where = (root < 0 ? "" : "reduce to " + std::to_string(root) + ", ") + std::string(kind.name) + ", count " + std::to_string(count) + (in_place ? ", in place" : "") + ", " +
+  const std::string where = (root < 0 ? "" : "reduce to " + std::to_string(root) + ", ") + std::string(kind.name) +
+                            ", count " + std::to_string(count) + (in_place ? ", in place" : "") + ", " +
                             std::to_string(rank) + " of " + std::to_string(size);
   if (send != sent) fail(where + ": the input was changed");
   if (kind.exact) {
@@ -116,11 +128,20 @@ int main(int argc, char** argv) {
   MPI_Op_create(extrema, 1, &extrema_op);
   MPI_Op_create(sum_gapped, 1, &gapped_op);
 
-  const auto ints = [](char* at, int n, int r) { for (int i = 0; i < n; ++i) put<std::int32_t>(at, i, (r + 1) * 7919 + i * 31); };
-  const auto longs = [](char* at, int n, int r) { for (int i = 0; i < n; ++i) put<std::int64_t>(at, i, (r * 2654435761LL) ^ (i * 40503LL)); };
-  const auto doubles = [](char* at, int n, int r) { for (int i = 0; i < n; ++i) put<double>(at, i, std::sin(r * 12.9898 + i * 78.233) * (1 + i % 3)); };
+  const auto ints = [](char* at, int n, int r) {
+    for (int i = 0; i < n; ++i) put<std::int32_t>(at, i, (r + 1) * 7919 + i * 31);
+  };
+  const auto longs = [](char* at, int n, int r) {
+    for (int i = 0; i < n; ++i) put<std::int64_t>(at, i, (r * 2654435761LL) ^ (i * 40503LL));
+  };
+  const auto doubles = [](char* at, int n, int r) {
+    for (int i = 0; i < n; ++i) put<double>(at, i, std::sin(r * 12.9898 + i * 78.233) * (1 + i % 3));
+  };
   const auto pairs = [](char* at, int n, int r) {
-    struct Pair { double v; int k; };
+    struct Pair {
+      double v;
+      int k;
+    };
     for (int i = 0; i < n; ++i) {
       Pair p{};
       std::memset(static_cast<void*>(&p), 0, sizeof p);
@@ -129,13 +150,24 @@ int main(int argc, char** argv) {
     }
   };
   const Kind kinds[] = {
-      {"int sum", MPI_INT, MPI_SUM, 4, true, ints}, {"int max", MPI_INT, MPI_MAX, 4, true, ints}, {"int min", MPI_INT, MPI_MIN, 4, true, ints},
-      {"long xor", MPI_INT64_T, MPI_BXOR, 8, true, longs}, {"long product", MPI_INT64_T, MPI_PROD, 8, true, longs},
-      {"logical and", MPI_INT, MPI_LAND, 4, true, [](char* at, int n, int r) { for (int i = 0; i < n; ++i) put<std::int32_t>(at, i, (r + i) % 3); }},
-      {"logical xor", MPI_INT, MPI_LXOR, 4, true, ints}, {"double max", MPI_DOUBLE, MPI_MAX, 8, true, doubles},
-      {"double sum", MPI_DOUBLE, MPI_SUM, 8, false, doubles}, {"double product", MPI_DOUBLE, MPI_PROD, 8, false, doubles},
+      {"int sum", MPI_INT, MPI_SUM, 4, true, ints},
+      {"int max", MPI_INT, MPI_MAX, 4, true, ints},
+      {"int min", MPI_INT, MPI_MIN, 4, true, ints},
+      {"long xor", MPI_INT64_T, MPI_BXOR, 8, true, longs},
+      {"long product", MPI_INT64_T, MPI_PROD, 8, true, longs},
+      {"logical and", MPI_INT, MPI_LAND, 4, true,
+       [](char* at, int n, int r) {
+         for (int i = 0; i < n; ++i) put<std::int32_t>(at, i, (r + i) % 3);
+       }},
+      {"logical xor", MPI_INT, MPI_LXOR, 4, true, ints},
+      {"double max", MPI_DOUBLE, MPI_MAX, 8, true, doubles},
+      {"double sum", MPI_DOUBLE, MPI_SUM, 8, false, doubles},
+      {"double product", MPI_DOUBLE, MPI_PROD, 8, false, doubles},
       {"maxloc", MPI_DOUBLE_INT, MPI_MAXLOC, 16, true, pairs},
-      {"affine maps", affine, compose_op, 16, true, [](char* at, int n, int r) { for (int i = 0; i < n; ++i) put<Affine>(at, i, {r + 2 + i, 3 * r + 1}); }},
+      {"affine maps", affine, compose_op, 16, true,
+       [](char* at, int n, int r) {
+         for (int i = 0; i < n; ++i) put<Affine>(at, i, {r + 2 + i, 3 * r + 1});
+       }},
       {"extrema", extrema_type, extrema_op, sizeof(Extrema), true,
        [](char* at, int n, int r) {
          for (int i = 0; i < n; ++i) {
@@ -145,7 +177,11 @@ int main(int argc, char** argv) {
            put<Extrema>(at, i, x);
          }
        }},
-      {"gapped ints", gapped, gapped_op, 24, true, [](char* at, int n, int r) { for (int i = 0; i < n; ++i) for (int k : {1, 3, 4}) put<std::int32_t>(at, i * 6 + k, r * 100 + i * 5 + k); }},
+      {"gapped ints", gapped, gapped_op, 24, true,
+       [](char* at, int n, int r) {
+         for (int i = 0; i < n; ++i)
+           for (int k : {1, 3, 4}) put<std::int32_t>(at, i * 6 + k, r * 100 + i * 5 + k);
+       }},
   };
   Communicators comms;
   for (int round = 0; round < rounds; ++round)
@@ -153,10 +189,17 @@ int main(int argc, char** argv) {
       const Kind& kind = kinds[draw() % (sizeof kinds / sizeof kinds[0])];
       int count;
       switch (draw() % 6) {
-        case 0: count = static_cast<int>(draw() % 3); break;
-        case 1: count = static_cast<int>(draw() % static_cast<unsigned>(size + 1)); break;
-        case 2: count = 20000 + static_cast<int>(draw() % 30000); break;
-        default: count = static_cast<int>(draw() % 700);
+        case 0:
+          count = static_cast<int>(draw() % 3);
+          break;
+        case 1:
+          count = static_cast<int>(draw() % static_cast<unsigned>(size + 1));
+          break;
+        case 2:
+          count = 20000 + static_cast<int>(draw() % 30000);
+          break;
+        default:
+          count = static_cast<int>(draw() % 700);
       }
       one(comm, kind, count, draw() % 3 == 0);
       const int root = static_cast<int>(draw() % static_cast<unsigned>(2 * size));
@@ -173,7 +216,8 @@ int main(int argc, char** argv) {
   // Every kind in both forms on the world, at a size below and one above P.
   for (const Kind& kind : kinds)
     for (const int count : {1, size + 5})
-      for (const bool in_place : {false, true}) one(MPI_COMM_WORLD, kind, count, in_place), one(MPI_COMM_WORLD, kind, count, in_place, size - 1);
+      for (const bool in_place : {false, true})
+        one(MPI_COMM_WORLD, kind, count, in_place), one(MPI_COMM_WORLD, kind, count, in_place, size - 1);
   comms.free();
   return finish();
 }

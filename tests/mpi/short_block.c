@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rank 2 gathers fewer ints than the root expects, which MPI forbids: an error on the root, or the result that native has, but
-// never another. And between communicators, where what is not significant may be anything. Prints what happened.
+// Rank 2 gathers fewer ints than the root expects, which MPI forbids: an error on the root, or the result that native
+// has, but never another. And between communicators, where what is not significant may be anything. Prints what
+// happened.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,9 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 8; ++i) mine[i] = 100 * rank + i;
   for (int r = 0; r < size; ++r) counts[r] = 4, places[r] = 4 * r;
   if (rank >= size / 2) MPI_Gatherv(mine, 4, MPI_INT, NULL, NULL, NULL, nonsense, 0, across);
-  else MPI_Gatherv(NULL, -9, nonsense, rank == 0 ? got : NULL, rank == 0 ? counts : NULL, rank == 0 ? places : NULL, rank == 0 ? MPI_INT : nonsense, rank == 0 ? MPI_ROOT : MPI_PROC_NULL, across);
+  else
+    MPI_Gatherv(NULL, -9, nonsense, rank == 0 ? got : NULL, rank == 0 ? counts : NULL, rank == 0 ? places : NULL,
+                rank == 0 ? MPI_INT : nonsense, rank == 0 ? MPI_ROOT : MPI_PROC_NULL, across);
   for (int i = 0; rank == 0 && i < 4 * (size - size / 2); ++i) wrong += got[i] != 100 * (size / 2 + i / 4) + i % 4;
   if (rank == 0) printf("across: %s\n", wrong ? "wrong" : "right"), fflush(stdout);
   MPI_Comm_free(&across), MPI_Comm_free(&half);
@@ -31,7 +34,8 @@ int main(int argc, char** argv) {
   for (int r = 0; r < size; ++r)
     for (int i = 0; i < (r == 2 ? 3 : 4); ++i) wrong += got[4 * r + i] != 100 * r + i;
   if (rank == 0) printf("short: %s\n", rc != MPI_SUCCESS ? "an error" : wrong ? "wrong" : "right"), fflush(stdout);
-  if (rank == 0) sleep(1), MPI_Abort(MPI_COMM_WORLD, 0);  // the launcher passes on what was printed, then ends the others
+  if (rank == 0)
+    sleep(1), MPI_Abort(MPI_COMM_WORLD, 0);  // the launcher passes on what was printed, then ends the others
   MPI_Barrier(MPI_COMM_WORLD);
   return 0;
 }

@@ -233,7 +233,8 @@ static void end_badly(const char* how) {
     if (strcmp(how, "killed") == 0 && rank == 1) raise(SIGKILL);
     if (strcmp(how, "all_killed") == 0) raise(SIGKILL);
     if (strcmp(how, "no_finalize") == 0) exit(0);
-    if (strcmp(how, "late_killed") == 0 && rank == 1) pause_ms(2000), raise(SIGKILL);  // the others wait in MPI_Finalize
+    if (strcmp(how, "late_killed") == 0 && rank == 1)
+      pause_ms(2000), raise(SIGKILL);  // the others wait in MPI_Finalize
     if (strcmp(how, "late_killed") == 0) break;
     if (strcmp(how, "late_finalize") == 0) {  // as a rank that writes the results does
       if (rank == 0) sleep(33);

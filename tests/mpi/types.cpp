@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random datatypes of random constructors, nested up to three deep: reversed, overlapping where they are only sent, with gaps,
-// negative strides and absolute addresses. Every rank draws its own types of the call's signature. Every collective that may be
-// dispatched is compared with MPICH's own (PMPI, which no preload sees), all memory around the data too. `types ROUNDS [DELAY_US]`
+// Random datatypes of random constructors, nested up to three deep: reversed, overlapping where they are only sent,
+// with gaps, negative strides and absolute addresses. Every rank draws its own types of the call's signature. Every
+// collective that may be dispatched is compared with MPICH's own (PMPI, which no preload sees), all memory around the
+// data too. `types ROUNDS [DELAY_US]`
 #include <algorithm>
 #include <cstring>
 
@@ -52,8 +53,13 @@ Type around(Type child, Draw pick) {
     types[i] = child.type, large_lengths[i] = lengths[i], large_places[i] = places[i], large_far[i] = far[i];
   }
   if (!dense && pick(2)) {  // the same places backwards: what tells memory from typemap order
-    for (int i = 0; i < n; ++i) places[i] = (n - 1 - i) * 2, far[i] = places[i] * child.extent, large_places[i] = places[i], large_far[i] = far[i], lengths[i] = 2, large_lengths[i] = 2;
-    if (fixed) for (int i = 0; i < n; ++i) places[i] = (n - 1 - i) * length, large_places[i] = places[i], far[i] = places[i] * child.extent, large_far[i] = far[i];
+    for (int i = 0; i < n; ++i)
+      places[i] = (n - 1 - i) * 2, far[i] = places[i] * child.extent, large_places[i] = places[i],
+      large_far[i] = far[i], lengths[i] = 2, large_lengths[i] = 2;
+    if (fixed)
+      for (int i = 0; i < n; ++i)
+        places[i] = (n - 1 - i) * length, large_places[i] = places[i], far[i] = places[i] * child.extent,
+        large_far[i] = far[i];
   }
   switch (kind) {
     case 0:
@@ -62,52 +68,64 @@ Type around(Type child, Draw pick) {
       break;
     case 1: {
       const int stride = dense ? length : pick(7) - 3;
-      large ? MPI_Type_vector_c(n, length, stride, child.type, &made) : MPI_Type_vector(n, length, stride, child.type, &made);
+      large ? MPI_Type_vector_c(n, length, stride, child.type, &made)
+            : MPI_Type_vector(n, length, stride, child.type, &made);
       for (int i = 0; i < n; ++i) lay(map, child, length, i * stride * child.extent);
       break;
     }
     case 2: {
       const MPI_Aint stride = dense ? length * child.extent : 4 * (pick(30) - 15);
-      large ? MPI_Type_create_hvector_c(n, length, stride, child.type, &made) : MPI_Type_create_hvector(n, length, stride, child.type, &made);
+      large ? MPI_Type_create_hvector_c(n, length, stride, child.type, &made)
+            : MPI_Type_create_hvector(n, length, stride, child.type, &made);
       for (int i = 0; i < n; ++i) lay(map, child, length, i * stride);
       break;
     }
     case 3:
-      large ? MPI_Type_indexed_c(n, large_lengths, large_places, child.type, &made) : MPI_Type_indexed(n, lengths, places, child.type, &made);
+      large ? MPI_Type_indexed_c(n, large_lengths, large_places, child.type, &made)
+            : MPI_Type_indexed(n, lengths, places, child.type, &made);
       for (int i = 0; i < n; ++i) lay(map, child, lengths[i], places[i] * child.extent);
       break;
     case 4:
-      large ? MPI_Type_create_hindexed_c(n, large_lengths, large_far, child.type, &made) : MPI_Type_create_hindexed(n, lengths, far, child.type, &made);
+      large ? MPI_Type_create_hindexed_c(n, large_lengths, large_far, child.type, &made)
+            : MPI_Type_create_hindexed(n, lengths, far, child.type, &made);
       for (int i = 0; i < n; ++i) lay(map, child, lengths[i], far[i]);
       break;
     case 5:
-      large ? MPI_Type_create_indexed_block_c(n, length, large_places, child.type, &made) : MPI_Type_create_indexed_block(n, length, places, child.type, &made);
+      large ? MPI_Type_create_indexed_block_c(n, length, large_places, child.type, &made)
+            : MPI_Type_create_indexed_block(n, length, places, child.type, &made);
       for (int i = 0; i < n; ++i) lay(map, child, length, places[i] * child.extent);
       break;
     case 6:
-      large ? MPI_Type_create_hindexed_block_c(n, length, large_far, child.type, &made) : MPI_Type_create_hindexed_block(n, length, far, child.type, &made);
+      large ? MPI_Type_create_hindexed_block_c(n, length, large_far, child.type, &made)
+            : MPI_Type_create_hindexed_block(n, length, far, child.type, &made);
       for (int i = 0; i < n; ++i) lay(map, child, length, far[i]);
       break;
     case 7:
     case 8:
-      large ? MPI_Type_create_struct_c(n, large_lengths, large_far, types, &made) : MPI_Type_create_struct(n, lengths, far, types, &made);
+      large ? MPI_Type_create_struct_c(n, large_lengths, large_far, types, &made)
+            : MPI_Type_create_struct(n, lengths, far, types, &made);
       for (int i = 0; i < n; ++i) lay(map, child, lengths[i], far[i]);
       break;
     case 9: {
       const auto [low, high] = std::minmax_element(child.map.begin(), child.map.end());
-      const MPI_Aint extent = dense ? static_cast<MPI_Aint>(4 * child.map.size()) : *high - *low + 4 + 4 * pick(3), lower = dense ? 0 : 4 * (pick(3) - 1);
-      large ? MPI_Type_create_resized_c(child.type, lower, extent, &made) : MPI_Type_create_resized(child.type, lower, extent, &made);
+      const MPI_Aint extent = dense ? static_cast<MPI_Aint>(4 * child.map.size()) : *high - *low + 4 + 4 * pick(3),
+                     lower = dense ? 0 : 4 * (pick(3) - 1);
+      large ? MPI_Type_create_resized_c(child.type, lower, extent, &made)
+            : MPI_Type_create_resized(child.type, lower, extent, &made);
       map = child.map;
       break;
     }
     case 10: {
       const int whole[] = {2 + pick(2), 2 + pick(2)}, first[] = {dense ? 0 : pick(2), dense ? 0 : pick(2)};
-      const int part[] = {dense ? whole[0] : 1 + pick(whole[0] - first[0]), dense ? whole[1] : 1 + pick(whole[1] - first[1])};
+      const int part[] = {dense ? whole[0] : 1 + pick(whole[0] - first[0]),
+                          dense ? whole[1] : 1 + pick(whole[1] - first[1])};
       const MPI_Count whole_c[] = {whole[0], whole[1]}, first_c[] = {first[0], first[1]}, part_c[] = {part[0], part[1]};
       const bool fortran = pick(2);
       const int order = fortran ? MPI_ORDER_FORTRAN : MPI_ORDER_C, slow = fortran ? 1 : 0, fast = 1 - slow;
-      large ? MPI_Type_create_subarray_c(2, whole_c, part_c, first_c, order, child.type, &made) : MPI_Type_create_subarray(2, whole, part, first, order, child.type, &made);
-      for (int i = 0; i < part[slow]; ++i) lay(map, child, part[fast], ((first[slow] + i) * whole[fast] + first[fast]) * child.extent);
+      large ? MPI_Type_create_subarray_c(2, whole_c, part_c, first_c, order, child.type, &made)
+            : MPI_Type_create_subarray(2, whole, part, first, order, child.type, &made);
+      for (int i = 0; i < part[slow]; ++i)
+        lay(map, child, part[fast], ((first[slow] + i) * whole[fast] + first[fast]) * child.extent);
       break;
     }
     default:
@@ -119,7 +137,8 @@ Type around(Type child, Draw pick) {
 
 Type random_type(Draw pick) {
   Type out;
-  for (int depth = pick(4); depth > 0 && out.map.size() < 40 && !out.map.empty(); --depth) out = around(std::move(out), pick);
+  for (int depth = pick(4); depth > 0 && out.map.size() < 40 && !out.map.empty(); --depth)
+    out = around(std::move(out), pick);
   return out;
 }
 
@@ -191,7 +210,8 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   void fill(int seed) {
-    for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = value(seed, rank_world, static_cast<int>(i)) & 0xfffff;
+    for (std::size_t i = 0; i < memory_.size(); ++i)
+      memory_[i] = value(seed, rank_world, static_cast<int>(i)) & 0xfffff;
   }
   void* data() const { return data_; }
   int count() const { return count_; }
@@ -247,12 +267,14 @@ void one(int round, int op, MPI_Op sum) {
   static const char* const kNames[] = {"bcast", "scatter", "gather", "scatterv", "gatherv", "allreduce", "reduce"};
   const int n = draw(12) == 0 ? 400 + draw(3000) : draw(90), root = draw(size);
   const bool at_root = rank_world == root;
-  const std::string where = std::string(kNames[op]) + " " + std::to_string(round) + ", " + std::to_string(n) + " ints, root " + std::to_string(root);
+  const std::string where = std::string(kNames[op]) + " " + std::to_string(round) + ", " + std::to_string(n) +
+                            " ints, root " + std::to_string(root);
   const MPI_Comm comm = MPI_COMM_WORLD;
   if (op == 0) {
     Buffer b(n, 1, !at_root, own_draw);
     b.fill(round);
-    compare(b, where, [&](bool native) { return (native ? PMPI_Bcast : MPI_Bcast)(b.data(), b.count(), b.type(), root, comm); });
+    compare(b, where,
+            [&](bool native) { return (native ? PMPI_Bcast : MPI_Bcast)(b.data(), b.count(), b.type(), root, comm); });
   } else if (op <= 4) {
     const bool scatters = op == 1 || op == 3, irregular = op > 2;
     Buffer all(at_root ? n : 0, size, !scatters, own_draw), mine(n, 1, scatters, own_draw);
@@ -261,10 +283,17 @@ void one(int round, int op, MPI_Op sum) {
     std::vector<int> counts(static_cast<std::size_t>(size), all.count()), places(counts.size());
     for (int r = 0; r < size; ++r) places[static_cast<std::size_t>(r)] = (size - 1 - r) * all.count();
     compare(into, where, [&](bool native) {
-      if (irregular && scatters) return (native ? PMPI_Scatterv : MPI_Scatterv)(all.data(), counts.data(), places.data(), all.type(), mine.data(), mine.count(), mine.type(), root, comm);
-      if (irregular) return (native ? PMPI_Gatherv : MPI_Gatherv)(mine.data(), mine.count(), mine.type(), all.data(), counts.data(), places.data(), all.type(), root, comm);
-      if (scatters) return (native ? PMPI_Scatter : MPI_Scatter)(all.data(), all.count(), all.type(), mine.data(), mine.count(), mine.type(), root, comm);
-      return (native ? PMPI_Gather : MPI_Gather)(mine.data(), mine.count(), mine.type(), all.data(), all.count(), all.type(), root, comm);
+      if (irregular && scatters)
+        return (native ? PMPI_Scatterv : MPI_Scatterv)(all.data(), counts.data(), places.data(), all.type(),
+                                                       mine.data(), mine.count(), mine.type(), root, comm);
+      if (irregular)
+        return (native ? PMPI_Gatherv : MPI_Gatherv)(mine.data(), mine.count(), mine.type(), all.data(), counts.data(),
+                                                     places.data(), all.type(), root, comm);
+      if (scatters)
+        return (native ? PMPI_Scatter : MPI_Scatter)(all.data(), all.count(), all.type(), mine.data(), mine.count(),
+                                                     mine.type(), root, comm);
+      return (native ? PMPI_Gather : MPI_Gather)(mine.data(), mine.count(), mine.type(), all.data(), all.count(),
+                                                 all.type(), root, comm);
     });
   } else {
     Buffer b(n, 1, true, shared_draw);
@@ -272,7 +301,9 @@ void one(int round, int op, MPI_Op sum) {
     reduced = &b.model();
     // Native is asked for an allreduce: MPICH 4.0.2's reduce in place to a root other than 0 crashes.
     if (op == 5) {
-      compare(b, where, [&](bool native) { return (native ? PMPI_Allreduce : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm); });
+      compare(b, where, [&](bool native) {
+        return (native ? PMPI_Allreduce : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
+      });
     } else {
       // Root 0: there native may serve it, too.
       const auto before = b.memory();
@@ -282,7 +313,8 @@ void one(int round, int op, MPI_Op sum) {
           if (rank_world != 0) b.memory().assign(before.begin(), before.end());
           return rc;
         }
-        return MPI_Reduce(rank_world == 0 ? MPI_IN_PLACE : b.data(), rank_world == 0 ? b.data() : nullptr, b.count(), b.type(), sum, 0, comm);
+        return MPI_Reduce(rank_world == 0 ? MPI_IN_PLACE : b.data(), rank_world == 0 ? b.data() : nullptr, b.count(),
+                          b.type(), sum, 0, comm);
       });
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the profile of a large job that never was, through the same code as a real one: the last rank is late by
 // 1 ms plus 10 us per site, the others arrive within 0.1 ms. Frames are this program's own functions, in turn.
-// Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for what each rank leaves on disk as the job runs
+// Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for what each rank leaves on disk as the job
+// runs
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
     for (int c = 0; c < calls; ++c) {
       for (int r = 0; r < ranks; ++r) {
         profiles::CallRecord& record = records[static_cast<std::size_t>(r)];
-        record.arrival = r == ranks - 1 ? 1'000'000 + 10'000 * s : static_cast<core::Nanoseconds>(random.uniform() * 100'000);
+        record.arrival =
+            r == ranks - 1 ? 1'000'000 + 10'000 * s : static_cast<core::Nanoseconds>(random.uniform() * 100'000);
         record.exit = 1'500'000 + 10'000 * s;
         record.site = id, record.bytes = 1024, record.op = core::Collective::allreduce;
         own.add(record.exit - record.arrival, record.bytes);
@@ -57,7 +59,8 @@ int main(int argc, char** argv) {
   part.rank = 0, part.warnings.clear(), part.logs.clear();
   std::vector<profiles::Contribution> parts;
   parts.push_back(std::move(part));
-  const auto done = profiles::write_file(argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  const auto done = profiles::write_file(
+      argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
   if (!done) std::fprintf(stderr, "%s\n", done.error().c_str());
   return done ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Histograms, accumulation per site, the travelling form and the profile file.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -124,7 +123,8 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
     Log log{5, 2, rank, rank, static_cast<std::uint64_t>(rank), {}};
     for (int i = rank; i < 10; ++i) {
       log.records.push_back(record(1000 * i + 100 * rank, 1000 * i + 500, 7));
-      parts[static_cast<std::size_t>(rank)].local[{7, core::Collective::allreduce, 2}].add(log.records.back().exit - log.records.back().arrival, log.records.back().bytes);
+      parts[static_cast<std::size_t>(rank)].local[{7, core::Collective::allreduce, 2}].add(
+          log.records.back().exit - log.records.back().arrival, log.records.back().bytes);
     }
     parts[static_cast<std::size_t>(rank)].logs.push_back(log);
   }
@@ -135,7 +135,8 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
   CHECK(json["sites"][0]["imbalance_ns"]["mean"] == 100);
   CHECK(json["sites"][0]["ranks"][1]["last_count"] == 9);
   bool said = false;
-  for (const auto& w : json["warnings"]) said = said || w.get<std::string>().find("1 call records could not be matched") == 0;
+  for (const auto& w : json["warnings"])
+    said = said || w.get<std::string>().find("1 call records could not be matched") == 0;
   CHECK(said);
 }
 
@@ -167,8 +168,10 @@ TEST_CASE("sites: calls of epochs that rest are told apart and not among those t
   CHECK(profile["sites"][0]["rested"] == 1);
 }
 
-TEST_CASE("profile: an algorithm that a rule names and that never ran is named, with the calls and the reason", "[profiles]") {
-  const auto optimal = core::index_of(core::find_algorithm(core::Collective::scatterv, "optimal")), binomial = core::index_of(core::find_algorithm(core::Collective::bcast, "binomial"));
+TEST_CASE("profile: an algorithm that a rule names and that never ran is named, with the calls and the reason",
+          "[profiles]") {
+  const auto optimal = core::index_of(core::find_algorithm(core::Collective::scatterv, "optimal")),
+             binomial = core::index_of(core::find_algorithm(core::Collective::bcast, "binomial"));
   const auto said = [&](bool decided, bool ran, core::Range comm_size = {}) {
     Contribution c;
     c.job.ranks = 4, c.finished = true;
@@ -178,7 +181,8 @@ TEST_CASE("profile: an algorithm that a rule names and that never ran is named, 
     if (ran) c.patterns.at(key).dispatch[static_cast<std::uint8_t>(optimal + 1)].calls = 1;
     if (decided) {
       core::SlotReport report;
-      report.signature.op = core::Collective::scatterv, report.site = 11, report.calls = 7245, report.rule_line = 3, report.reason = "the rule at line 3: native until sizes were seen";
+      report.signature.op = core::Collective::scatterv, report.site = 11, report.calls = 7245, report.rule_line = 3,
+      report.reason = "the rule at line 3: native until sizes were seen";
       c.decisions.push_back(decision_json(report, 4));
     }
     std::string bytes;
@@ -187,7 +191,8 @@ TEST_CASE("profile: an algorithm that a rule names and that never ran is named, 
     REQUIRE(Contribution::deserialize(bytes, parts[0]));
     std::vector<std::string> never;
     std::string text;
-    write_profile(std::move(parts), [&](std::string_view part) { text += part; }, &never);
+    write_profile(
+        std::move(parts), [&](std::string_view part) { text += part; }, &never);
     const auto profile = nlohmann::json::parse(text);
     REQUIRE(never.size() <= 1);  // there is no call of bcast
     if (never.empty()) return std::string();

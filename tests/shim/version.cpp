@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The versions of MPI that the preloaded library accepts, by the texts that MPI libraries give.
-#include <catch2/catch.hpp>
-
 #include "shim/version.hpp"
+
+#include <catch2/catch.hpp>
 
 using latecomer::shim::is_mpich_4;
 
@@ -15,9 +15,12 @@ TEST_CASE("version: every MPICH 4 is accepted, whatever separates the number fro
 }
 
 TEST_CASE("version: other libraries, other major versions and broken texts are refused", "[shim]") {
-  for (const char* text : {"", "MPICH", "MPICH Version:", "MPICH Version:\t", "MPICH Version:4.2.1", "MPICH Version:\t4", "MPICH Version:\t4.", "MPICH Version:\t4.x",
-                           "MPICH Version:\t3.4.3\n", "MPICH Version:      5.0.0\n", "MPICH Version:\t40.1\n", "MPICH Version:\t14.2\n", "MPICH2 Version:\t4.0\n",
-                           "Open MPI v4.1.4, package: Debian OpenMPI", "Intel(R) MPI Library 2021.4 for Linux* OS\n", "MVAPICH Version:\t4.0\n", " MPICH Version:\t4.0\n"}) {
+  for (const char* text :
+       {"", "MPICH", "MPICH Version:", "MPICH Version:\t", "MPICH Version:4.2.1", "MPICH Version:\t4",
+        "MPICH Version:\t4.", "MPICH Version:\t4.x", "MPICH Version:\t3.4.3\n", "MPICH Version:      5.0.0\n",
+        "MPICH Version:\t40.1\n", "MPICH Version:\t14.2\n", "MPICH2 Version:\t4.0\n",
+        "Open MPI v4.1.4, package: Debian OpenMPI", "Intel(R) MPI Library 2021.4 for Linux* OS\n",
+        "MVAPICH Version:\t4.0\n", " MPICH Version:\t4.0\n"}) {
     CAPTURE(text);
     CHECK_FALSE(is_mpich_4(text));
   }

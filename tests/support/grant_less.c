@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: an MPI that grants MPI_THREAD_SERIALIZED at most, on the ranks that GRANT_LESS lists ("all" or one rank).
+// Test support: an MPI that grants MPI_THREAD_SERIALIZED at most, on the ranks that GRANT_LESS lists ("all" or one
+// rank).
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdlib.h>
@@ -9,5 +10,6 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const char* who = getenv("GRANT_LESS");
   const char* rank = getenv("PMI_RANK");
   const int less = who && (strcmp(who, "all") == 0 || (rank && strcmp(who, rank) == 0));
-  return PMPI_Init_thread(argc, argv, less && required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required, provided);
+  return PMPI_Init_thread(argc, argv, less && required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required,
+                          provided);
 }

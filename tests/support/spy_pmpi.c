@@ -6,7 +6,10 @@
 #include <mpi.h>
 
 enum { kMost = 64 };
-static struct { MPI_Comm comm; int count; } seen[kMost];
+static struct {
+  MPI_Comm comm;
+  int count;
+} seen[kMost];
 
 static void note(MPI_Comm comm) {
   for (int i = 0; i < kMost; ++i) {
@@ -23,20 +26,23 @@ int spy_count(MPI_Comm comm) {
   return 0;
 }
 
-#define SPY(name, parameters, arguments)                                     \
-  int name parameters {                                                      \
-    static int (*next) parameters;                                           \
-    if (!next) next = (int (*) parameters)dlsym(RTLD_NEXT, #name);           \
-    note(comm);                                                              \
-    return next arguments;                                                   \
+#define SPY(name, parameters, arguments)                          \
+  int name parameters {                                           \
+    static int(*next) parameters;                                 \
+    if (!next) next = (int(*) parameters)dlsym(RTLD_NEXT, #name); \
+    note(comm);                                                   \
+    return next arguments;                                        \
   }
 SPY(PMPI_Allreduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm comm), (s, r, n, t, o, comm))
 SPY(PMPI_Bcast, (void* b, int n, MPI_Datatype t, int root, MPI_Comm comm), (b, n, t, root, comm))
 SPY(PMPI_Barrier, (MPI_Comm comm), (comm))
 SPY(PMPI_Ibarrier, (MPI_Comm comm, MPI_Request* q), (comm, q))
-SPY(PMPI_Allgather, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, MPI_Comm comm), (s, n, t, r, m, u, comm))
-SPY(PMPI_Reduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm comm), (s, r, n, t, o, root, comm))
-SPY(PMPI_Gather, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, int root, MPI_Comm comm), (s, n, t, r, m, u, root, comm))
+SPY(PMPI_Allgather, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, MPI_Comm comm),
+    (s, n, t, r, m, u, comm))
+SPY(PMPI_Reduce, (const void* s, void* r, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm comm),
+    (s, r, n, t, o, root, comm))
+SPY(PMPI_Gather, (const void* s, int n, MPI_Datatype t, void* r, int m, MPI_Datatype u, int root, MPI_Comm comm),
+    (s, n, t, r, m, u, root, comm))
 SPY(PMPI_Comm_create, (MPI_Comm comm, MPI_Group g, MPI_Comm* out), (comm, g, out))
 SPY(PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm* out), (comm, out))
 SPY(PMPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* out), (comm, color, key, out))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allgather/recursive_doubling. Steps: partners at distance 1, 2, 4, ... exchange all blocks that they have, which lie side by
-// side; numbers of ranks that are no power of two run bruck. Cost: log2 P alpha + (P-1) b beta. Best for short blocks. Buffers:
-// none. Operands: none. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.1.
+// allgather/recursive_doubling. Steps: partners at distance 1, 2, 4, ... exchange all blocks that they have, which lie
+// side by side; numbers of ranks that are no power of two run bruck. Cost: log2 P alpha + (P-1) b beta. Best for short
+// blocks. Buffers: none. Operands: none. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.1.
 #include <bit>
 
 #include "core/algorithms/algorithm.hpp"
@@ -20,9 +20,13 @@ Schedule doubling(const Instance& instance, Rank me) {
   if (!call.in_place) have = co_yield copy(blocks(me, 1), {Buffer::input, 0, call.count});
   for (int distance = 1, step = 0; distance < call.ranks; distance *= 2, ++step) {
     const Rank partner = me ^ distance;
-    const OpId was_sent = instance.parameters.overlap ? kNoOp : sent, before = instance.parameters.overlap ? kNoOp : have;
-    sent = co_yield send(partner, blocks(me / distance * distance, distance), step).after(have, was_sent).in_round(step);
-    const OpId landed = co_yield recv(partner, blocks(partner / distance * distance, distance), step).after(before, was_sent).in_round(step);
+    const OpId was_sent = instance.parameters.overlap ? kNoOp : sent,
+               before = instance.parameters.overlap ? kNoOp : have;
+    sent =
+        co_yield send(partner, blocks(me / distance * distance, distance), step).after(have, was_sent).in_round(step);
+    const OpId landed = co_yield recv(partner, blocks(partner / distance * distance, distance), step)
+                            .after(before, was_sent)
+                            .in_round(step);
     if (2 * distance < call.ranks) have = co_yield copy(blocks(0, 0), blocks(0, 0)).after(have, landed);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allgather/ring. Steps: in step t rank r sends block r - t to r + 1. Cost: (P-1) (alpha + b beta). Best for long blocks; the
-// one for blocks of different sizes, since every message is one block. Buffers: none. Operands: none.
+// allgather/ring. Steps: in step t rank r sends block r - t to r + 1. Cost: (P-1) (alpha + b beta). Best for long
+// blocks; the one for blocks of different sizes, since every message is one block. Buffers: none. Operands: none.
 // Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.1.
 #include "core/algorithms/blocks.hpp"
 
@@ -20,7 +20,9 @@ Schedule ring(const Instance& instance, Rank me) {
     const int channel = t % (2 * kWindow);
     sent = co_yield send((me + 1) % ranks, block(me - t), channel).after(have, sends.oldest(), wait).in_round(t);
     sends.push(sent);
-    have = co_yield recv((me - 1 + ranks) % ranks, block(me - 1 - t), channel).after(recvs.oldest(), wait, before).in_round(t);
+    have = co_yield recv((me - 1 + ranks) % ranks, block(me - 1 - t), channel)
+               .after(recvs.oldest(), wait, before)
+               .in_round(t);
     recvs.push(have);
   }
 }

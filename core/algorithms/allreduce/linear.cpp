@@ -9,8 +9,6 @@
 
 namespace latecomer::core::algorithms::allreduce {
 
-Schedule linear(const Instance& instance, Rank me) {
-  return chain_walk(instance, me, instance.rank_order);
-}
+Schedule linear(const Instance& instance, Rank me) { return chain_walk(instance, me, instance.rank_order); }
 
 }  // namespace latecomer::core::algorithms::allreduce

@@ -16,8 +16,7 @@ std::vector<int> head_starts(const Instance& in) {
   const int ranks = in.call.ranks;
   std::vector<int> k(static_cast<std::size_t>(ranks), 0);
   if (in.pattern.flat()) return k;
-  const Nanoseconds tau =
-      in.parameters.network.step_ns(largest_part(in.call.count, ranks) * in.call.element_bytes);
+  const Nanoseconds tau = in.parameters.network.step_ns(largest_part(in.call.count, ranks) * in.call.element_bytes);
   const Nanoseconds last = in.pattern.last();
   const auto arrival = [&](int position) { return in.pattern.arrival(in.order[static_cast<std::size_t>(position)]); };
   for (int q = 1; q < ranks; ++q) {

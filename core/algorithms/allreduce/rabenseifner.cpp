@@ -59,7 +59,8 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
       now = co_yield send(level.partner, output(level.kept), kDouble + step).after(ready, sent).in_round(round);
     if (level.given.count > 0)
       got = co_yield recv(level.partner, output(level.given), kDouble + step)
-                .after(level.sent, lockstep ? sent : kNoOp, lockstep ? ready : kNoOp).in_round(round);
+                .after(level.sent, lockstep ? sent : kNoOp, lockstep ? ready : kNoOp)
+                .in_round(round);
     sent = now;
     // The next send covers this level's halves: what was sent now waited for the older ones.
     if (got != kNoOp) ready = got;

@@ -35,10 +35,11 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
   OpId spare_sent = kNoOp, previous_sent = kNoOp;
   for (int mask = 1, step = 0; mask < folding.pow2(); mask <<= 1, ++step) {
     const Rank partner = folding.rank_of(folding.id_of(me) ^ mask);
-    const OpId sent = co_yield send(partner, current, kExchange + step)
-                          .after(ready, lockstep ? previous_sent : kNoOp).in_round(step);
+    const OpId sent =
+        co_yield send(partner, current, kExchange + step).after(ready, lockstep ? previous_sent : kNoOp).in_round(step);
     const OpId landed = co_yield recv(partner, spare, kExchange + step)
-                            .after(spare_free, spare_sent, lockstep ? previous_sent : kNoOp).in_round(step);
+                            .after(spare_free, spare_sent, lockstep ? previous_sent : kNoOp)
+                            .in_round(step);
     if (partner < me) {
       ready = co_yield reduce(current, spare).after(landed, sent, ready);  // partner o mine
       spare_sent = kNoOp;

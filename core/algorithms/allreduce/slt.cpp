@@ -9,8 +9,6 @@
 
 namespace latecomer::core::algorithms::allreduce {
 
-Schedule slt(const Instance& instance, Rank me) {
-  return chain_walk(instance, me, instance.order);
-}
+Schedule slt(const Instance& instance, Rank me) { return chain_walk(instance, me, instance.order); }
 
 }  // namespace latecomer::core::algorithms::allreduce

@@ -24,7 +24,8 @@ Schedule pairwise(const Instance& instance, Rank me) {
   for (int t = 1; t < ranks; ++t) {
     const OpId wait = instance.parameters.overlap ? kNoOp : sent, before = instance.parameters.overlap ? kNoOp : landed;
     const Rank to = (me + t) % ranks, from = (me - t + ranks) % ranks;
-    landed = co_yield recv(from, block(Buffer::output, from), 0).after(saved, recvs.oldest(), wait, before).in_round(t - 1);
+    landed =
+        co_yield recv(from, block(Buffer::output, from), 0).after(saved, recvs.oldest(), wait, before).in_round(t - 1);
     recvs.push(landed);
     sent = co_yield send(to, block(source, to), 0).after(saved, sends.oldest(), wait, before).in_round(t - 1);
     sends.push(sent);

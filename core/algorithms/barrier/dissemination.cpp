@@ -12,8 +12,12 @@ Schedule dissemination(const Instance& instance, Rank me) {
   int step = 0;
   for (int distance = 1; distance < ranks; distance *= 2, ++step) {
     // A send in flight is no reason to wait, except in lockstep.
-    const OpId now = co_yield send((me + distance) % ranks, nothing, step).after(heard, instance.parameters.overlap ? kNoOp : told).in_round(step);
-    heard = co_yield recv((me - distance + ranks) % ranks, nothing, step).after(heard, instance.parameters.overlap ? kNoOp : told).in_round(step);
+    const OpId now = co_yield send((me + distance) % ranks, nothing, step)
+                         .after(heard, instance.parameters.overlap ? kNoOp : told)
+                         .in_round(step);
+    heard = co_yield recv((me - distance + ranks) % ranks, nothing, step)
+                .after(heard, instance.parameters.overlap ? kNoOp : told)
+                .in_round(step);
     told = now;
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast/scatter_ring. Steps: the vector is cut into P parts, which a binomial tree scatters; then parts go around a ring, each
-// to those who did not have it from the scatter.
-// Cost: (log2 P + P - 1) alpha + 2 (P-1)/P N beta. Best for long vectors. Buffers: none. Operands: none.
-// Source: Barnett et al., SHPCC 1994 (van de Geijn's algorithm); Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.2.
+// bcast/scatter_ring. Steps: the vector is cut into P parts, which a binomial tree scatters; then parts go around a
+// ring, each to those who did not have it from the scatter. Cost: (log2 P + P - 1) alpha + 2 (P-1)/P N beta. Best for
+// long vectors. Buffers: none. Operands: none. Source: Barnett et al., SHPCC 1994 (van de Geijn's algorithm); Thakur,
+// Rabenseifner, Gropp, IJHPCA 2005, section 4.2.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::bcast {
@@ -20,13 +20,16 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
   };
   enum { kScatter = kChannels - 1 };
   OpId landed = kNoOp, sent = kNoOp;
-  if (const Slice mine = parts(v, tree.size(v)); v != 0 && mine.count > 0) landed = co_yield recv(tree.parent_of(v), mine, kScatter);
+  if (const Slice mine = parts(v, tree.size(v)); v != 0 && mine.count > 0)
+    landed = co_yield recv(tree.parent_of(v), mine, kScatter);
   int round = 0;
   for (int mask = tree.reach(v) / 2; mask > 0; mask /= 2, ++round) {
     const int child = v + mask;
     if (child >= ranks) continue;
     const Slice theirs = parts(child, tree.size(child));
-    if (theirs.count > 0) sent = co_yield send(tree.rank_at(child), theirs, kScatter).after(landed, lockstep ? sent : kNoOp).in_round(round);
+    if (theirs.count > 0)
+      sent =
+          co_yield send(tree.rank_at(child), theirs, kScatter).after(landed, lockstep ? sent : kNoOp).in_round(round);
   }
   // Around the ring of virtual ranks: in step t node v passes part v - t on.
   const int right = (v + 1) % ranks, left = (v + ranks - 1) % ranks;
@@ -38,11 +41,16 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
     const int channel = t % kScatter;
     OpId now = kNoOp, got = kNoOp;
     if (!has(right, out) && parts(out, 1).count > 0) {
-      now = co_yield send(tree.rank_at(right), parts(out, 1), channel).after(has(v, out) ? landed : before, sends.oldest(), lockstep ? sent : kNoOp, lockstep ? before : kNoOp).in_round(round + t);
+      now =
+          co_yield send(tree.rank_at(right), parts(out, 1), channel)
+              .after(has(v, out) ? landed : before, sends.oldest(), lockstep ? sent : kNoOp, lockstep ? before : kNoOp)
+              .in_round(round + t);
       sends.push(now);
     }
     if (!has(v, in) && parts(in, 1).count > 0) {
-      got = co_yield recv(tree.rank_at(left), parts(in, 1), channel).after(recvs.oldest(), lockstep ? sent : kNoOp, lockstep ? before : kNoOp).in_round(round + t);
+      got = co_yield recv(tree.rank_at(left), parts(in, 1), channel)
+                .after(recvs.oldest(), lockstep ? sent : kNoOp, lockstep ? before : kNoOp)
+                .in_round(round + t);
       recvs.push(got);
     }
     if (now != kNoOp) sent = now;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clairvoyant for allreduce. The reduce's rules with three changes: there is no sink, so partial results meet wherever two
-// hold the same segment; nobody leaves; and a segment that one process holds for all is finished and spreads: in every
-// round, after the combining has been arranged, each process that has not sent sends a finished segment, of those it has
-// the one with the fewest holders, to whoever lacks it, has received nothing in the round and has the fewest. (Served in
-// the group's order instead, the first would have everything before the last had anything to pass on: 116 rounds instead
-// of 76 after the arrival of one late process, 48 processes, 64 segments.)
+// Clairvoyant for allreduce. The reduce's rules with three changes: there is no sink, so partial results meet wherever
+// two hold the same segment; nobody leaves; and a segment that one process holds for all is finished and spreads: in
+// every round, after the combining has been arranged, each process that has not sent sends a finished segment, of those
+// it has the one with the fewest holders, to whoever lacks it, has received nothing in the round and has the fewest.
+// (Served in the group's order instead, the first would have everything before the last had anything to pass on: 116
+// rounds instead of 76 after the arrival of one late process, 48 processes, 64 segments.)
 #include <algorithm>
 
 #include "core/algorithms/clairvoyant/tables.hpp"
@@ -15,12 +15,12 @@ void plan_exchange(const Problem& problem, const EmitExchange& emit) {
   const auto at = [](auto& list, int i) -> auto& { return list[static_cast<std::size_t>(i)]; };
   const int ranks = problem.ranks(), segments = problem.segments;
   Rows shares(problem);
-  BitRows has(segments, ranks);                                                  // finished segments, and whose they are
+  BitRows has(segments, ranks);  // finished segments, and whose they are
   std::vector<int> merges_left(static_cast<std::size_t>(segments), ranks - 1);
-  std::vector<int> copies(static_cast<std::size_t>(segments), 0);                // of a finished segment
-  std::vector<int> full(static_cast<std::size_t>(ranks), 0);                     // finished segments that a rank has
-  std::vector<int> spreading;                                                    // finished and not everywhere, fewest copies first
-  std::vector<Rank> takers;                                                      // fewest segments first
+  std::vector<int> copies(static_cast<std::size_t>(segments), 0);  // of a finished segment
+  std::vector<int> full(static_cast<std::size_t>(ranks), 0);       // finished segments that a rank has
+  std::vector<int> spreading;                                      // finished and not everywhere, fewest copies first
+  std::vector<Rank> takers;                                        // fewest segments first
   std::vector<std::pair<Rank, int>> combined, delivered;
   Rounds rounds(problem);
   bool idle = false;
@@ -45,7 +45,8 @@ void plan_exchange(const Problem& problem, const EmitExchange& emit) {
       if (!shares.may_send(src)) continue;
       for (const int j : spreading) {
         if (!has.test(j, shares.place(src))) continue;
-        const auto to = std::find_if(takers.begin(), takers.end(), [&](Rank p) { return !has.test(j, shares.place(p)); });
+        const auto to =
+            std::find_if(takers.begin(), takers.end(), [&](Rank p) { return !has.test(j, shares.place(p)); });
         if (to == takers.end()) continue;
         shares.sent(src);
         emit({{rounds.round(), src, *to, j}, true});

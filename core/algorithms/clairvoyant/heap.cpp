@@ -12,8 +12,14 @@ namespace {
 class Heaps {
  public:
   explicit Heaps(const Problem& problem)
-      : segments_(static_cast<std::size_t>(problem.segments)), places_(problem), key_(problem.arrivals.size(), -1),
-        state_(key_.size() * segments_, kHeld), handles_(state_.size()), heaps_(segments_, Heap(Later{&key_})), holds_(key_.size(), problem.segments), present_(key_.size(), 0) {}
+      : segments_(static_cast<std::size_t>(problem.segments)),
+        places_(problem),
+        key_(problem.arrivals.size(), -1),
+        state_(key_.size() * segments_, kHeld),
+        handles_(state_.size()),
+        heaps_(segments_, Heap(Later{&key_})),
+        holds_(key_.size(), problem.segments),
+        present_(key_.size(), 0) {}
 
   void begin_round(std::span<const Rank> group) {
     // Keys only tell the order, which never changes between those who are here: who is new gets a place in it.
@@ -64,7 +70,9 @@ class Heaps {
   enum State : char { kSent, kHeld, kPending };
   struct Later {
     const std::vector<int>* key;
-    bool operator()(Rank x, Rank y) const { return (*key)[static_cast<std::size_t>(x)] > (*key)[static_cast<std::size_t>(y)]; }
+    bool operator()(Rank x, Rank y) const {
+      return (*key)[static_cast<std::size_t>(x)] > (*key)[static_cast<std::size_t>(y)];
+    }
   };
   using Heap = boost::heap::pairing_heap<Rank, boost::heap::compare<Later>>;
 

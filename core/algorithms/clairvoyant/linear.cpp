@@ -12,8 +12,11 @@ void plan_linear(const Problem& problem, const Emit& emit) {
   enum : char { kSent, kHeld, kPending };
   const int ranks = problem.ranks(), segments = problem.segments;
   const Nanoseconds d = problem.round_ns;
-  std::vector<std::vector<char>> state(static_cast<std::size_t>(ranks), std::vector<char>(static_cast<std::size_t>(segments), kHeld));
-  const auto at = [&](Rank p, int j) -> char& { return state[static_cast<std::size_t>(p)][static_cast<std::size_t>(j)]; };
+  std::vector<std::vector<char>> state(static_cast<std::size_t>(ranks),
+                                       std::vector<char>(static_cast<std::size_t>(segments), kHeld));
+  const auto at = [&](Rank p, int j) -> char& {
+    return state[static_cast<std::size_t>(p)][static_cast<std::size_t>(j)];
+  };
   std::vector<Nanoseconds> available(problem.arrivals.begin(), problem.arrivals.end());
   std::vector<char> took_part(static_cast<std::size_t>(ranks), 0), left(took_part), has_sent(took_part);
   const auto time = [&](Rank p) -> Nanoseconds& { return available[static_cast<std::size_t>(p)]; };
@@ -65,7 +68,8 @@ void plan_linear(const Problem& problem, const Emit& emit) {
     if (sent.empty()) {  // nothing will happen before the next process is in the group
       Nanoseconds next = INT64_MAX;
       for (Rank p = 0; p < ranks; ++p)
-        if (!took_part[static_cast<std::size_t>(p)] && std::find(group.begin(), group.end(), p) == group.end()) next = std::min(next, time(p));
+        if (!took_part[static_cast<std::size_t>(p)] && std::find(group.begin(), group.end(), p) == group.end())
+          next = std::min(next, time(p));
       if (next != INT64_MAX) rounds = std::max<std::int64_t>(1, (next - time(group.front())) / d);
     }
     for (const Rank p : group) time(p) += rounds * d, took_part[static_cast<std::size_t>(p)] = 1;

@@ -23,12 +23,16 @@ std::string mistake(const Problem& problem) {
   constexpr std::int64_t kCells = std::int64_t{1} << 32;
   if (problem.arrivals.empty()) return "no ranks";
   if (problem.segments < 0) return "segments: " + std::to_string(problem.segments) + " is negative";
-  if (problem.ranks() * std::int64_t{problem.segments} > kCells) return "ranks times segments: more than " + std::to_string(kCells);
-  if (problem.root < 0 || problem.root >= problem.ranks()) return "root: expected a rank below " + std::to_string(problem.ranks()) + ", got " + std::to_string(problem.root);
+  if (problem.ranks() * std::int64_t{problem.segments} > kCells)
+    return "ranks times segments: more than " + std::to_string(kCells);
+  if (problem.root < 0 || problem.root >= problem.ranks())
+    return "root: expected a rank below " + std::to_string(problem.ranks()) + ", got " + std::to_string(problem.root);
   if (problem.round_ns < 1 || problem.round_ns > kLatest / (problem.ranks() + problem.segments + 64))
-    return "round time: expected 1 ns to " + std::to_string(kLatest / (problem.ranks() + problem.segments + 64)) + " ns, got " + std::to_string(problem.round_ns);
+    return "round time: expected 1 ns to " + std::to_string(kLatest / (problem.ranks() + problem.segments + 64)) +
+           " ns, got " + std::to_string(problem.round_ns);
   for (const Nanoseconds a : problem.arrivals)
-    if (a < 0 || a > kLatest) return "arrivals: expected 0 to " + std::to_string(kLatest) + " ns, got " + std::to_string(a);
+    if (a < 0 || a > kLatest)
+      return "arrivals: expected 0 to " + std::to_string(kLatest) + " ns, got " + std::to_string(a);
   return "";
 }
 
@@ -37,18 +41,32 @@ std::string mistake(const Problem& problem) {
 std::string plan(const Problem& problem, const Emit& emit, Generator generator) {
   if (auto what = mistake(problem); !what.empty()) return what;
   switch (generator) {
-    case Generator::linear: plan_linear(problem, emit); break;
-    case Generator::heap: plan_heap(problem, emit); break;
-    case Generator::segment: plan_segment(problem, emit); break;
-    case Generator::rows: plan_rows(problem, emit); break;
-    case Generator::wide: plan_wide(problem, emit); break;
+    case Generator::linear:
+      plan_linear(problem, emit);
+      break;
+    case Generator::heap:
+      plan_heap(problem, emit);
+      break;
+    case Generator::segment:
+      plan_segment(problem, emit);
+      break;
+    case Generator::rows:
+      plan_rows(problem, emit);
+      break;
+    case Generator::wide:
+      plan_wide(problem, emit);
+      break;
   }
   return "";
 }
 
 Result<std::vector<Message>> plan(const Problem& problem, Generator generator) {
   std::vector<Message> out;
-  if (auto what = plan(problem, [&](std::span<const Message> round) { out.insert(out.end(), round.begin(), round.end()); }, generator); !what.empty()) return Error{std::move(what)};
+  if (auto what = plan(
+          problem, [&](std::span<const Message> round) { out.insert(out.end(), round.begin(), round.end()); },
+          generator);
+      !what.empty())
+    return Error{std::move(what)};
   return out;
 }
 
@@ -59,7 +77,8 @@ std::string plan_everywhere(const Problem& problem, const EmitExchange& emit) {
 }
 
 void sort(std::vector<Message>& messages) {
-  std::sort(messages.begin(), messages.end(), [](const Message& x, const Message& y) { return std::tie(x.round, x.dst) < std::tie(y.round, y.dst); });
+  std::sort(messages.begin(), messages.end(),
+            [](const Message& x, const Message& y) { return std::tie(x.round, x.dst) < std::tie(y.round, y.dst); });
 }
 
 }  // namespace latecomer::core::clairvoyant

@@ -26,8 +26,8 @@ struct Problem {
   int ranks() const { return static_cast<int>(arrivals.size()); }
 };
 
-/// In `round`, `src` sends its partial result of `segment` to `dst`, which adds it to its own (or, if it has sent its own
-/// away, takes it over).
+/// In `round`, `src` sends its partial result of `segment` to `dst`, which adds it to its own (or, if it has sent its
+/// own away, takes it over).
 struct Message {
   std::int64_t round = 0;
   Rank src = -1, dst = -1;
@@ -40,13 +40,15 @@ enum class Generator {
   heap,     ///< a pairing heap of candidates per segment (000, 4.1)
   segment,  ///< a segment tree over bit columns (000, 5.4): 5 bits per (process, segment)
   rows,     ///< bit rows beside the bit columns (docs/clairvoyant.md): 2 bits per (process, segment), no log P
-  wide,     ///< the same in registers of 512 bits, where the processor has them (AVX-512), up to 2048 processes and segments; else as rows
+  wide,     ///< the same in registers of 512 bits, where the processor has them (AVX-512), up to 2048 processes and
+            ///< segments; else as rows
 };
 inline constexpr std::string_view kGeneratorNames[] = {"linear", "heap", "segment", "rows", "wide"};
 
 /// Gets the messages of one round.
 using Emit = std::function<void(std::span<const Message>)>;
-/// The plan of a reduce, round by round, since one rank keeps but its own; within a round by receivers as they are served.
+/// The plan of a reduce, round by round, since one rank keeps but its own; within a round by receivers as they are
+/// served.
 /// "", or what is out of range.
 std::string plan(const Problem& problem, const Emit& emit, Generator generator = Generator::wide);
 /// The same as a list.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The course of rounds that the fast generators share: who takes part in each, and which rounds are skipped. Instead of
-// a priority queue, the group of the next round is a merge of the old one with those still to arrive (000, section 5.2).
+// a priority queue, the group of the next round is a merge of the old one with those still to arrive (000,
+// section 5.2).
 #pragma once
 
 #include <algorithm>
@@ -32,8 +33,8 @@ class Rounds {
   void drop(Leave leave) {
     std::erase_if(group_, [&](const Member& m) { return leave(m.rank); });
   }
-  /// Goes to the next round. `idle`: nothing happened in the last round, so nothing will before somebody arrives. False:
-  /// nobody is left.
+  /// Goes to the next round. `idle`: nothing happened in the last round, so nothing will before somebody arrives.
+  /// False: nobody is left.
   bool next(bool idle) {
     if (begun_) ++round_;
     begun_ = true;
@@ -81,7 +82,7 @@ class Rounds {
   std::vector<Rank> awaited_;  // by arrival, ties by rank
   std::size_t next_ = 0;       // the first who has not come
   std::vector<Member> group_, newcomers_;
-  std::vector<Rank> ranks_;    // of the group
+  std::vector<Rank> ranks_;  // of the group
   std::int64_t round_ = 0;
   bool begun_ = false, changed_ = false;
 };
@@ -123,7 +124,8 @@ inline void run_reduce(const Problem& problem, Table& table, const Emit& emit) {
   Rounds rounds(problem);
   std::vector<Message> sent;
   bool idle = false;
-  std::int64_t to_go = static_cast<std::int64_t>(problem.ranks() - 1) * problem.segments;  // held by others than the root
+  std::int64_t to_go =
+      static_cast<std::int64_t>(problem.ranks() - 1) * problem.segments;  // held by others than the root
   while (to_go > 0 && rounds.next(idle)) {
     const auto group = rounds.group();
     const Rank sink = std::find(group.begin(), group.end(), problem.root) != group.end() ? problem.root : group.front();

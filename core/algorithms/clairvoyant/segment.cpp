@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator `segment`: a segment tree over bit columns, one per process; an inner node is the OR of its children, stored
-// as an array with the root at 1. Leaves are in the order of places; a process whose place lies before the head's uses a
-// second leaf, P places later. Whoever has sent is cleared from the tree until the round ends; then the tree is rebuilt
-// once. The sink needs no pseudo-root: it is served first, and its own leaf is left out of the OR like any other's.
-// 5 bits per (process, segment): 4 in the tree, one in the columns beside it. Source: paper 000, sections 5.2 to 5.6.
+// Generator `segment`: a segment tree over bit columns, one per process; an inner node is the OR of its children,
+// stored as an array with the root at 1. Leaves are in the order of places; a process whose place lies before the
+// head's uses a second leaf, P places later. Whoever has sent is cleared from the tree until the round ends; then the
+// tree is rebuilt once. The sink needs no pseudo-root: it is served first, and its own leaf is left out of the OR like
+// any other's. 5 bits per (process, segment): 4 in the tree, one in the columns beside it. Source: paper 000,
+// sections 5.2 to 5.6.
 #include <bit>
 
 #include "core/algorithms/clairvoyant/rounds.hpp"
@@ -19,9 +20,17 @@ template <std::size_t Width>
 class Tree {
  public:
   explicit Tree(const Problem& problem)
-      : ranks_(problem.ranks()), segments_(problem.segments), vectors_((words_for(segments_) + kVectorWords - 1) / kVectorWords), leaves_(std::bit_ceil(2 * static_cast<std::size_t>(ranks_))),
-        places_(problem), leaf_(problem.arrivals.size(), 0), nodes_(static_cast<int>(2 * leaves_), bits()), columns_(ranks_, bits()), wanted_(1, bits()),
-        holds_(leaf_.size(), segments_), sent_(leaf_.size(), 0) {
+      : ranks_(problem.ranks()),
+        segments_(problem.segments),
+        vectors_((words_for(segments_) + kVectorWords - 1) / kVectorWords),
+        leaves_(std::bit_ceil(2 * static_cast<std::size_t>(ranks_))),
+        places_(problem),
+        leaf_(problem.arrivals.size(), 0),
+        nodes_(static_cast<int>(2 * leaves_), bits()),
+        columns_(ranks_, bits()),
+        wanted_(1, bits()),
+        holds_(leaf_.size(), segments_),
+        sent_(leaf_.size(), 0) {
     for (Rank r = 0; r < ranks_; ++r) BitRows::fill(columns_[r], segments_);
   }
 
@@ -110,7 +119,8 @@ class Tree {
   }
   LATECOMER_INLINE int first_bit(const Word* set, const Word* mask) const {
     for (std::size_t w = 0; w < words_for(segments_); ++w)
-      if (const Word both = mask ? set[w] & mask[w] : set[w]) return static_cast<int>(w) * kWordBits + std::countr_zero(both);
+      if (const Word both = mask ? set[w] & mask[w] : set[w])
+        return static_cast<int>(w) * kWordBits + std::countr_zero(both);
     return -1;
   }
   /// The first process below node i that has segment j.
@@ -154,9 +164,12 @@ LATECOMER_INLINE void run(const Problem& problem, const Emit& emit) {
 LATECOMER_WIDEST void plan_segment(const Problem& problem, const Emit& emit) {
   switch ((words_for(problem.segments) + kVectorWords - 1) / kVectorWords) {
     case 0:
-    case 1: return run<1>(problem, emit);
-    case 2: return run<2>(problem, emit);
-    default: return run<0>(problem, emit);
+    case 1:
+      return run<1>(problem, emit);
+    case 2:
+      return run<2>(problem, emit);
+    default:
+      return run<0>(problem, emit);
   }
 }
 

@@ -21,8 +21,8 @@ constexpr std::size_t word(int i) { return static_cast<std::size_t>(i) / kWordBi
 typedef Word Vector __attribute__((vector_size(32), aligned(8), may_alias));
 inline constexpr std::size_t kVectorWords = sizeof(Vector) / sizeof(Word);
 
-// The processor's widest vectors, chosen at run time; everything below is inlined. Sanitizers are not ready yet when the
-// dynamic linker makes that choice.
+// The processor's widest vectors, chosen at run time; everything below is inlined. Sanitizers are not ready yet when
+// the dynamic linker makes that choice.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define LATECOMER_WIDEST __attribute__((flatten, target_clones("avx512f", "avx2", "default")))
 #else
@@ -32,7 +32,9 @@ inline constexpr std::size_t kVectorWords = sizeof(Vector) / sizeof(Word);
 /// `count` sets of `bits` bits each, filled up to whole vectors.
 class BitRows {
  public:
-  BitRows(int count, int bits, bool full = false) : width_((words_for(bits) + kVectorWords - 1) / kVectorWords * kVectorWords), words_(static_cast<std::size_t>(count) * width_) {
+  BitRows(int count, int bits, bool full = false)
+      : width_((words_for(bits) + kVectorWords - 1) / kVectorWords * kVectorWords),
+        words_(static_cast<std::size_t>(count) * width_) {
     for (int i = 0; full && i < count; ++i) fill((*this)[i], bits);
   }
   Word* operator[](int i) { return words_.data() + static_cast<std::size_t>(i) * width_; }
@@ -55,8 +57,19 @@ class BitRows {
 class Rows {
  public:
   explicit Rows(const Problem& problem)
-      : segments_(problem.segments), places_(problem), held_(problem.ranks(), segments_, true), holders_(segments_, problem.ranks(), true),
-        here_(words_for(segments_)), shared_(here_), found_here_(here_), found_shared_(here_), members_(static_cast<std::size_t>(segments_), 0), senders_(holders_.width(), 0), words_(words_for(problem.ranks())), count_(problem.arrivals.size(), segments_), joined_(count_.size(), 0) {}
+      : segments_(problem.segments),
+        places_(problem),
+        held_(problem.ranks(), segments_, true),
+        holders_(segments_, problem.ranks(), true),
+        here_(words_for(segments_)),
+        shared_(here_),
+        found_here_(here_),
+        found_shared_(here_),
+        members_(static_cast<std::size_t>(segments_), 0),
+        senders_(holders_.width(), 0),
+        words_(words_for(problem.ranks())),
+        count_(problem.arrivals.size(), segments_),
+        joined_(count_.size(), 0) {}
 
   void begin_round(std::span<const Rank> group) {
     head_ = place(group.front());
@@ -98,7 +111,8 @@ class Rows {
     const bool held = held_.test(d, j);
     held_.clear(d, j), holders_.clear(j, d);
     if (!held) ++count(d);
-    else if (--members_[static_cast<std::size_t>(j)] == 1) shared_[word(j)] &= ~bit(j), found_shared_[word(j)] &= ~bit(j);
+    else if (--members_[static_cast<std::size_t>(j)] == 1)
+      shared_[word(j)] &= ~bit(j), found_shared_[word(j)] &= ~bit(j);
     received_.push_back({d, j});
     return held;
   }
@@ -118,7 +132,9 @@ class Rows {
   /// Takes a receiver out of the senders while its own sender is looked for.
   class Without {
    public:
-    Without(Rows& rows, int place) : senders_(rows.senders_[word(place)]), mine_(senders_ & bit(place)) { senders_ &= ~mine_; }
+    Without(Rows& rows, int place) : senders_(rows.senders_[word(place)]), mine_(senders_ & bit(place)) {
+      senders_ &= ~mine_;
+    }
     ~Without() { senders_ |= mine_; }
     Without(const Without&) = delete;
     Without& operator=(const Without&) = delete;
@@ -173,10 +189,10 @@ class Rows {
   static constexpr int kFew = 24;
   int segments_, head_ = 0, senders_left_ = 0;
   Places places_;
-  BitRows held_;               // [place][segment]
-  BitRows holders_;            // [segment][place]
-  // Segments that somebody in the group holds, and that two do: nobody else can be found for one's own that nobody shares.
-  // What has been looked for in vain is left out until the round ends.
+  BitRows held_;     // [place][segment]
+  BitRows holders_;  // [segment][place]
+  // Segments that somebody in the group holds, and that two do: nobody else can be found for one's own that nobody
+  // shares. What has been looked for in vain is left out until the round ends.
   std::vector<Word> here_, shared_, found_here_, found_shared_;
   std::vector<int> members_;   // of the group, that hold the segment
   std::vector<Word> senders_;  // [place] who may still send

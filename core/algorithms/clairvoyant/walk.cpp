@@ -23,23 +23,29 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   const Nanoseconds zero = in.pattern.flat() ? 0 : in.pattern.first();
   // Whatever a forecast says, there is a plan: a day late is as good as for ever.
   constexpr Nanoseconds kLatest = 86'400'000'000'000, kLongestRound = 100'000'000'000;
-  for (Rank r = 0; r < ranks; ++r) arrivals[static_cast<std::size_t>(r)] = std::min(in.pattern.arrival(r) - zero, kLatest);
+  for (Rank r = 0; r < ranks; ++r)
+    arrivals[static_cast<std::size_t>(r)] = std::min(in.pattern.arrival(r) - zero, kLatest);
   Problem problem;
   problem.segments = segments, problem.root = in.call.root, problem.arrivals = arrivals;
-  problem.round_ns = std::clamp<Nanoseconds>(in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLongestRound);
+  problem.round_ns = std::clamp<Nanoseconds>(
+      in.parameters.network.step_ns(largest_part(in.call.count, segments) * in.call.element_bytes), 1, kLongestRound);
   std::vector<int> out;
   const auto add = [&](const Message& m, bool finished) {
     if (in.parameters.only >= 0 && m.src != in.parameters.only && m.dst != in.parameters.only) return;
-    out.insert(out.end(), {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished, 0, 0});
+    out.insert(out.end(),
+               {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished, 0, 0});
   };
   if (in.call.op == Collective::allreduce) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
-  else plan(problem, [&](std::span<const Message> round) { for (const Message& m : round) add(m, false); });
+  else
+    plan(problem, [&](std::span<const Message> round) {
+      for (const Message& m : round) add(m, false);
+    });
   return out;
 }
 
-/// Where the rows of a rank begin, in the order of their rounds; `by_landing`: what it receives where it lands. With a long
-/// way receives that wait would keep sends from being generated that are due before (kLookahead). Never after as many
-/// sends as that: a message would wait for its receiver for ever, where the network is not what was planned for.
+/// Where the rows of a rank begin, in the order of their rounds; `by_landing`: what it receives where it lands. With a
+/// long way receives that wait would keep sends from being generated that are due before (kLookahead). Never after as
+/// many sends as that: a message would wait for its receiver for ever, where the network is not what was planned for.
 std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool by_landing) {
   constexpr int kMostSends = kLookahead * 3 / 4;
   struct Receive {
@@ -55,11 +61,15 @@ std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool 
   };
   for (std::size_t row = 0; row < table.size(); row += kColumns) {
     if (table[row + kDst] == me) {
-      const int lands = table[row + (table[row + kHeldBack] ? kRound : kLands)];  // what it waits for is known in its round only
-      for (auto before = receives.rbegin(); before != receives.rend() && before->lands > lands; ++before) before->lands = lands;
+      const int lands =
+          table[row + (table[row + kHeldBack] ? kRound : kLands)];  // what it waits for is known in its round only
+      for (auto before = receives.rbegin(); before != receives.rend() && before->lands > lands; ++before)
+        before->lands = lands;
       receives.push_back({row, lands, sends});
     } else if (table[row + kSrc] == me) {
-      flush([&](const Receive& r) { return !by_landing || r.lands <= table[row + kRound] || sends - r.sends >= kMostSends; });
+      flush([&](const Receive& r) {
+        return !by_landing || r.lands <= table[row + kRound] || sends - r.sends >= kMostSends;
+      });
       out.push_back(row), ++sends;
     }
   }
@@ -87,12 +97,13 @@ class OrderedSums {
   explicit OrderedSums(int lag) : lag_(static_cast<std::size_t>(lag)) {}
   struct Sum {
     Slice where;
-    OpId ready;      // since when it is there
-    int room = -1;   // in the scratch; -1: in the output
+    OpId ready;     // since when it is there
+    int room = -1;  // in the scratch; -1: in the output
   };
   /// What waits there, taken out, or nothing: then `sum` waits.
   std::optional<Sum> meet(int segment, const OrderedNode& node, const Sum& sum) {
-    if (const auto other = waiting_.find({segment, node.sibling()}); other != waiting_.end()) return waiting_.extract(other).mapped();
+    if (const auto other = waiting_.find({segment, node.sibling()}); other != waiting_.end())
+      return waiting_.extract(other).mapped();
     waiting_.insert({{segment, node.id()}, sum});
     return {};
   }
@@ -124,7 +135,8 @@ int segments_for(const Call& call, const Network& network) {
   double least = 0;
   // A search, not a formula: where segments become eager the step gets shorter at once.
   for (int s = 1; s <= kMost && s <= std::max<Elements>(1, call.count); s += std::max(1, s / 16)) {
-    const double time = (filling + s) * static_cast<double>(network.step_ns(largest_part(call.count, s) * call.element_bytes));
+    const double time =
+        (filling + s) * static_cast<double>(network.step_ns(largest_part(call.count, s) * call.element_bytes));
     if (s == 1 || time < least) best = s, least = time;
   }
   return best;
@@ -133,19 +145,25 @@ int segments_for(const Call& call, const Network& network) {
 Schedule walk(const Instance& instance, Rank me) {
   const Call& call = instance.call;
   // A channel is a segment: more of them than channels would need an order of their own.
-  const int segments = std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments : segments_for(call, instance.parameters.network));
-  // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits in
-  // the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
-  return follow(instance, me, call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(), segments, false);
+  const int segments =
+      std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments
+                                                           : segments_for(call, instance.parameters.network));
+  // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits
+  // in the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
+  return follow(instance, me,
+                call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(),
+                segments, false);
 }
 
-Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace, int in_flight, bool ordered) {
+Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace,
+                int in_flight, bool ordered) {
   const Call& call = instance.call;
   const bool everywhere = call.op != Collective::reduce, lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here
   if (call.count == 0) co_return;
   if (call.ranks == 1) {
-    if (!call.in_place && call.op != Collective::bcast) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
+    if (!call.in_place && call.op != Collective::bcast)
+      co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
     co_return;
   }
   const auto part = [&](int j) { return part_of(call.count, segments, j); };
@@ -159,17 +177,26 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     OpId sent = kNoOp;     // the last that read it; what is overwritten later was sent once only
     bool counted = false;  // own contribution is among the ordered sums
   };
-  const Share first = call.op == Collective::bcast ? (me == call.root ? Share::sum : Share::gone) : own_in_output(call, me) ? Share::sum : Share::own;
+  const Share first = call.op == Collective::bcast ? (me == call.root ? Share::sum : Share::gone)
+                      : own_in_output(call, me)    ? Share::sum
+                                                   : Share::own;
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
   OpId last_sent = kNoOp, last_ready = kNoOp;
   const int posted = keeps_pace && !lockstep ? kPosted : 1;
   Ring sends(in_flight), receives(posted);
-  OpId one_before = kNoOp;  // what the last send waited for: of those that are under way together the next is not to be the first
+  OpId one_before =
+      kNoOp;  // what the last send waited for: of those that are under way together the next is not to be the first
   // Received and not yet landed by the plan, in this order; the last that have, without an addition and with.
-  struct Landing { int lands; OpId id; bool added; };
+  struct Landing {
+    int lands;
+    OpId id;
+    bool added;
+  };
   std::deque<Landing> landing_at;
-  struct { OpId moved = kNoOp, summed = kNoOp; } landed;
+  struct {
+    OpId moved = kNoOp, summed = kNoOp;
+  } landed;
   OpId added = kNoOp;  // the last addition: one after the other, as they come
   // While one partial result is added the next may land.
   const int slots = posted > 1 ? rooms_for(segments) : 2;
@@ -184,16 +211,22 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     if (p.count == 0) continue;
     if (table[row + kRound] != round) round = table[row + kRound], sent_before = last_sent, ready_before = last_ready;
     // Whose sender has idled is held back by its receiver.
-    const auto hold = [&](const Operation& op) { return table[row + kHeldBack] ? op.after(landed.moved, landed.summed) : op; };
-    const auto paced = [&](const Operation& op) { return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round); };
+    const auto hold = [&](const Operation& op) {
+      return table[row + kHeldBack] ? op.after(landed.moved, landed.summed) : op;
+    };
+    const auto paced = [&](const Operation& op) {
+      return lockstep ? op.after(sent_before, ready_before).in_round(round) : op.in_round(round);
+    };
     Held& h = held[static_cast<std::size_t>(j)];
-    for (; !landing_at.empty() && landing_at.front().lands <= round; landing_at.pop_front()) (landing_at.front().added ? landed.summed : landed.moved) = landing_at.front().id;
+    for (; !landing_at.empty() && landing_at.front().lands <= round; landing_at.pop_front())
+      (landing_at.front().added ? landed.summed : landed.moved) = landing_at.front().id;
     if (src == me) {
       // Both operations of a round on one segment cannot be: what is received in it is not sent in it.
       const Slice what = h.share == Share::own ? own(call, me, p) : sum_of(p);
       if (what.buffer == Buffer::scratch) co_yield ScratchNeed{slots_at};
       OpId& sent = sends.next();
-      last_sent = sent = h.sent = co_yield paced(send(dst, what, j)).after(h.ready, sent, landed.moved, landed.summed, one_before);
+      last_sent = sent = h.sent =
+          co_yield paced(send(dst, what, j)).after(h.ready, sent, landed.moved, landed.summed, one_before);
       if (in_flight > 1) one_before = h.ready;
       if (!table[row + kFinished]) h.share = Share::gone;
       continue;
@@ -224,7 +257,9 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       }
       if (!node.climb()) {
         h.ready = sum.ready;
-        if (sum.room >= 0) h.ready = co_yield copy(output(p), sum.where).after(sum.ready, h.sent).in_round(round), sums.give(sum.room, h.ready);
+        if (sum.room >= 0)
+          h.ready = co_yield copy(output(p), sum.where).after(sum.ready, h.sent).in_round(round),
+          sums.give(sum.room, h.ready);
         sum.ready = h.ready;
       }
       last_ready = sum.ready;
@@ -236,12 +271,17 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
       OpId& in_use = slot_free.next();
       co_yield ScratchNeed{slots_at + slots * largest};
       received = co_yield hold(paced(recv(src, landing, j)).after(received, in_use));
-      in_use = h.ready = added = co_yield core::reduce(sum_of(p), landing).after(received, h.ready, h.sent, keeps_pace ? added : kNoOp).in_round(round);
+      in_use = h.ready = added = co_yield core::reduce(sum_of(p), landing)
+                                     .after(received, h.ready, h.sent, keeps_pace ? added : kNoOp)
+                                     .in_round(round);
     } else {
       co_yield ScratchNeed{slots_at};
       // Over what was sent away, or where nothing of worth lies yet.
       h.ready = received = co_yield hold(paced(recv(src, sum_of(p), j)).after(received, h.sent));
-      if (h.share == Share::own) h.ready = added = co_yield core::reduce(sum_of(p), own(call, me, p)).after(received, keeps_pace ? added : kNoOp).in_round(round);
+      if (h.share == Share::own)
+        h.ready = added = co_yield core::reduce(sum_of(p), own(call, me, p))
+                              .after(received, keeps_pace ? added : kNoOp)
+                              .in_round(round);
       h.share = Share::sum;
     }
     last_ready = h.ready;

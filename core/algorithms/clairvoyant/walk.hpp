@@ -21,13 +21,14 @@ inline constexpr int kPosted = 8;
 inline int rooms_for(int segments) { return std::clamp(segments, 2, kPosted + 1); }
 
 /// The schedule of rank `me` from such rows, which must outlive it. `paced`: a
-/// send waits for whatever should have landed before its round, so that it does not get ahead of others at its receiver.
-/// `in_flight`: so many sends at a time. `ordered`: contributions, which come from their ranks and from nobody else, are
-/// added in the same way whenever they come (algorithms/ordered.hpp); of an allreduce.
-Schedule follow(const Instance& instance, Rank me, std::span<const int> rows, int segments, bool paced, int in_flight = 1, bool ordered = false);
+/// send waits for whatever should have landed before its round, so that it does not get ahead of others at its
+/// receiver. `in_flight`: so many sends at a time. `ordered`: contributions, which come from their ranks and from
+/// nobody else, are added in the same way whenever they come (algorithms/ordered.hpp); of an allreduce.
+Schedule follow(const Instance& instance, Rank me, std::span<const int> rows, int segments, bool paced,
+                int in_flight = 1, bool ordered = false);
 
-/// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every round
-/// waits for the rank's previous one (the papers' loops); with overlap the data alone decide.
+/// The schedule of rank `me`: of a reduce, or of an allreduce (its own plan, see plan_everywhere). In lockstep every
+/// round waits for the rank's previous one (the papers' loops); with overlap the data alone decide.
 Schedule walk(const Instance& instance, Rank me);
 
 }  // namespace latecomer::core::clairvoyant

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator `wide`: what `rows` does, with whole sets in registers of 512 bits (AVX-512). Compiler vectors cannot say which
-// of their words are not zero, and every message waits for that answer: so this file alone is not portable. For other
-// processors, and for more than 512 processes or segments, `rows` serves. See docs/clairvoyant.md for where the time goes.
+// Generator `wide`: what `rows` does, with whole sets in registers of 512 bits (AVX-512). Compiler vectors cannot say
+// which of their words are not zero, and every message waits for that answer: so this file alone is not portable. For
+// other processors, and for more than 512 processes or segments, `rows` serves. See docs/clairvoyant.md for where the
+// time goes.
 #include "core/algorithms/clairvoyant/rounds.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
 
@@ -38,7 +39,9 @@ using Words = unsigned;
 
 LATECOMER_AVX512 inline Words words(Set a) { return _mm512_test_epi64_mask((__m512i)a, (__m512i)a); }
 LATECOMER_AVX512 inline bool any(Set a) { return words(a) != 0; }
-LATECOMER_AVX512 inline Set in_word(int word, Word bits) { return (Set)_mm512_maskz_set1_epi64(static_cast<__mmask8>(1u << word), static_cast<long long>(bits)); }
+LATECOMER_AVX512 inline Set in_word(int word, Word bits) {
+  return (Set)_mm512_maskz_set1_epi64(static_cast<__mmask8>(1u << word), static_cast<long long>(bits));
+}
 LATECOMER_AVX512 inline Set only(int i) { return in_word(static_cast<int>(word(i)), bit(i)); }
 LATECOMER_AVX512 inline Set from_to(int begin, int end) {
   Set out{};
@@ -50,33 +53,48 @@ LATECOMER_AVX512 inline Set from_to(int begin, int end) {
   }
   return out;
 }
-// Of a set that is not empty, with its words: the lowest word with members, the lowest member, the set of that alone (which
-// is known sooner than its number).
+// Of a set that is not empty, with its words: the lowest word with members, the lowest member, the set of that alone
+// (which is known sooner than its number).
 LATECOMER_AVX512 inline Word first_word(Set a, Words filled) {
-  return static_cast<Word>(_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(static_cast<__mmask8>(filled), (__m512i)a))));
+  return static_cast<Word>(_mm_cvtsi128_si64(
+      _mm512_castsi512_si128(_mm512_maskz_compress_epi64(static_cast<__mmask8>(filled), (__m512i)a))));
 }
-LATECOMER_AVX512 inline int first(Set a, Words filled) { return std::countr_zero(filled) * kWordBits + std::countr_zero(first_word(a, filled)); }
-LATECOMER_AVX512 inline Set only_first(Set a, Words filled) { return (Set)_mm512_maskz_and_epi64(static_cast<__mmask8>(filled & -filled), (__m512i)a, (__m512i)-a); }
+LATECOMER_AVX512 inline int first(Set a, Words filled) {
+  return std::countr_zero(filled) * kWordBits + std::countr_zero(first_word(a, filled));
+}
+LATECOMER_AVX512 inline Set only_first(Set a, Words filled) {
+  return (Set)_mm512_maskz_and_epi64(static_cast<__mmask8>(filled & -filled), (__m512i)a, (__m512i)-a);
+}
 constexpr Word lowest_bit(Word w) { return w & -w; }
 
-/// Bits by columns and by rows as in `Rows`. A sender's and a segment's state are written and read as whole registers, so
-/// that a read finds what was just written without waiting for the cache.
+/// Bits by columns and by rows as in `Rows`. A sender's and a segment's state are written and read as whole registers,
+/// so that a read finds what was just written without waiting for the cache.
 class Wide {
  public:
   LATECOMER_AVX512 explicit Wide(const Problem& problem)
-      : problem_(problem), places_(problem), rounds_(problem), held_(problem.arrivals.size(), Cell{from_to(0, problem.segments)}),
-        holders_(static_cast<std::size_t>(problem.segments), Cell{from_to(0, problem.ranks())}), members_(holders_.size(), 0),
-        gone_(held_.size(), 0), receivers_(held_.size() + 1), sent_(held_.size()), messages_(held_.size()), root_(places_.of(problem.root)) {}
+      : problem_(problem),
+        places_(problem),
+        rounds_(problem),
+        held_(problem.arrivals.size(), Cell{from_to(0, problem.segments)}),
+        holders_(static_cast<std::size_t>(problem.segments), Cell{from_to(0, problem.ranks())}),
+        members_(holders_.size(), 0),
+        gone_(held_.size(), 0),
+        receivers_(held_.size() + 1),
+        sent_(held_.size()),
+        messages_(held_.size()),
+        root_(places_.of(problem.root)) {}
 
   LATECOMER_AVX512 void run(const Emit& emit) {
-    std::int64_t to_go = static_cast<std::int64_t>(problem_.ranks() - 1) * problem_.segments;  // held by others than the root
+    std::int64_t to_go =
+        static_cast<std::int64_t>(problem_.ranks() - 1) * problem_.segments;  // held by others than the root
     here_ = shared_ = everybody_ = upper_ = Set{};
     bool idle = false;
     while (to_go > 0 && rounds_.next(idle)) {
       if (rounds_.changed()) gather();
       senders_ = everybody_, senders_left_ = static_cast<int>(rounds_.group().size());
       alive_ = shared_, counted_ = false, in_vain_ = 0;
-      // Where many found nothing in the last round it pays to count twice (`usable`); elsewhere it costs more than it gains.
+      // Where many found nothing in the last round it pays to count twice (`usable`); elsewhere it costs more than it
+      // gains.
       sparse_ = sent_count_ * 4 < senders_left_ * 3, sent_count_ = 0;
       if (serve_sink() && sink_ != root_) ++to_go;
       serve_others();
@@ -89,8 +107,8 @@ class Wide {
   struct Sent {
     int src, dst, segment;
   };
-  /// Whom to serve next, looked up while the one before is served: reading its column after the last message was written
-  /// would make every message wait for the whole way of the one before.
+  /// Whom to serve next, looked up while the one before is served: reading its column after the last message was
+  /// written would make every message wait for the whole way of the one before.
   struct Next {
     int place;
     Set mine, candidates;
@@ -109,7 +127,8 @@ class Wide {
     const auto group = rounds_.group();
     const int head = places_.of(group.front());
     sink_ = root_came_ ? root_ : head, others_ = 0;
-    for (const Rank r : group) receivers_[static_cast<std::size_t>(others_)] = places_.of(r), others_ += places_.of(r) != sink_;
+    for (const Rank r : group)
+      receivers_[static_cast<std::size_t>(others_)] = places_.of(r), others_ += places_.of(r) != sink_;
     receivers_[static_cast<std::size_t>(others_)] = sink_;  // looked up, not served
     upper_ = from_to(head, kMost);
   }
@@ -145,8 +164,8 @@ class Wide {
     return false;
   }
 
-  /// What a process may find. If it has not sent, it is itself one of a segment's senders, and there has to be another: who
-  /// waits for one late process would else look through all that only he holds, round after round.
+  /// What a process may find. If it has not sent, it is itself one of a segment's senders, and there has to be another:
+  /// who waits for one late process would else look through all that only he holds, round after round.
   LATECOMER_AVX512 Set usable(int place) const {
     if (!counted_) return alive_;
     if (any(senders_ & only(place))) return alive_ & twice_;
@@ -155,7 +174,8 @@ class Wide {
 
   LATECOMER_AVX512 Next look_up(int place) {
     Next out;
-    out.place = place, out.mine = held(place), out.candidates = out.mine & usable(place), out.filled = words(out.candidates);
+    out.place = place, out.mine = held(place), out.candidates = out.mine & usable(place),
+    out.filled = words(out.candidates);
     out.segment = out.filled ? first(out.candidates, out.filled) : 0, out.row = holders(out.segment);
     return out;
   }
@@ -252,7 +272,8 @@ class Wide {
     if (sent_count_ > 0) emit({messages_.data(), static_cast<std::size_t>(sent_count_)});
     bool somebody = false;
     for (int i = 0; i < sent_count_; ++i)
-      if (const int src = sent_[static_cast<std::size_t>(i)].src; src != root_ && !any(held(src))) gone_[static_cast<std::size_t>(places_.rank_at(src))] = 1, somebody = true, everybody_ &= ~only(src);
+      if (const int src = sent_[static_cast<std::size_t>(i)].src; src != root_ && !any(held(src)))
+        gone_[static_cast<std::size_t>(places_.rank_at(src))] = 1, somebody = true, everybody_ &= ~only(src);
     if (somebody) rounds_.drop([&](Rank r) { return gone_[static_cast<std::size_t>(r)] != 0; });
     return less;
   }
@@ -276,8 +297,9 @@ class Wide {
   bool root_came_ = false;
   bool sparse_ = false, counted_ = false;  // whether this round counts segments with two senders; whether it has
   int sink_ = 0, others_ = 0, sent_count_ = 0, senders_left_ = 0, in_vain_ = 0;
-  // Segments that somebody in the group holds, that two do, that may still be sent in this round, and that had two senders when
-  // they were counted; the group; who of it has not sent; places from the head's on, which come before the others.
+  // Segments that somebody in the group holds, that two do, that may still be sent in this round, and that had two
+  // senders when they were counted; the group; who of it has not sent; places from the head's on, which come before the
+  // others.
   Set here_, shared_, alive_, twice_, everybody_, senders_, upper_;
 };
 
@@ -290,7 +312,8 @@ __attribute__((target(LATECOMER_TARGET))) void run_wide(const Problem& problem, 
 
 void plan_wide(const Problem& problem, const Emit& emit) {
   const int most = std::max(problem.ranks(), problem.segments);
-  const bool served = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool served = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (served && most <= kMost) run_wide(problem, emit);
   else plan_rows(problem, emit);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the algorithms that plan an exchange share: from an instance to a problem, from a plan to rows, and what the model
-// says of others.
+// What the algorithms that plan an exchange share: from an instance to a problem, from a plan to rows, and what the
+// model says of others.
 #pragma once
 
 #include "core/algorithms/algorithm.hpp"
@@ -32,7 +32,8 @@ inline constexpr int kThePlan = INT32_MAX;
 /// Tables of the algorithms that may leave a call to one of `others` say first which one it is, or kThePlan,
 /// and then in how many segments. The schedule of rank `me` by such a table.
 /// `ordered`: contributions are added by OrderedNode's tree.
-Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&), std::span<const char* const> others, bool ordered = false);
+Schedule carry_out(const Instance& instance, Rank me, std::vector<int> (*table_of)(const Instance&),
+                   std::span<const char* const> others, bool ordered = false);
 
 /// Modelled time of an algorithm of that collective after the last arrival. `segments`: 0 for its own choice.
 Nanoseconds modelled_after_last(const Instance& instance, std::string_view algorithm, int segments = 0);
@@ -70,17 +71,20 @@ struct Plan {
   Planned planned;
   Table table;
 };
-/// With the best of the owners worth trying, in as many segments as the instance says or as should suit it; the table as table_for makes it.
+/// With the best of the owners worth trying, in as many segments as the instance says or as should suit it; the table
+/// as table_for makes it.
 Plan plan_for(const Setting& setting, Rank sink = -1, bool ordered = false);
 
 /// Looks for a number of segments in which the plan ends sooner, and for owners by time, where it is far from
 /// the bound and looking does not take long.
 void fit(const Setting& setting, Plan& plan);
 
-/// Which of `others` ends sooner than `least` after the last arrival in the model, and first of all; others.size() for none.
+/// Which of `others` ends sooner than `least` after the last arrival in the model, and first of all; others.size() for
+/// none.
 std::size_t preferred(const Instance& instance, Nanoseconds least, std::span<const char* const> others);
 
-/// The table of a plan, fitted unless the instance says in how many segments; or, where then one of `others` is preferred, which.
+/// The table of a plan, fitted unless the instance says in how many segments; or, where then one of `others` is
+/// preferred, which.
 std::vector<int> fitted_or_other(const Setting& setting, Plan plan, std::span<const char* const> others);
 /// The table that says `which` of so many others, or is the plan's: the rows that the instance needs.
 std::vector<int> table_with(std::size_t which, std::size_t others, Plan plan, const Instance& instance);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of messages that keep to a plan, to the nanosecond: when each is posted, when it has passed its receiver's
-// port, when it has been taken in there. By the rules of the model (core/model/simulate.hpp, one port each way) and of the schedules
-// that are made of plans (clairvoyant/walk.hpp, paced).
+// What becomes of messages that keep to a plan, to the nanosecond: when each is posted, when it has passed its
+// receiver's port, when it has been taken in there. By the rules of the model (core/model/simulate.hpp, one port each
+// way) and of the schedules that are made of plans (clairvoyant/walk.hpp, paced).
 //
-// A plan says slots, and ranks are early in them by whatever they arrived early or a message's way is shorter than whole slots.
-// Along a chain of ranks that nothing holds back that adds up; a whole slot early, a message takes the port of one that was
-// planned before it, and from there on nothing is in step. So what is planned next has to know.
+// A plan says slots, and ranks are early in them by whatever they arrived early or a message's way is shorter than
+// whole slots. Along a chain of ranks that nothing holds back that adds up; a whole slot early, a message takes the
+// port of one that was planned before it, and from there on nothing is in step. So what is planned next has to know.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,8 @@ struct Moment {
   int turn = 0;             ///< among what the same caused at the same time
 };
 
-/// Of what happens at the same time the model takes first what was caused first, and ranks that do the same slot after slot
-/// differ in nothing else: half a microsecond of overhead, and they are out of step.
+/// Of what happens at the same time the model takes first what was caused first, and ranks that do the same slot after
+/// slot differ in nothing else: half a microsecond of overhead, and they are out of step.
 class Causes {
  public:
   /// What happens later because of `cause`.
@@ -75,11 +75,15 @@ class Causes {
     std::int64_t cause;
     int turn;
   };
-  /// Causes that are compared, some three a message: with 8 one plan in three was lost, with 24 one in fifty, with 64 a few of long ones.
+  /// Causes that are compared, some three a message: with 8 one plan in three was lost, with 24 one in fifty, with 64 a
+  /// few of long ones.
   static constexpr int kSteps = 1024;
   /// Causes that are remembered: kSteps each of 1,024 ranks.
   static constexpr std::size_t kKept = 1 << 20;
-  const Cause* find(std::int64_t i) const { return i >= 0 && i + static_cast<std::int64_t>(kKept) >= count_ ? &all_[static_cast<std::size_t>(i) % kKept] : nullptr; }
+  const Cause* find(std::int64_t i) const {
+    return i >= 0 && i + static_cast<std::int64_t>(kKept) >= count_ ? &all_[static_cast<std::size_t>(i) % kKept]
+                                                                    : nullptr;
+  }
   std::int64_t count_ = 0;
   std::vector<Cause> all_;
 };
@@ -89,19 +93,21 @@ class Foresight {
   /// Refers to the problem. `sends`: messages that a rank has under way at a time.
   Foresight(const Problem& problem, const Grid& grid, int sends);
 
-  /// When rank r, having come, has taken in what lies there, and what lands until then: 150 messages in 13 slots, 14 with those 13.
+  /// When rank r, having come, has taken in what lies there, and what lands until then: 150 messages in 13 slots, 14
+  /// with those 13.
   Nanoseconds begins(Rank r) const;
   /// It has.
   void begin(Rank r) { at(r).begun = true; }
 
-  /// Whether a message planned now, to be added there or not, will be at its receiver's port clearly after those planned before it.
+  /// Whether a message planned now, to be added there or not, will be at its receiver's port clearly after those
+  /// planned before it.
   bool in_turn(Rank src, Rank dst, bool added, Nanoseconds now);
 
   /// On the grid.
   struct Planned {
-    Nanoseconds landed;                ///< the first slot at which it has been taken in for certain
-    Nanoseconds may_send, may_receive; ///< its sender and its receiver the next
-    bool held;                         ///< back by its receiver
+    Nanoseconds landed;                 ///< the first slot at which it has been taken in for certain
+    Nanoseconds may_send, may_receive;  ///< its sender and its receiver the next
+    bool held;                          ///< back by its receiver
   };
   /// Whether the receiver of a message planned now can hold it back, however long its sender has been ready.
   bool holds(Rank dst, Nanoseconds now);
@@ -124,12 +130,13 @@ class Foresight {
     Moment done;         ///< taken in, once that is known
   };
   struct Adding {
-    Moment asks;         ///< for the processor
+    Moment asks;  ///< for the processor
     std::int64_t landing;
     int left;
   };
   struct Course {
-    std::array<Moment, kMostSends> sent;  ///< the last messages are complete; [next_sent]: the oldest of those that may be under way
+    std::array<Moment, kMostSends>
+        sent;  ///< the last messages are complete; [next_sent]: the oldest of those that may be under way
     int next_sent = 0;
     Moment asked;                  ///< for the processor, for the last
     Nanoseconds goes = kNever;     ///< both sides have posted the last message from it (nothing else may go before),
@@ -144,12 +151,12 @@ class Foresight {
     bool begun = false;
     std::deque<Landing> landings;  ///< from number `first` on
     std::int64_t first = 0, to_receive = 0, to_wait_for = 0;
-    std::int64_t generated = 0;    ///< of these the operations are generated before those of its next message
-    std::deque<Adding> adding;     ///< one after the other
-    std::array<Nanoseconds, kPosted> received;  ///< by number: the last of those
-    std::vector<Nanoseconds> added;             ///< [rooms] what came last into that one; kPending: not yet
+    std::int64_t generated = 0;  ///< of these the operations are generated before those of its next message
+    std::deque<Adding> adding;   ///< one after the other
+    std::array<Nanoseconds, kPosted> received;   ///< by number: the last of those
+    std::vector<Nanoseconds> added;              ///< [rooms] what came last into that one; kPending: not yet
     std::int64_t to_add = 0, contributions = 0;  ///< the next to get a room, of so many
-    Moment moved, summed;          ///< what its next message waits for: the last landing without additions, with
+    Moment moved, summed;  ///< what its next message waits for: the last landing without additions, with
     Nanoseconds looked = kNever, ready = 0;  ///< for a message planned for then, which nothing has changed since
     Landing& landing(std::int64_t number) { return landings[static_cast<std::size_t>(number - first)]; }
     std::int64_t end() const { return first + static_cast<std::int64_t>(landings.size()); }
@@ -159,7 +166,9 @@ class Foresight {
   /// When r could post what is planned for now: its processor comes to it then.
   Nanoseconds ready(Course& r, Nanoseconds now);
   /// What follows later from a moment. Without a processor's time to wait for nobody asks what came first.
-  Moment after(const Moment& cause, Nanoseconds later) { return overhead_ + adding_ > 0 ? causes_.causing(cause, later) : Moment{later}; }
+  Moment after(const Moment& cause, Nanoseconds later) {
+    return overhead_ + adding_ > 0 ? causes_.causing(cause, later) : Moment{later};
+  }
   /// A message planned for now.
   struct Going {
     Nanoseconds posted;   ///< by its sender,
@@ -183,7 +192,9 @@ class Foresight {
   /// Whether a receive for the next message to r will have been posted by then. `now`: as for ready.
   bool has_receive(Course& r, bool added, Nanoseconds then, Nanoseconds now);
   /// Until then a message waits for its receiver, if it does.
-  Nanoseconds present(Rank dst, Bytes bytes) const { return problem_.network.eager(bytes) ? kNever : problem_.arrivals[static_cast<std::size_t>(dst)]; }
+  Nanoseconds present(Rank dst, Bytes bytes) const {
+    return problem_.network.eager(bytes) ? kNever : problem_.arrivals[static_cast<std::size_t>(dst)];
+  }
 
   const Problem& problem_;
   Grid grid_;

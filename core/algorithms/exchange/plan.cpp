@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time goes on from event to event: a port gets free, a rank arrives, a message lands. At each moment first contributions
-// are matched with owners, then final segments with those who lack them. A match is looked for only among what has changed,
-// so that none is missed and none is looked for twice.
+// Time goes on from event to event: a port gets free, a rank arrives, a message lands. At each moment first
+// contributions are matched with owners, then final segments with those who lack them. A match is looked for only among
+// what has changed, so that none is missed and none is looked for twice.
 //
-// Only who has something happen at this very moment sends at it: nothing else would hold it back until then. Whoever has
-// idled waits for what lands next. One message in thirty thousand that leaves a few slots early takes a place in its
-// receiver's port, which hands the delay on, and none of it is ever made good: 68 ms instead of 44 (docs/late_exchange.md).
+// Only who has something happen at this very moment sends at it: nothing else would hold it back until then. Whoever
+// has idled waits for what lands next. One message in thirty thousand that leaves a few slots early takes a place in
+// its receiver's port, which hands the delay on, and none of it is ever made good: 68 ms instead of 44
+// (docs/late_exchange.md).
 #include "core/algorithms/exchange/plan.hpp"
 
 #include <algorithm>
@@ -34,7 +35,9 @@ auto& at(List& list, int i) {
   return list[static_cast<std::size_t>(i)];
 }
 
-Nanoseconds last_of(std::span<const Nanoseconds> arrivals) { return *std::max_element(arrivals.begin(), arrivals.end()); }
+Nanoseconds last_of(std::span<const Nanoseconds> arrivals) {
+  return *std::max_element(arrivals.begin(), arrivals.end());
+}
 
 /// The first bit at or after `from` and below `end` of a set whose w-th word is set(w), or kNone.
 template <typename Set>
@@ -62,7 +65,8 @@ template <typename Set, typename Fits>
 int first_around(const Set& set, int from, int bits, Fits fits) {
   constexpr int kAsked = 16;
   int found = first_around(set, from, bits);
-  for (int asked = 1; found != kNone && !fits(found); ++asked) found = asked < kAsked ? first_of(set, found + 1, bits) : kNone;
+  for (int asked = 1; found != kNone && !fits(found); ++asked)
+    found = asked < kAsked ? first_of(set, found + 1, bits) : kNone;
   return found;
 }
 
@@ -73,7 +77,11 @@ auto both(const Word* a, const Word* b) {
 /// Items by how often they were counted, those with the least first.
 class Ranking {
  public:
-  Ranking(int items, int most) : counts_(static_cast<std::size_t>(items), 0), order_(counts_.size()), position_(counts_.size()), ends_(static_cast<std::size_t>(most) + 1, items) {
+  Ranking(int items, int most)
+      : counts_(static_cast<std::size_t>(items), 0),
+        order_(counts_.size()),
+        position_(counts_.size()),
+        ends_(static_cast<std::size_t>(most) + 1, items) {
     std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
   }
   int count(int item) const { return at(counts_, item); }
@@ -94,7 +102,8 @@ class Ranking {
 /// By how much what whoever has it sends on in every slot grows in one: r^hop = r^(hop - 1) + 1.
 double growth(double hop) {
   if (hop <= 1) return 2;
-  // Newton's steps on the logarithm of r^(hop - 1) (r - 1), which is concave: from the left, where r = 1 + 1/hop is, they stay on the left.
+  // Newton's steps on the logarithm of r^(hop - 1) (r - 1), which is concave: from the left, where r = 1 + 1/hop is,
+  // they stay on the left.
   constexpr int kMost = 40;
   double r = 1 + 1 / hop;
   for (int i = 0; i < kMost; ++i) {
@@ -114,7 +123,8 @@ double leaves_from(double hop, int ranks) {
 
 /// Slots until what one has is everywhere, while much else is on its way.
 double spreading(double hop, int ranks) {
-  // As a part of that what it has to wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five slots).
+  // As a part of that what it has to wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five
+  // slots).
   constexpr double kWaits = 1.25;
   return hop + kWaits * logarithm(std::max(2, ranks)) / logarithm(growth(hop));
 }
@@ -124,45 +134,80 @@ struct Beat {
   Nanoseconds slot;
   double hop;  // in slots: whoever forwards begins with one
   int sends;   // messages under way at a time, until they are complete
-  Nanoseconds of_a_pipeline(double steps, int ranks) const { return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks))); }
+  Nanoseconds of_a_pipeline(double steps, int ranks) const {
+    return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks)));
+  }
 };
 
 Beat beat_of(Bytes segment, const Network& n, double may_be_late = kLate) {
   // A model without a cost per message has none of its own: no machine is like that.
   constexpr double kLeastSlot = 100;
   const double port = static_cast<double>(n.port_ns(segment)), way = port + n.flight_ns(segment) + 2 * n.overhead_ns;
-  // What is eager is complete when it has left, what waits for its receiver when it is there: so many keep the port busy, the processor
-  // being at another just then.
-  const double least = std::max({port, 2 * n.overhead_ns, kLeastSlot}), cycle = n.eager(segment) ? port + n.overhead_ns : way;
+  // What is eager is complete when it has left, what waits for its receiver when it is there: so many keep the port
+  // busy, the processor being at another just then.
+  const double least = std::max({port, 2 * n.overhead_ns, kLeastSlot}),
+               cycle = n.eager(segment) ? port + n.overhead_ns : way;
   const double sends = std::clamp<double>(std::ceil(cycle / least), 1, kMostSends);
   // More messages on their way than a schedule has operations waiting (kLookahead) would not keep to a plan.
   constexpr double kLongest = 144;
   const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
-  // Posted before its slot begins. What a message is a little late by is handed on, until it is too much and one waits for the next slot.
+  // Posted before its slot begins. What a message is a little late by is handed on, until it is too much and one waits
+  // for the next slot.
   const double hop = (way + n.overhead_ns) / slot, whole = std::floor(hop), late = hop - whole;
-  return {static_cast<Nanoseconds>(slot), late > 0 ? whole + 1 / (1 + std::floor(may_be_late / late)) : whole, static_cast<int>(sends)};
+  return {static_cast<Nanoseconds>(slot), late > 0 ? whole + 1 / (1 + std::floor(may_be_late / late)) : whole,
+          static_cast<int>(sends)};
 }
 Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network, problem.late); }
 
 /// The last rank comes when a slot begins; with several messages under way, when the first of its own is posted.
 Grid grid_of(const Problem& problem, const Beat& beat) {
   const Nanoseconds last = last_of(problem.arrivals);
-  return {beat.slot, last % beat.slot - beat.slot + (beat.sends > 1 ? static_cast<Nanoseconds>(problem.network.overhead_ns) : 0)};
+  return {beat.slot,
+          last % beat.slot - beat.slot + (beat.sends > 1 ? static_cast<Nanoseconds>(problem.network.overhead_ns) : 0)};
 }
 
 class Planner {
  public:
   Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
-      : problem_(problem), emit_(emit), ranks_(problem.ranks()), segments_(problem.segments), owners_(owners), places_(collecting(problem, owners).collectors), taken_(static_cast<std::size_t>(ranks_)),
-        turn_(static_cast<std::size_t>(ranks_)), place_(turn_.size(), 0), collector_(static_cast<std::size_t>(places_) * static_cast<std::size_t>(segments_)), open_(places_, segments_), to_owner_(ranks_, ranks_), to_send_(turn_.size() * turn_.size(), 0), unsent_(ranks_, segments_), contributors_(segments_, ranks_), sums_(ranks_, segments_), summed_(segments_, ranks_), here_(places_, ranks_), has_(segments_, ranks_), promised_(segments_, ranks_),
-        free_(kSets, ranks_), candidates_(words_for(ranks_)), newest_(turn_.size(), kNone), passed_on_(leaves_from(beat_of(problem).hop, ranks_)), holders_(ranks_, segments_), merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)), waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
-        copies_(segments_, ranks_), eager_(problem.network.eager(problem.segment_bytes())), grid_(grid_of(problem, beat_of(problem))), ahead_(problem, grid_, beat_of(problem).sends) {
+      : problem_(problem),
+        emit_(emit),
+        ranks_(problem.ranks()),
+        segments_(problem.segments),
+        owners_(owners),
+        places_(collecting(problem, owners).collectors),
+        taken_(static_cast<std::size_t>(ranks_)),
+        turn_(static_cast<std::size_t>(ranks_)),
+        place_(turn_.size(), 0),
+        collector_(static_cast<std::size_t>(places_) * static_cast<std::size_t>(segments_)),
+        open_(places_, segments_),
+        to_owner_(ranks_, ranks_),
+        to_send_(turn_.size() * turn_.size(), 0),
+        unsent_(ranks_, segments_),
+        contributors_(segments_, ranks_),
+        sums_(ranks_, segments_),
+        summed_(segments_, ranks_),
+        here_(places_, ranks_),
+        has_(segments_, ranks_),
+        promised_(segments_, ranks_),
+        free_(kSets, ranks_),
+        candidates_(words_for(ranks_)),
+        newest_(turn_.size(), kNone),
+        passed_on_(leaves_from(beat_of(problem).hop, ranks_)),
+        holders_(ranks_, segments_),
+        merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)),
+        waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
+        copies_(segments_, ranks_),
+        eager_(problem.network.eager(problem.segment_bytes())),
+        grid_(grid_of(problem, beat_of(problem))),
+        ahead_(problem, grid_, beat_of(problem).sends) {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
     std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
-    // Contributions to a segment come one after the other, so who comes next begins with the next owner. Not with the one before: what it has first
-    // would be what those who came before it, and are further by then, have last.
-    for (int k = 0; k < ranks_; ++k) at(turn_, by_arrival[static_cast<std::size_t>(k)]) = problem.turn + k / places_, at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
+    // Contributions to a segment come one after the other, so who comes next begins with the next owner. Not with the
+    // one before: what it has first would be what those who came before it, and are further by then, have last.
+    for (int k = 0; k < ranks_; ++k)
+      at(turn_, by_arrival[static_cast<std::size_t>(k)]) = problem.turn + k / places_,
+                at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
     for (int k = 0; k < places_; ++k)
       for (Rank r = 0; r < ranks_; ++r)
         if (at(place_, r) == k) here_.set(k, r);
@@ -182,11 +227,13 @@ class Planner {
         for (Rank r = 0; r < ranks_; ++r)
           if (unsent_.test(r, j)) has_more(r, collector(at(place_, r), j));
         work_on(j, owner);
-        for (int k = 0; k < places_; ++k) merges_of(k, j).left += at(members, k), --merges_of(at(place_, collector(k, j)), j).left;
+        for (int k = 0; k < places_; ++k)
+          merges_of(k, j).left += at(members, k), --merges_of(at(place_, collector(k, j)), j).left;
         if (problem.sink >= 0) --merges_of(at(place_, problem.sink), j).left;
         merges_of(0, j).left += places_ - 1;
         for (int k = 0; k < places_; ++k)
-          if (to_go_ += merges_of(k, j).left; merges_of(k, j).left == 0) post(grid_.up(arrival(collector(k, j))), k ? What::is_summed : What::is_final, collector(k, j), j);
+          if (to_go_ += merges_of(k, j).left; merges_of(k, j).left == 0)
+            post(grid_.up(arrival(collector(k, j))), k ? What::is_summed : What::is_final, collector(k, j), j);
       }
       to_go_ += std::int64_t{problem.sink >= 0 ? 1 : ranks_ - 1} * segments_;
     } else {
@@ -200,14 +247,17 @@ class Planner {
   }
 
   Outcome run(Nanoseconds until) {
-    std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active, receivers;  // something happens there; may receive from now on
+    std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active,
+        receivers;  // something happens there; may receive from now on
     std::iota(everybody.begin(), everybody.end(), 0);
     while (to_go_ > 0) {
       if (now_ > until) return {kForever, true, moments_};
-      // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was planned first.
+      // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was
+      // planned first.
       const bool idle = events_.empty() || events_.begin()->first > now_ + grid_.slot;
       if (idle && send(everybody, {})) continue;
-      // What goes out of turn may take others with it, so that all takes up to twice as long: where nothing happens for longer than that it does no harm.
+      // What goes out of turn may take others with it, so that all takes up to twice as long: where nothing happens for
+      // longer than that it does no harm.
       lull_ = !problem_.ordered && !events_.empty() && events_.begin()->first - now_ > now_ - busy_since_;
       quiet_ = idle && (eager_ || events_.empty() || lull_);
       if (quiet_ && send(everybody, {})) continue;
@@ -229,13 +279,19 @@ class Planner {
             if (e.rank == problem_.source)
               for (int j = 0; j < segments_; ++j) promise(j, e.rank), has_.set(j, e.rank);
             break;
-          case What::may_send: set_free(kSenders, e.rank), active.push_back(e.rank); break;
+          case What::may_send:
+            set_free(kSenders, e.rank), active.push_back(e.rank);
+            break;
           case What::is_summed:
             sums_.set(e.rank, e.segment), summed_.set(e.segment, e.rank), has_more(e.rank, collector(0, e.segment));
             active.push_back(e.rank);
             break;
-          case What::lands: active.push_back(e.rank); break;
-          case What::may_receive: set_free(kReceivers, e.rank), receivers.push_back(e.rank); break;
+          case What::lands:
+            active.push_back(e.rank);
+            break;
+          case What::may_receive:
+            set_free(kReceivers, e.rank), receivers.push_back(e.rank);
+            break;
           case What::is_final:
             has_.set(e.segment, e.rank);
             if (copies_.count(e.segment) == 0) promise(e.segment, e.rank);
@@ -250,7 +306,8 @@ class Planner {
 
  private:
   enum class What : char { arrives, may_send, may_receive, lands, is_summed, is_final };
-  // Who is free; of the senders, those with something happening now; of the receivers, those for whom by_what_few_have looked.
+  // Who is free; of the senders, those with something happening now; of the receivers, those for whom by_what_few_have
+  // looked.
   enum Set { kSenders, kReady, kReceivers, kLacking, kSets };
   struct Event {
     What what;
@@ -259,9 +316,11 @@ class Planner {
   };
 
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
-  /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send it their sums.
+  /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send
+  /// it their sums.
   Rank collector(int k, int j) const { return at(collector_, k * segments_ + j); }
-  /// Owners in turn, as far apart as may be, or, where some own more than others, of any number of segments so many; nobody is two of a segment's.
+  /// Owners in turn, as far apart as may be, or, where some own more than others, of any number of segments so many;
+  /// nobody is two of a segment's.
   void find_collectors() {
     const std::size_t size = owners_.size(), places = static_cast<std::size_t>(places_), apart = size / places;
     const bool each_once = size <= turn_.size();
@@ -280,7 +339,9 @@ class Planner {
         at(collector_, k * segments_ + j) = owners_[turn];
       }
   }
-  int& to_send(Rank from, Rank to) { return to_send_[static_cast<std::size_t>(from) * turn_.size() + static_cast<std::size_t>(to)]; }
+  int& to_send(Rank from, Rank to) {
+    return to_send_[static_cast<std::size_t>(from) * turn_.size() + static_cast<std::size_t>(to)];
+  }
   /// A rank has a contribution more, or less, for a collector.
   void has_more(Rank from, Rank to) {
     if (++to_send(from, to) == 1) to_owner_.set(to, from);
@@ -307,7 +368,8 @@ class Planner {
   bool send(std::span<const Rank> active, std::span<const Rank> receivers) {
     const std::int64_t before = to_go_;
     ++moments_;
-    const std::span<const Rank> holders = eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
+    const std::span<const Rank> holders =
+        eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
     for (const Rank p : active)
       if (free_.test(kSenders, p)) free_.set(kReady, p);
     // Nothing holds back who receives no contributions: whoever of those waits for a receiver is early.
@@ -362,19 +424,24 @@ class Planner {
       }
     }
 
-    /// Of the first in a ranking's order, which `list` is in, that are not among `those`, the one of least cost that fits; of those with as much cost the
-    /// next after `from`: else two of few ranks may be left over in every other slot, each a sender and the only receiver itself.
+    /// Of the first in a ranking's order, which `list` is in, that are not among `those`, the one of least cost that
+    /// fits; of those with as much cost the next after `from`: else two of few ranks may be left over in every other
+    /// slot, each a sender and the only receiver itself.
     template <typename Cost, typename Fits>
-    Rank best(const std::vector<Rank>& list, const Ranking& ranking, const Word* those, Rank from, Cost cost, Fits fits) {
+    Rank best(const std::vector<Rank>& list, const Ranking& ranking, const Word* those, Rank from, Cost cost,
+              Fits fits) {
       if (none_ || first_of([&](std::size_t w) { return left_[w] & ~those[w]; }, 0, ranks_) == kNone) return kNone;
-      // Ranks that differ by so much are as good; and so many are looked at. 1,024 ranks, after-last over the bound, mean over 24 plans of few late:
-      // 1, 2, 4 apart 1.207, 1.192, 1.190; 32, 64, 128, 256 of them 1.216, 1.207, 1.193, 1.190.
+      // Ranks that differ by so much are as good; and so many are looked at. 1,024 ranks, after-last over the bound,
+      // mean over 24 plans of few late: 1, 2, 4 apart 1.207, 1.192, 1.190; 32, 64, 128, 256 of
+      // them 1.216, 1.207, 1.193, 1.190.
       constexpr int kApart = 4, kLookedAt = 256;
       alike_.clear();
       std::size_t least = 0;
       for (const Rank r : list) {
         if (!(left_[clairvoyant::word(r)] & ~those[clairvoyant::word(r)] & clairvoyant::bit(r))) continue;
-        if (!alike_.empty() && (std::ssize(alike_) == kLookedAt || ranking.count(r) > ranking.count(alike_.front().second) + kApart)) break;
+        if (!alike_.empty() &&
+            (std::ssize(alike_) == kLookedAt || ranking.count(r) > ranking.count(alike_.front().second) + kApart))
+          break;
         alike_.push_back({std::int64_t{cost(r)} * ranks_ + (r < from ? r - from + ranks_ : r - from), r});
         if (alike_.back() < alike_[least]) least = alike_.size() - 1;
       }
@@ -396,7 +463,9 @@ class Planner {
       if (++asked_ == kAsked) std::fill(left_.begin(), left_.end(), Word{0});
       look();
     }
-    void look() { none_ = first_of([&](std::size_t w) { return left_[w]; }, 0, ranks_) == kNone; }
+    void look() {
+      none_ = first_of([&](std::size_t w) { return left_[w]; }, 0, ranks_) == kNone;
+    }
     std::vector<Word>& left_;
     std::vector<std::pair<std::int64_t, Rank>>& alike_;
     int ranks_;
@@ -415,7 +484,8 @@ class Planner {
     const Foresight::Work work = final && dst != problem_.sink ? Foresight::Work{} : work_on(j, src);
     const auto [there, may_send, may_receive, held] = ahead_.send(src, dst, problem_.bytes(j), work, now_);
     post(may_send, What::may_send, src, 0), post(may_receive, What::may_receive, dst, 0);
-    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j, final && dst != problem_.sink, held});
+    emit_({(now_ - grid_.phase) / grid_.slot, (there - grid_.phase) / grid_.slot, src, dst, j,
+           final && dst != problem_.sink, held});
     --to_go_;
     if (final) {
       promise(j, dst);
@@ -444,32 +514,39 @@ class Planner {
     if (problem_.source >= 0 || !free_.test(kReady, p)) return;
     const auto open_to = [&](int k) { return [this, p, k](int j) { return in_turn(p, collector(k, j), true); }; };
     if (places_ > 1)
-      if (const int j = first_around(both(sums_[p], open_[0]), 0, segments_, open_to(0)); j != kNone) return transfer(p, collector(0, j), j, false);
+      if (const int j = first_around(both(sums_[p], open_[0]), 0, segments_, open_to(0)); j != kNone)
+        return transfer(p, collector(0, j), j, false);
     const int k = at(place_, p);
     const auto mine = both(unsent_[p], open_[k]);
     const int first = first_of(mine, 0, segments_);
     if (first == kNone) return;
     // Of the first block of segments, one per owner, that has any: in turn.
-    const int block = std::min(static_cast<int>(owners_.size()), ranks_), begin = first / block * block, end = std::min(segments_, begin + block), size = end - begin;
-    // Sums in rank order meet sooner the other way round: else, 200 ranks, hdr with overhead, 4 MiB, balanced, 3.56 of the bound instead of 1.91.
+    const int block = std::min(static_cast<int>(owners_.size()), ranks_), begin = first / block * block,
+              end = std::min(segments_, begin + block), size = end - begin;
+    // Sums in rank order meet sooner the other way round: else, 200 ranks, hdr with overhead, 4 MiB, balanced, 3.56 of
+    // the bound instead of 1.91.
     const int further = at(turn_, p) % size, turn = begin + (problem_.ordered ? (size - further) % size : further);
     int j = first_of(mine, turn, end);
     j = first_around(mine, j == kNone ? first : j, segments_, open_to(k));
     if (j != kNone) transfer(p, collector(k, j), j, false);
   }
   void collect(Rank q) {
-    if (at(taken_, q).empty() || !free_.test(kReceivers, q) || first_of(both(to_owner_[q], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone) return;
+    if (at(taken_, q).empty() || !free_.test(kReceivers, q) ||
+        first_of(both(to_owner_[q], free_[eager_ ? kReady : kSenders]), 0, ranks_) == kNone)
+      return;
     Candidates senders(*this, callable(q));
     const auto may = [&](Rank r) { return in_turn(r, q, true); };
     for (const auto& [j, k] : at(taken_, q)) {
       if (senders.none()) return;
-      Rank p = k == 0 && places_ > 1 ? senders.first([of = summed_[j]](std::size_t w) { return of[w]; }, q, may) : kNone;
+      Rank p =
+          k == 0 && places_ > 1 ? senders.first([of = summed_[j]](std::size_t w) { return of[w]; }, q, may) : kNone;
       if (p == kNone) p = senders.first(both(contributors_[j], here_[k]), q, may);
       if (p != kNone) return transfer(p, q, j, false);
     }
   }
 
-  /// Who may send what is final now, those first who have only what many have: for anything else there is always a receiver.
+  /// Who may send what is final now, those first who have only what many have: for anything else there is always a
+  /// receiver.
   void by_what_few_have() {
     spreaders_.clear(), emptiest_.clear();
     if (!anything_to_spread()) return;
@@ -480,14 +557,17 @@ class Planner {
     rarest_first([&](int j) {
       Word left = 0;
       for (std::size_t w = 0; w < candidates_.size(); ++w) {
-        for (Word bits = has_[j][w] & candidates_[w]; bits; bits &= bits - 1) spreaders_.push_back(static_cast<Rank>(w * kWordBits) + std::countr_zero(bits));
+        for (Word bits = has_[j][w] & candidates_[w]; bits; bits &= bits - 1)
+          spreaders_.push_back(static_cast<Rank>(w * kWordBits) + std::countr_zero(bits));
         left |= candidates_[w] &= ~has_[j][w];
       }
       return left == 0;
     });
     std::reverse(spreaders_.begin(), spreaders_.end());
     // All of a broadcast goes through its source's port.
-    if (const auto source = std::find(spreaders_.begin(), spreaders_.end(), problem_.source); source != spreaders_.end()) std::rotate(spreaders_.begin(), source, source + 1);
+    if (const auto source = std::find(spreaders_.begin(), spreaders_.end(), problem_.source);
+        source != spreaders_.end())
+      std::rotate(spreaders_.begin(), source, source + 1);
   }
 
   // What is final, or on its way to be, the rarest first.
@@ -505,7 +585,9 @@ class Planner {
       if (!has_.test(j, p)) return receivers.none();
       // What few have goes to who has nothing as new to pass on, and what many have to who is busy with that.
       const int sign = copies_.count(j) < passed_on_ ? -1 : 1;
-      const Rank q = receivers.best(emptiest_, holders_, promised_[j], p, [&](Rank r) { return sign * newest_copies(r); }, [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
+      const Rank q = receivers.best(
+          emptiest_, holders_, promised_[j], p, [&](Rank r) { return sign * newest_copies(r); },
+          [&](Rank r) { return in_turn(p, r, r == problem_.sink); });
       if (q == kNone) return receivers.none();
       emptiest_.erase(std::find(emptiest_.begin(), emptiest_.end(), q));
       return transfer(p, q, j, true), true;
@@ -516,7 +598,8 @@ class Planner {
     Candidates senders(*this, callable(q));
     rarest_first([&](int j) {
       if (promised_.test(j, q)) return senders.none();
-      const Rank p = senders.first([of = has_[j]](std::size_t w) { return of[w]; }, q, [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
+      const Rank p = senders.first([of = has_[j]](std::size_t w) { return of[w]; }, q,
+                                   [&](Rank r) { return in_turn(r, q, q == problem_.sink); });
       if (p != kNone) transfer(p, q, j, true);
       return p != kNone || senders.none();
     });
@@ -536,28 +619,30 @@ class Planner {
   const int ranks_, segments_;
   const std::span<const Rank> owners_;
   const int places_;
-  struct Taken { int segment, place; };
+  struct Taken {
+    int segment, place;
+  };
   std::vector<std::vector<Taken>> taken_;
   std::vector<int> turn_, place_;  // [ranks]
-  std::vector<Rank> collector_;  // [places][segments]
-  BitRows open_;                 // [places][segments] those whose collector may receive
-  BitRows to_owner_;          // [ranks][ranks] who has contributions for it, or sums,
-  std::vector<int> to_send_;  // and how many
+  std::vector<Rank> collector_;    // [places][segments]
+  BitRows open_;                   // [places][segments] those whose collector may receive
+  BitRows to_owner_;               // [ranks][ranks] who has contributions for it, or sums,
+  std::vector<int> to_send_;       // and how many
   BitRows unsent_, contributors_, sums_, summed_, here_, has_, promised_, free_;
   std::vector<Word> candidates_;
   std::vector<std::pair<std::int64_t, Rank>> alike_;  // by cost
-  std::vector<int> newest_;   // [ranks] see newest_copies
-  const double passed_on_;    // by whoever gets a segment with fewer copies
-  Ranking holders_;                         // ranks, by final segments that have been promised them
-  std::vector<Rank> spreaders_, emptiest_;  // of now; who may receive, with the least first
+  std::vector<int> newest_;                           // [ranks] see newest_copies
+  const double passed_on_;                            // by whoever gets a segment with fewer copies
+  Ranking holders_;                                   // ranks, by final segments that have been promised them
+  std::vector<Rank> spreaders_, emptiest_;            // of now; who may receive, with the least first
   struct Merges {
     int left = 0;
     Nanoseconds done = 0;
   };
   Merges& merges_of(int place, int j) { return at(merges_, place * segments_ + j); }
   std::vector<Merges> merges_;
-  BitRows waiting_;  // sums that wait for their neighbours
-  Ranking copies_;  // segments, by those whom they have been promised
+  BitRows waiting_;                                   // sums that wait for their neighbours
+  Ranking copies_;                                    // segments, by those whom they have been promised
   std::map<Nanoseconds, std::vector<Event>> events_;  // on the grid
   std::int64_t to_go_ = 0, moments_ = 0;
   bool quiet_ = false, lull_ = false, kept_ = true;
@@ -569,14 +654,16 @@ class Planner {
 
 }  // namespace
 
-Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit, Nanoseconds until) { return Planner(problem, owners, emit).run(until); }
+Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit, Nanoseconds until) {
+  return Planner(problem, owners, emit).run(until);
+}
 
 int in_flight(const Problem& problem) { return beat_of(problem).sends; }
 
 Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
-  // So many that contributions to each of them, one after the other, take about as long as the sums they send; one more collector costs one more
-  // message per segment. 200 ranks, hdr with overhead, 32 MiB, random over 5 ms: with two of them 1.57 of the bound, with four 1.23; 1,024 ranks,
-  // 4 MiB, hdr, a quarter late: with 16 1.10, with 21 1.11.
+  // So many that contributions to each of them, one after the other, take about as long as the sums they send; one more
+  // collector costs one more message per segment. 200 ranks, hdr with overhead, 32 MiB, random over 5 ms: with two of
+  // them 1.57 of the bound, with four 1.23; 1,024 ranks, 4 MiB, hdr, a quarter late: with 16 1.10, with 21 1.11.
   constexpr double kOfRoot = 1.1, kFew = 8;
   constexpr int kRanks = 48;
   const int ranks = problem.ranks();
@@ -584,15 +671,22 @@ Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
   const Nanoseconds last = last_of(problem.arrivals);
   // Contributions to a segment that cannot have been sent when the last rank comes.
   double late = 0;
-  for (const Nanoseconds t : problem.arrivals) late += std::max(0.0, 1 - static_cast<double>(last - t) / static_cast<double>(std::max<Nanoseconds>(1, problem.vector_ns())));
+  for (const Nanoseconds t : problem.arrivals)
+    late += std::max(
+        0.0, 1 - static_cast<double>(last - t) / static_cast<double>(std::max<Nanoseconds>(1, problem.vector_ns())));
   const double idle = late * (1 - late / ranks);
   // Of owners that own more than others, or less, a list says only how often each does.
-  const auto of_owners = static_cast<int>(owners.size() > problem.arrivals.size() ? std::set<Rank>(owners.begin(), owners.end()).size() : owners.size());
-  const int collectors = problem.collectors > 0 ? std::min(problem.collectors, of_owners) : std::max(1, std::min({idle < kFew ? 1 : static_cast<int>(kOfRoot * std::sqrt(idle)), ranks / kRanks, of_owners}));
+  const auto of_owners = static_cast<int>(
+      owners.size() > problem.arrivals.size() ? std::set<Rank>(owners.begin(), owners.end()).size() : owners.size());
+  const int collectors = problem.collectors > 0
+                             ? std::min(problem.collectors, of_owners)
+                             : std::max(1, std::min({idle < kFew ? 1 : static_cast<int>(kOfRoot * std::sqrt(idle)),
+                                                     ranks / kRanks, of_owners}));
   return {collectors, idle / collectors};
 }
 
-std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds message_ns, Rank sink) {
+std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns,
+                                                Nanoseconds message_ns, Rank sink) {
   const Nanoseconds last = last_of(arrivals);
   std::vector<std::vector<Rank>> out;
   std::vector<Nanoseconds> times{0, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns};
@@ -628,13 +722,17 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
     }
     return most;
   };
-  // Until `end` after the last arrival a port receives what is final, and of so much of the vector what all others contribute.
-  const auto can = [&](std::size_t r, double end) { return std::max(0.0, end + static_cast<double>(last - arrivals[r]) - vector) / (static_cast<double>(ranks - 2) * vector); };
+  // Until `end` after the last arrival a port receives what is final, and of so much of the vector what all others
+  // contribute.
+  const auto can = [&](std::size_t r, double end) {
+    return std::max(0.0, end + static_cast<double>(last - arrivals[r]) - vector) /
+           (static_cast<double>(ranks - 2) * vector);
+  };
   const double end = std::max(static_cast<double>(least_ns), solve(2 * vector, [&](double t) {
-    double sum = 0;
-    for (std::size_t r = 0; r < ranks; ++r) sum += can(r, t);
-    return sum;
-  }));
+                                double sum = 0;
+                                for (std::size_t r = 0; r < ranks; ++r) sum += can(r, t);
+                                return sum;
+                              }));
   std::vector<double> part(ranks), credit(ranks, 0);
   for (std::size_t r = 0; r < ranks; ++r) part[r] = can(r, end);
   const double most = solve(1, [&](double t) {
@@ -659,11 +757,13 @@ std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseco
   return out;
 }
 
-int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
+int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before,
+                 int limit) {
   return segments_worth_trying(count, element_bytes, ranks, owners, network, before, limit).front();
 }
 
-std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before, int limit) {
+std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int ranks, int owners,
+                                       const Network& network, double before, int limit) {
   constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
   // Where messages are said to cost nothing else, half of that is not worth more of them.
   const double nearly = network.overhead_ns > 0 ? 1.005 : 1.01;
@@ -671,7 +771,8 @@ std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int 
   constexpr double kUneven = 0.25;
   // Making a plan of kCells takes a second or two.
   constexpr double kMaking = 0.03;
-  const auto most = std::min<Elements>({kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
+  const auto most = std::min<Elements>(
+      {kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
   const auto time = [&](int s) {
     const Elements largest = largest_part(count, s);
     const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
@@ -681,8 +782,10 @@ std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int 
     // A processor that has nothing to spare is late sometimes.
     constexpr double kCrowded = 0.06;
     const Beat beat = beat_of(largest * element_bytes, network);
-    const double busy = 2 * network.overhead_ns / static_cast<double>(beat.slot), squared = busy * busy, crowded = kCrowded * squared * squared * squared * squared;
-    return static_cast<double>(beat.of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) * (1 + kMaking * s * ranks / kCells) * (1 + crowded) * idle;
+    const double busy = 2 * network.overhead_ns / static_cast<double>(beat.slot), squared = busy * busy,
+                 crowded = kCrowded * squared * squared * squared * squared;
+    return static_cast<double>(beat.of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) *
+           (1 + kMaking * s * ranks / kCells) * (1 + crowded) * idle;
   };
   std::map<int, double> times;
   const auto note = [&](int s) {
@@ -690,14 +793,19 @@ std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int 
   };
   for (int s = 1; s <= most; s += std::max(1, s / 64)) note(s);
   for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) note(s);
-  const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
+  const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) {
+                         return x.second < y.second;
+                       })->second;
   // The fewest that are nearly as good: a plan in few segments is sooner made.
-  std::vector<int> out{std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= nearly * least; })->first};
-  // Others, clearly apart, that are better than those around them: a way is a whole slot less there, or each owner has as many.
+  std::vector<int> out{
+      std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= nearly * least; })->first};
+  // Others, clearly apart, that are better than those around them: a way is a whole slot less there, or each owner has
+  // as many.
   constexpr double kWorth = 1.05;
   constexpr int kAround = 16;
   for (const auto& [s, time] : times) {
-    const bool best = std::all_of(times.lower_bound(s - s / kAround), times.upper_bound(s + s / kAround), [&, mine = time](const auto& t) { return mine <= t.second; });
+    const bool best = std::all_of(times.lower_bound(s - s / kAround), times.upper_bound(s + s / kAround),
+                                  [&, mine = time](const auto& t) { return mine <= t.second; });
     if (best && time <= kWorth * least && std::abs(s - out.front()) > out.front() / kAround) out.push_back(s);
   }
   std::sort(out.begin() + 1, out.end(), [&](int a, int b) { return times.at(a) < times.at(b); });

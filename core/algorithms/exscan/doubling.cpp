@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// exscan/doubling. Steps: as scan/doubling; what arrives is put before the result, which begins without the own contribution,
-// and before what is passed on. Cost: ceil(log2 P) (alpha + N beta + 2 N gamma). Buffers: 3 N of scratch. Operands: rank order.
-// Source: Hillis, Steele, CACM 29 (1986).
+// exscan/doubling. Steps: as scan/doubling; what arrives is put before the result, which begins without the own
+// contribution, and before what is passed on. Cost: ceil(log2 P) (alpha + N beta + 2 N gamma). Buffers: 3 N of scratch.
+// Operands: rank order. Source: Hillis, Steele, CACM 29 (1986).
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::exscan {
@@ -19,14 +19,18 @@ Schedule doubling(const Instance& instance, Rank me) {
   int step = 0;
   for (int distance = 1; distance < call.ranks; distance *= 2, ++step) {
     OpId now = kNoOp;
-    if (me + distance < call.ranks) now = co_yield send(me + distance, passed, step).after(ready, lockstep ? sent : kNoOp).in_round(step);
+    if (me + distance < call.ranks)
+      now = co_yield send(me + distance, passed, step).after(ready, lockstep ? sent : kNoOp).in_round(step);
     if (me >= distance) {
       const Slice theirs{Buffer::scratch, (1 + step % 2) * call.count, call.count};
       co_yield ScratchNeed{theirs.end()};
-      const OpId landed = co_yield recv(me - distance, theirs, step).after(slot_free[step % 2], lockstep ? ready : kNoOp).in_round(step);
+      const OpId landed = co_yield recv(me - distance, theirs, step)
+                              .after(slot_free[step % 2], lockstep ? ready : kNoOp)
+                              .in_round(step);
       const Operation put = step == 0 ? copy(output(all), theirs) : reduce(output(all), theirs);
       result = slot_free[step % 2] = co_yield put.after(landed, result);
-      if (me + 2 * distance < call.ranks) ready = slot_free[step % 2] = co_yield reduce(passed, theirs).after(landed, ready, now, result);
+      if (me + 2 * distance < call.ranks)
+        ready = slot_free[step % 2] = co_yield reduce(passed, theirs).after(landed, ready, now, result);
     }
     sent = now;
   }

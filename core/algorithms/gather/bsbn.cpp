@@ -6,6 +6,8 @@
 
 namespace latecomer::core::algorithms::gather {
 
-Schedule bsbn(const Instance& instance, Rank me) { return gather_tree(instance, me, Placing::early_far, Lane::background); }
+Schedule bsbn(const Instance& instance, Rank me) {
+  return gather_tree(instance, me, Placing::early_far, Lane::background);
+}
 
 }  // namespace latecomer::core::algorithms::gather

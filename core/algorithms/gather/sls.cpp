@@ -5,6 +5,8 @@
 
 namespace latecomer::core::algorithms::gather {
 
-Schedule sls(const Instance& instance, Rank me) { return gather_synchronised(instance, me, instance.order, Lane::foreground); }
+Schedule sls(const Instance& instance, Rank me) {
+  return gather_synchronised(instance, me, instance.order, Lane::foreground);
+}
 
 }  // namespace latecomer::core::algorithms::gather

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gatherv/optimal. Steps: the cheapest strongly ordered tree for the expected sizes and arrivals. Cost: the least of any
-// strongly ordered tree, S the sum of the blocks. Buffers: what a node passes on; none at leaves and at the root. Operands:
-// none. Source: paper 003, 4.2 (Theorem 2); docs/trees.md.
+// gatherv/optimal. Steps: the cheapest strongly ordered tree for the expected sizes and arrivals. Cost: the least of
+// any strongly ordered tree, S the sum of the blocks. Buffers: what a node passes on; none at leaves and at the root.
+// Operands: none. Source: paper 003, 4.2 (Theorem 2); docs/trees.md.
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::gatherv {

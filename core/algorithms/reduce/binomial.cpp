@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/binomial, the binomial tree. Steps: ranks are counted from the root (from rank 0 where operands must stay in rank
-// order; the result then goes from 0 to the root); in step k whoever has bit k set sends its partial result 2^k down and is
-// done. Cost: ceil(log2 P) (alpha + N beta + N gamma). Best for short vectors.
-// Operands: rank order if asked for. Buffers: up to 2 N of scratch.
-// Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the BNOM of paper 000, section 6.
+// reduce/binomial, the binomial tree. Steps: ranks are counted from the root (from rank 0 where operands must stay in
+// rank order; the result then goes from 0 to the root); in step k whoever has bit k set sends its partial result 2^k
+// down and is done. Cost: ceil(log2 P) (alpha + N beta + N gamma). Best for short vectors. Operands: rank order if
+// asked for. Buffers: up to 2 N of scratch. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the BNOM of
+// paper 000, section 6.
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::reduce {
@@ -21,8 +21,10 @@ Schedule binomial(const Instance& instance, Rank me) {
     if (!call.in_place) co_yield copy(output(all), own(call, me, all));
     co_return;
   }
-  // The value so far, and where the next partial result lands. The root's output is one of the two if the tree ends there.
-  Slice value = own(call, me, all), spare{Buffer::scratch, 0, call.count}, other{Buffer::scratch, call.count, call.count};
+  // The value so far, and where the next partial result lands. The root's output is one of the two if the tree ends
+  // there.
+  Slice value = own(call, me, all), spare{Buffer::scratch, 0, call.count},
+        other{Buffer::scratch, call.count, call.count};
   if (root && me == top && !call.in_place) other = output(all), std::swap(spare, other);
   OpId ready = kNoOp, spare_free = kNoOp, sent = kNoOp;
   int step = 0;
@@ -33,7 +35,9 @@ Schedule binomial(const Instance& instance, Rank me) {
     }
     if (id + mask >= call.ranks) continue;
     co_yield ScratchNeed{spare.buffer == Buffer::scratch ? spare.end() : 0};
-    const OpId landed = co_yield recv(rank_of(id + mask), spare, kTree + step).after(spare_free, lockstep ? ready : kNoOp).in_round(step);
+    const OpId landed = co_yield recv(rank_of(id + mask), spare, kTree + step)
+                            .after(spare_free, lockstep ? ready : kNoOp)
+                            .in_round(step);
     const bool writable = value.buffer != Buffer::input;
     if (writable && call.commutative) {
       spare_free = ready = co_yield core::reduce(value, spare).after(landed, ready);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // reduce/rabenseifner. Steps: ranks beyond the largest power of two are folded into their neighbours; reduce-scatter by
-// recursive halving (partners at distance 1, 2, 4, ..., which keeps operands in rank order); the blocks go back through the
-// same partners towards the root.
-// Cost: 2 log2 P alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P a power of two; folding adds up to two messages
-// of N. Operands: rank order. Buffers: N of scratch, 2 N on other ranks than the root.
-// Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the RAB of paper 000, section 6.
+// recursive halving (partners at distance 1, 2, 4, ..., which keeps operands in rank order); the blocks go back through
+// the same partners towards the root. Cost: 2 log2 P alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P a power of two;
+// folding adds up to two messages of N. Operands: rank order. Buffers: N of scratch, 2 N on other ranks than the root.
+// Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the RAB of paper 000,
+// section 6.
 #include "core/algorithms/halving.hpp"
 
 namespace latecomer::core::algorithms::reduce {
@@ -39,7 +39,8 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   OpId before = kNoOp;
   for (int step = 0; step < steps; ++step) {
     HalvingLevel& level = levels[static_cast<std::size_t>(step)];
-    if (level.given.count > 0) level.sent = co_yield send(level.partner, value(level.given), kHalve + step).after(ready, before).in_round(step);
+    if (level.given.count > 0)
+      level.sent = co_yield send(level.partner, value(level.given), kHalve + step).after(ready, before).in_round(step);
     if (level.kept.count > 0) {
       const Slice mine = value(level.kept), theirs = landing(level.kept);
       const OpId landed = co_yield recv(level.partner, theirs, kHalve + step).after(ready, before).in_round(step);
@@ -59,12 +60,15 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
     const HalvingLevel& level = levels[static_cast<std::size_t>(step)];
     const int round = 2 * steps - 1 - step;
     if (apart & (1 << step)) {
-      if (level.kept.count > 0) co_yield send(level.partner, value(level.kept), kBack + step).after(ready, got_last).in_round(round);
+      if (level.kept.count > 0)
+        co_yield send(level.partner, value(level.kept), kBack + step).after(ready, got_last).in_round(round);
       co_return;
     }
     if (level.given.count > 0)
       // What comes lies where this rank's own halves were: their sends must be complete.
-      got_last = co_yield recv(level.partner, value(level.given), kBack + step).after(level.sent, got_last, lockstep ? ready : kNoOp).in_round(round);
+      got_last = co_yield recv(level.partner, value(level.given), kBack + step)
+                     .after(level.sent, got_last, lockstep ? ready : kNoOp)
+                     .in_round(round);
   }
   if (!root) co_yield send(me - 1, value(all), kUnfold).after(ready, got_last);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/radix_k. Steps: P is cut into factors k (of at most 8 where it has such); in each round the ranks form groups of
-// k, the block that a group shares is cut into k pieces, and every member collects its piece from all others; after the
-// last round everybody holds N/P of the result, which goes to the root.
-// Cost: sum of (k - 1) over the rounds, plus P - 1, times alpha, + about 2 (P-1)/P N beta + (P-1)/P N gamma.
-// Operands: rank order. Buffers: up to 2 N of scratch.
+// reduce/radix_k. Steps: P is cut into factors k (of at most 8 where it has such); in each round the ranks form groups
+// of k, the block that a group shares is cut into k pieces, and every member collects its piece from all others; after
+// the last round everybody holds N/P of the result, which goes to the root. Cost: sum of (k - 1) over the rounds, plus
+// P - 1, times alpha, + about 2 (P-1)/P N beta + (P-1)/P N gamma. Operands: rank order. Buffers: up to 2 N of scratch.
 // Source: Peterka, Goodell, Ross, Shen, Thakur, SC 2009 (radix-k); the RXK of paper 000, section 6.
 #include "core/algorithms/pipeline.hpp"
 
@@ -35,7 +34,8 @@ Schedule radix_k(const Instance& instance, Rank me) {
   const auto cell = [&](int index) { return part_of(call.count, call.ranks, index).offset; };
   const auto cells = [&](int from, int to) { return Part{cell(from), cell(to) - cell(from)}; };
 
-  // The value of a round is the own contribution or a result of the round before; results lie side by side in the scratch.
+  // The value of a round is the own contribution or a result of the round before; results lie side by side in the
+  // scratch.
   Slice value = own(call, me, {0, call.count});
   OpId ready = kNoOp;
   Elements scratch = 0;
@@ -51,7 +51,8 @@ Schedule radix_k(const Instance& instance, Rank me) {
     for (int i = 1; i < k; ++i) {
       const int to = (mine + i) % k;
       if (piece(to).count == 0) continue;
-      const OpId sent = co_yield send(first + to * stride, within(piece(to)), round).after(ready, sends.oldest()).in_round(round);
+      const OpId sent =
+          co_yield send(first + to * stride, within(piece(to)), round).after(ready, sends.oldest()).in_round(round);
       sends.push(sent);
       if (round == 0) reads.push_back(sent);
     }
@@ -73,7 +74,9 @@ Schedule radix_k(const Instance& instance, Rank me) {
         at[static_cast<std::size_t>(i)] = {Buffer::scratch, scratch, kept.count};
         scratch += kept.count;
         co_yield ScratchNeed{scratch};
-        const OpId got = co_yield recv(first + i * stride, at[static_cast<std::size_t>(i)], round).after(previous, landings.oldest()).in_round(round);
+        const OpId got = co_yield recv(first + i * stride, at[static_cast<std::size_t>(i)], round)
+                             .after(previous, landings.oldest())
+                             .in_round(round);
         landings.push(got);
         landed[static_cast<std::size_t>(i)] = got;
       }
@@ -88,7 +91,9 @@ Schedule radix_k(const Instance& instance, Rank me) {
         done = landed[static_cast<std::size_t>(k - 1)];
       }
       for (int from = k - 2; from >= 0; --from) {
-        done = co_yield core::reduce(sum, at[static_cast<std::size_t>(from)]).after(done, landed[static_cast<std::size_t>(from)], from == mine ? ready : kNoOp).in_round(round);
+        done = co_yield core::reduce(sum, at[static_cast<std::size_t>(from)])
+                   .after(done, landed[static_cast<std::size_t>(from)], from == mine ? ready : kNoOp)
+                   .in_round(round);
         if (from == mine && round == 0) reads.push_back(done);
       }
     }
@@ -126,7 +131,9 @@ Schedule radix_k(const Instance& instance, Rank me) {
     const int c = cell_of(from);
     const Part theirs = cells(c, c + 1);
     if (theirs.count == 0) continue;
-    gathered.push(co_yield recv(from, output(theirs), round).after(gathered.oldest(), gate, lockstep ? ready : kNoOp).in_round(round));
+    gathered.push(co_yield recv(from, output(theirs), round)
+                      .after(gathered.oldest(), gate, lockstep ? ready : kNoOp)
+                      .in_round(round));
   }
 }
 

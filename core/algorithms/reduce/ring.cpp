@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/ring, the parallel ring (bucket algorithm). Steps: the vector is cut into P segments, each of which is reduced on
-// its way around the ring and ends at the rank of its number; those then go to the root.
-// Cost: 2 (P-1) alpha + 2 (P-1)/P N beta + (P-1)/P N gamma. Buffers: N and, where results do not land in the
-// output, 8 segments of scratch. Operands: rotated rank order, so commutative only.
-// Source: the RING of paper 000, section 6; Barnett et al., J Parallel Distrib Comput 1993 (bucket algorithms).
+// reduce/ring, the parallel ring (bucket algorithm). Steps: the vector is cut into P segments, each of which is reduced
+// on its way around the ring and ends at the rank of its number; those then go to the root. Cost: 2 (P-1) alpha + 2
+// (P-1)/P N beta + (P-1)/P N gamma. Buffers: N and, where results do not land in the output, 8 segments of scratch.
+// Operands: rotated rank order, so commutative only. Source: the RING of paper 000, section 6; Barnett et al., J
+// Parallel Distrib Comput 1993 (bucket algorithms).
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core::algorithms::reduce {
@@ -28,7 +28,8 @@ Schedule ring(const Instance& instance, Rank me) {
   Slice holding{};
   OpId sent_slot[kWindow];
   std::fill(std::begin(sent_slot), std::end(sent_slot), kNoOp);
-  std::vector<OpId> reader(root && call.in_place ? static_cast<std::size_t>(ranks) : 0, kNoOp);  // per part: who reads the root's own
+  std::vector<OpId> reader(root && call.in_place ? static_cast<std::size_t>(ranks) : 0,
+                           kNoOp);  // per part: who reads the root's own
   const auto note_reader = [&](int q, OpId id) {
     if (!reader.empty()) reader[static_cast<std::size_t>(q)] = id;
   };
@@ -41,13 +42,17 @@ Schedule ring(const Instance& instance, Rank me) {
     landing.count = in.count;
     if (out.count > 0) {
       const Slice what = t == 0 ? own(call, me, out) : holding;
-      sent = co_yield send(right, what, channel).after(have, sends.oldest(), lockstep ? previous_sent : kNoOp).in_round(t);
+      sent =
+          co_yield send(right, what, channel).after(have, sends.oldest(), lockstep ? previous_sent : kNoOp).in_round(t);
       if (t > 0) sent_slot[(slot + kWindow - 1) % kWindow] = sent;
       else note_reader(out_number, sent);
     }
     sends.push(sent);
     if (in.count > 0) {
-      const OpId landed = co_yield recv(left, landing, channel).after(recvs.oldest(), sent_slot[slot], lockstep ? have : kNoOp, lockstep ? previous_sent : kNoOp).in_round(t);
+      const OpId landed =
+          co_yield recv(left, landing, channel)
+              .after(recvs.oldest(), sent_slot[slot], lockstep ? have : kNoOp, lockstep ? previous_sent : kNoOp)
+              .in_round(t);
       got = co_yield core::reduce(landing, own(call, me, in)).after(landed);
       note_reader(in_number, got);
     }
@@ -57,7 +62,8 @@ Schedule ring(const Instance& instance, Rank me) {
   }
   const Part mine = part(me);
   if (!root) {
-    if (mine.count > 0) co_yield send(call.root, holding, kGather).after(have, lockstep ? previous_sent : kNoOp).in_round(ranks - 1);
+    if (mine.count > 0)
+      co_yield send(call.root, holding, kGather).after(have, lockstep ? previous_sent : kNoOp).in_round(ranks - 1);
     co_return;
   }
   if (mine.count > 0) co_yield copy(output(mine), holding).after(have);
@@ -66,7 +72,9 @@ Schedule ring(const Instance& instance, Rank me) {
     const int q = (me + i) % ranks;
     if (part(q).count == 0) continue;
     const OpId read = call.in_place ? reader[static_cast<std::size_t>(q)] : kNoOp;
-    gathered.push(co_yield recv(q, output(part(q)), kGather).after(gathered.oldest(), read, lockstep ? have : kNoOp).in_round(ranks - 1));
+    gathered.push(co_yield recv(q, output(part(q)), kGather)
+                      .after(gathered.oldest(), read, lockstep ? have : kNoOp)
+                      .in_round(ranks - 1));
   }
 }
 

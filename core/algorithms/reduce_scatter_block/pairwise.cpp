@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce_scatter_block/pairwise. Steps: every rank sends each of the others its block; what arrives is put before the result,
-// from r - 1, r - 2, ... for commutative operators, else from the last rank to the first. Cost: (P-1) (alpha + b beta + b gamma).
-// Buffers: up to 9 b of scratch. Operands: rank order if asked for.
-// Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.6.
+// reduce_scatter_block/pairwise. Steps: every rank sends each of the others its block; what arrives is put before the
+// result, from r - 1, r - 2, ... for commutative operators, else from the last rank to the first. Cost: (P-1) (alpha +
+// b beta + b gamma). Buffers: up to 9 b of scratch. Operands: rank order if asked for. Source: Thakur, Rabenseifner,
+// Gropp, IJHPCA 2005, section 4.6.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::reduce_scatter_block {

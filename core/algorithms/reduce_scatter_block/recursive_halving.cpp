@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce_scatter_block/recursive_halving. Steps: partners at distance P/2, P/4, ..., 1 give each other the half of their blocks
-// that lies on the other's side, and add what they get; numbers of ranks that are no power of two, and operators that do not
-// commute, run pairwise. Cost: log2 P alpha + (P-1) b (beta + gamma). Buffers: 3/4 P b of scratch. Operands: by distance,
-// so commutative only. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.6.
+// reduce_scatter_block/recursive_halving. Steps: partners at distance P/2, P/4, ..., 1 give each other the half of
+// their blocks that lies on the other's side, and add what they get; numbers of ranks that are no power of two, and
+// operators that do not commute, run pairwise. Cost: log2 P alpha + (P-1) b (beta + gamma). Buffers: 3/4 P b of
+// scratch. Operands: by distance, so commutative only. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.6.
 #include <bit>
 
 #include "core/algorithms/algorithm.hpp"
@@ -30,13 +30,17 @@ Schedule halving(const Instance& instance, Rank me) {
     const Rank partner = me ^ distance;
     const int mine = me / distance * distance, theirs = partner / distance * distance;
     const OpId was_sent = lockstep ? sent : kNoOp, before = lockstep ? ready : kNoOp;
-    sent = co_yield send(partner, step == 0 ? own(theirs, distance) : sums(theirs, distance), step).after(ready, was_sent).in_round(step);
+    sent = co_yield send(partner, step == 0 ? own(theirs, distance) : sums(theirs, distance), step)
+               .after(ready, was_sent)
+               .in_round(step);
     if (step == 0) {
       first_sent = sent;
       const OpId landed = co_yield recv(partner, sums(mine, distance), step).in_round(step);
       ready = co_yield reduce(sums(mine, distance), own(mine, distance)).after(landed);
     } else {
-      const OpId landed = co_yield recv(partner, landing(distance), step).after(before, was_sent, step > 1 ? ready : kNoOp).in_round(step);
+      const OpId landed = co_yield recv(partner, landing(distance), step)
+                              .after(before, was_sent, step > 1 ? ready : kNoOp)
+                              .in_round(step);
       ready = co_yield reduce(sums(mine, distance), landing(distance)).after(landed, ready);
     }
   }
@@ -47,7 +51,8 @@ Schedule halving(const Instance& instance, Rank me) {
 }  // namespace
 
 Schedule recursive_halving(const Instance& instance, Rank me) {
-  const bool halves = instance.call.ranks > 1 && instance.call.commutative && std::has_single_bit(static_cast<unsigned>(instance.call.ranks));
+  const bool halves = instance.call.ranks > 1 && instance.call.commutative &&
+                      std::has_single_bit(static_cast<unsigned>(instance.call.ranks));
   return halves ? halving(instance, me) : pairwise(instance, me);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatterv/binary. Steps: the cheapest ordered tree of at most two children per node. Here it is walked backwards, from the
-// root on. Cost: the least of any ordered tree of two children, S the sum of the blocks. Buffers: what a node passes on;
-// none at leaves and at the root. Operands: none. Source: paper 003, 4.3 (Theorem 3).
+// scatterv/binary. Steps: the cheapest ordered tree of at most two children per node. Here it is walked backwards, from
+// the root on. Cost: the least of any ordered tree of two children, S the sum of the blocks. Buffers: what a node
+// passes on; none at leaves and at the root. Operands: none. Source: paper 003, 4.3 (Theorem 3).
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::scatterv {

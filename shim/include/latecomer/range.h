@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Range communicators (paper 004, there "RBC"): communicators over ranks first, first + stride, ..., last of an MPI
-// communicator or of another range, created by each process for itself, in constant time, without communication or memory.
-// Usable by any MPI program; nothing has to be preloaded. docs/ranges.md explains; range.hpp is the C++ form.
+// communicator or of another range, created by each process for itself, in constant time, without communication or
+// memory. Usable by any MPI program; nothing has to be preloaded. docs/ranges.md explains; range.hpp is the C++ form.
 //
-// A range is a value: copy it, forget it. Two ranges of the same members in the same order, of the same depth and context,
-// are one communicator, whoever made them; any others never see each other's messages, wildcards included.
+// A range is a value: copy it, forget it. Two ranges of the same members in the same order, of the same depth and
+// context, are one communicator, whoever made them; any others never see each other's messages, wildcards included.
 //
-// All functions return an MPI error class; MPI error handlers are not invoked. Rules are MPI's: collectives of one range are
-// called by all its members in the same order; buffers, and MPI_Ops, of operations in flight are left alone (datatypes may
-// be freed). Tags: 0 to INT_MAX.
-// Counts are MPI_Count, displacements MPI_Aint in extents of the datatype. MPI_IN_PLACE, MPI_ANY_SOURCE, MPI_ANY_TAG,
-// MPI_PROC_NULL, MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE mean what they mean in MPI. status.MPI_SOURCE is the rank in the
-// range. Callable from several threads under MPI_THREAD_MULTIPLE.
+// All functions return an MPI error class; MPI error handlers are not invoked. Rules are MPI's: collectives of one
+// range are called by all its members in the same order; buffers, and MPI_Ops, of operations in flight are left alone
+// (datatypes may be freed). Tags: 0 to INT_MAX. Counts are MPI_Count, displacements MPI_Aint in extents of the
+// datatype. MPI_IN_PLACE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE mean
+// what they mean in MPI. status.MPI_SOURCE is the rank in the range. Callable from several threads under
+// MPI_THREAD_MULTIPLE.
 #ifndef LATECOMER_RANGE_H
 #define LATECOMER_RANGE_H
 
@@ -42,7 +42,8 @@ typedef struct latecomer_range_envelope* latecomer_range_message;
  * MPI_Comm_dup); later it is local. The communicator must outlive the range. Errors: MPI_ERR_COMM. */
 int latecomer_range_attach(MPI_Comm comm, latecomer_range* range);
 /* Ranks first, first + stride, ..., up to last of `of`; stride may be negative, a last that is not hit is passed over.
- * No communication, no memory, no call of MPI. Errors: MPI_ERR_ARG (stride 0, no rank between), MPI_ERR_RANK (beyond `of`). */
+ * No communication, no memory, no call of MPI. Errors: MPI_ERR_ARG (stride 0, no rank between), MPI_ERR_RANK (beyond
+ * `of`). */
 int latecomer_range_create(const latecomer_range* of, int first, int last, int stride, latecomer_range* range);
 /* The same ranks as another communicator. */
 int latecomer_range_with_context(const latecomer_range* of, int context, latecomer_range* range);
@@ -50,84 +51,161 @@ int latecomer_range_with_context(const latecomer_range* of, int context, latecom
 int latecomer_range_to_mpi(const latecomer_range* range, int r);
 int latecomer_range_from_mpi(const latecomer_range* range, int mpi_rank);
 
-int latecomer_range_isend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_issend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range);
-int latecomer_range_ssend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, const latecomer_range* range);
-int latecomer_range_recv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, const latecomer_range* range, MPI_Status* status);
-int latecomer_range_sendrecv(const void* send, MPI_Count send_count, MPI_Datatype send_type, int to, int send_tag, void* recv, MPI_Count recv_count,
-                             MPI_Datatype recv_type, int from, int recv_tag, const latecomer_range* range, MPI_Status* status);
+int latecomer_range_isend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                          const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_issend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                           const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                          const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_send(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                         const latecomer_range* range);
+int latecomer_range_ssend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                          const latecomer_range* range);
+int latecomer_range_recv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                         const latecomer_range* range, MPI_Status* status);
+int latecomer_range_sendrecv(const void* send, MPI_Count send_count, MPI_Datatype send_type, int to, int send_tag,
+                             void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int from, int recv_tag,
+                             const latecomer_range* range, MPI_Status* status);
 int latecomer_range_iprobe(int from, int tag, const latecomer_range* range, int* flag, MPI_Status* status);
 int latecomer_range_probe(int from, int tag, const latecomer_range* range, MPI_Status* status);
-int latecomer_range_improbe(int from, int tag, const latecomer_range* range, int* flag, latecomer_range_message* message, MPI_Status* status);
-int latecomer_range_mrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message, MPI_Status* status);
-int latecomer_range_imrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message, latecomer_range_request* request);
+int latecomer_range_improbe(int from, int tag, const latecomer_range* range, int* flag,
+                            latecomer_range_message* message, MPI_Status* status);
+int latecomer_range_mrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message,
+                          MPI_Status* status);
+int latecomer_range_imrecv(void* data, MPI_Count count, MPI_Datatype type, latecomer_range_message* message,
+                           latecomer_range_request* request);
 
 int latecomer_range_ibarrier(const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_ibcast(void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_ireduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iallreduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iscan(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iexscan(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_ireduce_scatter_block(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_igather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
+int latecomer_range_ibcast(void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range,
+                           latecomer_range_request* request);
+int latecomer_range_ireduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                             const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iscatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
-                             const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iallgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
+int latecomer_range_iallreduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
                                const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_ialltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
-                              const latecomer_range* range, latecomer_range_request* request);
-/* counts and displacements: [size], at the root of gatherv and scatterv only; they must stay until the operation is complete. */
-int latecomer_range_igatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* displacements,
-                             MPI_Datatype recv_type, int root, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iscatterv(const void* send, const MPI_Count* send_counts, const MPI_Aint* displacements, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
-                              MPI_Datatype recv_type, int root, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_iallgatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* displacements,
-                                MPI_Datatype recv_type, const latecomer_range* range, latecomer_range_request* request);
-int latecomer_range_ialltoallv(const void* send, const MPI_Count* send_counts, const MPI_Aint* send_displacements, MPI_Datatype send_type, void* recv,
-                               const MPI_Count* recv_counts, const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range,
+int latecomer_range_iscan(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                          const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_iexscan(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                            const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_ireduce_scatter_block(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                          const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_igather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                            MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range,
+                            latecomer_range_request* request);
+int latecomer_range_iscatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                             MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range,
+                             latecomer_range_request* request);
+int latecomer_range_iallgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                               MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range,
                                latecomer_range_request* request);
-/* Completion. All drive every operation of the library forward, whatever they ask for. A completed request becomes NULL. */
+int latecomer_range_ialltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                              MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range,
+                              latecomer_range_request* request);
+/* counts and displacements: [size], at the root of gatherv and scatterv only; they must stay until the operation is
+ * complete. */
+int latecomer_range_igatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                             const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type,
+                             int root, const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_iscatterv(const void* send, const MPI_Count* send_counts, const MPI_Aint* displacements,
+                              MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type,
+                              int root, const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_iallgatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                                const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type,
+                                const latecomer_range* range, latecomer_range_request* request);
+int latecomer_range_ialltoallv(const void* send, const MPI_Count* send_counts, const MPI_Aint* send_displacements,
+                               MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts,
+                               const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range,
+                               latecomer_range_request* request);
+/* Completion. All drive every operation of the library forward, whatever they ask for. A completed request becomes
+ * NULL. */
 int latecomer_range_test(latecomer_range_request* request, int* flag, MPI_Status* status);
 int latecomer_range_wait(latecomer_range_request* request, MPI_Status* status);
 int latecomer_range_testall(int count, latecomer_range_request requests[], int* flag, MPI_Status statuses[]);
 int latecomer_range_waitall(int count, latecomer_range_request requests[], MPI_Status statuses[]);
 /* *index: MPI_UNDEFINED if all are NULL. */
 int latecomer_range_waitany(int count, latecomer_range_request requests[], int* index, MPI_Status* status);
-int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[], MPI_Status statuses[]);
-/* An operation as a request of MPI's own (a generalised one), for MPI_Wait, MPI_Waitall and the like, mixed with any others.
- * Takes the operation over: *request becomes NULL. */
+int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[],
+                             MPI_Status statuses[]);
+/* An operation as a request of MPI's own (a generalised one), for MPI_Wait, MPI_Waitall and the like, mixed with any
+ * others. Takes the operation over: *request becomes NULL. */
 int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request* mpi_request);
 
 /* A real MPI communicator over the range, made without blocking: paper 004, section VI, as far as it can be had from
- * outside of MPI (docs/ranges.md). Called by the members only. `tag` keeps concurrent creations over one range apart. */
-int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm* comm, latecomer_range_request* request);
+ * outside of MPI (docs/ranges.md). Called by the members only. `tag` keeps concurrent creations over one range apart.
+ */
+int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm* comm,
+                                 latecomer_range_request* request);
 
 /* The blocking forms: wait() for the above. An i-function's arguments without its request. */
-#define LATECOMER_RANGE_BLOCKING(name, parameters, arguments)                     \
-  static inline int latecomer_range_##name parameters {                           \
-    latecomer_range_request request = NULL;                                       \
-    const int rc = latecomer_range_i##name arguments;                             \
+#define LATECOMER_RANGE_BLOCKING(name, parameters, arguments)                          \
+  static inline int latecomer_range_##name parameters {                                \
+    latecomer_range_request request = NULL;                                            \
+    const int rc = latecomer_range_i##name arguments;                                  \
     return rc == MPI_SUCCESS ? latecomer_range_wait(&request, MPI_STATUS_IGNORE) : rc; \
   }
 
 LATECOMER_RANGE_BLOCKING(barrier, (const latecomer_range* range), (range, &request))
-LATECOMER_RANGE_BLOCKING(bcast, (void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range), (data, count, type, root, range, &request))
-LATECOMER_RANGE_BLOCKING(reduce, (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, const latecomer_range* range), (send, recv, count, type, op, root, range, &request))
-LATECOMER_RANGE_BLOCKING(allreduce, (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range), (send, recv, count, type, op, range, &request))
-LATECOMER_RANGE_BLOCKING(scan, (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range), (send, recv, count, type, op, range, &request))
-LATECOMER_RANGE_BLOCKING(exscan, (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range), (send, recv, count, type, op, range, &request))
-LATECOMER_RANGE_BLOCKING(reduce_scatter_block, (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, const latecomer_range* range), (send, recv, count, type, op, range, &request))
-LATECOMER_RANGE_BLOCKING(gather, (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range), (send, send_count, send_type, recv, recv_count, recv_type, root, range, &request))
-LATECOMER_RANGE_BLOCKING(scatter, (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range), (send, send_count, send_type, recv, recv_count, recv_type, root, range, &request))
-LATECOMER_RANGE_BLOCKING(allgather, (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range), (send, send_count, send_type, recv, recv_count, recv_type, range, &request))
-LATECOMER_RANGE_BLOCKING(alltoall, (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range), (send, send_count, send_type, recv, recv_count, recv_type, range, &request))
-LATECOMER_RANGE_BLOCKING(gatherv, (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type, int root, const latecomer_range* range), (send, send_count, send_type, recv, recv_counts, displacements, recv_type, root, range, &request))
-LATECOMER_RANGE_BLOCKING(scatterv, (const void* send, const MPI_Count* send_counts, const MPI_Aint* displacements, MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range), (send, send_counts, displacements, send_type, recv, recv_count, recv_type, root, range, &request))
-LATECOMER_RANGE_BLOCKING(allgatherv, (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type, const latecomer_range* range), (send, send_count, send_type, recv, recv_counts, displacements, recv_type, range, &request))
-LATECOMER_RANGE_BLOCKING(alltoallv, (const void* send, const MPI_Count* send_counts, const MPI_Aint* send_displacements, MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts, const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range), (send, send_counts, send_displacements, send_type, recv, recv_counts, recv_displacements, recv_type, range, &request))
+LATECOMER_RANGE_BLOCKING(bcast,
+                         (void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range),
+                         (data, count, type, root, range, &request))
+LATECOMER_RANGE_BLOCKING(reduce,
+                         (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                          const latecomer_range* range),
+                         (send, recv, count, type, op, root, range, &request))
+LATECOMER_RANGE_BLOCKING(allreduce,
+                         (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                          const latecomer_range* range),
+                         (send, recv, count, type, op, range, &request))
+LATECOMER_RANGE_BLOCKING(scan,
+                         (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                          const latecomer_range* range),
+                         (send, recv, count, type, op, range, &request))
+LATECOMER_RANGE_BLOCKING(exscan,
+                         (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                          const latecomer_range* range),
+                         (send, recv, count, type, op, range, &request))
+LATECOMER_RANGE_BLOCKING(reduce_scatter_block,
+                         (const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                          const latecomer_range* range),
+                         (send, recv, count, type, op, range, &request))
+LATECOMER_RANGE_BLOCKING(gather,
+                         (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                          MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range),
+                         (send, send_count, send_type, recv, recv_count, recv_type, root, range, &request))
+LATECOMER_RANGE_BLOCKING(scatter,
+                         (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                          MPI_Count recv_count, MPI_Datatype recv_type, int root, const latecomer_range* range),
+                         (send, send_count, send_type, recv, recv_count, recv_type, root, range, &request))
+LATECOMER_RANGE_BLOCKING(allgather,
+                         (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                          MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range),
+                         (send, send_count, send_type, recv, recv_count, recv_type, range, &request))
+LATECOMER_RANGE_BLOCKING(alltoall,
+                         (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                          MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range),
+                         (send, send_count, send_type, recv, recv_count, recv_type, range, &request))
+LATECOMER_RANGE_BLOCKING(gatherv,
+                         (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                          const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type, int root,
+                          const latecomer_range* range),
+                         (send, send_count, send_type, recv, recv_counts, displacements, recv_type, root, range,
+                          &request))
+LATECOMER_RANGE_BLOCKING(scatterv,
+                         (const void* send, const MPI_Count* send_counts, const MPI_Aint* displacements,
+                          MPI_Datatype send_type, void* recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
+                          const latecomer_range* range),
+                         (send, send_counts, displacements, send_type, recv, recv_count, recv_type, root, range,
+                          &request))
+LATECOMER_RANGE_BLOCKING(allgatherv,
+                         (const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                          const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type,
+                          const latecomer_range* range),
+                         (send, send_count, send_type, recv, recv_counts, displacements, recv_type, range, &request))
+LATECOMER_RANGE_BLOCKING(alltoallv,
+                         (const void* send, const MPI_Count* send_counts, const MPI_Aint* send_displacements,
+                          MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts,
+                          const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range),
+                         (send, send_counts, send_displacements, send_type, recv, recv_counts, recv_displacements,
+                          recv_type, range, &request))
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,9 @@ class Comm {
     create(first, last, stride, &out);
     return out;
   }
-  int create(int first, int last, int stride, Comm* out) const { return latecomer_range_create(&range_, first, last, stride, &out->range_); }
+  int create(int first, int last, int stride, Comm* out) const {
+    return latecomer_range_create(&range_, first, last, stride, &out->range_);
+  }
   Comm with_context(int context) const {
     Comm out;
     latecomer_range_with_context(&range_, context, &out.range_);
@@ -38,33 +40,49 @@ class Comm {
   int from_mpi(int mpi_rank) const { return latecomer_range_from_mpi(&range_, mpi_rank); }
   const latecomer_range* get() const { return &range_; }
 
-  // Everything else: the C function of that name, without the range. latecomer_range_ibcast(data, ..., &range, &request) is
-  // range.ibcast(data, ..., &request), latecomer_range_probe(from, tag, &range, &status) is range.probe(from, tag, &status).
-#define LATECOMER_RANGE_PLAIN(name) \
-  template <typename... A>          \
-  int name(A... a) const {          \
+  // Everything else: the C function of that name, without the range. latecomer_range_ibcast(data, ..., &range,
+  // &request) is range.ibcast(data, ..., &request), latecomer_range_probe(from, tag, &range, &status) is
+  // range.probe(from, tag, &status).
+#define LATECOMER_RANGE_PLAIN(name)               \
+  template <typename... A>                        \
+  int name(A... a) const {                        \
     return latecomer_range_##name(a..., &range_); \
   }
-#define LATECOMER_RANGE_LAST(name)                      \
-  template <typename... A>                              \
-  int name(A... a) const {                              \
+#define LATECOMER_RANGE_LAST(name)                                                            \
+  template <typename... A>                                                                    \
+  int name(A... a) const {                                                                    \
     return insert([](auto... all) { return latecomer_range_##name(all...); }, &range_, a...); \
   }
-  LATECOMER_RANGE_PLAIN(send) LATECOMER_RANGE_PLAIN(ssend) LATECOMER_RANGE_LAST(isend) LATECOMER_RANGE_LAST(issend) LATECOMER_RANGE_LAST(irecv)
-  LATECOMER_RANGE_LAST(recv) LATECOMER_RANGE_LAST(sendrecv) LATECOMER_RANGE_LAST(probe)
-  LATECOMER_RANGE_PLAIN(barrier) LATECOMER_RANGE_PLAIN(bcast) LATECOMER_RANGE_PLAIN(reduce) LATECOMER_RANGE_PLAIN(allreduce) LATECOMER_RANGE_PLAIN(scan)
-  LATECOMER_RANGE_PLAIN(exscan) LATECOMER_RANGE_PLAIN(reduce_scatter_block) LATECOMER_RANGE_PLAIN(gather) LATECOMER_RANGE_PLAIN(scatter)
-  LATECOMER_RANGE_PLAIN(allgather) LATECOMER_RANGE_PLAIN(alltoall) LATECOMER_RANGE_PLAIN(gatherv) LATECOMER_RANGE_PLAIN(scatterv)
-  LATECOMER_RANGE_PLAIN(allgatherv) LATECOMER_RANGE_PLAIN(alltoallv)
-  LATECOMER_RANGE_LAST(ibarrier) LATECOMER_RANGE_LAST(ibcast) LATECOMER_RANGE_LAST(ireduce) LATECOMER_RANGE_LAST(iallreduce) LATECOMER_RANGE_LAST(iscan)
-  LATECOMER_RANGE_LAST(iexscan) LATECOMER_RANGE_LAST(ireduce_scatter_block) LATECOMER_RANGE_LAST(igather) LATECOMER_RANGE_LAST(iscatter)
-  LATECOMER_RANGE_LAST(iallgather) LATECOMER_RANGE_LAST(ialltoall) LATECOMER_RANGE_LAST(igatherv) LATECOMER_RANGE_LAST(iscatterv)
-  LATECOMER_RANGE_LAST(iallgatherv) LATECOMER_RANGE_LAST(ialltoallv)
+  LATECOMER_RANGE_PLAIN(send)
+  LATECOMER_RANGE_PLAIN(ssend) LATECOMER_RANGE_LAST(isend) LATECOMER_RANGE_LAST(issend) LATECOMER_RANGE_LAST(irecv)
+      LATECOMER_RANGE_LAST(recv) LATECOMER_RANGE_LAST(sendrecv) LATECOMER_RANGE_LAST(probe)
+          LATECOMER_RANGE_PLAIN(barrier) LATECOMER_RANGE_PLAIN(bcast) LATECOMER_RANGE_PLAIN(reduce)
+              LATECOMER_RANGE_PLAIN(allreduce) LATECOMER_RANGE_PLAIN(scan) LATECOMER_RANGE_PLAIN(exscan)
+                  LATECOMER_RANGE_PLAIN(reduce_scatter_block) LATECOMER_RANGE_PLAIN(gather)
+                      LATECOMER_RANGE_PLAIN(scatter) LATECOMER_RANGE_PLAIN(allgather) LATECOMER_RANGE_PLAIN(alltoall)
+                          LATECOMER_RANGE_PLAIN(gatherv) LATECOMER_RANGE_PLAIN(scatterv)
+                              LATECOMER_RANGE_PLAIN(allgatherv) LATECOMER_RANGE_PLAIN(alltoallv)
+                                  LATECOMER_RANGE_LAST(ibarrier) LATECOMER_RANGE_LAST(ibcast)
+                                      LATECOMER_RANGE_LAST(ireduce) LATECOMER_RANGE_LAST(iallreduce)
+                                          LATECOMER_RANGE_LAST(iscan) LATECOMER_RANGE_LAST(iexscan)
+                                              LATECOMER_RANGE_LAST(ireduce_scatter_block) LATECOMER_RANGE_LAST(igather)
+                                                  LATECOMER_RANGE_LAST(iscatter) LATECOMER_RANGE_LAST(iallgather)
+                                                      LATECOMER_RANGE_LAST(ialltoall) LATECOMER_RANGE_LAST(igatherv)
+                                                          LATECOMER_RANGE_LAST(iscatterv)
+                                                              LATECOMER_RANGE_LAST(iallgatherv)
+                                                                  LATECOMER_RANGE_LAST(ialltoallv)
 #undef LATECOMER_RANGE_PLAIN
 #undef LATECOMER_RANGE_LAST
-  int iprobe(int from, int tag, int* flag, MPI_Status* status) const { return latecomer_range_iprobe(from, tag, &range_, flag, status); }
-  int improbe(int from, int tag, int* flag, latecomer_range_message* message, MPI_Status* status) const { return latecomer_range_improbe(from, tag, &range_, flag, message, status); }
-  int icomm_create(int tag, MPI_Comm* comm, Request* request) const { return latecomer_range_icomm_create(&range_, tag, comm, request); }
+                                                                      int iprobe(int from, int tag, int* flag,
+                                                                                 MPI_Status* status) const {
+    return latecomer_range_iprobe(from, tag, &range_, flag, status);
+  }
+  int improbe(int from, int tag, int* flag, latecomer_range_message* message, MPI_Status* status) const {
+    return latecomer_range_improbe(from, tag, &range_, flag, message, status);
+  }
+  int icomm_create(int tag, MPI_Comm* comm, Request* request) const {
+    return latecomer_range_icomm_create(&range_, tag, comm, request);
+  }
 
  private:
   // The range goes before the last argument: rotated there, one by one.
