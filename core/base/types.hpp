@@ -14,7 +14,7 @@ using Bytes = std::int64_t;        // payload size in bytes
 using Nanoseconds = std::int64_t;  // virtual or real time, in nanoseconds
 using Elements = std::int64_t;     // count of datatype instances
 
-/// Every collective operation MPI 4.0 defines, in the order of shim/collectives.def.
+/// Every collective operation MPI 4.0 defines, in the order of shim/dispatch/collectives.def.
 enum class Collective : std::uint8_t {
   allgather,
   allgatherv,

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "shim/engine.hpp"
+#include "shim/dispatch/completion.hpp"
+#include "shim/dispatch/engine/engine.hpp"
 #include "shim/entry.hpp"
-#include "shim/intercept.hpp"
+#include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {

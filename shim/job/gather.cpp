@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "profiles/profile.hpp"
-#include "shim/exchange.hpp"
-#include "shim/executor.hpp"
-#include "shim/job/alive.hpp"
+#include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/state/post.hpp"
+#include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
 namespace {

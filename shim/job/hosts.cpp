@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "shim/job/alive.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/waiting/alive.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of this folder have from each other. Others include shim/job/job.hpp.
+// What the files of this folder have from each other. Others include shim/state/job.hpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "shim/job/job.hpp"
+#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
@@ -61,11 +61,6 @@ std::uint64_t clock_domain();
 /// Hosts of all ranks: whether cores are shared, and the clocks.
 void survey_hosts(Job& j);
 
-// communicators.cpp
-
-/// The attribute's delete function: a communicator of the program ends, and its state with it.
-int on_communicator_end(MPI_Comm, int, void* attribute, void*);
-
 // output.cpp
 
 /// The profile's path as asked for: names filled in, absolute (programs change their directory).
@@ -113,7 +108,16 @@ bool engine_wanted();
 /// The level that MPI_Init stands for.
 int default_level();
 
+// roll_call.cpp
+
+/// Confirms, beside MPI's communication, that every rank of MPI_COMM_WORLD runs this library build.
+/// All ranks get the same answer. Local calls only (MPI_Publish_name, MPI_Lookup_name).
+bool roll_call(int rank, int size, double timeout_s);
+
 // start.cpp
+
+/// After a successful MPI_Init or MPI_Init_thread: meets the other ranks.
+void start_job();
 
 /// A session that was begun without MPI_Init. There is no MPI_COMM_WORLD, but its process set knows us.
 void start_session(MPI_Session session);

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shim/job/job.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 

@@ -4,11 +4,13 @@
 
 #include <mutex>
 
-#include "shim/engine.hpp"
-#include "shim/exchange.hpp"
+#include "shim/dispatch/communicators.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {

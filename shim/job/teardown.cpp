@@ -4,9 +4,9 @@
 
 #include <mutex>
 
-#include "shim/engine.hpp"
-#include "shim/idle.hpp"
-#include "shim/intercept.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/idle.hpp"
+#include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 

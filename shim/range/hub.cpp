@@ -7,7 +7,7 @@
 #include <new>
 
 #include "core/base/text.hpp"
-#include "shim/packing.hpp"
+#include "shim/dispatch/runner/packing.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::range {

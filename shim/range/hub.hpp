@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shim/running.hpp"
+#include "shim/dispatch/runner/running.hpp"
 
 namespace latecomer::range {
 

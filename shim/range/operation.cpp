@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "core/select/by_call.hpp"
-#include "shim/packing.hpp"
+#include "shim/dispatch/runner/packing.hpp"
 
 void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "shim/operands.hpp"
+#include "shim/dispatch/runner/operands.hpp"
 #include "shim/range/hub.hpp"
 
 /// What a request stands for.

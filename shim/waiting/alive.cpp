@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Liveness of ranks by process descriptors.
+#include "shim/waiting/alive.hpp"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "shim/clock.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+using core::Nanoseconds;
+
+// Often enough that nobody notices, seldom enough to cost nothing.
+constexpr Nanoseconds kLook = 500'000'000;
+// After a death: what the others send or finish without that rank takes milliseconds; the launcher ends most jobs
+// before.
+constexpr Nanoseconds kAfterDeath = 3'000'000'000;
+constexpr Nanoseconds kLong = 200'000'000;
+
+struct Watched {
+  ProcessId process;
+  int descriptor = -1;
+  bool opened = false;
+};
+std::vector<Watched> watched;
+bool died = false;
+
+/// The start time of a process, field 22 of its stat file; 0 if it cannot be read.
+std::uint64_t start_of(std::int32_t pid) {
+  char path[32], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  std::FILE* file = std::fopen(path, "re");
+  if (!file) return 0;
+  const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[size] = '\0';
+  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  return at ? std::strtoull(at, nullptr, 10) : 0;
+}
+
+}  // namespace
+
+ProcessId this_process(std::uint64_t kernel) {
+  struct stat info {};
+  ProcessId out;
+  out.kernel = kernel;
+  out.pid_namespace = stat("/proc/self/ns/pid", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
+  out.pid = getpid();
+  out.start = start_of(out.pid);
+  return out;
+}
+
+void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all) {
+  for (const ProcessId& p : all)
+    if (p.kernel == mine.kernel && p.pid_namespace == mine.pid_namespace && p.pid_namespace != 0 && p.pid != mine.pid)
+      watched.push_back({p});
+}
+
+bool rank_died() {
+  std::vector<pollfd> open;
+  for (Watched& w : watched) {
+    if (died) return true;
+    if (!w.opened) {
+      w.opened = true;
+      w.descriptor = static_cast<int>(syscall(SYS_pidfd_open, w.process.pid, 0));
+      const std::uint64_t start = start_of(w.process.pid);
+      // Gone, or its number is another process's by now. A kernel that has no process descriptors says nothing.
+      died = (w.descriptor < 0 && errno == ESRCH) || (w.process.start != 0 && start != 0 && start != w.process.start);
+    }
+    if (w.descriptor >= 0) open.push_back({w.descriptor, POLLIN, 0});
+  }
+  if (!open.empty() && poll(open.data(), static_cast<nfds_t>(open.size()), 0) > 0) died = true;
+  return died;
+}
+
+bool RankWait::again() {
+  const Nanoseconds here = now();
+  if (began_ == 0) began_ = here, next_look_ = here + kLook;
+  if (give_up_ != 0 && here > give_up_) return false;
+  if (give_up_ == 0 && here > next_look_) {
+    next_look_ = here + kLook;
+    if (rank_died()) give_up_ = here + kAfterDeath;
+  }
+  patience_.wait();
+  return true;
+}
+
+bool RankWait::became_long() {
+  if (long_ || began_ == 0 || now() - began_ < kLong) return false;
+  return long_ = true;
+}
+
+}  // namespace latecomer::shim
