@@ -91,17 +91,10 @@ class Instance {
   /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule
   /// is generated.
   void share(std::vector<int> table) { shared_ = std::move(table), shared_filled_ = true; }
-  /// The same call once more, with these parameters (those of the first that asks) and a table of its own: for an
-  /// algorithm that leaves the work to another.
-  const Instance& beside(const Parameters& others) const {
-    if (!beside_) beside_ = std::make_unique<Instance>(call, pattern, others);
-    return *beside_;
-  }
 
  private:
   mutable std::vector<int> shared_;
   mutable bool shared_filled_ = false;
-  mutable std::unique_ptr<Instance> beside_;
 };
 
 /// Part `index` of `parts` nearly equal parts of a vector of `count` elements.
@@ -131,7 +124,7 @@ inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 enum class Segments : std::uint8_t {
   none,  ///< it takes none
   any,
-  fitted,  ///< left to itself it looks at several plans, so a leader names numbers that fit the network
+  fitted,  ///< a number that fits the network matters: a leader names it
 };
 /// What a rank does to know its own part.
 enum class Planning : std::uint8_t {

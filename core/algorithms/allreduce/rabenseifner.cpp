@@ -54,12 +54,13 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   for (int step = steps - 1; step >= 0; --step) {
     const HalvingLevel& level = levels[static_cast<std::size_t>(step)];
     const int round = 2 * steps - 1 - step;
+    const OpId before_sent = lockstep ? sent : kNoOp, before_ready = lockstep ? ready : kNoOp;
     OpId now = sent, got = kNoOp;
     if (level.kept.count > 0)
       now = co_yield send(level.partner, output(level.kept), kDouble + step).after(ready, sent).in_round(round);
     if (level.given.count > 0)
       got = co_yield recv(level.partner, output(level.given), kDouble + step)
-                .after(level.sent, lockstep ? sent : kNoOp, lockstep ? ready : kNoOp)
+                .after(level.sent, before_sent, before_ready)
                 .in_round(round);
     sent = now;
     // The next send covers this level's halves: what was sent now waited for the older ones.

@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
+#include "core/algorithms/exchange/pace.hpp"
 #include "core/algorithms/exchange/plan.hpp"
 
 namespace latecomer::core::exchange {
 
 using clairvoyant::kPosted;
-/// Sends of a rank that may be under way at a time.
-inline constexpr int kMostSends = 4;
 
 /// Slots, as nanoseconds.
 struct Grid {
