@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no idle machine measures.
+// Implements the checks of measured network parameters.
 #include "core/model/plausible.hpp"
 
 #include <cstdio>
@@ -14,7 +14,7 @@ std::vector<std::string> implausible(const Network& n) {
     return std::string(text);
   };
   const double small_us = (n.alpha_ns + n.latency_ns + 2 * n.overhead_ns) / 1e3;
-  // A round number that any network with such latencies exceeds: 8 Gbit/s and 5 us.
+  // A network with latencies below 5 us has more than 1 GB/s (8 Gbit/s). Round numbers, chosen, not measured.
   constexpr double kQuick = 5, kSlow = 1;
   if (small_us < kQuick && n.beta_ns_per_byte > kSlow)
     out.push_back("a small message takes " + figure(small_us) + " us, as in memory or on a fast network, but a byte " +
