@@ -130,8 +130,8 @@ struct Decision {
   std::int64_t planning = 0;             ///< planning effort in messages, of `unplanned` or else of `algorithm`
 };
 
-/// Whether the call lets boundaries wait for the leader. True for a rooted call if the policy sets `rooted_waits`, or
-/// if a rule that may match names an algorithm that needs a plan for its pattern or its sizes.
+/// Whether the call lets boundaries wait for the leader. True for a rooted call if the policy sets `rooted_waits`. By
+/// default, true if a rule that may match names an algorithm that needs a plan for its pattern or its sizes.
 bool waits_for_leader(const Policy& policy, const Signature& signature, int comm_size);
 
 /// Decides from the policy, U(n) and the plan's entry for call n. Without an entry (nullptr), the policy's rules over

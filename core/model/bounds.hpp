@@ -17,10 +17,11 @@ struct LowerBound {
 
 /// Lower bounds under the network's ports, bandwidth and latency, for the collectives that a policy can dispatch.
 /// Allreduce of N bytes on P ranks with arrivals a_0 <= ... <= a_(P-1) ends at the earliest at the largest of
-/// - a_(P-m) + (m + P - 1 - [m = P]) N beta / P, for m = 1 to P: every element needs m merges of the last m
-///   contributions with the early group (P - 1 among themselves if m = P) and P - 1 deliveries, over P send ports;
+/// - a_(P-m) + (m + P - 1 - [m = P]) N beta / P, for m = 1 to P;
 /// - a_(P-1) + N beta + one latency (+ 2 alpha where P >= 3).
-/// The bounds ignore the time of reductions. `sizes`: block sizes, as in Parameters.
+/// The first term counts messages over P send ports after the last m ranks arrive. Every element needs m merges of
+/// their contributions with the early group (P - 1 merges if m = P), and P - 1 deliveries. The bounds ignore the time
+/// of reductions. `sizes`: block sizes, as in Parameters.
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals,
                        const std::vector<Bytes>& sizes = {});
 

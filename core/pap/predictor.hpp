@@ -24,8 +24,7 @@ struct Forecast {
   Nanoseconds spread = 0;            ///< imbalance of the forecast: its first to its last arrival
   Nanoseconds error = 0;             ///< largest recent mean absolute error over the ranks
   /// The error is a third of the spread or more, so callers take the pattern as flat. The threshold is derived: where
-  /// each call delays one rank of four at random, the mean forecast is off by 3/8 of the delay on average
-  /// (1/4 * 3/4 + 3/4 * 1/4).
+  /// each call delays one rank of four at random, forecasts are off by 3/8 of the delay: 1/4 * 3/4 + 3/4 * 1/4.
   bool uncertain() const { return offsets.empty() || 3 * error >= spread; }
   Rank last() const;
 };

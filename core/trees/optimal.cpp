@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The cheapest strongly ordered trees. Every node always holds one range of consecutive ranks that includes itself. One
-// message joins the trees over two neighboring ranges. Source: Träff 2019 (IEEE TPDS 30), proposition 3 and figures 5
-// to
-// 7. The symmetric form and the quadratic program are not in the paper.
+// message joins the trees over two neighboring ranges. Source: Träff 2019 (IEEE TPDS 30), proposition 3, figures 5
+// to 7. The symmetric form and the quadratic program are not in the paper.
 //
 // T(i,j), the least time to collect ranks i..j at one of them, is the least of
 //   root i:       max(copy_i, T(i+1,j)) + c(i+1..j)
@@ -13,14 +12,12 @@
 // to the sender's time and occupies no rank. The paper has no latency.
 //
 // O(p^2) suffices if T grows under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j).
-// - For fixed i and j, T(i,k) grows with k and T(k+1,j) falls. So a first k* has T(i,k) >= T(k+1,j). It never falls
-// with
-//   growing j, and never rises with falling i.
+// - For fixed i and j, T(i,k) grows with k and T(k+1,j) falls. So a first k* has T(i,k) >= T(k+1,j). As j grows, k*
+//   never falls. As i falls, k* never rises.
 // - Left sends, k >= k*: the time is T(i,k) + c(i..k), which grows with k. The best k is k*.
-// - Left sends, k < k*: the time is T(k+1,j) + beta P(k+1) plus a term that does not depend on k, where P are the
-// prefix
-//   sums. Its least value is a minimum over a window of column j. Both ends of the window move in one direction as i
-//   falls, so a monotone queue gives the minimum in constant amortized time.
+// - Left sends, k < k*: the time is T(k+1,j) + beta P(k+1) plus a term without k, where P are the prefix sums. The best
+//   time is a minimum over a window of column j. Both ends of the window move in one direction as i falls, so a
+//   monotone queue gives the minimum in constant amortized time.
 // - Right sends is the mirror image: k*-1, and a monotone queue per row.
 // - A message of no bytes costs no start-up, so the formula with the start-up is too high for parts of size zero. These
 //   parts add one candidate per side: the longest such part, because the other side is then the smallest.
@@ -31,8 +28,7 @@
 // Otherwise let q be the sender of the first message to j+1. Rank q takes the place and all later messages of j+1. Rank
 // q was ready when it sent that message. It has at most one more task than j+1 had: the copy of its own block. It saves
 // the message, which takes at least as long as a message of q's own block, so at least as long as the copy. Ranges stay
-// consecutive, because j+1 was at the end. So the tree over i..j is no slower. The tests compare with the cubic
-// program.
+// consecutive, because j+1 was at the end. So the tree over i..j is no slower. Tests compare with the cubic program.
 #include <algorithm>
 #include <limits>
 

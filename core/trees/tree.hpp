@@ -79,8 +79,7 @@ struct TreeOptions {
 ///   Non-homogeneous costs: O(p^4) time, p^3 memory.
 /// - binomial: joins neighboring ranges in rank order and ignores sizes. O(p).
 /// - adaptive: as binomial, but the range that is cheaper to send sends. O(p).
-/// - optimal: the cheapest strongly ordered tree. Homogeneous costs: p^2 memory (32 MB for p = 2000), and O(p^2) time
-/// if
+/// - optimal: the cheapest strongly ordered tree. Homogeneous costs: p^2 memory (32 MB for p = 2000). O(p^2) time if
 ///   the copy of a block never takes longer than its message, otherwise O(p^3). Non-homogeneous costs: O(p^5) time.
 /// - two_block: a tree over small blocks, a tree over large blocks, and one message between their roots. Not ordered.
 /// - sorted: the cheapest ordered tree over several orders of the ranks by arrival and size. Homogeneous costs only. A

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // allreduce/prr. The pre-reduced ring: early ranks reduce before late ranks arrive.
 // Steps: The ring over the ranks sorted by arrival. Segment q starts k_q positions earlier, at position q - k_q in step
-// -k_q. P-1 steps reduce and P-1 steps replace, as in the ring. k_q is the largest j <= q such that for every j' <= j
-// the positions q-j' and q-j'+1 have arrived by a_last - j' tau, where tau is the time of one step. For a flat pattern
+// -k_q. P-1 steps reduce and P-1 steps replace, as in the ring. Let tau be the time of one step. k_q is the largest
+// j <= q such that for every j' <= j the positions q-j' and q-j'+1 have arrived by a_last - j' tau. For a flat pattern
 // every k_q is 0, and PRR is the ring.
 // Cost: 2 (P-1) alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P ranks and N bytes, as in the ring. Up to P-1 of the
 // 2P-2 steps precede the last arrival. P (2P-2) messages.

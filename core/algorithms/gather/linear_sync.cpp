@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gather/linear_sync. The linear gather with synchronization.
-// Steps: For every rank in rank order, the root posts the receive of a first segment, sends a token, posts the receive
-// of the rest, and waits for the first segment. A rank sends nothing before it has its token.
+// Steps: The root handles the ranks in rank order. It posts the receive of a first segment, sends a token, posts the
+// receive of the rest, and waits for the first segment. A rank sends nothing before it has its token.
 // Cost: alpha + (P-1) (2 alpha + b beta) for P ranks and blocks of b bytes.
 // Operands: none.
 // Buffers: none.

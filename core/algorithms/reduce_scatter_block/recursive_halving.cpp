@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // reduce_scatter_block/recursive_halving. Partners exchange halves of their blocks.
 // Steps: Partners at distance P/2, P/4, ..., 1 send each other the half of their blocks that the other side keeps, and
-// combine what they receive. Runs pairwise if P is no power of two or the operator is not commutative.
+// combine the received blocks with their own. Runs pairwise if P is no power of two or the operator is not commutative.
 // Cost: log2 P alpha + (P-1) b (beta + gamma) for blocks of b bytes and P ranks, P a power of two.
 // Operands: by distance, so commutative operators only.
 // Buffers: 3/4 P b of scratch.

@@ -3,7 +3,7 @@
 // Steps: Sends the messages of gatherv/linear in reverse order, from the root.
 // Cost: (P-1) alpha + S beta. P is the number of ranks, S the sum of the block sizes.
 // Operands: none.
-// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Buffers: none.
 // Source: Träff 2019 (IEEE TPDS 30), section 5.1; MPICH.
 #include "core/algorithms/irregular.hpp"
 
