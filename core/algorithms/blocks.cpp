@@ -146,7 +146,7 @@ Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> or
 Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
-  enum { kToken, kFirst, kRest };
+  enum { kToken, kFirst, kRest };  // channels
   const Elements first = first_part(call), rest = call.count - first;
   const Slice token{Buffer::scratch, 0, 0};
   if (me != call.root) {

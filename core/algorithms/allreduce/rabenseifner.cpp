@@ -18,6 +18,7 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap;
+  // Channels. kHalve and kDouble are the first of one per step; log2 P is at most 30.
   enum { kFold = 0, kUnfold = 1, kHalve = 2, kDouble = 64 };
 
   if (folding.gives(me)) {

@@ -18,7 +18,7 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap;
-  enum { kFold = 0, kUnfold = 1, kExchange = 2 };
+  enum { kFold = 0, kUnfold = 1, kExchange = 2 };  // channels; kExchange is the first of one per step
 
   if (folding.gives(me)) {
     const OpId sent = co_yield send(me + 1, own(call, all), kFold);

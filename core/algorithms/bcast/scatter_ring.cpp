@@ -22,7 +22,7 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
     const Elements begin = part_of(call.count, ranks, from).offset;
     return output({begin, part_of(call.count, ranks, from + n).offset - begin});
   };
-  enum { kScatter = kChannels - 1 };
+  enum { kScatter = kChannels - 1 };  // channel; the ring uses those below
   OpId landed = kNoOp, sent = kNoOp;
   if (const Slice mine = parts(v, tree.size(v)); v != 0 && mine.count > 0)
     landed = co_yield recv(tree.parent_of(v), mine, kScatter);

@@ -16,7 +16,7 @@ Schedule binomial(const Instance& instance, Rank me) {
   const Call& call = instance.call;
   const Part all{0, call.count};
   if (call.count == 0) co_return;
-  enum { kTree = 0, kForward = 40 };
+  enum { kTree = 0, kForward = 40 };  // channels; kTree is the first of one per step, and log2 P is at most 31
   const Rank top = call.commutative ? call.root : 0;
   const int id = (me - top + call.ranks) % call.ranks;
   const auto rank_of = [&](int virtual_rank) { return (virtual_rank + top) % call.ranks; };

@@ -19,6 +19,7 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap, root = me == call.root;
+  // Channels. kHalve and kBack are the first of one per step; log2 P is at most 30.
   enum { kFold = 0, kUnfold = 1, kHalve = 2, kBack = 64 };
 
   if (folding.gives(me)) {  // only the root then receives the result

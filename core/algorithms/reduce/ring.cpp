@@ -24,7 +24,7 @@ Schedule ring(const Instance& instance, Rank me) {
   const auto slot_at = [&](int slot) { return Slice{Buffer::scratch, slot * largest, 0}; };
   co_yield ScratchNeed{kWindow * largest};
   const Rank right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
-  enum { kGather = kChannels - 1 };
+  enum { kGather = kChannels - 1 };  // channel; the ring uses those below
   Window sends, recvs;
   OpId have = kNoOp, previous_sent = kNoOp;
   Slice holding{};
