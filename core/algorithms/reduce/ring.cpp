@@ -5,7 +5,8 @@
 // Cost: 2 (P-1) alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P ranks and N bytes.
 // Operands: rotated rank order, so commutative operators only.
 // Buffers: 8 segments of scratch.
-// Source: Barnett et al. 1993 (bucket algorithms); RING in Proficz, Ocetkiewicz 2021 (J. Supercomputing 77), section 6.
+// Source: Barnett et al. 1993 (JPDC, bucket algorithms); RING in Proficz, Ocetkiewicz 2021 (J. Supercomputing 77),
+// section 6.
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core::algorithms::reduce {

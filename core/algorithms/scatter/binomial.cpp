@@ -4,7 +4,7 @@
 // Cost: log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two.
 // Operands: none.
 // Buffers: the blocks of the subtree in scratch; at the root P b where its blocks are not contiguous.
-// Source: BN in Proficz 2020 (Cluster Computing 23), section 2.1.
+// Source: BNOM in Proficz 2020 (Cluster Computing 23), section 2.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::scatter {
