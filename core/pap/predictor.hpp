@@ -23,8 +23,9 @@ struct Forecast {
   std::vector<Nanoseconds> offsets;  ///< [ranks], after the first arrival; empty before the first call
   Nanoseconds spread = 0;            ///< imbalance of the forecast: its first to its last arrival
   Nanoseconds error = 0;             ///< largest recent mean absolute error over the ranks
-  /// The error is a third of the spread or more, so callers take the pattern as flat. The threshold is derived: where
-  /// each call delays one rank of four at random, forecasts are off by 3/8 of the delay: 1/4 * 3/4 + 3/4 * 1/4.
+  /// Whether the error is a third of the spread or more. Callers then take the pattern as flat. The threshold is
+  /// derived from calls that each delay one rank of four at random: forecasts are off by 3/8 of the delay (1/4 3/4 +
+  /// 3/4 1/4).
   bool uncertain() const { return offsets.empty() || 3 * error >= spread; }
   Rank last() const;
 };
