@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tables of keys and the parser that they drive.
+// Implements the tables of policy keys, the parser, and the matching of rules.
 #include "core/policy/policy.hpp"
 
 #include <algorithm>
@@ -11,74 +11,78 @@
 namespace latecomer::core {
 namespace {
 
-constexpr double kNoLimit = 9e15;
+constexpr double kNoLimit = 9e15;  // derived: just below 2^53, the largest range of exact integers in a double
 
-// A new key is a row here and a line in assign().
+// To add a key, add a row here and a line in assign().
 constexpr KeyRow kPolicyKeys[] = {
-    {"version", KeyType::integer, "", 1, 1, "format of this file; required"},
+    {"version", KeyType::integer, "", 1, 1, "version of the file format; required"},
     {"mode", KeyType::choice, "off observe apply", 0, 0,
-     "off: inert; observe: only watch; apply: rules may replace collectives"},
+     "off: do nothing; observe: record calls only; apply: rules may replace collectives"},
     {"reproducible", KeyType::choice, "any run native", 0, 0,
-     "how far rounding may change: any order; equal in every run; as native"},
-    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0,
-     "what the choice of an algorithm minimises"},
-    {"network", KeyType::network, "", 0, 0, "a preset's name, \"measure\", or an object of figures"},
-    {"predictor", KeyType::object, "", 0, 0, "how arrivals are forecast"},
+     "limit on rounding differences: any: no limit; run: results are equal in every run; native: results are those of "
+     "the MPI library"},
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "time that the choice of auto minimizes"},
+    {"network", KeyType::network, "", 0, 0, "name of a preset, \"measure\", or an object of parameters"},
+    {"predictor", KeyType::object, "", 0, 0, "forecast of arrivals"},
     {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0,
-     "simple or exponentially weighted moving average, median, last value; best: by recent error"},
-    {"predictor.window", KeyType::integer, "", 1, 1024, "calls looked back on"},
+     "simple or exponentially weighted moving average, median, or last value; best: the least recent error decides"},
+    {"predictor.window", KeyType::integer, "", 1, 1024, "number of calls in the window of sma and median"},
     {"background", KeyType::object, "", 0, 0, "the background engine"},
-    {"background.enabled", KeyType::boolean, "", 0, 0, "allow one thread per process"},
-    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
-    {"sites", KeyType::object, "", 0, 0, "how call sites are told apart"},
-    {"sites.depth", KeyType::integer, "", 1, 16, "frames that make a call site"},
+    {"background.enabled", KeyType::boolean, "", 0, 0, "run a background thread in each process"},
+    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20,
+     "limit on the messages that a process receives before it arrives, MiB"},
+    {"sites", KeyType::object, "", 0, 0, "definition of call sites"},
+    {"sites.depth", KeyType::integer, "", 1, 16, "number of stack frames that define a call site"},
     {"sites.python", KeyType::boolean, "", 0, 0,
-     "the innermost frame is Python's own file and line, where Python is running"},
+     "use the file and line of the Python code as the innermost frame, in Python programs"},
     {"waiting", KeyType::choice, "auto spin courteous", 0, 0,
-     "how waits treat the core; auto: courteous with more ranks than cores"},
+     "spin: waiting ranks keep their core; courteous: they yield it; auto: courteous if a host has more ranks than "
+     "cores"},
     {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0,
-     "how native waits are made courteous: MPI's progress yields, or non-blocking forms"},
-    {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
-    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
+     "method of courteous native waits: progress: MPI's progress loop yields; nonblocking: use non-blocking calls"},
+    {"spool", KeyType::boolean, "", 0, 0, "write snapshots beside the profile while the job runs"},
+    {"exchange", KeyType::choice, "epoch finalize", 0, 0,
+     "epoch: ranks send their logs while the job runs; finalize: latecomer communicates in MPI_Finalize only"},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600,
-     "how long ranks wait at start for each other's sign, seconds"},
-    {"rest", KeyType::boolean, "", 0, 0,
-     "look at few calls only, while nothing is dispatched and arrivals are balanced"},
+     "time for which ranks wait for each other's sign at start, seconds"},
+    {"rest", KeyType::boolean, "", 0, 0, "log only a few calls while arrivals are balanced and no call is dispatched"},
     {"rooted_waits", KeyType::boolean, "", 0, 0,
-     "whether ranks wait for a plan at rare boundaries of communicators that see rooted collectives only; unless "
-     "given, where a rule names an algorithm that needs a plan"},
-    {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
-    {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
+     "true: on communicators with rooted collectives only, ranks wait for a plan at rare boundaries; false: they never "
+     "wait; default: they wait where a rule names an algorithm that needs a plan"},
+    {"history", KeyType::text, "", 0, 0, "path of the profile of an earlier run"},
+    {"rules", KeyType::array, "", 0, 0, "list of rules; the first that matches decides; without a match: native"},
 };
 constexpr KeyRow kMatchKeys[] = {
     {"op", KeyType::choice_list,
      "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
      "reduce_scatter reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv "
      "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw",
-     0, 0, "collective, or a list of them"},
-    {"bytes", KeyType::size_range, "", 0, kNoLimit, "payload in bytes (docs/policy.md says whose)"},
-    {"comm_size", KeyType::range, "", 0, kNoLimit, "ranks of the communicator"},
+     0, 0, "collective, or a list of collectives"},
+    {"bytes", KeyType::size_range, "", 0, kNoLimit,
+     "payload in bytes: the vector of a rank; scatter and gather: the root's total; allgather: the receive total; "
+     "alltoall: the send total of a rank"},
+    {"comm_size", KeyType::range, "", 0, kNoLimit, "number of ranks in the communicator"},
     {"root", KeyType::range, "", 0, kNoLimit, "root rank"},
     {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0,
-     "class of the reduction operator, or a list"},
-    {"site", KeyType::text, "", 0, 0, "glob on function, file:line, module+offset or the site id"},
-    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "span of arrivals over the time of one message"},
+     "class of the reduction operator, or a list of classes"},
+    {"site", KeyType::text, "", 0, 0, "glob pattern for the function, file:line, module+offset or site id"},
+    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "imbalance divided by the time of one message"},
 };
 constexpr KeyRow kNetworkKeys[] = {
-    {"alpha_us", KeyType::number, "", 0, kNoLimit, "start-up per message, occupies the ports"},
-    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "time per byte"},
+    {"alpha_us", KeyType::number, "", 0, kNoLimit, "start-up time per message; occupies the ports"},
+    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "transfer time per byte; occupies the ports"},
     {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "reduction time per byte"},
     {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "local copy time per byte"},
-    {"latency_us", KeyType::number, "", 0, kNoLimit, "time in flight"},
-    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "time in flight above the eager threshold"},
-    {"overhead_us", KeyType::number, "", 0, kNoLimit, "processor time per message"},
-    {"eager", KeyType::size, "", 0, kNoLimit, "eager threshold"},
-    {"ports", KeyType::integer, "", 1, 1024, "ports per direction"},
+    {"latency_us", KeyType::number, "", 0, kNoLimit, "time in flight per message"},
+    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "time in flight of messages above the eager threshold"},
+    {"overhead_us", KeyType::number, "", 0, kNoLimit, "processor time per message, on both sides"},
+    {"eager", KeyType::size, "", 0, kNoLimit, "eager threshold: the largest message that is sent eagerly"},
+    {"ports", KeyType::integer, "", 1, 1024, "ports per rank and direction; \"link\": one port for each pair of ranks"},
 };
 constexpr KeyRow kUseKeys[] = {
-    {"algorithm", KeyType::text, "", 0, 0, "name of an algorithm, auto or native"},
-    {"segments", KeyType::integer, "", 1, 1 << 24, "segments, for algorithms that take them"},
-    {"overlap", KeyType::boolean, "", 0, 0, "false: the papers' lockstep"},
+    {"algorithm", KeyType::text, "", 0, 0, "name of an algorithm, \"auto\" or \"native\""},
+    {"segments", KeyType::integer, "", 1, 1 << 24, "number of segments, for algorithms that take segments"},
+    {"overlap", KeyType::boolean, "", 0, 0, "false: each step starts after the step before it is complete (lockstep)"},
 };
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -121,7 +125,7 @@ class Parser {
     report_.notes.push_back({line, path, message});
   }
 
-  /// Names of the keys directly below `prefix` ("" or "predictor.").
+  /// The names of the keys directly below `prefix` ("" or "predictor.").
   static std::vector<std::string_view> names_below(std::span<const KeyRow> table, std::string_view prefix) {
     std::vector<std::string_view> names;
     for (const KeyRow& row : table)
@@ -130,7 +134,7 @@ class Parser {
     return names;
   }
 
-  /// The row of a key; unknown and repeated keys are reported.
+  /// The row of a key, or nullptr. Reports unknown and repeated keys.
   const KeyRow* row_of(std::span<const KeyRow> table, std::string_view prefix, const std::string& shown,
                        const JsonValue& object, std::size_t index) {
     const auto& [key, value] = object.members[index];
@@ -142,7 +146,7 @@ class Parser {
     return nullptr;
   }
 
-  /// Checks type, range and choice by the row; false if wrong.
+  /// Checks a value against its row. Reports an error and returns false if the type, range or word is wrong.
   bool valid(const KeyRow& row, const JsonValue& v, const std::string& path) {
     using Type = JsonValue::Type;
     switch (row.type) {
@@ -192,7 +196,7 @@ class Parser {
     return false;
   }
 
-  /// Bytes, or -1 after reporting.
+  /// The size in bytes, or -1 after reporting an error.
   Bytes size(const JsonValue& v, const std::string& path) {
     if (v.type == JsonValue::Type::integer && v.integer >= 0) return v.integer;
     std::string why = "expected an integer >= 0 or a size such as \"64KiB\", got " + quoted(v);
@@ -379,7 +383,7 @@ class Parser {
         if (!is_dispatched(op))
           note(rule.line, path,
                std::string(name_of(op)) +
-                   ": there is no algorithm for it in this version, it is observed only and stays native under auto");
+                   ": no algorithm serves this collective, so it is observed only and stays native under auto");
       return;
     }
     u.kind = Use::Kind::algorithm;
@@ -387,7 +391,7 @@ class Parser {
     if (match_is_wrong) return;
     const std::string place = named == &v ? path : path + ".algorithm";
     const std::vector<Collective>& ops = rule.match.ops;
-    std::vector<std::string_view> choices;  // of the operations that the rule is about, each once
+    std::vector<std::string_view> choices;  // algorithms of the rule's collectives, without duplicates
     bool exists = false;
     for (const Algorithm& a : catalogue()) {
       if (!is_dispatched(a.op)) continue;
@@ -401,7 +405,7 @@ class Parser {
     if (rule.match.ops.empty())
       return problem(
           *named, place,
-          "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
+          "\"" + name + "\" needs a match.op with this algorithm: write \"op\": \"" + std::string(owner(name)) + "\"");
     for (const Collective op : rule.match.ops) {
       const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
       if (!a && !is_dispatched(op)) {
@@ -422,7 +426,7 @@ class Parser {
                       [](OpClass c) { return c == OpClass::user_noncommutative; }))
         problem(*named, place,
                 "\"" + name +
-                    "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or "
+                    "\" reorders operands and cannot serve user_noncommutative: use recursive_doubling, linear or "
                     "rabenseifner");
       if (segments && a->segments == Segments::none)
         problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
@@ -451,9 +455,9 @@ class Parser {
                c == Collective::exscan || c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
       };
       if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), reduces))
-        note(policy_.rules[i].line, path, "can never match: op_class is given, but op is no reduction");
+        note(policy_.rules[i].line, path, "can never match: op_class is given, but op is not a reduction");
       if (!m.root.all() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_rooted))
-        note(policy_.rules[i].line, path, "can never match: root is given, but op has none");
+        note(policy_.rules[i].line, path, "can never match: root is given, but op has no root");
       for (std::size_t j = 0; j < i; ++j) {
         const Match& e = policy_.rules[j].match;
         const bool same_condition =
@@ -469,27 +473,28 @@ class Parser {
     }
   }
 
-  /// Rules that wait for a plan, which has a forecast, sites or sizes in it.
+  /// Warns about rules that come into force with a plan, which brings sites, forecasts or block sizes.
   void find_late_rules() {
     for (std::size_t i = 0; i < policy_.rules.size(); ++i) {
       const Rule& rule = policy_.rules[i];
       const auto warn = [&](const std::string& why) {
-        report_.warnings.push_back({rule.line, "rules[" + std::to_string(i) + "]",
-                                    "comes into force with a plan only, never before call 32 of a communicator: " +
-                                        why + "; until then the rules without such keys decide, or native"});
+        report_.warnings.push_back(
+            {rule.line, "rules[" + std::to_string(i) + "]",
+             "comes into force only with a plan, at call 32 of a communicator at the earliest: " + why +
+                 "; until then, the other rules decide, or the call stays native"});
       };
-      if (!rule.match.site.empty()) warn("which site a call comes from is not known to all ranks before (match.site)");
+      if (!rule.match.site.empty()) warn("only a plan tells all ranks the site of a call (match.site)");
       if (!rule.match.imbalance_factor.all())
         warn(policy_.network_given || policy_.network_measure
-                 ? "the imbalance has to be seen first (match.imbalance_factor)"
-                 : "the imbalance has to be seen first, and without \"network\" its factor is never known "
+                 ? "latecomer must observe the imbalance first (match.imbalance_factor)"
+                 : "latecomer must observe the imbalance first, and without \"network\" its factor is never known "
                    "(match.imbalance_factor)");
       for (const Collective op : rule.match.ops)
         if (const Algorithm* a =
                 rule.use.kind == Use::Kind::algorithm ? find_algorithm(op, rule.use.algorithm) : nullptr;
             a && a->needs_sizes)
           warn(std::string(name_of(op)) + " " + rule.use.algorithm +
-               " is built from the sizes of all blocks, which have to be seen first; adaptive needs none");
+               " needs the sizes of all blocks, which a plan brings; adaptive does not need them");
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The JSON Schema of the policy file, generated from the tables that the parser uses.
+// Generates the JSON Schema of the policy file from the tables of keys.
 #include <nlohmann/json.hpp>
 
 #include "core/policy/policy.hpp"
