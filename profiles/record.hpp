@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/types.hpp"
+#include "core/collective/collective.hpp"
 #include "core/network/network.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/histogram.hpp"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <vector>
 
-#include "core/base/types.hpp"
+#include "core/collective/collective.hpp"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>

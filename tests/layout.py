@@ -34,7 +34,7 @@ for path in sources:
     if path.suffix == ".hpp" and "#pragma once" not in text:
         problems.append(f"{name}: #pragma once")
 # Inside core: a folder may include those before it.
-order = ["base", "pap", "network", "schedule", "trees", "algorithms", "verify", "model", "policy", "select", "agreement", "learning"]
+order = ["base", "collective", "pap", "network", "schedule", "trees", "algorithms", "verify", "model", "policy", "select", "agreement", "learning"]
 for path in (root / "core").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)

@@ -157,9 +157,8 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
 
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
   const Table table(table_of(instance, kind));
-  return regular(instance.call.op) == Collective::gather
-             ? gather_part(instance.call, me, table.part(me), table.order())
-             : scatter_part(instance.call, me, table.part(me), table.order());
+  return is_gather(instance.call.op) ? gather_part(instance.call, me, table.part(me), table.order())
+                                     : scatter_part(instance.call, me, table.part(me), table.order());
 }
 
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
@@ -167,7 +166,7 @@ Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
   const auto& sizes = instance.parameters.sizes;
   if (sizes.empty()) return slice.count * call.element_bytes;
   const bool scratch = slice.buffer == Buffer::scratch;
-  const bool all = me == call.root && (slice.buffer == Buffer::input) == (regular(call.op) == Collective::scatter);
+  const bool all = me == call.root && (slice.buffer == Buffer::input) == is_scatter(call.op);
   const auto order = scratch ? Table(instance.shared()).order() : std::span<const Rank>(instance.rank_order);
   Bytes out = 0;
   for (Elements e = slice.offset; e < slice.end(); ++e)

@@ -24,11 +24,11 @@ double reduction_end(const Call& call, const Network& network, const Pattern& ar
                      double wire, double latency) {
   const int ranks = call.ranks;
   double end = a.back();
-  for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
+  for (int m = 1; m <= ranks && reduces_to_all(call.op); ++m) {
     const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
     end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
   }
-  if (call.op == Collective::allreduce)
+  if (reduces_to_all(call.op))
     return std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
   // Every rank sends its contribution after its arrival. The root receives at least one contribution, but eager
   // messages may deliver it before the root arrives.
@@ -46,27 +46,23 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
   const double root = static_cast<double>(arrivals.arrival(call.root)), last = a.back();
   double others = 0;
   for (Rank r = 0; r < call.ranks; ++r) others += r == call.root ? 0 : block(r);
-  switch (regular(call.op)) {
-    case Collective::scatter:
-      return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
-    case Collective::gather: {
-      // For every k, the blocks of the k latest senders pass the root's ports after the first of these ranks arrives.
-      std::vector<std::pair<double, double>> senders;
-      for (Rank r = 0; r < call.ranks; ++r)
-        if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
-      std::sort(senders.begin(), senders.end(), std::greater<>());
-      double end = last, sum = 0;
-      for (const auto& [arrival, time] : senders)
-        sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
-      return end;
-    }
-    default: {
-      double rounds = 0;
-      for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
-      return std::max(
-          last, root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
-    }
+  if (is_scatter(call.op))
+    return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
+  if (is_gather(call.op)) {
+    // For every k, the blocks of the k latest senders pass the root's ports after the first of these ranks arrives.
+    std::vector<std::pair<double, double>> senders;
+    for (Rank r = 0; r < call.ranks; ++r)
+      if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
+    std::sort(senders.begin(), senders.end(), std::greater<>());
+    double end = last, sum = 0;
+    for (const auto& [arrival, time] : senders)
+      sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
+    return end;
   }
+  double rounds = 0;
+  for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
+  return std::max(last,
+                  root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
 }
 
 }  // namespace
@@ -117,7 +113,7 @@ Nanoseconds spreading_time(int ranks, const Network& network) {
 Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
                              const std::vector<Bytes>& sizes) {
   const LowerBound bound = lower_bound(call, network, arrivals, sizes);
-  if (call.op != Collective::allreduce || call.ranks < 2 || call.bytes() <= 0) return bound.after_last;
+  if (!reduces_to_all(call.op) || call.ranks < 2 || call.bytes() <= 0) return bound.after_last;
   const double ranks = call.ranks, ports = network.ports == 0 ? ranks - 1 : network.ports,
                wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
   double unsent = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace latecomer::core {
 namespace {
@@ -27,12 +28,7 @@ struct Case {
   double pipeline(double steps) const { return steps * step(segments); }
 };
 
-using Form = double (*)(const Case&);
-struct Row {
-  Collective op;
-  std::string_view name;
-  Form after_last;
-};
+using Shape = double (*)(const Case&);
 
 /// ceil(log2 P) rounds; each moves the whole vector.
 double whole_rounds(const Case& c) { return c.rounds() * c.step(1); }
@@ -61,32 +57,18 @@ double blocks(const Case& c) {
   return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks());
 }
 
-constexpr Row kRows[] = {
-    {Collective::allreduce, "recursive_doubling", whole_rounds},
-    {Collective::allreduce, "ring", ring},
-    {Collective::allreduce, "prr", ring},
-    {Collective::allreduce, "rabenseifner", halving},
-    {Collective::allreduce, "linear", linear},
-    {Collective::allreduce, "slt", slt},
-    {Collective::reduce, "binomial", whole_rounds},
-    {Collective::reduce, "rabenseifner", halving},
-    {Collective::reduce, "ring", reduce_ring},
-    {Collective::bcast, "binomial", rounds_after_rounds},
-    {Collective::bcast, "scatter_ring", scatter_ring},
-    {Collective::scatter, "linear", blocks},
-    {Collective::scatter, "binomial", blocks},
-    {Collective::gather, "linear", blocks},
-    {Collective::gather, "binomial", blocks},
-};
+/// In the order of Form.
+constexpr Shape kForms[] = {
+    nullptr, whole_rounds, rounds_after_rounds, halving, ring, reduce_ring, scatter_ring, linear, slt, blocks};
+static_assert(std::size(kForms) == static_cast<std::size_t>(Form::blocks) + 1);
 
 }  // namespace
 
 std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments,
                                              const Network& network, const Pattern& arrivals) {
-  for (const Row& row : kRows)
-    if (row.op == algorithm.op && row.name == algorithm.name)
-      return row.after_last({call, network, segments > 0 ? segments : call.ranks,
-                             static_cast<double>(arrivals.last() - arrivals.first())});
+  if (const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)])
+    return after_last(
+        {call, network, segments > 0 ? segments : call.ranks, static_cast<double>(arrivals.last() - arrivals.first())});
   return {};
 }
 

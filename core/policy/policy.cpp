@@ -450,11 +450,7 @@ class Parser {
     for (std::size_t i = 0; i < policy_.rules.size(); ++i) {
       const Match& m = policy_.rules[i].match;
       const std::string path = "rules[" + std::to_string(i) + "]";
-      const auto reduces = [](Collective c) {
-        return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan ||
-               c == Collective::exscan || c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
-      };
-      if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), reduces))
+      if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_reduction))
         note(policy_.rules[i].line, path, "can never match: op_class is given, but op is not a reduction");
       if (!m.root.all() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_rooted))
         note(policy_.rules[i].line, path, "can never match: root is given, but op has no root");

@@ -10,7 +10,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/base/types.hpp"
+#include "core/collective/call.hpp"
 
 namespace latecomer::core {
 
@@ -29,7 +29,6 @@ inline constexpr int kChannels = 4000;
 inline constexpr int kLookahead = 256;
 
 enum class OpKind : std::uint8_t { send, recv, reduce, copy };
-enum class Buffer : std::uint8_t { input, output, scratch };
 inline constexpr int kBuffers = 3;
 
 /// Foreground operations start after the local process has arrived in the call. Background operations do not wait for

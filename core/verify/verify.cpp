@@ -87,40 +87,6 @@ class Verifier {
                                      : buffer_elements(call_, r, buffer);
   }
 
-  /// The location of a rank's contribution: elements `at` to `at + count` of `buffer`.
-  struct Contribution {
-    Buffer buffer;
-    Elements at, count;
-  };
-  Contribution contribution(Rank r) const {
-    const Elements input = buffer_elements(call_, r, Buffer::input);
-    if (input > 0) return {Buffer::input, 0, input};
-    switch (regular(call_.op)) {
-      case Collective::bcast:
-        return {Buffer::output, 0, r == call_.root ? call_.count : 0};
-      case Collective::barrier:
-      case Collective::scatter:
-        return {Buffer::input, 0, 0};
-      case Collective::gather:
-      case Collective::allgather:
-        return {Buffer::output, r * call_.count, call_.count};
-      case Collective::alltoall:
-      case Collective::reduce_scatter_block:
-        return {Buffer::output, 0, ranks() * call_.count};
-      default:
-        return {Buffer::output, 0, call_.count};
-    }
-  }
-
-  /// Data movement: the rank and the element of its contribution that output element e of rank r must hold.
-  std::pair<Rank, Elements> origin(Rank r, Elements e) const {
-    if (regular(call_.op) == Collective::gather || call_.op == Collective::allgather)
-      return {static_cast<Rank>(e / call_.count), e % call_.count};
-    if (call_.op == Collective::alltoall)
-      return {static_cast<Rank>(e / call_.count), r * call_.count + e % call_.count};
-    return {call_.root, regular(call_.op) == Collective::scatter ? r * call_.count + e : e};
-  }
-
   void check_slice(Rank r, std::size_t i, const Slice& s) {
     if (s.offset < 0 || s.count < 0 || s.end() > size_of(r, s.buffer))
       fail(Fault::malformed, r, i,
@@ -325,7 +291,7 @@ class Verifier {
     for (Rank r = 0; r < ranks(); ++r) {
       for (int b = 0; b < kBuffers; ++b)
         values(r, static_cast<Buffer>(b)).assign(static_cast<std::size_t>(size_of(r, static_cast<Buffer>(b))), 0);
-      const Contribution own = contribution(r);
+      const Contribution own = contribution(call_, r);
       auto& mine = values(r, own.buffer);
       for (Elements e = 0; e < own.count; ++e) mine[static_cast<std::size_t>(own.at + e)] = leaf(r, e);
     }
@@ -341,8 +307,7 @@ class Verifier {
           next[global(r, static_cast<std::size_t>(op.deps[d]))].push_back(static_cast<OpId>(i));
         if (op.dep_count == 0) ready.emplace_back(r, i);
       }
-    if (call_.op == Collective::barrier)
-      arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
+    if (!has_payload(call_.op)) arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
     std::size_t done = 0;
     std::vector<std::int32_t> buffer;
     const auto complete = [&](Rank r, std::size_t i) {
@@ -377,7 +342,7 @@ class Verifier {
 
   void check_result() {
     verdict_.rank_order = true;
-    if (call_.op == Collective::barrier) check_barrier();
+    if (!has_payload(call_.op)) check_barrier();
     else if (is_reduction(call_.op)) check_reduction();
     else check_movement();
   }
@@ -389,21 +354,15 @@ class Verifier {
   /// Reductions: {n, element} if output element e of rank r must combine that element of ranks 0 to n - 1.
   /// n == 0: MPI leaves the output element undefined.
   std::pair<int, Elements> reduced(Rank r, Elements e) const {
-    switch (call_.op) {
-      case Collective::scan:
-        return {r + 1, e};
-      case Collective::exscan:
-        return {r, e};
-      case Collective::reduce_scatter_block:
-        return {e < call_.count ? ranks() : 0, r * call_.count + e};
-      default:
-        return {ranks(), e};
-    }
+    const CollectiveTraits& t = traits(call_.op);
+    const int operands = t.combines == Combines::up_to_me ? r + 1 : t.combines == Combines::before_me ? r : ranks();
+    return {operands, t.input.root == Extent::blocks ? r * call_.count + e : e};
   }
 
   void check_reduction() {
     const Rank first = buffer_elements(call_, 0, Buffer::output) > 0 ? 0 : call_.root;
-    const bool alike = call_.op == Collective::reduce || call_.op == Collective::allreduce;
+    const CollectiveTraits& t = traits(call_.op);
+    const bool alike = t.combines == Combines::all && t.input.root == Extent::vector;
     for (Elements e = 0; e < call_.count; ++e)
       for (Rank r = 0; r < ranks(); ++r) {
         const auto [operands, element] = reduced(r, e);
@@ -465,7 +424,7 @@ class Verifier {
         const std::int32_t v = values(r, Buffer::output)[static_cast<std::size_t>(e)];
         if (v == 0) return wrong(r, e, "was never written");
         const Expression& x = expressions_[static_cast<std::size_t>(v)];
-        const auto [from, element] = origin(r, e);
+        const auto [from, element] = origin(call_, r, e);
         if (x.low != from || x.high != from || x.element != element)
           return wrong(r, e,
                        "holds element " + std::to_string(x.element) + " of rank " + std::to_string(x.low) +
@@ -548,8 +507,7 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
     for (const bool in_place : {false, true}) {
-      if (in_place && (algorithm.op == Collective::bcast || algorithm.op == Collective::barrier))
-        continue;  // these have one buffer or none
+      if (in_place && traits(algorithm.op).in_place == InPlace::none) continue;
       for (const bool overlap : {true, false})
         for (const bool commutative : {true, false}) {
           if (!commutative && (!algorithm.keeps_rank_order() || !is_reduction(algorithm.op))) continue;

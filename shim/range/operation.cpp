@@ -179,7 +179,7 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
 int Collective::begin_irregular(core::Call call, const Arguments& a) {
   // An element is a block.
   const bool root = range_.rank == a.root;
-  call.op = a.op == Kind::allgatherv ? Kind::allgather : a.op == Kind::alltoallv ? Kind::alltoall : core::regular(a.op);
+  call.op = core::regular(a.op);
   call.count = 1, call.element_bytes = 0;
   call.in_place = a.op == Kind::scatterv ? root && a.recv == MPI_IN_PLACE
                                          : (a.op != Kind::gatherv || root) && a.send == MPI_IN_PLACE;
