@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A natural logarithm that gives the same bits on every processor. Every rank computes decisions that depend on a
-// logarithm by itself, for example the number of segments. The last bit of glibc's log() depends on whether the
+// logarithm by itself, for example the number of segments. The last bit of glibc's logarithm depends on whether the
 // processor fuses multiplications and additions, so two ranks could decide differently.
 #pragma once
 
