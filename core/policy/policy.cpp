@@ -15,70 +15,106 @@ constexpr double kNoLimit = 9e15;
 
 // A new key is a row here and a line in assign().
 constexpr KeyRow kPolicyKeys[] = {
-    {"version", KeyType::integer, "", 1, 1, "format of this file; required"},
-    {"mode", KeyType::choice, "off observe apply", 0, 0,
-     "off: inert; observe: only watch; apply: rules may replace collectives"},
-    {"reproducible", KeyType::choice, "any run native", 0, 0,
-     "how far rounding may change: any order; equal in every run; as native"},
-    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0,
-     "what the choice of an algorithm minimises"},
-    {"network", KeyType::network, "", 0, 0, "a preset's name, \"measure\", or an object of figures"},
-    {"predictor", KeyType::object, "", 0, 0, "how arrivals are forecast"},
-    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0,
-     "simple or exponentially weighted moving average, median, last value; best: by recent error"},
-    {"predictor.window", KeyType::integer, "", 1, 1024, "calls looked back on"},
-    {"background", KeyType::object, "", 0, 0, "the background engine"},
-    {"background.enabled", KeyType::boolean, "", 0, 0, "allow one thread per process"},
-    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
-    {"sites", KeyType::object, "", 0, 0, "how call sites are told apart"},
-    {"sites.depth", KeyType::integer, "", 1, 16, "frames that make a call site"},
-    {"sites.python", KeyType::boolean, "", 0, 0,
-     "the innermost frame is Python's own file and line, where Python is running"},
-    {"waiting", KeyType::choice, "auto spin courteous", 0, 0,
-     "how waits treat the core; auto: courteous with more ranks than cores"},
-    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0,
-     "how native waits are made courteous: MPI's progress yields, or non-blocking forms"},
-    {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
-    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
-    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600,
-     "how long ranks wait at start for each other's sign, seconds"},
-    {"rest", KeyType::boolean, "", 0, 0,
-     "look at few calls only, while nothing is dispatched and arrivals are balanced"},
-    {"rooted_waits", KeyType::boolean, "", 0, 0,
-     "whether ranks wait for a plan at rare boundaries of communicators that see rooted collectives only; unless "
-     "given, where a rule names an algorithm that needs a plan"},
-    {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
-    {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
+    {"version", KeyType::integer, "", 1, 1, "", "Version of this file format. Required."},
+    {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"",
+     "`off`: the library stays inert. `observe`: it only watches. `apply`: rules may replace collectives."},
+    {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"",
+     "How far rounding may change, for operators where the order of operands matters. `any`: any order. `run`: every "
+     "run gives the same bits, because only algorithms whose order does not depend on the arrival pattern may run. "
+     "`native`: these operators stay native."},
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "\"run_time\"",
+     "The time that `auto` minimises. `run_time`: first arrival to last exit. `mean_elapsed`: arrival to exit, mean "
+     "over ranks. `after_last`: last arrival to last exit."},
+    {"network", KeyType::network, "", 0, 0, "",
+     "Figures of the network for the model: the name of a preset, `\"measure\"` or an object of figures. `measure` "
+     "takes about 0.1 s in `MPI_Init` on a fast network, more on a slow one. Without this key the model uses `fdr`, "
+     "and the imbalance factor is unknown."},
+    {"predictor", KeyType::object, "", 0, 0, "", "How arrivals are forecast."},
+    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "\"best\"",
+     "`sma`: simple moving average. `ewma`: exponentially weighted moving average. `median`: median. `last`: the last "
+     "value. `best`: the one of these with the least recent error."},
+    {"predictor.window", KeyType::integer, "", 1, 1024, "8", "The number of past calls that a forecast uses."},
+    {"background", KeyType::object, "", 0, 0, "", "The background engine."},
+    {"background.enabled", KeyType::boolean, "", 0, 0, "false",
+     "Allows one thread per process, which runs the background part of algorithms that have one. MPI then starts with "
+     "`MPI_THREAD_MULTIPLE`."},
+    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "64",
+     "The memory in MiB that a process may fill with messages before it arrives."},
+    {"sites", KeyType::object, "", 0, 0, "", "How call sites are told apart."},
+    {"sites.depth", KeyType::integer, "", 1, 16, "1", "The number of stack frames outside MPI that make a call site."},
+    {"sites.python", KeyType::boolean, "", 0, 0, "false",
+     "Uses Python's file and line as the call site where an interpreter runs. Each call then takes the interpreter's "
+     "lock once."},
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "\"auto\"",
+     "What a waiting rank does with its core. `spin`: keeps it, as MPICH does. `courteous`: gives it away. `auto`: "
+     "`courteous` if any host has more ranks than cores, else `spin`."},
+    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "\"auto\"",
+     "How native collectives wait courteously. `progress`: MPICH's progress function yields. `nonblocking`: blocking "
+     "collectives run in their non-blocking form. `auto`: `progress` where all ranks have it, else `nonblocking`."},
+    {"spool", KeyType::boolean, "", 0, 0, "true",
+     "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
+    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
+     "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
+     "process then keeps the arrivals of 65,536 calls."},
+    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5",
+     "The time in seconds that ranks wait for each other's sign when the job starts."},
+    {"rest", KeyType::boolean, "", 0, 0, "true",
+     "With `auto`, or with rules that need a plan: looks at few calls (32 of 4,096) while arrivals are balanced and "
+     "nothing is dispatched. The other calls are counted with their bytes, without times and patterns."},
+    {"rooted_waits", KeyType::boolean, "", 0, 0, "",
+     "Whether ranks may wait for a plan, at rare boundaries, on communicators that have only rooted collectives. They "
+     "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
+     "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
+    {"history", KeyType::text, "", 0, 0, "",
+     "Path of a profile of an earlier run. Its plan applies from the first call on, and its patterns start the "
+     "forecasts."},
+    {"rules", KeyType::array, "", 0, 0, "[]",
+     "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
+     "`apply` only."},
 };
 constexpr KeyRow kMatchKeys[] = {
     {"op", KeyType::choice_list,
      "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
      "reduce_scatter reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv "
      "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw",
-     0, 0, "collective, or a list of them"},
-    {"bytes", KeyType::size_range, "", 0, kNoLimit, "payload in bytes (docs/policy.md says whose)"},
-    {"comm_size", KeyType::range, "", 0, kNoLimit, "ranks of the communicator"},
-    {"root", KeyType::range, "", 0, kNoLimit, "root rank"},
-    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0,
-     "class of the reduction operator, or a list"},
-    {"site", KeyType::text, "", 0, 0, "glob on function, file:line, module+offset or the site id"},
-    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "span of arrivals over the time of one message"},
+     0, 0, "", "The collective, or a list of them."},
+    {"bytes", KeyType::size_range, "", 0, kNoLimit, "",
+     "Payload of the call. allreduce, reduce, bcast, scan, exscan: the vector of a rank. reduce_scatter: the whole "
+     "vector. scatter and gather: the root's total. allgather and allgatherv: the receive total. alltoall: the send "
+     "total of a rank. A rule with `bytes` never matches gatherv, scatterv, alltoallv, alltoallw and neighbour "
+     "collectives, because not every rank knows their size."},
+    {"comm_size", KeyType::range, "", 0, kNoLimit, "", "Number of ranks of the communicator."},
+    {"root", KeyType::range, "", 0, kNoLimit, "", "Rank of the root."},
+    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0, "",
+     "Class of the reduction operator, or a list of them."},
+    {"site", KeyType::text, "", 0, 0, "",
+     "Glob on the site's id, its module+offset, its function or its `file:line`. Such a rule applies from the first "
+     "plan on."},
+    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "",
+     "First to last arrival, divided by the time of one message of the call's bytes. Such a rule applies from the "
+     "first plan on, and only where `network` is given."},
 };
 constexpr KeyRow kNetworkKeys[] = {
-    {"alpha_us", KeyType::number, "", 0, kNoLimit, "start-up per message, occupies the ports"},
-    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "time per byte"},
-    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "reduction time per byte"},
-    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "local copy time per byte"},
-    {"latency_us", KeyType::number, "", 0, kNoLimit, "time in flight"},
-    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "time in flight above the eager threshold"},
-    {"overhead_us", KeyType::number, "", 0, kNoLimit, "processor time per message"},
-    {"eager", KeyType::size, "", 0, kNoLimit, "eager threshold"},
-    {"ports", KeyType::integer, "", 1, 1024, "ports per direction"},
+    {"alpha_us", KeyType::number, "", 0, kNoLimit, "0", "Start-up time of a message, which occupies the ports."},
+    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time on the ports per byte."},
+    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to reduce a byte."},
+    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to copy a byte within a process."},
+    {"latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time of a message in flight, which occupies nothing."},
+    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "",
+     "Time in flight of a message above the eager threshold. Default: `latency_us`."},
+    {"overhead_us", KeyType::number, "", 0, kNoLimit, "0", "Processor time of a message on each side."},
+    {"eager", KeyType::size, "", 0, kNoLimit, "0",
+     "Largest message that does not wait for its receiver. 0: every message waits."},
+    {"ports", KeyType::integer, "", 1, 1024, "1",
+     "Messages that a rank can send, and receive, at the same time. `\"link\"`: one to and from each other rank."},
 };
 constexpr KeyRow kUseKeys[] = {
-    {"algorithm", KeyType::text, "", 0, 0, "name of an algorithm, auto or native"},
-    {"segments", KeyType::integer, "", 1, 1 << 24, "segments, for algorithms that take them"},
-    {"overlap", KeyType::boolean, "", 0, 0, "false: the papers' lockstep"},
+    {"algorithm", KeyType::text, "", 0, 0, "",
+     "Name of an algorithm (`latecomer algorithms` lists them), `auto` or `native`."},
+    {"segments", KeyType::integer, "", 1, 1 << 24, "",
+     "Number of segments, for algorithms that take one. Default: the algorithm's choice."},
+    {"overlap", KeyType::boolean, "", 0, 0, "true",
+     "`false`: a rank begins a step only after the previous step, as in the publications (lockstep)."},
 };
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -300,7 +336,7 @@ class Parser {
       }
       double number = -1;
       if (row.type == KeyType::size_range) number = static_cast<double>(size(value, at));
-      else if (valid({row.path, KeyType::number, "", row.min, row.max, ""}, value, at)) number = value.number;
+      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", ""}, value, at)) number = value.number;
       if (number >= 0) (key == "min" ? out.min : out.max) = number;
     }
     if (out.min > out.max) problem(v, path, "min is larger than max: no call can match");

@@ -29,6 +29,7 @@ struct Range {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool contains(double v) const { return v >= min && v <= max; }
   bool covers(const Range& o) const { return min <= o.min && max >= o.max; }
+  bool operator==(const Range&) const = default;
   bool all() const {
     return min == -std::numeric_limits<double>::infinity() && max == std::numeric_limits<double>::infinity();
   }
@@ -39,7 +40,8 @@ struct Match {
   std::vector<OpClass> op_classes;  ///< empty: every class
   Range bytes, comm_size, root, imbalance_factor;
   std::string site;  ///< glob; empty: every site
-  /// Only keys that every rank knows alike without any message (DESIGN section 3, U(n)).
+  bool operator==(const Match&) const = default;
+  /// Only keys that every rank knows alike without any message: U(n) in docs/explanation/agreement.md.
   bool universal() const { return site.empty() && imbalance_factor.all(); }
 };
 
@@ -48,12 +50,14 @@ struct Use {
   std::string algorithm;
   int segments = 0;
   bool overlap = true;
+  bool operator==(const Use&) const = default;
 };
 
 struct Rule {
   Match match;
   Use use;
   int line = 0;
+  bool operator==(const Rule&) const = default;
 };
 
 struct Policy {
@@ -78,6 +82,8 @@ struct Policy {
   double roll_call_timeout_s = 5;
   std::string history;
   std::vector<Rule> rules;
+
+  bool operator==(const Policy&) const = default;
 
   /// Some rule can only come into force through a plan, or its algorithm is built on the arrival pattern; else no
   /// plan is ever announced.
@@ -140,8 +146,9 @@ enum class KeyType {
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;
-  std::string_view choices;  ///< space-separated; choice and choice_list
-  double min, max;           ///< integer and number
+  std::string_view choices;   ///< space-separated; choice and choice_list
+  double min, max;            ///< integer and number
+  std::string_view fallback;  ///< the default as JSON; "": none, or the doc says it
   std::string_view doc;
 };
 std::span<const KeyRow> policy_keys();
