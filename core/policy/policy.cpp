@@ -15,7 +15,7 @@ constexpr double kNoLimit = 9e15;
 
 // A new key is a row here and a line in assign().
 constexpr KeyRow kPolicyKeys[] = {
-    {"version", KeyType::integer, "", 1, 1, "", "Version of this file format. Required."},
+    {"version", KeyType::integer, "", 1, 1, "", "Version of the file format."},
     {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"",
      "`off`: the library stays inert. `observe`: it only watches. `apply`: rules may replace collectives."},
     {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"",
@@ -57,10 +57,10 @@ constexpr KeyRow kPolicyKeys[] = {
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},
     {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5",
-     "The time in seconds that ranks wait for each other's sign when the job starts."},
+     "The time in seconds that ranks wait at the start of the job for each other to report."},
     {"rest", KeyType::boolean, "", 0, 0, "true",
-     "With `auto`, or with rules that need a plan: looks at few calls (32 of 4,096) while arrivals are balanced and "
-     "nothing is dispatched. The other calls are counted with their bytes, without times and patterns."},
+     "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "
+     "no collective is replaced. The other calls are counted with their bytes, without times and patterns."},
     {"rooted_waits", KeyType::boolean, "", 0, 0, "",
      "Whether ranks may wait for a plan, at rare boundaries, on communicators that have only rooted collectives. They "
      "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
@@ -81,15 +81,15 @@ constexpr KeyRow kMatchKeys[] = {
     {"bytes", KeyType::size_range, "", 0, kNoLimit, "",
      "Payload of the call. allreduce, reduce, bcast, scan, exscan: the vector of a rank. reduce_scatter: the whole "
      "vector. scatter and gather: the root's total. allgather and allgatherv: the receive total. alltoall: the send "
-     "total of a rank. A rule with `bytes` never matches gatherv, scatterv, alltoallv, alltoallw and neighbour "
-     "collectives, because not every rank knows their size."},
+     "total of a rank. A rule with `bytes` never matches gatherv, scatterv, alltoallv, alltoallw or a neighbour "
+     "collective, because not every rank knows its size."},
     {"comm_size", KeyType::range, "", 0, kNoLimit, "", "Number of ranks of the communicator."},
     {"root", KeyType::range, "", 0, kNoLimit, "", "Rank of the root."},
     {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0, "",
      "Class of the reduction operator, or a list of them."},
     {"site", KeyType::text, "", 0, 0, "",
-     "Glob on the site's id, its module+offset, its function or its `file:line`. Such a rule applies from the first "
-     "plan on."},
+     "Pattern with `*` and `?` for the site's id, its module+offset, its function or its `file:line`. Such a rule "
+     "applies from the first plan on."},
     {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "",
      "First to last arrival, divided by the time of one message of the call's bytes. Such a rule applies from the "
      "first plan on, and only where `network` is given."},
