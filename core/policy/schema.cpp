@@ -95,8 +95,10 @@ Json object_of(std::span<const KeyRow> table, std::string_view prefix) {
 std::string policy_schema() {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "latecomer policy"}};
   schema["description"] =
-      "What latecomer may do in a job. A file with a mistake is not used: a warning names the file, line, key and "
-      "remedy, and the job is observed only. Rank 0 reads the file and all ranks get its bytes.";
+      "The policy of a job: the calls that latecomer may replace, and how. A file with a mistake is not used: a "
+      "warning "
+      "names the file, line, key and remedy, and the job is observed only. Rank 0 reads the file and all ranks get its "
+      "bytes.";
   schema.update(object_of(policy_keys(), ""));
   schema["required"] = {"version"};
   return schema.dump(2) + "\n";
