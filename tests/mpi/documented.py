@@ -27,8 +27,8 @@ for document in documents:
     text = document.read_text()
     for block in re.findall(r"```.*?\n(.*?)```", text, re.S):
         for line in block.replace("\\\n", " ").splitlines():
-            if line.startswith("$ "):
-                commands.append((document, line[2:]))
+            if line.lstrip().startswith("$ "):
+                commands.append((document, line.lstrip()[2:]))
 check(len(commands) >= 10, f"{len(commands)} commands")
 def expected(line):
     return {int(x) for x in found.groups() if x} if (found := re.search(r"# exits (\d+)(?: or (\d+))?", line)) else {0}
