@@ -135,7 +135,7 @@ void add_papers(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   command->add_option(
       "papers", o->numbers,
-      "000: Proficz and Ocetkiewicz 2021. 001: Proficz 2020. 002: Proficz 2018. 003: Träff 2019. 004: Axtmann, "
+      "000: Proficz and Ocetkiewicz 2021. 001: Proficz 2020. 002: Proficz 2018. 003: Traeff 2019. 004: Axtmann, "
       "Wiebigke and Sanders 2018. Default: all, which takes about a minute.");
   auto* tsv = command->add_flag(
       "--tsv", o->tsv,

@@ -204,7 +204,7 @@ Example:
                     "Kind of tree: linear, binary, binomial, adaptive, optimal, two_block or sorted. Required.");
   trees->add_option(
       "--sizes", t->sizes,
-      "Size of the block of each rank: file:PATH with one size per line, or a distribution of Träff 2019 as "
+      "Size of the block of each rank: file:PATH with one size per line, or a distribution of Traeff 2019 as "
       "NAME:P[:B[:RHO]], such as spikes:2000. Required.");
   trees->add_option("--root", t->root, "Rank of the root, or best.")->capture_default_str();
   trees
@@ -225,10 +225,10 @@ Example:
           "Operation: gather, scatter, bcast or reduce. In bcast and reduce every message has the largest size.")
       ->capture_default_str();
   trees
-      ->add_option(
-          "--variant", t->variant,
-          "optimal: the exact optimum. paper: the equations of Träff 2019, in which a root at the right end copies "
-          "last. program: the program of that paper.")
+      ->add_option("--variant", t->variant,
+                   "With --kind optimal: exact is the optimum, paper the equations of Traeff 2019, in which a root at "
+                   "the right end "
+                   "copies last, and program the program of that paper.")
       ->capture_default_str();
   trees->add_flag("--plain", t->plain, "With --kind optimal: use the cubic program, which checks the quadratic one.");
   trees->add_flag("--time", t->time, "Print only the planning time.");
