@@ -38,7 +38,7 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
 
 int main(int argc, char** argv) {
   using namespace latecomer;
-  CLI::App app{"latecomer: shows which ranks the collectives of an MPI program wait for, and shortens the wait",
+  CLI::App app{"latecomer: show which ranks the collectives of an MPI program wait for, and shorten the wait",
                "latecomer"};
   app.require_subcommand(1);
   app.set_version_flag("--version", LATECOMER_VERSION);
