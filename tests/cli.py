@@ -209,6 +209,12 @@ try:
     for example in (root / "examples").glob("*.policy.json"):
         check(not list(validator.iter_errors(json.loads(example.read_text()))), f"schema: {example}")
         check(run("check", example).returncode == 0, f"check {example}")
+    for document in [root / "README.md", *(root / "docs").rglob("*.md")]:
+        for block in re.findall(r"```json\n(.*?)```", document.read_text(), re.S):
+            shown = folder / "shown.json"
+            shown.write_text(block)
+            done = run("check", shown)
+            check(done.returncode == 0, f"{document.relative_to(root)} shows a policy that check refuses: {done.stdout}{done.stderr}")
 except ImportError:
     print("python3-jsonschema is not here: schemas are not tried")
 # A profile of another shape is refused by the place that differs, never met by a reader that expects something else.

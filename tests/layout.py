@@ -55,6 +55,10 @@ for wanted in ("CMakeLists.txt", "core", "shim", "profiles", "scripts", "tests",
                "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CMakePresets.json", ".clang-format", ".clang-tidy"):
     if wanted not in top:
         problems.append(f"missing: {wanted}")
+for block in re.findall(r"```\n(.*?)```", (root / "README.md").read_text(), re.S):
+    for named in re.findall(r"\b((?:scripts|examples)/[\w.]+)", block):
+        if not (root / named).exists():
+            problems.append(f"README.md: {named} does not exist")
 # A name may be another job's, or another user's.
 for part in ("scripts", "tests", "examples", ".ci"):
     for path in (root / part).rglob("*"):

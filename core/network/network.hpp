@@ -32,6 +32,7 @@ struct Network {
   double reaction_ns = 0;
   int ports = 1;  ///< per direction; 0: one port per directed pair (`ports=link`)
 
+  bool operator==(const Network&) const = default;
   bool eager(Bytes m) const { return eager_bytes > 0 && m <= eager_bytes; }
   double flight_ns(Bytes m) const { return eager(m) || rendezvous_latency_ns < 0 ? latency_ns : rendezvous_latency_ns; }
   /// Time that one message of m bytes occupies its ports.

@@ -29,6 +29,7 @@ struct Range {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool contains(double v) const { return v >= min && v <= max; }
   bool covers(const Range& o) const { return min <= o.min && max >= o.max; }
+  bool operator==(const Range&) const = default;
   bool all() const {
     return min == -std::numeric_limits<double>::infinity() && max == std::numeric_limits<double>::infinity();
   }
@@ -39,7 +40,8 @@ struct Match {
   std::vector<OpClass> op_classes;  ///< empty: every class
   Range bytes, comm_size, root, imbalance_factor;
   std::string site;  ///< glob; empty: every site
-  /// The rule has only keys that are in the universal signature U(n), which every rank knows without a message.
+  bool operator==(const Match&) const = default;
+  /// Only keys that every rank knows alike without any message: U(n) in docs/explanation/agreement.md.
   bool universal() const { return site.empty() && imbalance_factor.all(); }
 };
 
@@ -48,12 +50,14 @@ struct Use {
   std::string algorithm;
   int segments = 0;
   bool overlap = true;
+  bool operator==(const Use&) const = default;
 };
 
 struct Rule {
   Match match;
   Use use;
   int line = 0;
+  bool operator==(const Rule&) const = default;
 };
 
 struct Policy {
@@ -79,8 +83,10 @@ struct Policy {
   std::string history;
   std::vector<Rule> rules;
 
-  /// Whether any rule needs a plan to come into force, or has an algorithm that uses the arrival pattern. Otherwise the
-  /// leader never announces a plan.
+  bool operator==(const Policy&) const = default;
+
+  /// Some rule can only come into force through a plan, or its algorithm is built on the arrival pattern; else no
+  /// plan is ever announced.
   bool wants_plans() const;
 
   /// Whether any rule dispatches calls by their universal signature alone, without a plan.
@@ -141,9 +147,10 @@ enum class KeyType {
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;
-  std::string_view choices;  ///< choice and choice_list: the valid words, separated by spaces
-  double min, max;           ///< integer and number
-  std::string_view doc;      ///< description in the schema
+  std::string_view choices;   ///< space-separated; choice and choice_list
+  double min, max;            ///< integer and number
+  std::string_view fallback;  ///< the default as JSON; "": none, or the doc says it
+  std::string_view doc;
 };
 std::span<const KeyRow> policy_keys();
 std::span<const KeyRow> match_keys();

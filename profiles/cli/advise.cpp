@@ -233,21 +233,24 @@ int advise(const Options& o) {
 }  // namespace
 
 void add_advise(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("advise", "A policy from a profile, with the modelled gain per site and in total");
+  auto* command =
+      app.add_subcommand("advise", "Make a policy from a profile, with the modelled gain per site and in total");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "profile")->required();
-  command->add_option("-o,--output", o->output, "policy file to write");
-  command->add_option("--network", o->network, "preset or figures as in latecomer simulate; without it, the profile's");
-  command->add_option("--objective", o->objective, "run_time, mean_elapsed or after_last")->capture_default_str();
-  command->add_flag("--foreground", o->foreground, "nothing that needs the background engine");
+  command->add_option("FILE", o->file, "Profile to read.")->required();
+  command->add_option("-o,--output", o->output, "Policy file to write.");
+  command->add_option("--network", o->network,
+                      "Network, as for latecomer simulate. Default: the network of the profile.");
+  command->add_option("--objective", o->objective, "Time to minimise: run_time, mean_elapsed or after_last.")
+      ->capture_default_str();
+  command->add_flag("--foreground", o->foreground, "Leave out algorithms that need the background engine.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(R"(Columns of the table, one row per call site, largest gain first:
   collective         the operation
   ranks, calls       size of the communicator, calls from this site
-  advice             the algorithm, with its number of segments where it has one
-  native > modelled  time of a call: native as measured or modelled, then the advised algorithm as modelled
-  gain, all          modelled gain of all calls together
+  advice             the algorithm, with its number of segments if it has one
+  native > modelled  time of a call: native, measured or modelled, then the advised algorithm, modelled
+  gain, all          modelled gain, sum of all calls
   called from        the site; the line below gives the reason
 
 Example:

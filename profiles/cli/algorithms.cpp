@@ -46,17 +46,17 @@ int list(const std::string& op, bool json) {
 }  // namespace
 
 void add_algorithms(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("algorithms", "List the algorithms, their cost and restrictions");
+  auto* command = app.add_subcommand("algorithms", "List the algorithms with their cost and restrictions");
   auto op = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  command->add_option("--op", *op, "only this collective");
-  command->add_flag("--json", *json, "machine-readable answer");
+  command->add_option("--op", *op, "List only the algorithms of this collective.");
+  command->add_flag("--json", *json, "Print the answer as JSON.");
   command->footer(R"(Rows of each algorithm:
-  source        where it was published
+  source        publication of the algorithm
   cost          modelled time; P ranks, N bytes, S segments, alpha per message, beta per byte, gamma per reduced byte
-  restrictions  what it cannot serve; no such row: nothing
-  operands      whether operands stay in rank order, and whether the association depends on the arrival pattern
-  lanes         background: messages move before the process arrives, by a thread
+  restrictions  calls that it cannot serve; no such row: it serves all calls
+  operands      whether operands stay in rank order, and whether their order depends on the arrival pattern
+  lanes         background: a thread moves messages before the process arrives
 
 Examples:
   $ latecomer algorithms --op reduce

@@ -160,10 +160,10 @@ std::string zsh(const CLI::App& app) {
 void add_completion(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("completion", "Print a completion script for bash or zsh");
   auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  command->add_option("SHELL", *shell, "Shell: bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
   command->footer(
       "Example: complete commands and options in this shell\n  $ source <(latecomer completion bash)\n\nAn installed "
-      "latecomer has both scripts where the shells look for them.");
+      "latecomer brings both scripts to the folders that the shells search.");
   command->callback([shell, &app, &action] {
     action = [shell, &app] {
       std::fputs((*shell == "bash" ? bash(app) : zsh(app)).c_str(), stdout);

@@ -173,20 +173,20 @@ int diff(const Options& o) {
 }  // namespace
 
 void add_diff(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("diff", "Per site, what changed between two runs");
+  auto* command = app.add_subcommand("diff", "Show what changed per site between two runs");
   auto o = std::make_shared<Options>();
-  command->add_option("BEFORE", o->before, "profile")->required();
-  command->add_option("AFTER", o->after, "profile")->required();
-  command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
+  command->add_option("BEFORE", o->before, "Profile of the first run.")->required();
+  command->add_option("AFTER", o->after, "Profile of the second run.")->required();
+  command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(
-      R"(Columns of the table, one row per call site, largest change of time first; each cell is BEFORE > AFTER and their ratio:
+      R"(Columns of the table, one row per call site, largest change first. A cell shows BEFORE > AFTER and their ratio:
   collective, ranks, calls       the operation, size of the communicator, number of calls
   elapsed, mean                  arrival to exit, mean over ranks and calls
   after last, mean               last arrival to last exit
   first to last arrival, mean    the imbalance of a call
-  called from                    the site; in brackets the algorithms that ran, where they differ
+  called from                    the site; in brackets the algorithms that ran, if they differ
 
 Example:
   $ latecomer diff before.json after.json)");

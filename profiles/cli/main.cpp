@@ -38,7 +38,8 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
 
 int main(int argc, char** argv) {
   using namespace latecomer;
-  CLI::App app{"latecomer: which collectives of an MPI program wait for whom, and what to do about it", "latecomer"};
+  CLI::App app{"latecomer: show which ranks the collectives of an MPI program wait for, and shorten the wait",
+               "latecomer"};
   app.require_subcommand(1);
   app.set_version_flag("--version", LATECOMER_VERSION);
   cli::Action action;

@@ -19,7 +19,7 @@ volatile sig_atomic_t interrupts = 0;
 void Progress::add_option(CLI::App& command, Patience& patience) {
   command
       .add_option("--patience", patience,
-                  "seconds between lines of progress; without it, every 2 s if stderr is a terminal")
+                  "Seconds between lines of progress on stderr. Default: 2 if stderr is a terminal, else no progress.")
       ->check(CLI::NonNegativeNumber);
 }
 

@@ -50,12 +50,12 @@ int recover(const Options& o) {
 }  // namespace
 
 void add_recover(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("recover", "A profile from what the ranks of a killed job left on disk");
+  auto* command = app.add_subcommand("recover", "Make a profile from the snapshots that a killed job left on disk");
   auto o = std::make_shared<Options>();
   command
-      ->add_option("PARTS", o->places, "the directory PROFILE.parts, or PROFILE; of several hosts, one after the other")
+      ->add_option("PARTS", o->places, "The folder PROFILE.parts, or PROFILE. Name several if each host has its own.")
       ->required();
-  command->add_option("-o,--output", o->output, "the profile to write; without it, PARTS without .parts");
+  command->add_option("-o,--output", o->output, "Profile to write. Default: PARTS without .parts.");
   command->footer(R"(Example: after a job was killed
   $ latecomer recover job.json
   $ latecomer report job.json)");

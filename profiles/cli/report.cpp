@@ -206,7 +206,7 @@ int report(const Options& o) {
                 time(s["after_last_ns"]["mean"]).c_str(), last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
   }
   std::printf("\nwait: from the first arrival to the last; after last: from the last arrival to the last exit.\n");
-  if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which has the row.\n");
+  if (joined) std::printf("Calls 0: other ranks make the same calls from another line, whose row counts them.\n");
   if (alone) std::printf("%d sites on communicators of one rank are left out.\n", alone);
   int shown = 0;
   for (const Json& s : sites)
@@ -219,26 +219,30 @@ int report(const Options& o) {
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("report", "Which collectives wait for whom, worst first");
+  auto* command =
+      app.add_subcommand("report", "Show which ranks the collectives of a profile wait for, longest wait first");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "profile")->required();
-  command->add_option("--sort", o->sort, "wait, calls, imbalance, elapsed, after_last or bytes")->capture_default_str();
-  command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
-  command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
-  command->add_option("--html", o->html, "write a self-contained page with plots instead");
+  command->add_option("FILE", o->file, "Profile to read.")->required();
+  command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")
+      ->capture_default_str();
+  command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
+  command->add_option("--top", o->top, "Number of sites to show in detail.")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--html", o->html, "Write a page with plots to this file and print nothing.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
-  command->add_flag("--json", o->json, "the profile with resolved names");
-  command->footer(R"(Columns of the table, one row per call site, longest wait in sum first:
+  command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
+  command->add_flag("--json", o->json, "Print the profile with the names of functions and files filled in.");
+  command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator
-  calls        calls from this site; 0 where other ranks reach the same operation from another line, which has the row
+  calls        calls from this site; 0 if other ranks make the same calls from another line, whose row counts them
   bytes        mean payload of a call
-  wait, sum    first to last arrival, added up over all calls
-  wait, mean   first to last arrival of one call
+  wait, sum    first to last arrival, sum of all calls
+  wait, mean   first to last arrival, mean of all calls
   after last   last arrival to last exit, mean of all calls
   comes last   the ranks that arrive last most often, with their share of the calls
-  called from  function, file and line; or module and offset where there is no name
+  called from  function, file and line; module and offset if the function has no name
 
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
 elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place.

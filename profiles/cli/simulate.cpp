@@ -106,37 +106,43 @@ int simulate(const Options& o) {
 }  // namespace
 
 void add_simulate(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("simulate", "Modelled times of algorithms under an arrival pattern");
+  auto* command = app.add_subcommand("simulate", "Compute modelled times of algorithms under an arrival pattern");
   auto o = std::make_shared<Options>();
-  command->add_option("--op", o->op, "collective")->capture_default_str();
-  command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
-  command->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
+  command->add_option("--op", o->op, "Collective.")->capture_default_str();
+  command->add_option("--algorithm", o->algorithm, "Name of an algorithm, or all.")->capture_default_str();
+  command->add_option("--ranks", o->ranks, "Number of ranks.")->required()->check(CLI::Range(1, 1 << 20));
   command->add_option(
       "--bytes", o->bytes,
-      "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)");
-  command->add_option("--sizes", o->sizes, "gatherv, scatterv: bytes of each rank's block, as for plan tree");
-  command->add_option("--element", o->element, "bytes of one element, which is never split")
+      "Payload, such as 4MiB. allreduce, reduce, bcast: the vector. scatter, gather: the total of the root.");
+  command->add_option("--sizes", o->sizes,
+                      "Size of the block of each rank for gatherv and scatterv, as for latecomer plan tree.");
+  command->add_option("--element", o->element, "Bytes of an element. Elements are never split.")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   command
-      ->add_option("--arrivals", o->arrivals,
-                   "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")
+      ->add_option(
+          "--arrivals", o->arrivals,
+          "Arrival times: balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, or "
+          "file:PATH with a time in seconds per line.")
       ->capture_default_str();
-  command->add_option("--forecast", o->forecast, "arrivals that schedules are planned for; default: those that come");
-  command->add_option("--root", o->root, "root rank")->check(CLI::NonNegativeNumber);
-  command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")
+  command->add_option("--forecast", o->forecast,
+                      "Arrival times that algorithms plan for. Default: the times of --arrivals.");
+  command->add_option("--root", o->root, "Rank of the root.")->check(CLI::NonNegativeNumber);
+  command->add_option("--segments", o->segments, "Number of segments. Default: the choice of the algorithm.")
       ->check(CLI::Range(1, 1 << 24));
-  command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")
+  command
+      ->add_option("--network", o->network,
+                   "Network: tryton2018, eth1g, fdr, hdr, or figures such as alpha=25us,beta=8ns/B.")
       ->capture_default_str();
-  command->add_flag("--lockstep", o->lockstep, "keep the papers' step dependency");
+  command->add_flag("--lockstep", o->lockstep, "Begin each step only after the previous one, as in the publications.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable answer");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(R"(Columns of the table, one row per algorithm:
   run time      first arrival to last exit
   mean elapsed  arrival to exit, mean over ranks
   after last    last arrival to last exit
   messages      messages of all ranks together
-The row 'lower bound' holds for every algorithm; 'sharper bound' knows late ports and processors, too.
+No algorithm is faster than the row 'lower bound'. The row 'sharper bound' also counts late ports and processors.
 
 Examples:
   $ latecomer simulate --op allreduce --ranks 48 --bytes 4MiB --arrivals onelate:1:50ms

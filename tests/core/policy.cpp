@@ -105,6 +105,32 @@ TEST_CASE("policy: rules that can never match", "[policy]") {
   CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"root\":{\"min\":1}},\"use\":\"ring\"}") == 1);
 }
 
+TEST_CASE("policy: a key with its documented default changes nothing", "[policy]") {
+  const Policy plain = parse_policy("{\"version\":1}").policy;
+  int defaults = 0;
+  for (const KeyRow& row : policy_keys()) {
+    if (row.fallback.empty()) continue;
+    const std::size_t dot = row.path.find('.');
+    std::string member = "\"" + std::string(row.path.substr(dot + 1)) + "\":" + std::string(row.fallback);
+    if (dot != std::string_view::npos) member = "\"" + std::string(row.path.substr(0, dot)) + "\":{" + member + "}";
+    const auto report = parse_policy("{\"version\":1," + member + "}");
+    INFO(row.path);
+    REQUIRE(report.ok());
+    CHECK(report.policy == plain);
+    ++defaults;
+  }
+  CHECK(defaults > 10);
+  Policy given = plain;
+  given.network = Network{}, given.network_given = true;
+  for (const KeyRow& row : network_keys()) {
+    if (row.fallback.empty()) continue;
+    INFO(row.path);
+    CHECK(parse_policy("{\"version\":1,\"network\":{\"" + std::string(row.path) + "\":" + std::string(row.fallback) +
+                       "}}")
+              .policy == given);
+  }
+}
+
 TEST_CASE("policy: decisions", "[policy]") {
   auto policy =
       parse_policy(

@@ -138,7 +138,7 @@ done = run("sh", "-c", f"mpicc.mpich part.c {flags} -o part_by_pkg_config", cwd=
 check(done.returncode == 0, f"pkg-config latecomer-range: {flags}: {done.stderr[-600:]}")
 check(run(a.mpiexec, "-n", 4, client / "part_by_pkg_config", LD_PRELOAD=a.support).stdout == "4\n", "and by pkg-config")
 
-# Fortran, by bind(C), as docs/policy.md shows.
+# Fortran, by bind(C), as docs/guide/fortran.md shows.
 (client / "edge.f90").write_text("""program edge
   use mpi
   implicit none
