@@ -5,7 +5,6 @@
 // found by the same programs. Source: paper 003; ALGORITHMS 4. Knows nothing of MPI and nothing of schedules.
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -120,12 +119,6 @@ bool quadratic_is_exact(const TreeProblem& problem);
 RankTree optimal_nonhomogeneous(const TreeProblem& problem, Rank root, bool paper);
 RankTree binary(const TreeProblem& problem, Rank root);
 RankTree binary_nonhomogeneous(const TreeProblem& problem, Rank root);
-/// What the best binary trees take, with the given root and with the best one.
-struct BinaryTimes {
-  double given = 0, free = 0;
-};
-/// In O(p^2), without the trees; nothing where the shortcut does not hold (binary_time.cpp says when it does).
-std::optional<BinaryTimes> binary_times(const TreeProblem& problem, Rank root);
 }  // namespace trees
 
 }  // namespace latecomer::core
