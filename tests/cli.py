@@ -105,7 +105,7 @@ def planned(instance, impl, *more):
     return run("plan", "clairvoyant", "--ranks", instance["ranks"], "--segments", instance["segments"], "--round", seconds, "--root", instance["root"], "--arrivals", f"file:{file}", "--impl", impl, *more)
 
 
-for impl in ("linear", "heap", "segment", "rows"):
+for impl in ("plain", "heaps", "segment_tree", "rows"):
     for i, instance in enumerate(golden["instances"]):
         want = sorted(instance["schedule"], key=lambda m: (m[0], m[2]))
         got = [[int(x) for x in line.split()] for line in planned(instance, impl).stdout.splitlines()]
@@ -113,7 +113,7 @@ for impl in ("linear", "heap", "segment", "rows"):
     for i, instance in enumerate(golden["hashed"]):
         done = planned(instance, impl)
         check(hashlib.sha256(done.stdout.encode()).hexdigest() == instance["sha256"], f"{impl}: golden hash {i}")
-out = json.loads(planned(golden["instances"][0], "segment", "--json").stdout)
+out = json.loads(planned(golden["instances"][0], "segment_tree", "--json").stdout)
 check(set(out) == {"messages", "generation_ns"} and out["messages"][0] == [0, 1, 0, 0], "shape of plan clairvoyant")
 check("generation" not in planned(golden["instances"][0], "rows", "--time").stdout and "15 messages" in planned(golden["instances"][0], "rows", "--time").stdout, "only the time")
 for more, says in [(["--impl", "row"], "did you mean 'rows'"), (["--root", 4], "expected a rank below 4"), (["--round", "0"], "round time"), (["--round", "soon"], "--round")]:

@@ -41,6 +41,11 @@ for path in (root / "core").rglob("*"):
         for folder in re.findall(r'#include "core/(\w+)/', path.read_text()):
             if order.index(folder) > order.index(name.parts[1]):
                 problems.append(f"{name}: {name.parts[1]} may not include {folder}, which stands above it")
+# Production plans with one generator; the paper's others are for the command and for tests.
+generators = pathlib.Path("core/algorithms/clairvoyant/generators")
+for path in sources:
+    if "clairvoyant/generators/" in path.read_text() and path.relative_to(root).parent not in (generators, pathlib.Path("profiles/cli")):
+        problems.append(f"{path.relative_to(root)}: only the command may include the Clairvoyant generators of the paper")
 rows = re.findall(r"^LATECOMER_ALGORITHM\((\w+), (\w+),", (root / "core/algorithms/catalogue.def").read_text(), re.M)
 files = {(p.parent.name, p.stem) for p in (root / "core/algorithms").glob("*/*.cpp") if p.parent.name not in ("clairvoyant", "exchange")}  # these are libraries of several rows
 if set(rows) != files:

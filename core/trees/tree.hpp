@@ -5,7 +5,6 @@
 // and reduction trees. Source: Träff 2019 (IEEE TPDS 30). Knows nothing of MPI and of schedules.
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -121,12 +120,6 @@ bool quadratic_is_exact(const TreeProblem& problem);
 RankTree optimal_nonhomogeneous(const TreeProblem& problem, Rank root, bool paper);
 RankTree binary(const TreeProblem& problem, Rank root);
 RankTree binary_nonhomogeneous(const TreeProblem& problem, Rank root);
-/// The times of the best binary trees, with the given root and with the best root.
-struct BinaryTimes {
-  double given = 0, free = 0;
-};
-/// Finds these times in O(p^2), without the trees. Empty if the conditions in binary_time.cpp do not hold.
-std::optional<BinaryTimes> binary_times(const TreeProblem& problem, Rank root);
 }  // namespace trees
 
 }  // namespace latecomer::core

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "core/algorithms/clairvoyant/planner.hpp"
+#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/base/text.hpp"
 #include "core/pap/pattern.hpp"
 #include "core/trees/tree.hpp"
@@ -19,7 +19,7 @@ namespace latecomer::cli {
 namespace {
 
 struct ClairvoyantOptions {
-  std::string round, arrivals = "balanced", generator = "wide";
+  std::string round, arrivals = "balanced", generator = "rows";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   Progress::Patience patience;
@@ -28,10 +28,12 @@ struct ClairvoyantOptions {
 
 int clairvoyant(const ClairvoyantOptions& o) {
   using namespace core::clairvoyant;
-  const auto known = std::find(std::begin(kGeneratorNames), std::end(kGeneratorNames), o.generator);
-  if (known == std::end(kGeneratorNames))
-    throw BadUsage("--impl: unknown generator '" + o.generator + "'" + core::suggestion(o.generator, kGeneratorNames));
-  const auto generator = static_cast<Generator>(known - std::begin(kGeneratorNames));
+  const auto known = std::ranges::find(kGenerators, o.generator, &Generator::name);
+  if (known == std::end(kGenerators)) {
+    std::vector<std::string_view> names;
+    for (const Generator& g : kGenerators) names.push_back(g.name);
+    throw BadUsage("--impl: unknown generator '" + o.generator + "'" + core::suggestion(o.generator, names));
+  }
   const auto arrivals = core::parse_arrivals(o.arrivals, o.ranks);
   if (!arrivals) throw BadUsage("--arrivals: " + arrivals.error());
   auto round = core::parse_duration(o.round + "s");
@@ -45,18 +47,13 @@ int clairvoyant(const ClairvoyantOptions& o) {
   std::int64_t count = 0;
   Progress progress("planning, rounds", 0, o.patience);
   const auto before = std::chrono::steady_clock::now();
-  const std::string wrong = o.time ? plan(
-                                         problem,
-                                         [&](std::span<const Message> round) {
-                                           progress.done(), count += static_cast<std::int64_t>(round.size());
-                                         },
-                                         generator)
-                                   : plan(
-                                         problem,
-                                         [&](std::span<const Message> round) {
-                                           progress.done(), messages.insert(messages.end(), round.begin(), round.end());
-                                         },
-                                         generator);
+  const std::string wrong = plan(
+      problem,
+      [&](std::span<const Message> round) {
+        progress.done(), count += static_cast<std::int64_t>(round.size());
+        if (!o.time) messages.insert(messages.end(), round.begin(), round.end());
+      },
+      *known->generate);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!wrong.empty()) throw BadUsage("plan clairvoyant: " + wrong);
   sort(messages);
@@ -185,7 +182,7 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_option("--arrivals", o->arrivals,
                   "Arrival times: file:PATH with a time in seconds per line, or as for latecomer simulate.")
       ->capture_default_str();
-  sub->add_option("--impl", o->generator, "generator: linear, heap, segment, rows or wide; all give the same plan")
+  sub->add_option("--impl", o->generator, "generator: plain, heaps, segment_tree or rows; all give the same plan")
       ->capture_default_str();
   sub->add_flag("--time", o->time, "Print only the planning time.");
   Progress::add_option(*sub, o->patience);

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "core/trees/distributions.hpp"
-#include "core/trees/tree.hpp"
+#include "profiles/papers/binary_times.hpp"
 #include "profiles/papers/papers.hpp"
 
 namespace latecomer::profiles::papers {
@@ -32,9 +32,9 @@ double cost(const core::TreeProblem& p, std::string_view algorithm, core::Rank r
   if (*kind == core::TreeKind::binary) {
     // The rows of one problem follow each other: given root, free root.
     static std::vector<double> sizes, costs;
-    static std::optional<core::trees::BinaryTimes> times;
+    static std::optional<BinaryTimes> times;
     const std::vector<double> now{p.alpha[0], p.beta[0], p.gamma[0]};
-    if (sizes != p.sizes || costs != now) sizes = p.sizes, costs = now, times = core::trees::binary_times(p, kRoot);
+    if (sizes != p.sizes || costs != now) sizes = p.sizes, costs = now, times = binary_times(p, kRoot);
     if (times) return root < 0 ? times->free : times->given;
   }
   core::TreeOptions options;

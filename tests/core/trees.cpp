@@ -273,28 +273,6 @@ TEST_CASE("trees: tables 1 to 3 of Träff 2019", "[trees]") {
   CHECK(below == 36);  // docs/results/trees.md lists them
 }
 
-TEST_CASE("trees: the quadratic program for binary trees gives the times of the cubic one", "[trees]") {
-  std::srand(7);
-  const auto any = [](int below) { return std::rand() % below; };
-  int answered = 0;
-  for (int i = 0; i < (LATECOMER_LONG_TESTS ? 4000 : 400); ++i) {
-    TreeProblem p;
-    const int most = any(2) ? 3 : 50, empty = any(4);
-    for (int r = 0, ranks = 2 + any(20); r < ranks; ++r) p.sizes.push_back(any(4) < empty ? 0 : any(most));
-    p.alpha = {static_cast<double>(any(2) ? any(3) : any(100))}, p.beta = {static_cast<double>(1 + any(3))},
-    p.gamma = {static_cast<double>(any(3))};
-    const Rank root = any(p.ranks());
-    const auto times = trees::binary_times(p, root);
-    INFO(text_of(p) << " root " << root);
-    if (p.gamma[0] > p.beta[0]) CHECK(!times);
-    if (!times) continue;
-    ++answered;
-    REQUIRE(times->given == trees::binary(p, root).cost);
-    REQUIRE(times->free == trees::binary(p, -1).cost);
-  }
-  CHECK(answered > 100);
-}
-
 #if LATECOMER_LONG_TESTS
 TEST_CASE("trees: binary trees of the tables", "[trees]") {
   const Json all = oracle("trees_tables.json");

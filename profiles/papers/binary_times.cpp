@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time of the best ordered binary tree in O(p^2), for zero arrivals and latency, and for copies that cost no more
-// per byte than messages. Finds times only: trees::binary finds the tree, in O(p^3). Source of the equations: Träff
-// 2019 (IEEE TPDS 30), section 4.3.
+// The time of the best ordered binary tree in O(p^2), where arrivals and latency are zero and copying costs no more per
+// byte than sending. Finds times only; core::trees::binary finds the tree, in O(p^3). Source: Träff 2019, the equations
+// for binary trees.
 //
 // Let B(i,j), the least time over ranks i..j, grow under inclusion. A node with two children splits its range at some
-// k. The first child's side grows with k, and the second child's side falls. So a first k* exists at which the first
-// side is not smaller. It never falls with growing j. Below k* the second side decides, and the largest k is best. From
-// k* on the first side decides, and the smallest k is best, with two exceptions:
-// - The second message costs no start-up if it is empty. This gives one more candidate.
-// - A root in the middle does not send its own block. A monotone queue over the window from k* on finds the best k.
-// The program checks the growth of B for every range, and gives up where it does not hold.
+// k. The first child's side then grows with k and the second child's falls, so there is a first k* where the first side
+// is not the smaller one, and k* never falls with j. Below k* the second side counts, and the largest k is the best.
+// From k* on the first side counts. There the smallest k is the best, except that
+// - the second message costs no start-up where it is empty, which gives one more candidate, and
+// - a root in the middle does not send its own block, which a monotone queue over the window from k* on takes into
+// account. The program checks the growth of B for every range, and gives up where it does not hold.
+#include "profiles/papers/binary_times.hpp"
+
 #include <algorithm>
 #include <deque>
 #include <limits>
 
-#include "core/trees/tree.hpp"
-
-namespace latecomer::core::trees {
+namespace latecomer::profiles::papers {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -32,7 +32,7 @@ struct Turn {
 
 }  // namespace
 
-std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
+std::optional<BinaryTimes> binary_times(const core::TreeProblem& p, core::Rank root) {
   const int n = p.ranks();
   if (!p.homogeneous() || p.gamma.size() != 1 || p.gamma[0] > p.beta[0] || p.latency != 0 || !p.arrivals.empty() ||
       p.whole)
@@ -119,4 +119,4 @@ std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
   return out;
 }
 
-}  // namespace latecomer::core::trees
+}  // namespace latecomer::profiles::papers
