@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables 3 and 4 of Proficz 2018: allreduce under one late rank and under random delays, 48 processes, on a network
+// Tables 3 and 4 of Proficz 2018: allreduce with one late rank and with random delays on 48 processes. The network is
 // fitted to the paper's ring (preset tryton2018).
 //
-// The arrival-aware algorithms pay for their prediction. In the paper a background thread exchanges the estimates and
-// warms up the connections that the operation will use, and the operation begins when that is done. Here no rank begins
-// SLT or PRR before the first arrival plus planning_ns(); elapsed times count from the real arrivals. A delay longer
-// than that hides it, which the paper's figures from 50 ms on show.
+// SLT and PRR pay for their prediction. In the paper, a background thread exchanges the estimates and opens the
+// connections before the operation begins. Here no rank begins SLT or PRR before the first arrival plus planning_ns();
+// elapsed times count from the real arrivals. A longer delay hides this cost, as the paper's figures from 50 ms on
+// show.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -16,12 +16,13 @@
 namespace latecomer::profiles::papers {
 namespace {
 
-constexpr int kRanks = 48, kPatterns = 16;
+constexpr int kRanks = 48;     // as in the paper
+constexpr int kPatterns = 16;  // random patterns per cell; chosen, not measured
 
-/// What prediction, exchange and warm-up cost beyond the computation that hides most of it. A fit to table 4 at delays
-/// of 0 to 10 ms: a fixed part, a part for connections that rendezvous messages will use, and a part per byte. With
-/// these figures PRR loses in each of the 32 cells where the paper has it 2% or more behind the ring; the highest
-/// demand comes from 2M floats with random delays up to 10 ms.
+/// The cost of prediction, exchange and connections that computation does not hide. The formula is a fit to table 4 at
+/// delays of 0 to 10 ms: a fixed part, a part for the connections of rendezvous messages, and a part per byte. With it
+/// PRR loses in each of the 32 cells in which the paper has it at least 2% behind the ring. The cell with the highest
+/// cost is 2M floats with random delays up to 10 ms.
 core::Nanoseconds planning_ns(core::Bytes bytes, const core::Network& net) {
   constexpr double kFixed = 1e6, kConnections = 6e6, kPerByte = 0.31;
   return static_cast<core::Nanoseconds>(kFixed + (net.eager(bytes / kRanks) ? 0 : kConnections) +
@@ -30,7 +31,7 @@ core::Nanoseconds planning_ns(core::Bytes bytes, const core::Network& net) {
 
 bool predicts(std::string_view algorithm) { return algorithm == "slt" || algorithm == "prr"; }
 
-/// Mean elapsed time of one call in ns.
+/// Mean elapsed time of one call, in ns.
 double elapsed(std::string_view algorithm, core::Elements floats, const core::Pattern& arrivals) {
   static const core::Network net = network("tryton2018");
   const core::Call call{core::Collective::allreduce, kRanks, 0, floats, 4, false, true};
@@ -45,7 +46,7 @@ double elapsed(std::string_view algorithm, core::Elements floats, const core::Pa
   return modelled(call, algorithm, core::Pattern(std::move(begins)), net).mean_elapsed + waited;
 }
 
-/// The same, in ms, over the patterns of a mode.
+/// Mean elapsed time in ms over the patterns of a cell.
 double mean_ms(std::string_view algorithm, core::Elements floats, bool one_late, double delay_ms) {
   static std::map<std::tuple<std::string, core::Elements, bool, double>, double> known;
   const auto [at, fresh] = known.try_emplace({std::string(algorithm), floats, one_late, delay_ms}, 0);

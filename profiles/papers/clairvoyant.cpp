@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Proficz and Ocetkiewicz 2021 state: the worked examples as plans, and the findings of figures 10 and 11 in the
-// model.
+// Statements of Proficz and Ocetkiewicz 2021: the worked examples as plans, and the findings of figures 10 and 11 in
+// the model.
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -25,7 +25,7 @@ std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds rou
   return std::move(*found);
 }
 
-/// Mean run time in ms of a reduce of 1M floats over random delays.
+/// Mean run time in ms of a reduce of 1M floats with random delays.
 double mean_ms(std::string_view algorithm, int ranks, double delay_ms) {
   static const core::Network net = network("tryton2018");
   static std::map<std::tuple<std::string, int, double>, double> known;

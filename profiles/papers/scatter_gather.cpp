@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables 3 and 4 of Proficz 2020, and what its text says of figure 14: scatter and gather under uniform random delays,
-// 48 processes, 1 Gbit/s Ethernet as its data sheet has it (preset eth1g).
+// Tables 3 and 4 of Proficz 2020, and its text about figure 14: scatter and gather with uniform random delays on 48
+// processes. The network is 1 Gbit/s Ethernet by its data sheet (preset eth1g).
 #include <map>
 #include <tuple>
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRoot = 1000;
 
-/// The problem of a row: "random decreasing, gamma 1, given root".
+/// The problem of a row such as "random decreasing, gamma 1, given root".
 core::TreeProblem problem(std::string_view row, double alpha) {
   std::string name(row.substr(0, row.find(',')));
   if (name.starts_with("random ")) name = name == "random decreasing" ? "random_down" : "random_up";
@@ -30,7 +30,7 @@ double cost(const core::TreeProblem& p, std::string_view algorithm, core::Rank r
   const auto kind = core::parse_tree_kind(algorithm);
   if (!kind) throw std::logic_error(kind.error());
   if (*kind == core::TreeKind::binary) {
-    // The rows of one problem follow each other: given root, free root.
+    // The two rows of one problem (given root, free root) are consecutive: compute them together.
     static std::vector<double> sizes, costs;
     static std::optional<core::trees::BinaryTimes> times;
     const std::vector<double> now{p.alpha[0], p.beta[0], p.gamma[0]};

@@ -153,7 +153,7 @@ for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read")]:
     profile = job("bad_history", 2, learn, "two_sites", 50, 100, 100, policy=broken)
     check(any(says in w for w in profile["warnings"]), f"a history that cannot be used is named: {profile['warnings']}")
 profile = job("other_size", 2, learn, "two_sites", 50, 100, 100, policy=early)
-check(any("is of 4 ranks, this job has 2" in w for w in profile["warnings"]), "a history of another number of ranks is named")
+check(any("holds a job of 4 ranks, but this job has 2 ranks" in w for w in profile["warnings"]), "a history of another number of ranks is named")
 
 # advise: a policy that check accepts, of the sites that wait.
 observe = folder / "observe.policy.json"

@@ -36,7 +36,7 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     site = max(profile["sites"], key=lambda s: s["calls"])
     check(site["op"] == "allreduce" and site["calls"] >= 256, f"{name}: {site['calls']} calls, {site['patterns']} patterns, of {len(profile['clock'])} ranks")
     check(site["patterns"] >= 256 and max(site["ranks"], key=lambda r: r["last_count"])["rank"] == 1, f"{name}: who came last")
-    check(any("did not come to their end" in w for w in profile["warnings"]) or name == "no_finalize", f"{name}: it says that the job was cut short: {profile['warnings']}")
+    check(any("did not finish" in w for w in profile["warnings"]) or name == "no_finalize", f"{name}: it says that the job was cut short: {profile['warnings']}")
 
 # The whole job is killed from outside, launcher and all, at a time of nobody's choosing.
 for round in range(3):
