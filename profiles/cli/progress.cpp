@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of progress, and Ctrl-C in commands that can show what they have found so far.
+// Prints progress, and handles Ctrl-C for commands that can print partial results.
 #include "profiles/cli/progress.hpp"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 namespace latecomer::cli {
 namespace {
 
-constexpr double kPatience_s = 2;
+constexpr double kPatience_s = 2;  // chosen, not measured
 volatile sig_atomic_t interrupts = 0;
 
 }  // namespace

@@ -66,16 +66,15 @@ double mean_ms(std::string_view algorithm, core::Elements floats, bool one_late,
 std::vector<Table> allreduce() {
   auto tables = printed("002");
   const std::string conditions =
-      ", 48 processes, 1 Gbit/s Ethernet as fitted (tryton2018), one message after the other; SLT and PRR with the "
-      "cost of prediction";
+      ", 48 processes, 1 Gbit/s Ethernet as fitted (tryton2018), one message after the other; SLT and PRR "
+      "include the cost of prediction";
   const std::string cost =
-      "Prediction costs SLT and PRR one fitted figure per size, 8.3 ms here, and the printed ones pay about 4 ms "
-      "without a delay: a figure that makes PRR lose wherever it is printed to lose has to cover 2M floats under "
-      "random delays up to 10 ms.";
+      "The model charges SLT and PRR one fitted cost of prediction per size, here 8.3 ms. The printed algorithms pay "
+      "about 4 ms without a delay. The fit is higher because it covers 2M floats with random delays up to 10 ms.";
   const std::string small =
-      "Prediction is one fitted cost per size, and the printed differences vary by up to 11 ms between delays of 0 and "
-      "1 ms, which is noise. Below 64 KiB a message is eager in the model and its latency is one figure, fitted to "
-      "vectors of 1M floats: the ring takes 9.1 ms with 128K floats, and about 5.5 ms on the paper's machine.";
+      "The model has one cost of prediction per size and no noise. The printed differences vary by up to 11 ms between "
+      "delays of 0 and 1 ms. Messages below 64 KiB are eager in the model, and their latency is fitted to vectors of "
+      "1M floats: with 128K floats the ring takes 9.1 ms, and about 5.5 ms on the paper's machine.";
   constexpr core::Elements kMega = 1 << 20;
   compute(tables, "3 time", "mean elapsed time in ms, 1M floats, one late process" + conditions, 1, cost,
           [](Cell& c) { c.ours = mean_ms(c.row, kMega, true, leading_number(c.column)); });
@@ -91,11 +90,12 @@ std::vector<Table> allreduce() {
                  prr = mean_ms("prr", floats, one_late, delay);
     c.ours = quotient ? ring / prr : prr - ring;
   };
-  compute(tables, "4 difference",
-          "mean elapsed time of PRR less the ring's in ms; rows: mode and size in floats; random delays: means over 16 "
-          "patterns" +
-              conditions,
-          1, small, [&](Cell& c) { table4(c, false); });
+  compute(
+      tables, "4 difference",
+      "mean elapsed time of PRR minus the ring's in ms; rows: mode and size in floats; random delays: means over 16 "
+      "patterns" +
+          conditions,
+      1, small, [&](Cell& c) { table4(c, false); });
   compute(tables, "4 speedup", "the same, ring / PRR", 2, small, [&](Cell& c) { table4(c, true); });
   return tables;
 }
