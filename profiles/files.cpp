@@ -86,8 +86,8 @@ std::string foreign(int folder) {
     return std::strerror(errno);
   }
   // A large job's folder holds two files per rank, and every rank reads the folder: limit the number of names per rank.
-  constexpr int kLook = 64;  // chosen, not measured
-  for (int i = 0; i < kLook; ++i) {
+  constexpr int kNamesChecked = 64;  // chosen, not measured
+  for (int i = 0; i < kNamesChecked; ++i) {
     const dirent* entry = readdir(entries.get());
     if (!entry) break;
     const std::string name = entry->d_name;

@@ -108,7 +108,7 @@ class LocalQueue {
   void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests) {
     __builtin_prefetch(site, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(site) + 64, 1);
-    if (count_ == kMost) drain();
+    if (count_ == kQueued) drain();
     queue_[count_++] = {site, spent, bytes, rests};
   }
   [[gnu::noinline]] void drain() {
@@ -117,7 +117,7 @@ class LocalQueue {
   }
 
  private:
-  static constexpr int kMost = 32;  // chosen, not measured
+  static constexpr int kQueued = 32;  // chosen, not measured
   struct Waiting {
     LocalSite* site;
     Nanoseconds spent;
@@ -125,7 +125,7 @@ class LocalQueue {
     bool rests;
   };
   int count_ = 0;
-  Waiting queue_[kMost];
+  Waiting queue_[kQueued];
 };
 
 /// Limits the memory of a process. A site key takes 1.5 KiB, and on the leader of a communicator 320 bytes more per row
