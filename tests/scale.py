@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports at the scale of 10,000 ranks and 1,000 sites, and the aggregation that bounds a profile: ranks in rows
-of several, the smallest sites in one, both said in `warnings`."""
+"""Reports for 10,000 ranks and 1,000 sites. Checks the limits of a profile: rows of several ranks and folded sites,
+with `warnings` about both."""
 import json
 import pathlib
 import resource
