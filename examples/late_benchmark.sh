@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The publications' benchmark (examples/late_benchmark.cpp) with native and every algorithm of a collective: a random
-# late rank, a grid of delays and sizes, interleaved rounds. Prints the median of the mean elapsed times and the ratio
-# native / algorithm. All ranks share one machine and its memory; the papers had a node per process.
+# The publications' benchmark (examples/late_benchmark.cpp) with native and every algorithm of a collective. Has a
+# random late rank, a grid of delays and sizes, and interleaved rounds. Prints the median of the mean elapsed times and
+# the ratio native / algorithm. All ranks share one machine and its memory; the papers had a node per process.
 # Usage: examples/late_benchmark.sh [BUILD [OP [RANKS [ITERATIONS [SIZES [DELAYS [ROUNDS [MODE [ALGORITHMS]]]]]]]]]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -17,8 +17,8 @@ namespace latecomer::shim {
 using core::Nanoseconds;
 using core::Rank;
 
-/// CLOCK_MONOTONIC of this domain in ns. If the kernel derives its clock from the processor's counter, reads the
-/// counter directly (about 8 ns instead of 20) and compares it with the clock at least every 100 ms.
+/// CLOCK_MONOTONIC of this domain in ns. Reads the processor's counter if the kernel derives its clock from it, which
+/// takes about 8 ns instead of 20. Compares the counter with the clock at least every 100 ms.
 Nanoseconds now();
 
 namespace clock_detail {

@@ -46,7 +46,7 @@ if not hosts.able or subprocess.run(["unshare", "-T", "--monotonic", "1000", "--
     sys.exit(0)
 wrapper = folder / "enter"
 wrapper.write_text(f"""#!/bin/sh
-# Enters the namespaces of this rank; what is preloaded is for the program alone.
+# Enters the namespaces of this rank. The preload applies to the program only.
 preload=$LD_PRELOAD; unset LD_PRELOAD
 case $PMI_RANK in 1) ppm=$SLOW_PPM;; 2) ppm=$FAST_PPM;; *) ppm=0;; esac
 exec ip netns exec {name}$PMI_RANK unshare -u -T --monotonic $((PMI_RANK * 1000)) --fork --kill-child \\

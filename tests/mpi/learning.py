@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The learning loop in running jobs: patterns per call site in one binary, rules by site and imbalance, auto,
-history, the agreement check. Results are right and no job hangs, whatever the decisions. No times are checked."""
+history, the agreement check. Results are right and no job hangs under any decision. No times are checked."""
 import json
 import os
 import pathlib

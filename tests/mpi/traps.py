@@ -98,7 +98,7 @@ done = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.library}:{a.support}", 
 check(done.returncode == 0 and alone.stdout == done.stdout, f"stacked before: same output: {done.stderr[-300:]}")
 check(len(warned(done)) <= 1, f"one line at most: {warned(done)}")
 
-# A program of another MPI: latecomer is inactive and prints one clear line, whatever the handles are.
+# A program of another MPI with other handles: latecomer is inactive and prints one clear line.
 other = pathlib.Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/xdlu")
 launcher = shutil.which("mpiexec.openmpi")
 if other.exists() and launcher:
