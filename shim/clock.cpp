@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fast clock and the offsets between clock domains.
+// The fast clock, and the offsets between clock domains.
 #include "shim/clock.hpp"
 
 #include <sched.h>
@@ -30,7 +30,7 @@ Nanoseconds kernel_now() {
 using clock_detail::Anchor;
 using clock_detail::Reading;
 
-/// The counter is invariant and the kernel's own clock is made of it.
+/// Whether the processor's counter is invariant and the kernel derives its clock from it.
 bool counter_is_the_clock() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & (1u << 8))) return false;
@@ -43,7 +43,7 @@ bool counter_is_the_clock() {
          std::strncmp(source, "hyperv", 6) == 0;
 }
 
-/// The narrowest of three brackets: an interrupt between the two readings would show.
+/// The narrowest of three brackets: this excludes an interrupt between the two readings.
 Reading read_both() {
   Reading best;
   std::uint64_t width = UINT64_MAX;
@@ -56,11 +56,13 @@ Reading read_both() {
   return best;
 }
 
-constexpr Nanoseconds kSteady = 100'000'000;  // between two anchors
-// An anchor errs by about 30 ns (one reading of the kernel's clock), so a rate taken over a span errs by no
-// more than that when it is used for as long again.
+// The longest time between two anchors. Chosen, not measured.
+constexpr Nanoseconds kSteady = 100'000'000;
+// The shortest span for a rate. An anchor errs by about 30 ns, one reading of the kernel's clock. A rate over a span
+// errs by no more than that if it serves for as long again. Chosen, not measured.
 constexpr Nanoseconds kFirstSpan = 200'000;
-constexpr Nanoseconds kTolerated = 2'000;  // off by more: the clock is being steered, the rate starts anew
+// A greater error of the prediction means that the kernel steers its clock: start a new rate. Chosen, not measured.
+constexpr Nanoseconds kTolerated = 2'000;
 
 std::atomic<int> usable{-1};
 
@@ -111,9 +113,12 @@ struct Update {
 };
 enum : int { kPing = kClockChannel, kPong = kPongChannel, kUpdate = kUpdateChannel };
 
+// Round trips per measurement of an offset. Chosen, not measured.
 constexpr int kPings = 16;
+// Between two measurements. Chosen, not measured: drift adds 1 us per second until a drift is known (drift_ppb_).
 constexpr Nanoseconds kRenewEvery = 1'000'000'000;
-// Long enough for 16 round trips of a fast network. With more ranks than cores the others need a core first.
+// The longest wait in renew_offset(). Derived: kPings round trips of a fast network. With more ranks than cores, the
+// other rank needs a core first. That value is chosen, not measured.
 constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
 
 template <typename T>
@@ -125,7 +130,7 @@ void receive_now(Rank from, int tag, T& value) {
   PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE);
 }
 
-/// A message of that tag if one is there.
+/// Receives a message with that tag if one has arrived.
 template <typename T>
 bool receive_if(Rank from, int tag, T& value, Rank* who = nullptr) {
   int there = 0, size = 0;
@@ -152,7 +157,7 @@ void Clocks::take(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
   const Nanoseconds at = now(), age = at - looked_at_.load(std::memory_order_relaxed);
   if (looks.load(std::memory_order_relaxed) > 0 && age > 0) {
     const Nanoseconds moved = fresh > offset ? fresh - offset : offset - fresh;
-    // Twice what was seen since the last look: clocks are steered now and then.
+    // Twice the drift since the last measurement: the kernel sometimes steers its clock.
     if (parent >= 0)
       drift_ppb_ = std::max<Nanoseconds>(
           1000, 2 * static_cast<Nanoseconds>(static_cast<double>(moved) * 1e9 / static_cast<double>(age)));
@@ -189,7 +194,7 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
       }
       c.take(low, high, pong.uncertainty);
     } else {
-      c.drift_ppb_ = 0;  // the common clock is this one
+      c.drift_ppb_ = 0;  // this clock is the common clock
       c.take(0, 0, 0);
     }
     for (const Rank child : c.children)
@@ -248,8 +253,8 @@ void renew_offset(Clocks& c) {
     return;
   }
   if (answers == 0) return;
-  // Not a narrow interval for a wide one that agrees with it. Where they do not, the clocks have drifted by
-  // more than was thought, and the new one is right.
+  // Keep a narrow interval if the wide one agrees with it. If they disagree, the clocks drifted more than assumed, and
+  // the new interval is right.
   const Nanoseconds width = (high - low) / 2 + parents, old = c.uncertainty_now();
   const bool agree = low - parents <= c.offset + old && high + parents >= c.offset - old;
   if (agree && width > old) return;

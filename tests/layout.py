@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The layout and the direction of dependencies: shim -> profiles -> core, shim -> core; no MPI, no
-libunwind, no getenv and no output in core; every source file says what it is; README's commands exist."""
+"""Checks the layout and the direction of dependencies: shim -> profiles -> core, shim -> core. core uses no MPI,
+libunwind, getenv or output. Every source file has a header comment. README's commands exist."""
 import pathlib
 import re
 import sys
@@ -24,7 +24,7 @@ for path in sources:
     if part == "core":
         if system & {"iostream", "cstdlib", "unistd.h"} or re.search(r"\b(getenv|printf|abort|exit)\(", text):
             problems.append(f"{name}: core reads no environment, prints nothing and ends nothing")
-        # Every rank decides by itself what depends on them: base/logarithm.hpp says why.
+        # Every rank makes decisions that depend on these functions by itself: base/logarithm.hpp gives the reason.
         for function in re.findall(r"\b(?:std::|\b)(log|log2|log10|log1p|pow|exp|exp2|expm1|cbrt|sin|cos|tan|hypot|fma)\(", text):
             problems.append(f"{name}: {function} is not the same on every processor")
     if part == "shim" and "<iostream>" in text:
@@ -33,7 +33,7 @@ for path in sources:
         problems.append(f"{name}: the header is the SPDX line and what the file owns")
     if path.suffix == ".hpp" and "#pragma once" not in text:
         problems.append(f"{name}: #pragma once")
-# Inside core: a folder may include those before it.
+# Inside core: a folder may include the folders before it.
 order = ["base", "collective", "pap", "network", "schedule", "trees", "algorithms", "verify", "model", "policy", "select", "agreement", "learning"]
 for path in (root / "core").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
@@ -64,7 +64,7 @@ for block in re.findall(r"```\n(.*?)```", (root / "README.md").read_text(), re.S
     for named in re.findall(r"\b((?:scripts|examples)/[\w.]+)", block):
         if not (root / named).exists():
             problems.append(f"README.md: {named} does not exist")
-# A name may be another job's, or another user's.
+# A name may also match a process of another job or user.
 for part in ("scripts", "tests", "examples", ".ci"):
     for path in (root / part).rglob("*"):
         if path.is_file() and path.name != "layout.py" and path.suffix != ".pyc" and re.search(rb"\b(pkill|killall)\b", path.read_bytes()):

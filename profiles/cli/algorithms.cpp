@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer algorithms`: the catalogue.
+// `latecomer algorithms`: lists the catalogue.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ int list(const std::string& op, bool json) {
     std::printf("%s\n", out.dump(2).c_str());
     return 0;
   }
-  if (out.empty()) std::printf("no algorithms for %s in this version: it is always native\n", op.c_str());
+  if (out.empty()) std::printf("this version has no algorithms for %s: it always runs native\n", op.c_str());
   for (const auto& a : out) {
     std::printf("%s/%s\n  source        %s\n  cost          %s\n", a["op"].get<std::string>().c_str(),
                 a["name"].get<std::string>().c_str(), a["source"].get<std::string>().c_str(),

@@ -20,10 +20,10 @@ int calibrate(const Options& o) {
   const std::string helper = find_beside({"latecomer-calibrate", LATECOMER_HELPERS_FROM_BIN "/latecomer-calibrate"});
   if (helper.empty())
     throw BadUsage(
-        "calibrate: latecomer-calibrate is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
+        "calibrate: latecomer-calibrate is not installed with this command; build it with LATECOMER_BUILD_SHIM=ON");
   std::vector<std::string> words = o.more;
   words.insert(words.end(), {"-n", std::to_string(o.ranks), helper});
-  // On one machine with fewer cores than ranks a waiting rank has to give its core away.
+  // With fewer cores than ranks on one machine, a waiting rank must yield its core.
   if (static_cast<unsigned>(o.ranks) > std::thread::hardware_concurrency()) words.push_back("yield");
   return start(plan_launch("calibrate", words, o.launcher));
 }

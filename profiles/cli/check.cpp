@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer check`: every mistake of a policy file, the rules that can never match, and those that can match only
-// later.
+// `latecomer check`: reports the mistakes of a policy file, the rules that can never match, and the rules that can
+// match only after the first plan.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -65,7 +65,7 @@ Examples:
   command->callback([o, &action] {
     action = [o] {
       if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
-      if (o->file.empty()) throw BadUsage("check: FILE is missing");
+      if (o->file.empty()) throw BadUsage("check: give a policy FILE, or --schema");
       return check(o->file, o->json);
     };
   });

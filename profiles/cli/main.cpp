@@ -8,7 +8,7 @@
 
 namespace {
 
-/// The sub-command that the words name, as deep as they do.
+/// The most deeply nested sub-command that the words name.
 CLI::App* named_by(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* at = &app;
   for (const std::string& word : words) {
@@ -19,7 +19,7 @@ CLI::App* named_by(CLI::App& app, const std::vector<std::string>& words) {
   return at;
 }
 
-/// ", did you mean '--x'?" for the first word that is an option of nobody; else "".
+/// ": unknown option '--x', did you mean '--y'?" for the first unknown option, or "".
 std::string option_meant(CLI::App& command, const std::vector<std::string>& words) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())

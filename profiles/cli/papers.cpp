@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer papers`: the publications' tables beside ours.
+// `latecomer papers`: prints the publications' tables beside latecomer's figures.
 #include "profiles/papers/papers.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Options {
 std::string fixed(double value, int decimals) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  // A difference that rounds to nothing has no sign.
+  // Do not print the sign of a difference that rounds to zero.
   const std::string out = text;
   return out.find_first_of("123456789") == out.npos && out.front() == '-' ? out.substr(1) : out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer recover`: a profile from what the ranks of a job left on disk.
+// `latecomer recover`: makes a profile from the snapshots of a job.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -18,11 +18,11 @@ struct Options {
   std::string output;
 };
 
-/// PROFILE.parts for PROFILE, so that either may be given.
+/// Accepts PROFILE or PROFILE.parts, and returns PROFILE.parts.
 std::string parts_of(const std::string& place) {
   if (fs::is_directory(place)) return place;
   if (fs::is_directory(place + ".parts")) return place + ".parts";
-  throw BadUsage("recover: '" + place + "' is no directory of snapshots (a running or ended job leaves PROFILE.parts)");
+  throw BadUsage("recover: '" + place + "' is not a directory of snapshots; give PROFILE or PROFILE.parts");
 }
 
 int recover(const Options& o) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer simulate`: modelled times of algorithms under an arrival pattern and a network.
+// `latecomer simulate`: models the times of algorithms for an arrival pattern and a network.
 #include "core/model/simulate.hpp"
 
 #include <chrono>
@@ -34,12 +34,12 @@ int simulate(const Options& o) {
   for (const double size : o.sizes.empty() ? std::vector<double>{} : sizes_named(o.sizes))
     parameters.sizes.push_back(static_cast<core::Bytes>(size));
   if (!parameters.sizes.empty() && !core::is_irregular(op))
-    throw BadUsage("--sizes: blocks of " + o.op + " have one size; gatherv and scatterv take them");
+    throw BadUsage("--sizes: all blocks of " + o.op + " have one size; expected --op gatherv or scatterv");
   if (!parameters.sizes.empty() && parameters.sizes.size() != static_cast<std::size_t>(o.ranks))
-    throw BadUsage("--sizes: " + std::to_string(parameters.sizes.size()) + " sizes for " + std::to_string(o.ranks) +
-                   " ranks");
+    throw BadUsage("--sizes: expected " + std::to_string(o.ranks) + " sizes, one per rank, got " +
+                   std::to_string(parameters.sizes.size()));
   if (o.bytes.empty() && parameters.sizes.empty())
-    throw BadUsage("--bytes: how much is moved, such as 4MiB" +
+    throw BadUsage("--bytes: expected the payload, such as 4MiB" +
                    std::string(core::is_irregular(op) ? "; or --sizes" : ""));
   const auto bytes = core::parse_bytes(o.bytes.empty() ? "0" : o.bytes);
   if (!bytes) throw BadUsage("--bytes: " + bytes.error());
@@ -96,7 +96,7 @@ int simulate(const Options& o) {
   } else if (bound.known) {
     std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
                 human_time(static_cast<double>(bound.after_last)).c_str());
-    // Late ports and processors are in it (core/model/bounds.hpp).
+    // This bound includes the waiting times of ports and processors (core/model/bounds.hpp).
     if (least > bound.after_last)
       std::printf("%-20s %14s %14s %14s\n", "sharper bound", "", "", human_time(static_cast<double>(least)).c_str());
   }

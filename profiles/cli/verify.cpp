@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer verify`: the symbolic verifier over ranges of ranks, roots, counts and patterns.
+// `latecomer verify`: runs the symbolic verifier over ranks, roots, counts and arrival patterns.
 #include "core/verify/verify.hpp"
 
 #include <atomic>
@@ -33,7 +33,7 @@ int verify(const Options& o) {
   std::vector<int> roots{0};
   if (o.roots != "all") {
     const auto given = core::parse_list(o.roots);
-    if (!given) throw BadUsage("--roots: " + given.error() + " (or all)");
+    if (!given) throw BadUsage("--roots: " + given.error() + ", or all");
     roots = *given;
   }
   struct Part {
@@ -57,7 +57,7 @@ int verify(const Options& o) {
           parts.push_back({algorithm, ranks, root, &here});
   }
 
-  // Parts share nothing, so every core takes the next one; results stay in the order of parts.
+  // The parts are independent, so each thread takes the next one. Results keep the order of parts.
   std::vector<core::SweepResult> results(parts.size());
   std::atomic<std::size_t> next{0}, ended{0};
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process has for the profile (Job::mine), kept up to date.
+// Keeps this process's contribution to the profile (Job::mine) up to date.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -41,7 +41,7 @@ void describe_job(Job& j) {
   char domain[24];
   std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
   j.mine.clock_domain = domain;
-  // Before the clocks have been compared, nothing is known of those elsewhere.
+  // Until the clocks are compared, the offsets of other domains are unknown.
   j.mine.clock_uncertainty = -1;
 }
 
@@ -73,8 +73,8 @@ void refresh(Job& j, bool finished) {
 }
 
 void Job::keep_plan(std::string text) {
-  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another
-  // early one; those of MPI_COMM_WORLD, which a later run takes over, more than others.
+  // Each snapshot contains these plans, so limit them. When the limit is reached, drop the newest plan that is not of
+  // MPI_COMM_WORLD: a later run takes over the plans of MPI_COMM_WORLD. The limits are chosen, not measured.
   constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
   std::size_t bytes = text.size();
   for (const std::string& plan : mine.plans) bytes += plan.size();

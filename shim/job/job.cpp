@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one job of this process.
+// The only job of this process.
 #include "shim/job/job.hpp"
 
 namespace latecomer::shim {

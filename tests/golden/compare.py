@@ -36,20 +36,20 @@ cells = {(r["paper"], r["table"], r["row"], r["column"]): r for r in rows}
 check(len(cells) == len(rows), "a cell is there twice")
 of = lambda paper, start: [r for r in rows if r["paper"] == paper and r["table"].startswith(start)]
 check(len(of("002", "4 speedup")) == 96 and len(of("003", "")) == 660 and len(of("001", "3")) == len(of("001", "4")) == 70, "how many cells the tables have")
-# PRR pays for its prediction: it loses wherever it is printed 2% or more behind the ring.
+# PRR pays for its prediction. It loses in every cell in which the paper has it at least 2% behind the ring.
 behind = [r for r in of("002", "4 speedup") if float(r["printed"]) <= 0.98]
 check(len(behind) == 32, f"{len(behind)} printed losses")
 for r in behind:
     lost = cells["002", "4 difference", r["row"], r["column"]]
     check(float(lost["ours"]) > 0 and float(r["ours"]) <= 1, f"PRR does not lose: {r}, {lost}")
-# ... and where delays hide that, it gains what is printed.
+# PRR gains as printed where delays hide the cost of prediction.
 for r in of("002", "4 speedup"):
     if float(r["column"].split()[0]) >= 100:
         check(abs(float(r["ratio"]) - 1) <= 0.1, f"PRR under long delays: {r}")
-# No tree of ours takes longer than a printed one.
+# No tree of the model takes longer than the printed one.
 for r in of("003", ""):
     check(float(r["ours"]) <= float(r["printed"]), f"a longer tree: {r}")
-# The model gives Radix-K and Clairvoyant the same time up to 200 ms (0.999); every other finding holds.
+# The model gives Radix-K and Clairvoyant the same time up to 200 ms (0.999). Every other finding holds.
 failing = {(r["paper"], r["table"], r["row"], r["column"]) for r in rows if r["ratio"] == "fails"}
 check(failing <= {("000", "figure 10", "radix_k / clairvoyant", "200 ms")}, f"findings do not hold: {failing}")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command of README, CONTRIBUTING and docs ("$ " in a code block) works. README's run one after
-the other in one shell, as a reader pastes them into a fresh clone after scripts/quickstart; the others each by themselves, in a
-folder that has what the text speaks of. A comment "# exits N" after a command is its exit status, else 0."""
+"""Runs every command of README, CONTRIBUTING and docs ("$ " in a code block). README's commands run in order in one
+shell, as a reader pastes them into a fresh clone after scripts/quickstart. The others run one by one in a folder
+with the files that the text names. A comment "# exits N" after a command gives its exit status; the default is 0."""
 import os
 import pathlib
 import re
@@ -53,7 +53,7 @@ for document, line in commands:
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
     check(status in expected(line), f"{document.relative_to(root)}: {line}" + ("" if status in expected(line) else f": {status} {done.stderr[-300:]}"))
 
-# What the text names exists: options of the command, and files.
+# The options and files that the text names exist.
 for document in documents:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
         check((document.parent / link).exists(), f"{document.relative_to(root)} links to {link}")
