@@ -80,8 +80,7 @@ constexpr KeyRow kMatchKeys[] = {
      0, 0, "", "The collective, or a list of them."},
     {"bytes", KeyType::size_range, "", 0, kNoLimit, "",
      "Payload of the call. For allreduce, reduce, bcast, scan and exscan: the vector of a rank. For reduce_scatter: "
-     "the "
-     "whole vector. For scatter and gather: the root's total. For allgather and allgatherv: the receive total. For "
+     "the whole vector. For scatter and gather: the root's total. For allgather and allgatherv: the receive total. For "
      "alltoall: the send total of a rank. A rule with `bytes` never matches gatherv, scatterv, alltoallv, alltoallw or "
      "a neighbour collective, because not every rank knows its size."},
     {"comm_size", KeyType::range, "", 0, kNoLimit, "", "Number of ranks of the communicator."},
