@@ -3,6 +3,7 @@
 #include "core/policy/policy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "core/base/text.hpp"
@@ -72,12 +73,32 @@ constexpr KeyRow kPolicyKeys[] = {
      "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
      "`apply` only."},
 };
+/// Names as the choices of a key: separated by spaces.
+template <const auto& kNames>
+constexpr auto joined() {
+  constexpr std::size_t kSize = [] {
+    std::size_t size = 0;
+    for (const std::string_view name : kNames) size += name.size() + 1;
+    return size;
+  }();
+  std::array<char, kSize> out{};
+  std::size_t at = 0;
+  for (const std::string_view name : kNames) {
+    for (const char c : name) out[at++] = c;
+    out[at++] = ' ';
+  }
+  return out;
+}
+constexpr auto kCollectiveChoices = joined<kCollectiveNames>();
+
 constexpr KeyRow kMatchKeys[] = {
-    {"op", KeyType::choice_list,
-     "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
-     "reduce_scatter reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv "
-     "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw",
-     0, 0, "", "The collective, or a list of them."},
+    {"op",
+     KeyType::choice_list,
+     {kCollectiveChoices.data(), kCollectiveChoices.size() - 1},
+     0,
+     0,
+     "",
+     "The collective, or a list of them."},
     {"bytes", KeyType::size_range, "", 0, kNoLimit, "",
      "Payload of the call. For allreduce, reduce, bcast, scan and exscan: the vector of a rank. For reduce_scatter: "
      "the whole vector. For scatter and gather: the root's total. For allgather and allgatherv: the receive total. For "
