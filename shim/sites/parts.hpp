@@ -66,8 +66,8 @@ profiles::Frame frame_at(std::uintptr_t address);
 /// How many frames make a site.
 extern int frames_per_site __attribute__((visibility("hidden")));
 
-/// Forgets the rules and the ways. The caller holds the mutex.
-void forget_ways();
+/// Forgets the rules of all return addresses. The caller holds the mutex.
+void forget_rules();
 
 // python.cpp
 
