@@ -115,7 +115,7 @@ void sites_refresh() {
   const std::lock_guard lock(sites_mutex);
   unloaded = now_unloaded;
   forget_keys();
-  forget_ways();
+  forget_rules();
 }
 
 const char* own_build_id() {

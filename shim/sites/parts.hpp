@@ -66,8 +66,8 @@ profiles::Frame frame_at(std::uintptr_t address);
 /// The number of frames per site.
 extern int frames_per_site __attribute__((visibility("hidden")));
 
-/// Clears the rules and the ways. The caller holds the mutex.
-void forget_ways();
+/// Clears the rules of all return addresses. The caller holds the mutex.
+void forget_rules();
 
 // python.cpp
 
