@@ -216,7 +216,7 @@ try:
             done = run("check", shown)
             check(done.returncode == 0, f"{document.relative_to(root)} shows a policy that check refuses: {done.stdout}{done.stderr}")
 except ImportError:
-    print("python3-jsonschema is not here: schemas are not tried")
+    print("skipped the schemas: python3-jsonschema is not installed")
 # A profile of another structure is refused with the place of the mistake, before a reader meets an unexpected value.
 profile = {"format": "latecomer-profile", "version": 1, "job": {"program": "p", "command_line": "p", "ranks": 2, "hosts": ["h"], "start": "", "wall_time_s": 1, "mpi_library": "", "mode": "observe",
                                                                 "network": None, "edges": None}, "clock": [], "sites": [], "plans": [], "warnings": []}

@@ -11,7 +11,7 @@
 namespace latecomer::profiles::papers {
 namespace {
 
-constexpr int kRoot = 1000;
+constexpr int kRoot = 1000;  // as in the paper
 
 /// The problem of a row such as "random decreasing, gamma 1, given root".
 core::TreeProblem problem(std::string_view row, double alpha) {

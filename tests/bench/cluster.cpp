@@ -206,7 +206,7 @@ double Cluster::run() {
   }
   double last = 0;
   for (const auto& p : processes_) {
-    if (!p->over()) std::fprintf(stderr, "process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
+    if (!p->over()) std::fprintf(stderr, "ranges_cluster: process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
     last = std::max(last, p->finished);
   }
   return last;
@@ -414,7 +414,7 @@ Outcome sort(int ranks, Count each, janus::Assignment assignment, const Figures&
     out.levels = std::max(out.levels, s->statistics().levels);
     if (static_cast<Count>(s->sorted().size()) != each || !std::is_sorted(s->sorted().begin(), s->sorted().end()) ||
         s->sorted().front() < last)
-      std::fprintf(stderr, "not sorted\n"), std::exit(1);
+      std::fprintf(stderr, "ranges_cluster: the result is not sorted\n"), std::exit(1);
     last = s->sorted().back();
   }
   return out;
@@ -525,7 +525,7 @@ int main(int argc, char** argv) {
   const int most = argc > 1 ? std::atoi(argv[1]) : 1 << 15;
   const Count elements = argc > 2 ? std::atoll(argv[2]) : 256;
   if (most < 32 || elements < 1)
-    return std::fprintf(stderr, "ranges_cluster: at least 32 ranks and 1 element each\n"), MPI_Finalize(), 2;
+    return std::fprintf(stderr, "ranges_cluster: expected at least 32 ranks and 1 element per rank\n"), MPI_Finalize(), 2;
   Figures figures;
   figures.network = *core::network_preset("fdr");
   creation(most, figures);

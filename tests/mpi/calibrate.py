@@ -18,7 +18,7 @@ MBIT = 10
 hosts = Hosts("lccal", 8, MBIT)
 if not hosts.able:
     hosts.remove()
-    print("no right to make namespaces here: not tried")
+    print("skipped: this machine does not allow network namespaces")
     sys.exit(0)
 try:
     words = ["mpiexec.mpich", "-n", str(hosts.count), str(hosts.enter(folder / "enter")), str(pathlib.Path(a.build) / "bin/latecomer-calibrate"), "yield"]

@@ -42,7 +42,7 @@ def run_here(out, *words, **extra):
 hosts = Hosts(name, RANKS)
 if not hosts.able or subprocess.run(["unshare", "-T", "--monotonic", "1000", "--fork", "-u", "true"], capture_output=True).returncode != 0:
     hosts.remove()
-    print("no right to make namespaces here: not tried")
+    print("skipped: this machine does not allow network namespaces")
     sys.exit(0)
 wrapper = folder / "enter"
 wrapper.write_text(f"""#!/bin/sh

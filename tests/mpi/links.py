@@ -62,7 +62,7 @@ for case, says in (("holds", "it holds 'letters'"), ("open", "other users may wr
     elif os.geteuid() == 0:
         os.chown(parts, 65534, 65534)
     else:
-        print("not root: a folder of another user is not tried")
+        print("skipped a folder of another user: this needs root")
         continue
     before = sorted(os.listdir(parts))
     done = job(f"{case}.json", *good)
