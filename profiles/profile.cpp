@@ -42,7 +42,7 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   std::uint64_t unmatched = 0;
   for (const auto& [key, calls] : communicators)
     for (const auto& [n, records] : calls.by_number) {
-      const bool whole = std::all_of(records.begin(), records.end(), [&](const CallRecord* r) {
+      const bool whole = std::all_of(records.begin(), records.end(), [&records = records](const CallRecord* r) {
         return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
       });
       if (whole) book.add(records, calls.world, tie_ns, network);

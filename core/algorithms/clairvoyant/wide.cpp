@@ -12,7 +12,9 @@ void plan_rows(const Problem& problem, const Emit& emit);
 
 #if defined(__x86_64__)
 // GCC 12's own header is said to read what it leaves undefined (its bug 105593).
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #include <bit>
