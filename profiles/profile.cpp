@@ -96,7 +96,7 @@ class ProfileWriter {
     book_.job_of(job.ranks);
     collect();
     std::vector<Row> rows = choose();
-    const std::vector<std::string> never = never_ran(rows);
+    std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
     const Json head = {

@@ -22,7 +22,7 @@ struct Options {
   bool json = false, foreground = false;
 };
 
-struct Advice {
+struct Advice {        // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
   Json row;            ///< what --json says of the site
   Json rule;           ///< null: leave it alone
   double gain_ns = 0;  ///< of all calls together
