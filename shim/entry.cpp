@@ -25,10 +25,8 @@ asm(".pushsection .text\n"
 #endif
 
 extern "C" {
-// The linker gives these names. NOLINTBEGIN(bugprone-reserved-identifier)
 extern const latecomer::shim::Entry __start_latecomer_entries[] __attribute__((visibility("hidden")));
 extern const latecomer::shim::Entry __stop_latecomer_entries[] __attribute__((visibility("hidden")));
-// NOLINTEND(bugprone-reserved-identifier)
 LATECOMER_HIDDEN void latecomer_resolve() { latecomer::shim::resolve_entries(); }
 }
 
