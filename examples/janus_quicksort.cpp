@@ -97,6 +97,7 @@ int check(const latecomer::range::Comm& world) {
       }
     }
   std::vector<Record> records;
+  records.reserve(static_cast<std::size_t>(500 + rank));
   std::mt19937 random(static_cast<unsigned>(rank));
   for (int i = 0; i < 500 + rank; ++i) records.push_back({static_cast<float>(random() % 50), rank});
   count(right(records, janus::Sorter<janus::Ranges, Record>::sort(world, records)), "ranges", "records", 0);

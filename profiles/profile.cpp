@@ -43,7 +43,7 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   std::uint64_t unmatched = 0;
   for (const auto& [key, calls] : communicators)
     for (const auto& [n, records] : calls.by_number) {
-      const bool whole = std::all_of(records.begin(), records.end(), [&](const CallRecord* r) {
+      const bool whole = std::all_of(records.begin(), records.end(), [&records = records](const CallRecord* r) {
         return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
       });
       if (whole) book.add(records, calls.world, tie_ns, network);
@@ -97,7 +97,7 @@ class ProfileWriter {
     book_.job_of(job.ranks);
     collect();
     std::vector<Row> rows = choose();
-    const std::vector<std::string> never = never_ran(rows);
+    std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
     const Json head = {

@@ -76,7 +76,7 @@ void aim_entry(const char* symbol, bool at_handler);
   extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                                     \
   LATECOMER_HIDDEN LATECOMER_TOGETHER void* latecomer_target_##symbol = &latecomer_first_##symbol;                \
   }                                                                                                               \
-  __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {             \
+  __attribute__((section("latecomer_entries"), used)) static Entry latecomer_entry_##symbol = {                   \
       #symbol, reinterpret_cast<void*>(&entry::symbol), reinterpret_cast<void**>(&next::symbol),                  \
       &latecomer_target_##symbol};                                                                                \
   type entry::symbol parameters
@@ -96,5 +96,5 @@ void aim_entry(const char* symbol, bool at_handler);
                          ",.-latecomer_passing_" #symbol                                                            \
                          "\n"                                                                                       \
                          ".popsection\n");                                                                          \
-  __attribute__((section("latecomer_entries"), used)) static const Entry latecomer_entry_##symbol = {               \
+  __attribute__((section("latecomer_entries"), used)) static Entry latecomer_entry_##symbol = {                     \
       #symbol, &latecomer_passing_##symbol, &latecomer_next_##symbol, &latecomer_target_##symbol};

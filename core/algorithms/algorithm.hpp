@@ -31,7 +31,7 @@ class Instance {
   Instance(Call call, Pattern pattern, Parameters parameters)
       : call(call),
         pattern(std::move(pattern)),
-        parameters(parameters),
+        parameters(std::move(parameters)),
         order(this->pattern.order(call.ranks)),
         rank_order(Pattern().order(call.ranks)) {}
   Call call;

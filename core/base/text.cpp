@@ -32,11 +32,10 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
   const auto split = split_unit(text);
   if (!split) return Error{"expected a duration such as 50ms, got '" + std::string(text) + "'"};
   double scale = 0;
-  if (split->unit == "ns") scale = 1;
+  if (split->unit == "ns" || (split->unit.empty() && split->value == 0)) scale = 1;
   else if (split->unit == "us") scale = 1e3;
   else if (split->unit == "ms") scale = 1e6;
   else if (split->unit == "s") scale = 1e9;
-  else if (split->unit.empty() && split->value == 0) scale = 1;
   else return Error{"expected a duration with a unit (ns, us, ms, s), got '" + std::string(text) + "'"};
   const double ns = split->value * scale;
   if (ns > 9e18) return Error{"duration out of range: '" + std::string(text) + "'"};

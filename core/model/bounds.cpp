@@ -74,6 +74,7 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
   bound.known = true;
   const int ranks = call.ranks;
   std::vector<double> a;
+  a.reserve(static_cast<std::size_t>(ranks));
   for (Rank r = 0; r < ranks; ++r) a.push_back(static_cast<double>(arrivals.arrival(r)));
   std::sort(a.begin(), a.end());
   double end = a.back();

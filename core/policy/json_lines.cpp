@@ -83,7 +83,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   JsonValue& add(JsonValue::Type type, std::string text) {
     JsonValue* parent = stack_.back();
     JsonValue* value = parent;
-    if (parent->type == JsonValue::Type::object) value = &parent->members.emplace_back(key_, JsonValue{}).second;
+    if (parent->type == JsonValue::Type::object) value = &parent->members.emplace_back(JsonMember{key_, {}}).value;
     else if (parent->type == JsonValue::Type::array) value = &parent->items.emplace_back();
     value->type = type;
     value->line = lines_.token;

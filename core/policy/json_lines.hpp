@@ -5,23 +5,30 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
 
 namespace latecomer::core {
 
+struct JsonMember;
+
 struct JsonValue {
   enum class Type { null, boolean, integer, number, string, array, object } type = Type::null;
   int line = 0;
   bool boolean = false;
-  double number = 0;                                       // integer and number
-  long long integer = 0;                                   // integer
-  std::string text;                                        // string; of other types the source text, for messages
-  std::vector<std::pair<std::string, JsonValue>> members;  // object, in file order
-  std::vector<JsonValue> items;                            // array
+  double number = 0;                // integer and number
+  long long integer = 0;            // integer
+  std::string text;                 // string; of other types the source text, for messages
+  std::vector<JsonMember> members;  // object, in file order
+  std::vector<JsonValue> items;     // array
   const JsonValue* find(std::string_view key) const;
+};
+
+/// A struct, because std::pair must be complete before clang makes a vector of it.
+struct JsonMember {
+  std::string key;
+  JsonValue value;
 };
 
 /// Parses a JSON text. The message of an error starts with "line N: ".

@@ -192,7 +192,7 @@ class Parser {
                        const JsonValue& object, std::size_t index) {
     const auto& [key, value] = object.members[index];
     for (std::size_t i = 0; i < index; ++i)
-      if (object.members[i].first == key) return problem(value, shown + key, "given twice"), nullptr;
+      if (object.members[i].key == key) return problem(value, shown + key, "given twice"), nullptr;
     for (const KeyRow& row : table)
       if (row.path == std::string(prefix) + key) return &row;
     problem(value, shown + key, "unknown key" + suggestion(key, names_below(table, prefix)));
@@ -265,7 +265,7 @@ class Parser {
   void walk(const JsonValue& object, const std::string& prefix) {
     for (std::size_t i = 0; i < object.members.size(); ++i) {
       const KeyRow* row = row_of(kPolicyKeys, prefix, prefix, object, i);
-      const JsonValue& v = object.members[i].second;
+      const JsonValue& v = object.members[i].value;
       if (!row || !valid(*row, v, std::string(row->path))) continue;
       if (row->type == KeyType::object) walk(v, std::string(row->path) + ".");
       else assign(row->path, v);

@@ -28,8 +28,8 @@ Json bounded(const char* type, const KeyRow& row) {
 }
 
 Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
-  const Json size{{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 0}},
-                                         Json{{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?([KMGT]i?)?B?$"}}})}};
+  Json size{{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 0}},
+                                   Json{{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?([KMGT]i?)?B?$"}}})}};
   const auto range = [](const Json& end) {
     return Json{{"type", "object"}, {"properties", {{"min", end}, {"max", end}}}, {"additionalProperties", false}};
   };

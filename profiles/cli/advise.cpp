@@ -23,7 +23,7 @@ struct Options {
   bool json = false, foreground = false;
 };
 
-struct Advice {
+struct Advice {        // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
   Json row;            ///< the site's element of --json
   Json rule;           ///< null: the site stays native
   double gain_ns = 0;  ///< of all calls together

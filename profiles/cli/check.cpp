@@ -31,7 +31,8 @@ int check(const std::string& file, bool json) {
     out["warnings"] = nlohmann::ordered_json::array();
     for (const auto& p : report.warnings)
       out["warnings"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
-    std::printf("%s\n", out.dump(2).c_str());
+    // A message may quote bytes of the file that are not UTF-8.
+    std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else {
     for (const auto& p : report.problems)
       std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ",

@@ -145,7 +145,7 @@ bool is_open_mpi(const std::string& path) {
 /// The path of MPICH's launcher in PATH, or "".
 std::string find_mpich_launcher() {
   for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
-    if (const std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
+    if (std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
   return "";
 }
 
@@ -183,7 +183,7 @@ std::string find_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   for (std::string_view rest = path ? path : ""; !rest.empty();) {
     const auto colon = std::min(rest.find(':'), rest.size());
-    const std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
+    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
     if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
@@ -256,6 +256,7 @@ int start(const Launch& launch) {
   std::vector<std::string> words = {launch.launcher};
   words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
   execv(launch.launcher.c_str(), argv.data());

@@ -36,7 +36,7 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without memory it may end as it likes
   using namespace latecomer;
   CLI::App app{"latecomer: show which ranks the collectives of an MPI program wait for, and shorten the wait",
                "latecomer"};

@@ -36,7 +36,7 @@ struct Options {
 
 /// The preload: build/bin/latecomer -> build/lib/liblatecomer.so, installed likewise.
 std::string find_library() {
-  const std::string found = find_beside(
+  std::string found = find_beside(
       {"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
   if (found.empty())
     throw BadUsage("run: liblatecomer.so is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");

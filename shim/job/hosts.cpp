@@ -60,6 +60,7 @@ void survey_hosts(Job& j) {
     CPU_OR(&cores, &cores, &there.cores);
   }
   std::vector<ProcessId> processes;
+  processes.reserve(all.size());
   for (const Place& there : all) processes.push_back(there.process);
   watch_ranks(mine.process, processes);
   const bool hook = yield_in_progress(false);

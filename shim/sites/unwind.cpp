@@ -244,6 +244,7 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count) {
   }
   if (Slot* slot = known(key); slot && slot->site.load(std::memory_order_relaxed) != 0) return *slot;
   std::vector<profiles::Frame> found;
+  found.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) found.push_back(frame_at(chosen[i]));
   return insert(key, std::move(found));
 }
