@@ -206,7 +206,8 @@ double Cluster::run() {
   }
   double last = 0;
   for (const auto& p : processes_) {
-    if (!p->over()) std::fprintf(stderr, "ranges_cluster: process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
+    if (!p->over())
+      std::fprintf(stderr, "ranges_cluster: process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
     last = std::max(last, p->finished);
   }
   return last;
@@ -525,7 +526,8 @@ int main(int argc, char** argv) {
   const int most = argc > 1 ? std::atoi(argv[1]) : 1 << 15;
   const Count elements = argc > 2 ? std::atoll(argv[2]) : 256;
   if (most < 32 || elements < 1)
-    return std::fprintf(stderr, "ranges_cluster: expected at least 32 ranks and 1 element per rank\n"), MPI_Finalize(), 2;
+    return std::fprintf(stderr, "ranges_cluster: expected at least 32 ranks and 1 element per rank\n"), MPI_Finalize(),
+           2;
   Figures figures;
   figures.network = *core::network_preset("fdr");
   creation(most, figures);
