@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The process's clock: the processor's counter, tied to the kernel's clock again and again.
+// The clock of the process: the processor's counter, tied to the kernel's clock again and again.
 #include "shim/clock.hpp"
 
 #include <time.h>
@@ -27,7 +27,7 @@ Nanoseconds kernel_now() {
 using clock_detail::Anchor;
 using clock_detail::Reading;
 
-/// The counter is invariant and the kernel's own clock is made of it.
+/// Whether the processor's counter is invariant and the kernel derives its clock from it.
 bool counter_is_the_clock() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & (1u << 8))) return false;
@@ -40,7 +40,7 @@ bool counter_is_the_clock() {
          std::strncmp(source, "hyperv", 6) == 0;
 }
 
-/// The narrowest of three brackets: an interrupt between the two readings would show.
+/// The narrowest of three brackets: this excludes an interrupt between the two readings.
 Reading read_both() {
   Reading best;
   std::uint64_t width = UINT64_MAX;
@@ -53,11 +53,13 @@ Reading read_both() {
   return best;
 }
 
-constexpr Nanoseconds kSteady = 100'000'000;  // between two anchors
-// An anchor errs by about 30 ns (one reading of the kernel's clock), so a rate taken over a span errs by no
-// more than that when it is used for as long again.
+// The longest time between two anchors. Chosen, not measured.
+constexpr Nanoseconds kSteady = 100'000'000;
+// The shortest span for a rate. An anchor errs by about 30 ns, one reading of the kernel's clock. A rate over a span
+// errs by no more than that if it serves for as long again. Chosen, not measured.
 constexpr Nanoseconds kFirstSpan = 200'000;
-constexpr Nanoseconds kTolerated = 2'000;  // off by more: the clock is being steered, the rate starts anew
+// A greater error of the prediction means that the kernel steers its clock: start a new rate. Chosen, not measured.
+constexpr Nanoseconds kTolerated = 2'000;
 
 std::atomic<int> usable{-1};
 

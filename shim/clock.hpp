@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This process's clock, which it reads without a system call. This file must not know other processes:
-// shim/state/clocks.hpp compares their clocks.
+// The clock of this process, read without a system call. shim/state/clocks.hpp compares the clocks of processes.
 #pragma once
 
 #include <cstdint>
 
-#include "core/base/types.hpp"
+#include "core/collective/collective.hpp"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -16,8 +15,8 @@ namespace latecomer::shim {
 using core::Nanoseconds;
 using core::Rank;
 
-/// This domain's CLOCK_MONOTONIC in nanoseconds. Where the processor's counter is what the kernel's clock is
-/// made of, it is read directly (about 8 ns instead of 20) and tied to the clock again at least every 100 ms.
+/// CLOCK_MONOTONIC of this domain in ns. Reads the processor's counter if the kernel derives its clock from it, which
+/// takes about 8 ns instead of 20. Compares the counter with the clock at least every 100 ms.
 Nanoseconds now();
 
 namespace clock_detail {
@@ -28,7 +27,7 @@ struct Reading {
 struct Anchor {
   std::uint64_t counter = 0, scale = 0, valid = 0;  // scale: nanoseconds per count, 32.32
   Nanoseconds time = 0;
-  Reading since;  // where the rate's span begins
+  Reading since;  // begin of the rate's span
   bool begun = false;
 };
 extern constinit thread_local Anchor anchor;

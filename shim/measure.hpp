@@ -59,6 +59,7 @@ class Measurement {
     if (rank_ != 0) return out;
     const auto of = [&](double Figures::*field) {
       std::vector<double> v;
+      v.reserve(all.size());
       for (const Figures& f : all) v.push_back(f.*field);
       return median(v);
     };

@@ -55,6 +55,7 @@ RankProgram materialize(const Algorithm& algorithm, const Instance& instance, Ra
 
 std::vector<RankProgram> materialize(const Algorithm& algorithm, const Instance& instance) {
   std::vector<RankProgram> programs;
+  programs.reserve(static_cast<std::size_t>(instance.call.ranks));
   for (Rank r = 0; r < instance.call.ranks; ++r) programs.push_back(materialize(algorithm, instance, r));
   return programs;
 }

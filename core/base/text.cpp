@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading numbers with units, and nearest names. Nothing here depends on the locale.
+// Implements the parsers, name suggestions and glob matching of text.hpp, independently of the locale.
 #include "core/base/text.hpp"
 
 #include <algorithm>
@@ -32,15 +32,14 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
   const auto split = split_unit(text);
   if (!split) return Error{"expected a duration such as 50ms, got '" + std::string(text) + "'"};
   double scale = 0;
-  if (split->unit == "ns") scale = 1;
+  if (split->unit == "ns" || (split->unit.empty() && split->value == 0)) scale = 1;
   else if (split->unit == "us") scale = 1e3;
   else if (split->unit == "ms") scale = 1e6;
   else if (split->unit == "s") scale = 1e9;
-  else if (split->unit.empty() && split->value == 0) scale = 1;
   else return Error{"expected a duration with a unit (ns, us, ms, s), got '" + std::string(text) + "'"};
   const double ns = split->value * scale;
   if (ns > 9e18) return Error{"duration out of range: '" + std::string(text) + "'"};
-  // 0.1us * 1000 must be 100, not 99: undo the binary rounding of the decimal before rounding down.
+  // 0.1us must give 100 ns, not 99: the factor undoes the binary rounding of the decimal before floor().
   return static_cast<Nanoseconds>(std::floor(ns * (1 + 4 * std::numeric_limits<double>::epsilon())));
 }
 

@@ -7,13 +7,13 @@
 
 namespace latecomer::shim {
 
-/// The state of a communicator, created at its first collective; nullptr if there is none to have.
+/// The state of a communicator, created at its first collective; nullptr if that fails.
 CommState* state_of_any(MPI_Comm comm);
 inline CommState* state_of(MPI_Comm comm) {
   return comm == MPI_COMM_WORLD && job().world_state ? job().world_state : state_of_any(comm);
 }
 
-/// The delete function of the attribute that holds a state: the program's communicator ends, and its state with it.
+/// The attribute's delete function: ends the state of a communicator.
 int on_communicator_end(MPI_Comm, int, void* attribute, void*);
 
 }  // namespace latecomer::shim

@@ -78,7 +78,7 @@ class Describe {
   /// A scatter or a gather: what counts is the side that has all blocks at the root, one block elsewhere.
   void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
               MPI_Datatype recv_type) {
-    if (is(signature_.root) == (signature_.op == core::Collective::scatter)) total(send_count, send_type, size());
+    if (is(signature_.root) == core::is_scatter(signature_.op)) total(send_count, send_type, size());
     else total(recv_count, recv_type, size());
     movement(send, send_count, send_type, recv, recv_count, recv_type);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process has for the profile (Job::mine), kept up to date.
+// Keeps this process's contribution to the profile (Job::mine) up to date.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -41,7 +41,7 @@ void describe_job(Job& j) {
   char domain[24];
   std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
   j.mine.clock_domain = domain;
-  // Before the clocks have been compared, nothing is known of those elsewhere.
+  // Until the clocks are compared, the offsets of other domains are unknown.
   j.mine.clock_uncertainty = -1;
 }
 

@@ -25,9 +25,12 @@ struct Update {
 };
 enum : int { kPing = kClockChannel, kPong = kPongChannel, kUpdate = kUpdateChannel };
 
+// Round trips per measurement of an offset. Chosen, not measured.
 constexpr int kPings = 16;
+// Between two measurements. Chosen, not measured: drift adds 1 us per second until a drift is known (drift_ppb_).
 constexpr Nanoseconds kRenewEvery = 1'000'000'000;
-// Long enough for 16 round trips of a fast network. With more ranks than cores the others need a core first.
+// The longest wait in renew_offset(). Derived: kPings round trips of a fast network. With more ranks than cores, the
+// other rank needs a core first. That value is chosen, not measured.
 constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
 
 template <typename T>
@@ -39,7 +42,7 @@ void receive_now(Rank from, int tag, T& value) {
   PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE);
 }
 
-/// A message of that tag if one is there.
+/// Receives a message with that tag if one has arrived.
 template <typename T>
 bool receive_if(Rank from, int tag, T& value, Rank* who = nullptr) {
   int there = 0, size = 0;
@@ -66,7 +69,7 @@ void Clocks::take(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
   const Nanoseconds at = now(), age = at - looked_at_.load(std::memory_order_relaxed);
   if (looks.load(std::memory_order_relaxed) > 0 && age > 0) {
     const Nanoseconds moved = fresh > offset ? fresh - offset : offset - fresh;
-    // Twice what was seen since the last look: clocks are steered now and then.
+    // Twice the drift since the last measurement: the kernel sometimes steers its clock.
     if (parent >= 0)
       drift_ppb_ = std::max<Nanoseconds>(
           1000, 2 * static_cast<Nanoseconds>(static_cast<double>(moved) * 1e9 / static_cast<double>(age)));
@@ -103,7 +106,7 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
       }
       c.take(low, high, pong.uncertainty);
     } else {
-      c.drift_ppb_ = 0;  // the common clock is this one
+      c.drift_ppb_ = 0;  // this clock is the common clock
       c.take(0, 0, 0);
     }
     for (const Rank child : c.children)
@@ -162,8 +165,8 @@ void renew_offset(Clocks& c) {
     return;
   }
   if (answers == 0) return;
-  // Not a narrow interval for a wide one that agrees with it. Where they do not, the clocks have drifted by
-  // more than was thought, and the new one is right.
+  // Keep a narrow interval if the wide one agrees with it. If they disagree, the clocks drifted more than assumed, and
+  // the new interval is right.
   const Nanoseconds width = (high - low) / 2 + parents, old = c.uncertainty_now();
   const bool agree = low - parents <= c.offset + old && high + parents >= c.offset - old;
   if (agree && width > old) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one job of this process.
+// The only job of this process.
 #include "shim/state/job.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ std::atomic<bool> active{false};
 Job* const job_instance = new Job;
 
 void Job::keep_plan(std::string text) {
-  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another
-  // early one; those of MPI_COMM_WORLD, which a later run takes over, more than others.
+  // Each snapshot contains these plans, so limit them. When the limit is reached, drop the newest plan that is not of
+  // MPI_COMM_WORLD: a later run takes over the plans of MPI_COMM_WORLD. The limits are chosen, not measured.
   constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
   std::size_t bytes = text.size();
   for (const std::string& plan : mine.plans) bytes += plan.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Liveness of ranks by process descriptors.
+// Watches ranks through process descriptors.
 #include "shim/waiting/alive.hpp"
 
 #include <poll.h>
@@ -19,12 +19,13 @@ namespace {
 
 using core::Nanoseconds;
 
-// Often enough that nobody notices, seldom enough to cost nothing.
-constexpr Nanoseconds kLook = 500'000'000;
-// After a death: what the others send or finish without that rank takes milliseconds; the launcher ends most jobs
-// before.
+// Between two looks at the other processes of this host. Chosen, not measured: one system call per rank each time.
+constexpr Nanoseconds kLookEvery = 500'000'000;
+// The other ranks have this long to end after a death. What they still send or finish takes milliseconds, and the
+// launcher ends most jobs earlier. Chosen, not measured.
 constexpr Nanoseconds kAfterDeath = 3'000'000'000;
-constexpr Nanoseconds kLong = 200'000'000;
+// A longer wait makes the rank write a snapshot. Chosen, not measured.
+constexpr Nanoseconds kLongWait = 200'000'000;
 
 struct Watched {
   ProcessId process;
@@ -34,7 +35,7 @@ struct Watched {
 std::vector<Watched> watched;
 bool died = false;
 
-/// The start time of a process, field 22 of its stat file; 0 if it cannot be read.
+/// The start time of a process, field 22 of its stat file; 0 if the file cannot be read.
 std::uint64_t start_of(std::int32_t pid) {
   char path[32], text[512];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -43,7 +44,7 @@ std::uint64_t start_of(std::int32_t pid) {
   const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
   std::fclose(file);
   text[size] = '\0';
-  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  const char* at = std::strrchr(text, ')');  // the name before it may contain any character
   for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
   return at ? std::strtoull(at, nullptr, 10) : 0;
 }
@@ -74,7 +75,8 @@ bool rank_died() {
       w.opened = true;
       w.descriptor = static_cast<int>(syscall(SYS_pidfd_open, w.process.pid, 0));
       const std::uint64_t start = start_of(w.process.pid);
-      // Gone, or its number is another process's by now. A kernel that has no process descriptors says nothing.
+      // The process has ended, or its number belongs to another process. Without process descriptors the kernel gives
+      // no answer.
       died = (w.descriptor < 0 && errno == ESRCH) || (w.process.start != 0 && start != 0 && start != w.process.start);
     }
     if (w.descriptor >= 0) open.push_back({w.descriptor, POLLIN, 0});
@@ -85,10 +87,10 @@ bool rank_died() {
 
 bool RankWait::again() {
   const Nanoseconds here = now();
-  if (began_ == 0) began_ = here, next_look_ = here + kLook;
+  if (began_ == 0) began_ = here, next_look_ = here + kLookEvery;
   if (give_up_ != 0 && here > give_up_) return false;
   if (give_up_ == 0 && here > next_look_) {
-    next_look_ = here + kLook;
+    next_look_ = here + kLookEvery;
     if (rank_died()) give_up_ = here + kAfterDeath;
   }
   patience_.wait();
@@ -96,7 +98,7 @@ bool RankWait::again() {
 }
 
 bool RankWait::became_long() {
-  if (long_ || began_ == 0 || now() - began_ < kLong) return false;
+  if (long_ || began_ == 0 || now() - began_ < kLongWait) return false;
   return long_ = true;
 }
 

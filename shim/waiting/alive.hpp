@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ranks of this job are still alive, and the waits at the end of a job that depend on it. A rank that is alive is
-// waited for without a limit: it may be writing its results. A rank that has died cannot come any more.
+// Finds out which ranks of this job are alive, and limits the waits at the end of a job. A wait for a living rank has
+// no limit, because the rank may be writing its results. A dead rank cannot arrive.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace latecomer::shim {
 
-/// A process as others on the same kernel and in the same pid namespace can find it.
+/// A process as seen by other processes of the same kernel and pid namespace.
 struct ProcessId {
   std::uint64_t kernel = 0, pid_namespace = 0;
-  std::uint64_t start = 0;  ///< in the kernel's ticks: a pid that is used again has another; 0: not known
+  std::uint64_t start = 0;  ///< in the kernel's ticks: a reused pid has another start; 0: unknown
   std::int32_t pid = 0;
 };
 
-/// `kernel`: the same on all processes of one kernel.
+/// `kernel`: the same value on all processes of one kernel.
 ProcessId this_process(std::uint64_t kernel);
 
-/// Keeps those processes of `all` that `mine` can watch. Local; no process is opened yet.
+/// Keeps those processes of `all` that `mine` can watch. Local. Opens no process yet.
 void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all);
 
-/// Whether a watched rank has ended. A rank of another kernel counts as alive: its own host sees it, and the launcher
-/// ends the job. A few microseconds a rank at the first call, one system call later.
+/// Whether a watched rank has ended. A rank on another kernel counts as alive: its own host notices its death, and the
+/// launcher ends the job. The first call takes a few microseconds per rank, later calls one system call per rank.
 bool rank_died();
 
-/// One wait for the other ranks at the end of a job: `while (!done) if (!wait.again()) give up;`
+/// A wait for the other ranks at the end of a job: `while (!done) if (!wait.again()) give up;`
 class RankWait {
  public:
-  /// Waits a moment, courteously. False once a rank has died and the others had time to end all the same.
+  /// Waits a moment, courteously. Returns false once a rank has died and the other ranks had time to end.
   bool again();
-  /// True once in the life of this wait, when it has become a long one.
+  /// Returns true once, when the wait has become long.
   bool became_long();
 
  private:

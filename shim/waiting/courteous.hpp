@@ -7,12 +7,12 @@
 
 namespace latecomer::shim {
 
-/// Until now, waiting natively has spun. Turns the progress hook on or off; false if this MPI has none.
+/// Turns the progress hook on or off. Until then, native waits spin. Returns false if this MPI has no hook.
 bool yield_in_progress(bool on);
 
-/// From here on progress_of_thread() counts, where this MPI has the hook.
+/// Makes progress_of_thread() count, if this MPI has the hook.
 void count_progress();
-/// What the network library did for this thread so far: it changes while a message is in the middle of its way.
+/// A count of the network library's actions for this thread. It changes while a message is in transfer.
 unsigned progress_of_thread();
 
 /// Completes a request, giving the core away meanwhile.

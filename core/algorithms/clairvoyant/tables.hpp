@@ -22,8 +22,8 @@ typedef Word Vector __attribute__((vector_size(32), aligned(8), may_alias));
 inline constexpr std::size_t kVectorWords = sizeof(Vector) / sizeof(Word);
 
 // The processor's widest vectors, chosen at run time; everything below is inlined. Sanitizers are not ready yet when
-// the dynamic linker makes that choice.
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// the dynamic linker makes that choice; clang does not combine the two attributes.
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define LATECOMER_WIDEST __attribute__((flatten, target_clones("avx512f", "avx2", "default")))
 #else
 #define LATECOMER_WIDEST

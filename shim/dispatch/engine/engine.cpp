@@ -102,7 +102,7 @@ class Engine {
     Run& r = *run;
     // A root in place whose part was begun as if it were not: its own block is where it belongs.
     char* input = static_cast<char*>(const_cast<void*>(operands.send));
-    if (key.in_place && key.algorithm->op == core::Collective::gather)
+    if (key.in_place && core::is_gather(key.algorithm->op))
       input = static_cast<char*>(operands.recv) + watched->rank * key.count;
     r.running.arrive(input, static_cast<char*>(operands.recv), MPI_BYTE, MPI_OP_NULL, Layout::bytes());
     const int rc =
@@ -242,7 +242,7 @@ class Engine {
       return run;
     }
     Executor::Key plain = key;
-    plain.in_place = plain.in_place && key.algorithm->op != core::Collective::gather;
+    plain.in_place = plain.in_place && !core::is_gather(key.algorithm->op);
     if (own) plain.pattern = kOwn;
     return make(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash,
                 own ? &own->pattern : nullptr);

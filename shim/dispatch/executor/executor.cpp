@@ -110,7 +110,7 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
   const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
   shape.in_place =
       matters &&
-      (core::regular(signature.op) == core::Collective::scatter ? operands.recv : operands.send) == MPI_IN_PLACE;
+      (core::is_scatter(signature.op) ? operands.recv : operands.send) == MPI_IN_PLACE;
   shape.commutative = call.commutative;
   return shape;
 }
@@ -241,7 +241,7 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
     core::TreePart part;
     const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root, block, part);
     if (rc != MPI_SUCCESS) return rc;
-    const bool gathers = core::regular(call.op) == core::Collective::gather;
+    const bool gathers = core::is_gather(call.op);
     once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {})
                                                        : core::scatter_part(call, state.rank, std::move(part), {})));
   }

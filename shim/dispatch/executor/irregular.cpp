@@ -15,7 +15,7 @@ namespace latecomer::shim {
 int Irregular::begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place,
                      const Operands& given) {
   program_ = &program, operands_ = given, me_ = me, root_ = root;
-  scatters_ = core::regular(op) == core::Collective::scatter;
+  scatters_ = core::is_scatter(op);
   held_.clear();
   taken_ = headers_used_ = 0;
   char* const sent = static_cast<char*>(const_cast<void*>(given.send));

@@ -25,23 +25,18 @@ Bytewise::Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operand
     if (side->staged) side->plain = at, at += side->bytes;
     else side->plain = static_cast<char*>(side->user);
   if (input_.staged) move(true, input_, 0, input_.bytes);
-  // Its contribution, where that lies in the output.
-  if (!output_.staged) return;
-  if (call.op == core::Collective::bcast && me == call.root) move(true, output_, 0, output_.bytes);
-  if (call.op == core::Collective::allgather && call.in_place)
-    move(true, output_, me * call.count, (me + 1) * call.count);
-  if (call.op == core::Collective::alltoall && call.in_place) move(true, output_, 0, output_.bytes);
+  if (const core::Contribution own = core::contribution(call, me); output_.staged && own.buffer == core::Buffer::output)
+    move(true, output_, own.at, own.at + own.count);
 }
 
 int Bytewise::finish() {
-  if (!output_.staged || (call_.op == core::Collective::bcast && me_ == call_.root)) return rc_;
-  if (call_.op == core::Collective::gather && call_.in_place) {  // the own block was never fetched
-    const core::Elements own = me_ * call_.count;
-    move(false, output_, 0, own);
-    move(false, output_, own + call_.count, output_.bytes);
-  } else {
-    move(false, output_, 0, output_.bytes);
-  }
+  if (!output_.staged) return rc_;
+  // A contribution that lies in the output stays as it is, unless the ranks exchange blocks. The root's buffer of a
+  // bcast must not be written: other threads of the program may read it.
+  const core::Contribution own = core::contribution(call_, me_);
+  const bool stays = own.buffer == core::Buffer::output && core::traits(call_.op).input.root != core::Extent::blocks;
+  move(false, output_, 0, stays ? own.at : output_.bytes);
+  if (stays) move(false, output_, own.at + own.count, output_.bytes);
   return rc_;
 }
 

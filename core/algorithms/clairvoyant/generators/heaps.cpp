@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator `heap`: for every segment a pairing heap of those who may send it, by their order in the group. Whoever has
-// sent is taken out of all heaps at once and put back when the round ends (the quicker of the two ways that the paper
-// compares). Source: paper 000, sections 4.1 and 5.7.
+// Generator `heaps`: a pairing heap per segment holds the ranks that may send it, in the order of the group. A rank
+// that has sent leaves all heaps at once and returns when the round ends (the quicker of the two ways that the paper
+// compares). Source: Proficz and Ocetkiewicz 2021, sections 4.1 and 5.7.
 #include <boost/heap/pairing_heap.hpp>
 
+#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/algorithms/clairvoyant/rounds.hpp"
 
 namespace latecomer::core::clairvoyant {
@@ -103,7 +104,7 @@ class Heaps {
 
 }  // namespace
 
-void plan_heap(const Problem& problem, const Emit& emit) {
+void plan_heaps(const Problem& problem, const Emit& emit) {
   Heaps table(problem);
   run_reduce(problem, table, emit);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator `linear`: the corrected pseudocode as it stands, with nothing shared with the others but the skipping of
-// rounds in which nothing can happen. What they are tested against. Source: paper 000, section 4.6 and listing 2.
+// Generator `plain`: the corrected pseudocode as it stands. It also skips the rounds in which nothing can happen, but
+// shares no code with the other generators, which are tested against it. Source: Proficz and Ocetkiewicz 2021,
+// section 4.6 and listing 2.
 #include <algorithm>
 #include <vector>
 
-#include "core/algorithms/clairvoyant/planner.hpp"
+#include "core/algorithms/clairvoyant/generators/generators.hpp"
 
 namespace latecomer::core::clairvoyant {
 
-void plan_linear(const Problem& problem, const Emit& emit) {
+void plan_plain(const Problem& problem, const Emit& emit) {
   enum : char { kSent, kHeld, kPending };
   const int ranks = problem.ranks(), segments = problem.segments;
   const Nanoseconds d = problem.round_ns;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator `segment`: a segment tree over bit columns, one per process; an inner node is the OR of its children,
+// Generator `segment_tree`: a segment tree over bit columns, one per process; an inner node is the OR of its children,
 // stored as an array with the root at 1. Leaves are in the order of places; a process whose place lies before the
 // head's uses a second leaf, P places later. Whoever has sent is cleared from the tree until the round ends; then the
 // tree is rebuilt once. The sink needs no pseudo-root: it is served first, and its own leaf is left out of the OR like
-// any other's. 5 bits per (process, segment): 4 in the tree, one in the columns beside it. Source: paper 000,
-// sections 5.2 to 5.6.
+// any other's. 5 bits per (process, segment): 4 in the tree, one in the columns beside it. Source: Proficz and
+// Ocetkiewicz 2021, sections 5.2 to 5.6.
 #include <bit>
 
+#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/algorithms/clairvoyant/rounds.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
 
@@ -161,7 +162,7 @@ LATECOMER_INLINE void run(const Problem& problem, const Emit& emit) {
 
 }  // namespace
 
-LATECOMER_WIDEST void plan_segment(const Problem& problem, const Emit& emit) {
+LATECOMER_WIDEST void plan_segment_tree(const Problem& problem, const Emit& emit) {
   switch ((words_for(problem.segments) + kVectorWords - 1) / kVectorWords) {
     case 0:
     case 1:

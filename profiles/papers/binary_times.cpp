@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The time of the best ordered binary tree in O(p^2), where arrivals and latency are zero and copying costs no more per
-// byte than sending. Finds times only; trees::binary finds the tree, in O(p^3). Source: Träff 2019, the equations for
-// binary trees.
+// byte than sending. Finds times only; core::trees::binary finds the tree, in O(p^3). Source: Träff 2019, the equations
+// for binary trees.
 //
 // Let B(i,j), the least time over ranks i..j, grow under inclusion. A node with two children splits its range at some
 // k. The first child's side then grows with k and the second child's falls, so there is a first k* where the first side
@@ -10,18 +10,18 @@
 // - the second message costs no start-up where it is empty, which gives one more candidate, and
 // - a root in the middle does not send its own block, which a monotone queue over the window from k* on takes into
 // account. The program checks the growth of B for every range, and gives up where it does not hold.
+#include "profiles/papers/binary_times.hpp"
+
 #include <algorithm>
 #include <deque>
 #include <limits>
 
-#include "core/trees/tree.hpp"
-
-namespace latecomer::core::trees {
+namespace latecomer::profiles::papers {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Moves with j, for one way of splitting: the first k with left(k) >= right(k).
+/// k* of one kind of split: the first k with left(k) >= right(k). Moves forward with j.
 struct Turn {
   int k;
   template <typename Left, typename Right>
@@ -32,7 +32,7 @@ struct Turn {
 
 }  // namespace
 
-std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
+std::optional<BinaryTimes> binary_times(const core::TreeProblem& p, core::Rank root) {
   const int n = p.ranks();
   if (!p.homogeneous() || p.gamma.size() != 1 || p.gamma[0] > p.beta[0] || p.latency != 0 || !p.arrivals.empty() ||
       p.whole)
@@ -49,7 +49,7 @@ std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
     const double size = sum[at(b + 1)] - sum[at(a)];
     return size == 0 ? 0 : alpha + beta * size;
   };
-  std::vector<double> rows(at(n) * at(n), 0), columns(rows);  // B by row, and by column
+  std::vector<double> rows(at(n) * at(n), 0), columns(rows);  // B by rows, and by columns
   BinaryTimes out;
   for (int i = n - 1; i >= 0; --i) {
     double* const row = &rows[at(i) * at(n)];
@@ -63,7 +63,7 @@ std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
     for (int j = i + 1; j < n; ++j) {
       const double *const column = &columns[at(j) * at(n)], *const before = column - n;
       const double copy = gamma * p.sizes[at(j)];
-      // The two messages of a root at the left end, at r, at the right end.
+      // The time with the root at the left end, at r, and at the right end, after two messages.
       const auto left_end = [&](int k) {
         return std::max(std::max(own, below[k]) + message(i + 1, k), column[k + 1]) + message(k + 1, j);
       };
@@ -79,7 +79,7 @@ std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
       const auto consider = [&best](int from, int to, int k, const auto& time) {
         if (k >= from && k <= to) best = std::min(best, time(k));
       };
-      const int empty = zeros[at(j)] - 1;  // the first k after which nothing is left up to j
+      const int empty = zeros[at(j)] - 1;  // the first k after which all blocks up to j are empty
       first.move(
           j - 1, [&](int k) { return std::max(own, below[k]) + message(i + 1, k); },
           [&](int k) { return column[k + 1]; });
@@ -119,4 +119,4 @@ std::optional<BinaryTimes> binary_times(const TreeProblem& p, Rank root) {
   return out;
 }
 
-}  // namespace latecomer::core::trees
+}  // namespace latecomer::profiles::papers
