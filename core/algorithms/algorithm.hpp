@@ -102,13 +102,13 @@ enum class Operators : std::uint8_t {
 /// The calls that an algorithm serves where nobody chooses one. Later rows of a collective go before earlier ones.
 struct Calls {
   bool some = false;
-  Bytes least = 0, most = INT64_MAX;  ///< Call::largest_bytes
+  Bytes least = 0, most = INT64_MAX;  ///< Call::bytes
   int ranks = 1;                      ///< at least
   bool commutative = false;           ///< only with a commutative operator
   bool divided = false;               ///< only with at least one element per rank
   bool equal_blocks = false;          ///< only with blocks of one size
   bool include(const Call& call) const {
-    const Bytes bytes = call.largest_bytes();
+    const Bytes bytes = call.bytes();
     return some && bytes >= least && bytes <= most && call.ranks >= ranks && (!commutative || call.commutative) &&
            (!divided || call.count >= call.ranks) && (!equal_blocks || call.element_bytes > 0);
   }

@@ -21,13 +21,8 @@ struct Call {
   Bytes element_bytes = 1;  ///< size of one element, for the model; 0: blocks of different sizes
   bool in_place = false;    ///< MPI_IN_PLACE at this rank; see InPlace
   bool commutative = true;  ///< false: operands must stay in rank order
-  /// The payload as policies and profiles count it: rooted blocks count for all ranks.
+  /// The payload as policies and profiles count it: the largest buffer of a rank.
   Bytes bytes() const { return count * element_bytes * (has_blocks(op) ? ranks : 1); }
-  /// Bytes of the largest buffer of a rank.
-  Bytes largest_bytes() const {
-    const auto is_blocks = [](Extents e) { return e.root == Extent::blocks || e.others == Extent::blocks; };
-    return count * element_bytes * (is_blocks(traits(op).input) || is_blocks(traits(op).output) ? ranks : 1);
-  }
 };
 
 /// Elements of a rank's input or output. The one buffer of a bcast counts as output on every rank.

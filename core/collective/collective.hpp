@@ -95,8 +95,11 @@ constexpr Collective regular(Collective c) { return traits(c).equal_blocks.value
 constexpr bool is_scatter(Collective c) { return is_rooted(c) && traits(c).input.root == Extent::blocks; }
 /// The root receives a block from every rank.
 constexpr bool is_gather(Collective c) { return is_rooted(c) && traits(c).output.root == Extent::blocks; }
-/// Every rank has a block of its own, and the root has all blocks.
-constexpr bool has_blocks(Collective c) { return is_scatter(c) || is_gather(c); }
+/// A buffer of a rank holds a block for, or from, every rank.
+constexpr bool has_blocks(Collective c) {
+  const auto holds = [](Extents e) { return e.root == Extent::blocks; };
+  return holds(traits(c).input) || holds(traits(c).output);
+}
 /// Every rank gets the reduced vector.
 constexpr bool reduces_to_all(Collective c) {
   return traits(c).combines == Combines::all && traits(c).output.others == Extent::vector &&

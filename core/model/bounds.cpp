@@ -70,8 +70,8 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals,
                        const std::vector<Bytes>& sizes) {
   LowerBound bound;
-  if (!is_dispatched(call.op)) return bound;
-  bound.known = true;
+  bound.known = is_rooted(call.op) || reduces_to_all(call.op);
+  if (!bound.known) return bound;
   const int ranks = call.ranks;
   std::vector<double> a;
   a.reserve(static_cast<std::size_t>(ranks));

@@ -116,10 +116,12 @@ class Describe {
   }
 
  private:
+  bool names_a_rank(int root) const { return root >= 0 && root < size(); }
   /// Data are moved as bytes: what types they have is each rank's own affair.
   void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
                 MPI_Datatype recv_type) {
-    if (!call_.decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
+    if (!call_.decides || signature_.bytes <= 0) return;
+    if (core::is_rooted(signature_.op) && !names_a_rank(signature_.root)) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
     signature_.servable = signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
@@ -128,7 +130,7 @@ class Describe {
   void irregular(const Count* counts, MPI_Datatype all_type, MPI_Count own_count, MPI_Datatype own_type) {
     signature_.bytes = -1;
     signature_.count = 1;
-    signature_.servable = signature_.exact = call_.decides && signature_.root >= 0 && signature_.root < size();
+    signature_.servable = signature_.exact = call_.decides && names_a_rank(signature_.root);
     if (!is(signature_.root)) {
       call_.block = bytes_of(own_count, own_type, 1);
     } else if (counts) {

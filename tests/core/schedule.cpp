@@ -155,7 +155,7 @@ TEST_CASE("prr with a flat pattern is the ring", "[schedule]") {
 TEST_CASE("pieces: messages in pieces give the same result as copies", "[schedule]") {
   std::map<std::string, int> found;
   for (const Algorithm& algorithm : catalogue()) {
-    if (!has_blocks(algorithm.op)) continue;
+    if (!is_scatter(algorithm.op) && !is_gather(algorithm.op)) continue;
     for (const int ranks : {2, 5, 8, 13})
       for (const char* arrivals : {"balanced", "descending:10ms", "randlate:10ms:3"})
         for (const bool in_place : {false, true}) {
@@ -173,7 +173,7 @@ TEST_CASE("pieces: messages in pieces give the same result as copies", "[schedul
               Elements all = 0;
               for (const Slice& s : m.where) {
                 all += s.count;
-                CHECK(s.buffer == (regular(algorithm.op) == Collective::scatter ? Buffer::input : Buffer::output));
+                CHECK(s.buffer == (is_scatter(algorithm.op) ? Buffer::input : Buffer::output));
               }
               CHECK(all == p.ops[static_cast<std::size_t>(m.message)].count());
               CHECK(all >= 4);
