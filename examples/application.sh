@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by training.sh and fft.sh, which set: program, ranks, iterations, rounds, and pass their own arguments:
-# observes the program, advises, runs it in turns in several ways, and gives medians. Everything shares one machine and
-# its memory.
+# Sourced by training.sh and fft.sh, which set program, ranks and iterations, rounds, and their own arguments. Observes
+# the program, makes a policy with `latecomer advise`, runs the program alternately in several ways, and prints medians.
+# All ranks share one machine and its memory.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "${build:-$here/../build}" && pwd)
 latecomer=$build/bin/latecomer
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-export LD_PRELOAD=$build/lib/libyield_progress.so  # so that native waits as courteously (tests/support)
+export LD_PRELOAD=$build/lib/libyield_progress.so  # native then waits as courteously as latecomer (tests/support)
 say() { printf '\n== %s\n' "$*"; }
-declare -A program_of  # of a way that runs another program
+declare -A program_of  # of the ways that run another program
 run() { # POLICY OUTPUT
   "$latecomer" run --policy "$out/$1.policy.json" --output "$out/$2.json" -- -n "$ranks" "$build/bin/${program_of[$1]:-$program}" "$iterations"
 }
@@ -21,10 +21,10 @@ observe_and_advise() {
   run native observed
   "$latecomer" report --top 1 "$out/observed.json"
   say "advising"
-  "$latecomer" advise "$out/observed.json" -o "$out/advised.policy.json" || [ $? -eq 1 ]  # 1: it expects no gain and leaves all native
+  "$latecomer" advise "$out/observed.json" -o "$out/advised.policy.json" || [ $? -eq 1 ]  # status 1: it expects no gain and keeps every call native
 }
 
-# Runs every WAY, a policy in $out, in turns with native and advised.
+# Runs every WAY, a policy in $out, alternately with native and advised.
 in_turns() { # WAY...
   ways=(native advised "$@")
   for round in $(seq "$rounds"); do
@@ -34,7 +34,7 @@ in_turns() { # WAY...
   "$latecomer" diff "$out/native.$rounds.json" "$out/advised.$rounds.json" || true
 }
 
-# The median of what WAY's runs print after WORD, in seconds.
+# The median in seconds of the values that WAY's runs print after WORD.
 figure() { # WAY WORD
   for round in $(seq "$rounds"); do sed -nE "s/.*$2 ([0-9.e+-]+) s.*/\1/p" "$out/$1.$round.txt"; done | sort -g | sed -n "$(((rounds + 1) / 2))p"
 }

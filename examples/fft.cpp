@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The application of paper 001, section 6: a parallel radix-2 FFT, decimation in frequency, master and slaves. In every
-// iteration the master's vector is split: whoever has a part does the butterflies of its first stage, keeps the upper
-// half and sends the lower one on, until everybody has N/P points; all transform theirs, and one gather brings them
-// back to the master. It knows nothing of latecomer and measures itself the way its author would. Usage: fft
-// [ITERATIONS [FLOATS]]   FLOATS: reals of the vector, two per point; a power of two
+// The application of Proficz 2020, section 6: a parallel radix-2 FFT with decimation in frequency, with a master and
+// slaves. Each iteration splits the master's vector: a process with a part computes the butterflies of its first stage,
+// keeps the upper half and sends the lower half to another process. When each process has N/P points, all transform
+// their parts, and a gather returns these to the master. The program measures its own times.
+// Usage: fft [ITERATIONS [FLOATS]]   FLOATS: reals of the vector, two per point; a power of two
 #include <mpi.h>
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 using Point = std::complex<float>;
 
-/// One stage of decimation in frequency over n points: sums in the upper half, twiddled differences in the lower.
+/// One stage of decimation in frequency over n points: sums in the upper half, twiddled differences in the lower half.
 void butterflies(Point* x, std::size_t n, const std::vector<Point>& roots) {
   const std::size_t half = n / 2, stride = roots.size() / half;
   for (std::size_t i = 0; i < half; ++i) {
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   double gathering = 0, left = start, second_half = 0;
   for (int iteration = 0; iteration < iterations; ++iteration) {
     if (rank == 0) std::copy(signal.begin(), signal.end(), mine.begin());
-    // Rank r begins with what the rank without r's lowest bit sends it.
+    // Rank r receives its first part from the rank without r's lowest bit.
     const int low = rank == 0 ? size : rank & -rank;
     std::size_t n = part * static_cast<std::size_t>(low);
     if (rank != 0)
@@ -79,8 +79,7 @@ int main(int argc, char** argv) {
       n /= 2;
       MPI_Send(mine.data() + n, static_cast<int>(2 * n), MPI_FLOAT, rank + below, 0, MPI_COMM_WORLD);
     }
-    // In the middle of the transform of its own part each process says how far it is (MPI_Pcontrol(5711, fraction),
-    // docs/background.md).
+    // In the middle of its transform each process makes an edge call (MPI_Pcontrol(5711, fraction), see latecomer.h).
     double middle = 0;
     for (int level = 0, levels = std::countr_zero(part); level < levels; ++level) {
       const std::size_t block = part >> level;
@@ -100,7 +99,7 @@ int main(int argc, char** argv) {
   const double total = MPI_Wtime() - start;
   int wrong = 0;
   if (rank == 0) {
-    // Some frequencies by the definition, in double.
+    // Check some frequencies by the definition, in double precision.
     for (int k = 0; k < 16; ++k) {
       const std::size_t frequency = k < 2 ? static_cast<std::size_t>(k) : random() % points;
       std::complex<double> sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Janus Quicksort on range communicators and on MPI's own, side by side in one program.
+// Janus Quicksort on range communicators and on MPI communicators, in one program.
 // Usage: janus_quicksort check            every shape of input, both kinds of communicators
 //        janus_quicksort time [most]      times for n / P = 1, 4, ... elements per process, interleaved
 #include "janus_quicksort.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 int rank, size;
 
-/// A comparable type that is no number.
+/// A comparable type that is not a number.
 struct Record {
   float key;
   int origin;
@@ -26,7 +26,7 @@ std::uint64_t hash(const void* data, std::size_t bytes) {
   return h;
 }
 
-/// Whether the output is the sorted input, in balance; collective.
+/// Whether the output is the sorted and balanced input. Collective.
 template <typename T>
 bool right(const std::vector<T>& in, const std::vector<T>& out) {
   std::uint64_t sums[2] = {0, 0}, all[2];
@@ -37,7 +37,7 @@ bool right(const std::vector<T>& in, const std::vector<T>& out) {
   MPI_Allreduce(&n, &total, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
   bool ok = all[0] == all[1] && static_cast<long long>(out.size()) == total / size + (rank < total % size);
   ok = ok && std::is_sorted(out.begin(), out.end());
-  // The last element of whoever is before.
+  // The last element of each preceding process.
   std::vector<T> ends(static_cast<std::size_t>(size) * 2);
   std::vector<int> have(static_cast<std::size_t>(size));
   const int any = !out.empty();
@@ -63,8 +63,8 @@ std::vector<double> input(const std::string& shape, long long n, unsigned seed) 
                   : shape == "constant" ? 7.0
                   : shape == "sorted"   ? static_cast<double>(before + i)
                   : shape == "reversed" ? static_cast<double>(n - before - i)
-                  // The first half of the processes has little of what is small, the others nothing else: in the order
-                  // of the senders, the first receiver hears from all of them.
+                  // The first half of the processes has few small elements, and the others have only small ones. In the
+                  // order of the senders, the first receiver gets a message from all of the others.
                   : shape == "scattered"
                       ? static_cast<double>(random() >> 2) + (rank < (size + 1) / 2 && i % 16 != 0 ? 0x1p62 : 0.0)
                       : static_cast<double>(random()));

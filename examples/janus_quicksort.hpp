@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Janus Quicksort (paper 004, section VII): sorts n elements on P processes so that process i ends with elements
-// [i n / P, (i + 1) n / P) of the sorted order, the first n mod P processes with one more; for any n and P.
+// Janus Quicksort (Axtmann, Wiebigke and Sanders 2018, section VII). Sorts n elements on P processes, for any n and P.
+// Process i ends with elements [i n / P, (i + 1) n / P) of the sorted order; the first n mod P processes have one more.
 //
-// The sorted order has n places, of which every process owns an interval. A task is an interval of places that is being
-// sorted by the processes that own one of them; a process at its end may own places of the next task too (a janus
-// process) and works on both, whichever can go on. A level of a task: the median of a sample is the pivot; elements
-// less than, equal to and greater than it are counted by a scan; every element goes to an owner of a place of its part
-// (see Assignment); what is less and what is greater are the next tasks, what is equal has arrived. (The paper switches
-// between < and <= to handle duplicates; three parts always make progress, and equal elements are never moved again.)
-// Tasks on one or two processes are base cases, done when no larger task is left.
+// The sorted order has n places, and every process owns an interval of places. A task sorts an interval of places on
+// the processes that own one of them. A process at the end of a task may also own places of the next task. Such a janus
+// process works on both tasks, on whichever can proceed. One level of a task:
+// - The median of a sample becomes the pivot.
+// - A scan counts the elements less than, equal to and greater than the pivot.
+// - Every element goes to an owner of a place of its part (see Assignment).
+// - The smaller and the greater elements are the next tasks. The equal elements are in place.
+// The paper alternates between < and <= to handle duplicates. Three parts always make progress and never move equal
+// elements again. Tasks on one or two processes are base cases, which run when no larger task is left.
 //
-// Generic over the element (trivially copyable, with operator<) and over what a communicator is: see Ranges and
+// The code is generic over the element (trivially copyable, with operator<) and over the communicator: see Ranges and
 // MpiComms.
 #pragma once
 
@@ -34,7 +36,7 @@ namespace janus {
 
 using Count = std::int64_t;
 
-/// Range communicators: local creation.
+/// Range communicators, which are created locally.
 struct Ranges {
   using Comm = latecomer::range::Comm;
   using Request = latecomer::range::Request;
@@ -44,7 +46,7 @@ struct Ranges {
   static void release(Comm&) {}
   static int rank(const Comm& c) { return c.rank(); }
   static int size(const Comm& c) { return c.size(); }
-  /// So many elements have been compared: for clusters that are only modelled.
+  /// Accounts for the time of `Count` comparisons on a modelled cluster.
   static void spend(const Comm&, Count) {}
   static void ibcast(void* data, Count bytes, int root, const Comm& c, Request* r) {
     c.ibcast(data, MPI_Count{bytes}, MPI_BYTE, root, r);
@@ -60,7 +62,7 @@ struct Ranges {
     latecomer_range_testall(static_cast<int>(r.size()), r.data(), &flag, MPI_STATUSES_IGNORE);
     return flag != 0;
   }
-  /// A message, if one is there: its bytes are appended by `room(tag, bytes)`, which says where.
+  /// Receives a message if one has arrived. Appends its bytes at the address that `room(tag, bytes)` returns.
   template <typename Room>
   static bool take(int from, int tag, const Comm& c, Room room) {
     int flag = 0;
@@ -75,7 +77,7 @@ struct Ranges {
   }
 };
 
-/// Communicators of MPI, created by MPI_Comm_create_group: all members have to come.
+/// MPI communicators from MPI_Comm_create_group. All members must take part.
 struct MpiComms {
   using Comm = MPI_Comm;
   using Request = MPI_Request;
@@ -135,7 +137,7 @@ struct MpiComms {
   }
 };
 
-/// The places that processes own.
+/// The places that each process owns.
 struct Places {
   Count n;
   int processes;
@@ -146,21 +148,22 @@ struct Places {
   }
 };
 
-/// Who gets which elements of a part (paper 004, section VII). Greedy: in the order of the senders, so that one scan
-/// tells; a process may receive from all others. Deterministic: small pieces are spread evenly over the processes that
-/// own only places of the part, then large ones fill what is left, matched by processes that each know a piece of both
-/// sides; a process sends at most eight messages per level, and receives at most 3 r + 3 of a part, r being the
-/// processes of the task for each that the part fills.
+/// The assignment of a part's elements to processes (Axtmann, Wiebigke and Sanders 2018, section VII). Greedy: in the
+/// order of the senders, computed by one scan; a process may receive from all others. Deterministic: first spreads the
+/// small pieces evenly over the processes that own only places of the part, then fills the rest with large pieces.
+/// Processes that know one piece of both sides match them. With it a process sends at most eight messages per level and
+/// receives at most 3 r + 3 messages of a part. r is the number of processes of the task per process that the part
+/// fills.
 enum class Assignment { greedy, deterministic };
 
-/// What a sort has done, for people who measure.
+/// Measurements of one sort.
 struct Statistics {
-  int levels = 0;         ///< of the deepest task that this process was in
-  int communicators = 0;  ///< created here
-  Count messages = 0;     ///< of elements, sent from here
+  int levels = 0;         ///< depth of the deepest task on this process
+  int communicators = 0;  ///< created on this process
+  Count messages = 0;     ///< messages with elements that this process sent
   int most_sent = 0;      ///< at one level of one task
   int most_received = 0;  ///< of one part, at one level of one task
-  int over = 0;           ///< parts of which more messages came than deterministic assignment promises
+  int over = 0;           ///< parts with more messages than deterministic assignment guarantees
 };
 
 template <typename Kind, typename T>
@@ -169,7 +172,7 @@ class Sorter {
   using Comm = typename Kind::Comm;
   using Request = typename Kind::Request;
 
-  /// Collective over `all`: every process brings any number of elements. Returns its share of the sorted order.
+  /// Collective over `all`. Every process passes any number of elements and gets its share of the sorted order.
   static std::vector<T> sort(Comm all, std::vector<T> data, Assignment assignment = Assignment::greedy,
                              std::uint64_t seed = 1, Statistics* statistics = nullptr) {
     Sorter s(all, std::move(data), assignment, seed);
@@ -179,7 +182,7 @@ class Sorter {
     return std::move(s.sorted());
   }
 
-  /// The same, step by step.
+  /// The same sort in steps.
   Sorter(Comm all, std::vector<T> data, Assignment assignment, std::uint64_t seed)
       : all_(Kind::world(all)),
         beside_(Kind::beside(all_)),
@@ -194,7 +197,7 @@ class Sorter {
   }
   Sorter(const Sorter&) = delete;
   Sorter& operator=(const Sorter&) = delete;
-  /// Goes on with whatever can go on; false: nothing could.
+  /// Advances every task that can proceed. Returns false if none can.
   bool step() {
     bool moved = false;
     for (auto at = jobs_.begin(); at != jobs_.end();) {
@@ -207,7 +210,7 @@ class Sorter {
       if (handle.done()) handle.destroy(), at = jobs_.erase(at);
       else ++at;
     }
-    // Base cases: no larger task waits for this process any more.
+    // Base cases run only when no larger task waits for this process.
     if (jobs_.empty())
       for (BaseCase& b : std::exchange(bases_, {})) jobs_.push_back(base(std::move(b)));
     return moved;
@@ -217,7 +220,7 @@ class Sorter {
   const Statistics& statistics() const { return statistics_; }
 
  private:
-  /// A task of this process, suspended wherever it waits for others.
+  /// A task of this process, suspended while it waits for other processes.
   struct Job {
     struct promise_type {
       std::function<bool()> ready;
@@ -253,12 +256,12 @@ class Sorter {
     kShare = kClaim + kParts
   };
 
-  /// One level's elements on their way.
+  /// The exchange of elements at one level.
   struct Exchange {
     struct Part {
       Count lo, hi;  // places
-      Count mine;    // elements here
-      Count before;  // on processes before this one
+      Count mine;    // elements on this process
+      Count before;  // elements on preceding processes
       const T* data;
       std::vector<T> received;
       int messages = 0;
@@ -266,10 +269,10 @@ class Sorter {
     Comm comm;
     int first;  // process of the communicator's first rank
     Part parts[kParts];
-    int sent = 0;  // messages of elements: of this task alone, since a janus process works on two at a time
+    int sent = 0;  // messages of elements of this task only: a janus process works on two tasks
     bool done = false;
   };
-  /// Of deterministic assignment: positions in a part's large pieces, or in the room for them.
+  /// Deterministic assignment: an interval of positions in a part's large pieces, or in the free places for them.
   struct Claim {
     Count begin, length;
     std::int32_t rank, receives;
@@ -293,13 +296,13 @@ class Sorter {
   static Count overlap(Count a_lo, Count a_hi, Count b_lo, Count b_hi) {
     return std::max<Count>(0, std::min(a_hi, b_hi) - std::max(a_lo, b_lo));
   }
-  /// How many places of a part are this process's.
+  /// The number of a part's places that this process owns.
   Count room(const typename Exchange::Part& part) const {
     return overlap(part.lo, part.hi, places_.begin(me_), places_.begin(me_ + 1));
   }
 
-  /// Sends elements that belong to consecutive places from `place` on to whoever owns them. `first`: the group's first
-  /// process. Returns the number of messages.
+  /// Sends elements of consecutive places, starting at `place`, to the owners of the places. `first`: the first process
+  /// of the group. Returns the number of messages.
   int deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm,
            std::vector<Request>& requests) {
     int messages = 0;
@@ -313,7 +316,7 @@ class Sorter {
     return messages;
   }
 
-  /// Brings the elements into balance, whoever has them.
+  /// Distributes the input evenly.
   Job begin(std::vector<T> data) {
     const Count mine = static_cast<Count>(data.size());
     Count before = 0, total = 0;
@@ -338,8 +341,8 @@ class Sorter {
     if (share > 0) place(0, total, all_, std::move(balanced), 0, 0);
   }
 
-  /// What is to be done with places [lo, hi), of which this process has its share of elements. `from`: the parent's
-  /// first process.
+  /// Continues with places [lo, hi), of which this process has its share of elements. `from`: the first process of the
+  /// parent.
   void place(Count lo, Count hi, Comm parent, std::vector<T> data, int level, int from) {
     if (lo >= hi) return;
     const int first = places_.owner(lo), last = places_.owner(hi - 1);
@@ -358,7 +361,7 @@ class Sorter {
     const Count begin = std::max(lo, places_.begin(me_)), share = std::min(hi, places_.begin(me_ + 1)) - begin;
     std::vector<Request> requests;
 
-    // The pivot: all members know which places are in the sample, since they draw alike.
+    // The pivot. All members choose the same places for the sample because they use the same seed.
     std::uint64_t state = seed_ ^ (static_cast<std::uint64_t>(lo) * 0x9e3779b97f4a7c15u) ^
                           (static_cast<std::uint64_t>(hi) << 20) ^ static_cast<std::uint64_t>(level);
     const auto draw = [&state] {
@@ -394,7 +397,7 @@ class Sorter {
     Kind::ibcast(&pivot, sizeof(T), 0, comm, &requests.back());
     co_await [&] { return Kind::all_done(requests); };
 
-    // Three parts, and how much of each lies on the processes before this one.
+    // Split into three parts, and count the elements of each part on the preceding processes.
     const auto less_end = std::partition(data.begin(), data.end(), [&](const T& x) { return x < pivot; });
     const auto equal_end = std::partition(less_end, data.end(), [&](const T& x) { return !(pivot < x); });
     const Count mine[2] = {less_end - data.begin(), equal_end - less_end};
@@ -428,7 +431,7 @@ class Sorter {
     Kind::release(comm);
   }
 
-  /// Takes a message of elements of any part of which some are missing; false: none is there.
+  /// Receives a message with elements of any incomplete part. Returns false if none has arrived.
   bool take_elements(Exchange& x, int tag) {
     for (int q = 0; q < kParts; ++q) {
       auto& part = x.parts[q];
@@ -459,11 +462,11 @@ class Sorter {
     const int members = Kind::size(x.comm), me = Kind::rank(x.comm);
     const Count share = places_.n / places_.processes;
     std::vector<Request> requests;
-    // A piece is small if as many as any process gets of them leave half of its places free.
+    // A piece is small if the most pieces that a process can get fill at most half of its places.
     struct Plan {
-      int full, filled;       // processes that own places of this part only, from which
-      Count rate, threshold;  // processes of the task for each of them
-      Count smalls, large;    // in all
+      int full, filled;       // the first process that owns only places of this part, and the number of such processes
+      Count rate, threshold;  // processes of the task per such process; greatest size of a small piece
+      Count smalls, large;    // total
       Count small_before, large_before, small_each, room_before, width;
       bool small;
       int offers = 0;
@@ -520,14 +523,14 @@ class Sorter {
       co_await [&] { return take_elements(x, kSmall); };
     }
 
-    // Where the room that is left lies among all of it.
+    // The position of the remaining places of this process among all remaining places.
     Count left[kParts], left_upto[kParts];
     for (int q = 0; q < kParts; ++q) left[q] = room(x.parts[q]) - static_cast<Count>(x.parts[q].received.size());
     requests.emplace_back();
     Kind::iscan(left, left_upto, kParts, x.comm, &requests.back());
     co_await [&] { return Kind::all_done(requests); };
 
-    // Both sides tell those who match the positions that they have.
+    // Both sides send their positions to the matching processes.
     requests.clear();
     std::list<std::vector<Claim>> claims_out;
     std::vector<Claim> claims[kParts];
@@ -596,7 +599,7 @@ class Sorter {
     x.done = true;
   }
 
-  /// One or two processes: each gets all that the other has, and keeps its part.
+  /// A task on one or two processes: each gets the other's elements and keeps its own part.
   Job base(BaseCase b) {
     const int first = places_.owner(b.lo), last = places_.owner(b.hi - 1);
     const Count begin = std::max(b.lo, places_.begin(me_)), share = std::min(b.hi, places_.begin(me_ + 1)) - begin;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The benchmark of Proficz 2018 (section 5.1), Proficz 2020 (section 5) and Proficz and Ocetkiewicz 2021 (section 6):
-// in every iteration all processes draw random data, meet in two barriers, "compute" (sleep) with a delay, and call one
-// collective, whose result is checked. Half-way through the computation each process says so (latecomer_edge).
+// The benchmark of Proficz 2018 (section 5.1), Proficz 2020 (section 5) and Proficz and Ocetkiewicz 2021 (section 6).
+// In every iteration all processes draw random data, pass two barriers, "compute" (sleep) with a delay, and call one
+// collective, whose result is checked. In the middle of the computation each process makes an edge call
+// (latecomer_edge).
 //
 // Usage: late_benchmark OP MODE ITERATIONS SIZES DELAYS [quiet]
 //   OP          allreduce, reduce, scatter or gather
-//   MODE        onelate (rank 1), rootlate (rank 0), randomlate (another rank in every iteration), randlate (all,
-//   uniformly up to the delay) SIZES       floats of the vector, comma-separated; scatter and gather: in all DELAYS ms,
-//   comma-separated quiet       no process says how far it is
-// Prints a line per size and delay: floats, delay, mean elapsed time and mean run time in ms, wrong results.
+//   MODE        onelate (rank 1), rootlate (rank 0), randomlate (another rank in every iteration),
+//               randlate (all, uniformly up to the delay)
+//   SIZES       floats of the vector, comma-separated; for scatter and gather the total
+//   DELAYS      ms, comma-separated
+//   quiet       no edge calls
+// Prints one line per size and delay: floats, delay, mean elapsed time and mean run time in ms, wrong results.
 #include <latecomer.h>
 #include <mpi.h>
 
@@ -27,7 +30,7 @@ namespace {
 
 void compute(double ms) { std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms)); }
 
-/// Not a number in a list is 0, which no size is; delays may be 0.
+/// Values of a comma-separated list. An invalid value gives 0, which main() refuses as a size; a delay may be 0.
 std::vector<double> numbers(const char* text) {
   std::vector<double> out;
   std::stringstream in(text);
@@ -35,7 +38,7 @@ std::vector<double> numbers(const char* text) {
   return out;
 }
 
-/// The delay of every rank in an iteration; all ranks draw alike.
+/// The delay of every rank in an iteration. All ranks use the same seed and get the same delays.
 std::vector<double> delays(const std::string& mode, int size, double most, std::mt19937& random) {
   std::vector<double> out(static_cast<std::size_t>(size), 0);
   if (mode == "rootlate") out[0] = most;
@@ -81,7 +84,7 @@ int main(int argc, char** argv) {
       double elapsed = 0, run = 0;
       int wrong = 0;
       for (int iteration = 0; iteration < iterations; ++iteration) {
-        // Small integers, so that sums do not depend on their order. Rank r's value at i is (r + i + salt) mod 8.
+        // Small integers make sums independent of their order. Rank r's value at i is (r + i + salt) mod 8.
         const unsigned salt = alike() % 1000;
         const auto value = [salt](int r, std::size_t i) {
           return static_cast<float>((static_cast<unsigned>(r) + static_cast<unsigned>(i) + salt) % 8);
@@ -101,7 +104,7 @@ int main(int argc, char** argv) {
           MPI_Scatter(in.data(), count, MPI_FLOAT, out.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
         else MPI_Gather(in.data(), count, MPI_FLOAT, out.data(), count, MPI_FLOAT, 0, MPI_COMM_WORLD);
         const double left = MPI_Wtime();
-        // The second barrier is the common zero.
+        // The end of the second barrier is the common time zero.
         double mine[3] = {left - start, -(arrived - start), left - arrived}, most[2], sum;
         MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         MPI_Allreduce(&mine[2], &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The publications' benchmark (examples/late_benchmark.cpp) with native and every algorithm of a collective: a random late rank,
-# a grid of delays and sizes, interleaved rounds. Prints the median of the mean elapsed times, and the quotient native / algorithm.
-# Everything shares one machine and its memory; the papers had a node per process.
+# The publications' benchmark (examples/late_benchmark.cpp) with native and every algorithm of a collective. Has a
+# random late rank, a grid of delays and sizes, and interleaved rounds. Prints the median of the mean elapsed times and
+# the ratio native / algorithm. All ranks share one machine and its memory; the papers had a node per process.
 # Usage: examples/late_benchmark.sh [BUILD [OP [RANKS [ITERATIONS [SIZES [DELAYS [ROUNDS [MODE [ALGORITHMS]]]]]]]]]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,7 +12,7 @@ latecomer=$build/bin/latecomer
 algorithms=${9:-$("$latecomer" algorithms --op "$op" | sed -n "s|^$op/||p")}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-export LD_PRELOAD=$build/lib/libyield_progress.so  # so that native waits as courteously (tests/support)
+export LD_PRELOAD=$build/lib/libyield_progress.so  # native then waits as courteously as latecomer (tests/support)
 echo '{"version": 1, "mode": "observe"}' > "$out/native.policy.json"
 for name in $algorithms; do
   echo '{"version": 1, "mode": "apply", "background": {"enabled": true}, "rules": [{"match": {"op": "'"$op"'"}, "use": "'"$name"'"}]}' > "$out/$name.policy.json"
@@ -22,7 +22,7 @@ for round in $(seq "$rounds"); do
     "$latecomer" run --policy "$out/$way.policy.json" --output "$out/$way.$round.json" -- -n "$ranks" "$build/bin/late_benchmark" "$op" "$mode" "$iterations" "$sizes" "$delays" > "$out/$way.$round.txt"
   done
 done
-# The median over rounds of WAY's elapsed time in a cell, ms.
+# The median over rounds of WAY's elapsed time in a cell, in ms.
 elapsed() { # WAY FLOATS DELAY
   sed -nE "s/^$2 floats, $3 ms: elapsed ([0-9.]+) ms.*/\1/p" "$out/$1".*.txt | sort -g | sed -n "$(((rounds + 1) / 2))p"
 }

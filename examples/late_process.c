@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An iterative program with one late process: every iteration "computes" (sleeps), then sums a vector over
-// all processes. It knows nothing of latecomer and measures itself the way its author would.
-// With `reduce` only rank 0 gets the sum, and all meet before they compute again.
+// An iterative program with one late process. Every iteration "computes" (sleeps), then sums a vector over all
+// processes. The program measures its own times. With `reduce` only rank 0 gets the sum, and a barrier precedes the
+// next computation.
 // Usage: late_process [ITERATIONS [FLOATS [LATE_RANK [DELAY_MS [allreduce|reduce]]]]]
-// LATE_RANK: a rank, `random` (another one every iteration), or `moves:N` (the next one every N iterations).
+// LATE_RANK: a rank, `random` (another rank every iteration), or `moves:N` (the next rank every N iterations).
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

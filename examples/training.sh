@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The application of Proficz 2018, section 6: observe, advise, apply, and the speedups against the ring beside the paper's, which
-# ran 16 processes on as many nodes with 1 Gbit/s Ethernet. `training_edge` is the same program; it says how far it is.
+# The application of Proficz 2018, section 6: observes it, makes a policy, applies it, and prints the speedups against
+# the ring beside the paper's. The paper ran 16 processes on 16 nodes with 1 Gbit/s Ethernet. `training_edge` is the
+# same program with edge calls.
 # Usage: examples/training.sh [BUILD [RANKS [ITERATIONS [ROUNDS]]]]
 program=training build=${1:-} ranks=${2:-4} iterations=${3:-100} rounds=${4:-3}
 . "$(dirname "${BASH_SOURCE[0]}")/application.sh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans to JSON and back.
+// Writes plans and decisions as JSON and reads plans back.
 #include "profiles/decisions.hpp"
 
 #include <algorithm>
@@ -94,8 +94,8 @@ core::Result<History> read_history(const std::string& path, int ranks) {
   History out;
   try {
     if (const int before = profile.at("job").at("ranks"); before != ranks)
-      return core::Error{"history: '" + path + "' is of " + std::to_string(before) + " ranks, this job has " +
-                         std::to_string(ranks)};
+      return core::Error{"history: '" + path + "' holds a job of " + std::to_string(before) +
+                         " ranks, but this job has " + std::to_string(ranks)};
     for (const Json& site : profile.at("sites")) {
       if (site.at("comm_size") != ranks || site.at("ranks").size() != static_cast<std::size_t>(ranks)) continue;
       std::vector<Nanoseconds> offsets;
@@ -120,12 +120,12 @@ core::Result<History> read_history(const std::string& path, int ranks) {
         e.trial = slot.value("trial_calls", std::uint16_t{0});
         read.entries.push_back(e);
       }
-      // What is not sound as bytes is not sound as history.
+      // The parser of plans in bytes checks that a plan is sound.
       core::Plan sound;
       if (core::Plan::deserialize(read.serialize(), ranks, sound)) out.plan = std::move(sound);
     }
   } catch (const std::exception& e) {
-    return core::Error{"history: '" + path + "' has not the shape of a profile: " + e.what()};
+    return core::Error{"history: '" + path + "' does not have the structure of a profile: " + e.what()};
   }
   return out;
 }

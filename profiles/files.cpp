@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files created with O_EXCL and O_NOFOLLOW below a folder descriptor.
+// Creates files with O_EXCL and O_NOFOLLOW relative to a folder descriptor.
 #include "profiles/files.hpp"
 
 #include <dirent.h>
@@ -34,11 +34,11 @@ class Descriptor {
   int fd_;
 };
 
-/// A new file that goes away unless it gets its final name.
+/// A new file that the destructor removes unless rename_to() gave it its final name.
 class Temporary {
  public:
   Temporary(int folder, const std::string& wanted) : folder_(folder) {
-    constexpr int kTries = 16;
+    constexpr int kTries = 16;  // chosen, not measured: names of one process clash only within one nanosecond
     timespec now{};
     for (int i = 0; i < kTries && !file_; ++i) {
       clock_gettime(CLOCK_REALTIME, &now);
@@ -73,7 +73,7 @@ class Temporary {
   bool made_ = false;
 };
 
-/// Why the open folder is none of latecomer's, or "".
+/// The reason why latecomer must not use the open folder, or "" if it may.
 std::string foreign(int folder) {
   struct stat info {};
   if (fstat(folder, &info) != 0) return std::strerror(errno);
@@ -85,16 +85,16 @@ std::string foreign(int folder) {
     if (copy >= 0) close(copy);
     return std::strerror(errno);
   }
-  // A large job's folder holds two files per rank, and every rank looks: the first ones show whose it is.
-  constexpr int kLook = 64;
-  for (int i = 0; i < kLook; ++i) {
+  // A large job's folder holds two files per rank, and every rank reads the folder: limit the number of names per rank.
+  constexpr int kNamesChecked = 64;  // chosen, not measured
+  for (int i = 0; i < kNamesChecked; ++i) {
     const dirent* entry = readdir(entries.get());
     if (!entry) break;
     const std::string name = entry->d_name;
     if (name == "." || name == ".." || name.starts_with(".nfs"))
       continue;  // NFS keeps a removed file that is still open
     if (!is_snapshot_name(name)) return "it holds '" + name + "', which is not a snapshot of latecomer";
-    // Removed meanwhile by its rank: nothing to judge.
+    // The file's rank may remove it in the meantime; then it does not matter.
     if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode))
       return "its '" + name + "' is not a regular file";
   }
@@ -155,7 +155,7 @@ core::Result<int> open_snapshot_folder(const std::string& path) {
 }
 
 core::Result<int> create_snapshot(int folder, const std::string& name) {
-  // An earlier job's file of this name is not of this job.
+  // A file of this name comes from an earlier job.
   unlinkat(folder, name.c_str(), 0);
   const int fd = openat(folder, name.c_str(), kNewFile, 0600);
   if (fd < 0) return core::Error{"cannot create '" + name + "': " + std::strerror(errno)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creating files in folders where other users may write. Every file is new (O_EXCL, no link is followed), so a planted
-// link never leads a write elsewhere; a finished file replaces its name by a rename.
+// Creates files in folders to which other users may write. Every file is new (O_EXCL, no link is followed), so a
+// planted link cannot redirect a write. A finished file replaces its name by a rename.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace latecomer::profiles {
 
 using core::Rank;
 
-/// Takes a file piece by piece: at scale it is larger than anybody should hold twice.
+/// Takes a file piece by piece. The profile of a large job is too large to hold in memory twice.
 using Sink = std::function<void(std::string_view)>;
 
 /// Writes to a new file beside `path`, then renames it to `path`. A link called `path` is replaced, not followed.
@@ -25,15 +25,15 @@ core::Result<bool> write_file(const std::string& path, const std::string& text);
 std::string snapshot_name(Rank rank, int which);
 bool is_snapshot_name(std::string_view name);
 
-/// A descriptor of the folder of snapshots, which is made (mode 0700) if it is not there. An existing folder is taken
-/// only if it is this user's, nobody else may write to it, and it holds nothing but snapshots. Every rank of a job may
-/// call this at the same time, on hosts that share the folder.
+/// Opens the folder of snapshots and returns its descriptor. Creates the folder (mode 0700) if it does not exist.
+/// Accepts an existing folder only if this user owns it, no other user may write to it, and it holds only snapshots.
+/// All ranks of a job may call this at the same time, also from several hosts that share the folder.
 core::Result<int> open_snapshot_folder(const std::string& path);
 
-/// A descriptor of the new, empty file `name` in the folder; a file or link of that name is removed first.
+/// Returns a descriptor of the new, empty file `name` in the folder. Removes a file or link of that name first.
 core::Result<int> create_snapshot(int folder, const std::string& name);
 
-/// Removes the snapshots of an earlier job in the folder at `path`, and the folder if nothing else is in it.
+/// Removes the snapshots of an earlier job from the folder at `path`, then the folder if it is empty.
 core::Result<bool> remove_snapshots(const std::string& path);
 
 }  // namespace latecomer::profiles

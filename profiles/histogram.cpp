@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Logarithmic histogram.
+// Quantiles, merging and the JSON form of the logarithmic histogram.
 #include "profiles/histogram.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A histogram of fixed size over a logarithmic scale, two buckets per octave: adding allocates nothing,
-// merging is exact, quantiles err by less than half a bucket (a factor of 2^(1/4)).
+// A histogram of fixed size on a logarithmic scale with two buckets per octave. Adding a value allocates nothing, and
+// merging is exact. A quantile errs by at most half a bucket, a factor of 2^(1/4).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace latecomer::profiles {
 
 class Histogram {
  public:
-  /// Bucket 0 holds values below 2^5; bucket i in 1..kBuckets-2 holds [2^(4.5+i/2), 2^(5+i/2)); the last
-  /// holds the rest, from 2^37 (137 s in nanoseconds).
+  /// Bucket 0 holds values below 2^5. Bucket i in 1..kBuckets-2 holds [2^(4.5+i/2), 2^(5+i/2)). The last bucket holds
+  /// the values from 2^37 on, in nanoseconds 137 s. Hence 1 + 2 * (37 - 5) + 1 buckets.
   static constexpr int kBuckets = 66;
 
   void add(std::int64_t value) {
@@ -34,19 +34,19 @@ class Histogram {
   double stddev() const;
   std::int64_t max() const { return n_ ? max_ : 0; }
   std::int64_t min() const { return n_ ? min_ : 0; }
-  /// q in [0, 1]; interpolated inside the bucket, never outside [min, max].
+  /// The quantile q in [0, 1], interpolated inside its bucket and clamped to [min, max].
   double quantile(double q) const;
   /// Lower edge of bucket i, i in 0..kBuckets.
   static double edge(int i);
 
-  /// {unit, scale, edges, counts, mean, p50, p90, p99, max}; values are divided by `divisor` (a factor
-  /// stored in thousandths is written with divisor 1000). Only the occupied buckets are written.
+  /// {unit, scale, edges, counts, mean, p50, p90, p99, max}. All values are divided by `divisor`: a factor stored in
+  /// thousandths is written with divisor 1000. Writes the range of occupied buckets only.
   nlohmann::ordered_json to_json(const char* unit, double divisor = 1) const;
-  /// Appends the same as text.
+  /// Appends the same object as text.
   void write_json(std::string& out, const char* unit, double divisor = 1) const;
 
  private:
-  // What every call touches lies together; of the counts one line more.
+  // add() touches these members and one cache line of counts_: keep them together.
   std::uint64_t n_ = 0;
   double sum_ = 0, squares_ = 0;
   std::int64_t min_ = INT64_MAX, max_ = INT64_MIN;
@@ -56,13 +56,13 @@ class Histogram {
     if (value < 32) return 0;
     const auto v = static_cast<std::uint64_t>(value);
     const int octave = std::bit_width(v) - 1;  // 2^octave <= v
-    // The upper half of the octave begins at 2^(octave + 1/2): compare with sqrt(2) as a 64-bit mantissa.
+    // The upper half of the octave begins at 2^(octave + 1/2). The constant is sqrt(2) as a 64-bit mantissa.
     const bool upper = (v << (63 - octave)) >= 0xb504f333f9de6485ull;
     return std::min(1 + 2 * (octave - 5) + (upper ? 1 : 0), kBuckets - 1);
   }
 };
 
-/// Appends a number in its shortest form that reads back the same.
+/// Appends the shortest text that reads back as the same number.
 void write_number(std::string& out, double value);
 
 }  // namespace latecomer::profiles

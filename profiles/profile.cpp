@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Merging contributions and writing the profile file.
+// Merges contributions and writes the profile file.
 #include "profiles/profile.hpp"
 
 #include <algorithm>
@@ -18,11 +18,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Matches the logs that were left when the job ended; returns how many records stay unmatched.
+/// Matches the logs that no leader matched during the job. Returns the number of records without a partner on every
+/// rank.
 std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie_ns, const core::Network* network,
                          SiteBook& book) {
   struct Calls {
-    std::map<std::uint64_t, std::vector<const CallRecord*>> by_number;  // [comm_size], nullptr: missing
+    std::map<std::uint64_t, std::vector<const CallRecord*>> by_number;  // [comm_size]; nullptr: no record of that rank
     std::vector<Rank> world;
   };
   std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
@@ -65,8 +66,8 @@ std::string algorithm_name(std::uint8_t index) {
   return index <= all.size() ? std::string(all[index - 1].name) : "unknown";
 }
 
-/// A site without patterns of its own either was observed by single ranks, or its ranks joined operations
-/// that are credited to another site: those are not counted twice.
+/// Kinds of calls with divergent sites. A site of such a kind may have no patterns of its own because its calls are
+/// credited to another site. Do not count those calls twice.
 std::set<std::pair<core::Collective, std::int32_t>> divergent_kinds(const SiteBook& book) {
   std::set<std::pair<core::Collective, std::int32_t>> out;
   for (const auto& [key, site] : book.sites())
@@ -74,11 +75,11 @@ std::set<std::pair<core::Collective, std::int32_t>> divergent_kinds(const SiteBo
   return out;
 }
 
-/// All there is to write of one site.
+/// The data of one site in the profile.
 struct Row {
   SiteKey key;
   const LocalSite* own;
-  const PatternSite* pattern;  ///< nullptr: none was seen whole
+  const PatternSite* pattern;  ///< nullptr: no call with records of all ranks
   std::uint64_t calls;
   std::uint64_t rested = 0;
 };
@@ -87,7 +88,7 @@ class ProfileWriter {
  public:
   ProfileWriter(std::vector<Contribution> parts, const Sink& sink) : parts_(std::move(parts)), sink_(sink) {}
 
-  /// Returns what never ran.
+  /// Returns the lines of never_ran().
   std::vector<std::string> write() {
     std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     const JobInfo& job = parts_.front().job;
@@ -132,8 +133,8 @@ class ProfileWriter {
   }
 
  private:
-  /// Of the algorithms that rules name, those that served no call though there were calls of their operation: how many,
-  /// and why.
+  /// One line for each algorithm that a rule names and that served no call, although the job has calls of its
+  /// operation. The line gives the number of calls and the reason.
   std::vector<std::string> never_ran(const std::vector<Row>& rows) const {
     std::vector<std::string> out;
     std::set<std::int32_t> done;
@@ -171,17 +172,17 @@ class ProfileWriter {
                                    : one["reason"].get<std::string>();
       }
       if (ran > 0 || calls == 0) continue;
-      if (meant == 0) reason = "no call has the communicator size and bytes that the rule asks for";
+      if (meant == 0) reason = "no call matches the communicator size and bytes of the rule";
       if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end())
         reason = unplanned_text(found->second);
       if (reason.empty() && algorithm.needs_sizes)
         reason =
-            "no sizes known before the first plan, and no plan came: it takes 32 blocking calls on a communicator, of "
-            "which some depend on all ranks";
+            "it needs the sizes of all blocks, and no plan announced them: a plan needs 32 blocking calls on a "
+            "communicator, some of which depend on all ranks";
       if (reason.empty())
         reason =
-            "no plan came that names it, or the calls cannot be served (operator, datatype, nothing to move, "
-            "`reproducible`, an earlier rule)";
+            "no plan names it, or the calls cannot be served (operator, datatype, no payload, `reproducible`, or an "
+            "earlier rule)";
       out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " +
                     core::grouped(calls) + " calls: " + reason);
     }
@@ -191,15 +192,16 @@ class ProfileWriter {
   static std::string unplanned_text(const Unplanned& u) {
     const std::string_view instead = u.instead < 0 ? std::string_view("native") : core::algorithm_at(u.instead).name;
     std::string out(instead);
-    out.append(" ran instead, since a plan of ")
+    out.append(" ran instead, because a plan of ")
         .append(core::grouped(u.messages))
-        .append(" messages takes too long inside a call (")
+        .append(" messages is too large to make inside a call (limit ")
         .append(core::grouped(core::kPlannedInside));
-    return out.append(" allowed); one that comes with a learnt plan may have ")
-        .append(core::grouped(core::kPlannedAhead));
+    return out.append("); a learnt plan may have up to ")
+        .append(core::grouped(core::kPlannedAhead))
+        .append(" messages");
   }
 
-  /// Of the algorithms that rules name, those that served some calls, but not all for which they were meant.
+  /// One warning for each algorithm that a rule names and that served only some of the calls that the rule matches.
   void note_unplanned(const std::vector<std::string>& never) {
     for (const auto& [index, u] : unplanned_) {
       if (index < 0 || index >= static_cast<std::int32_t>(core::catalogue().size()) ||
@@ -242,25 +244,26 @@ class ProfileWriter {
       }
       for (const std::string& plan : p.plans) plans_.push_back(Json::parse(plan, nullptr, false));
       edges_ += p.edges, edge_sum_ += p.edge_sum;
-      // Every rank of a communicator counts the same calls.
+      // Every member of a communicator counts the same calls: take the largest count.
       for (const Unplanned& u : p.unplanned)
         if (Unplanned& all = unplanned_[u.algorithm]; u.calls > all.calls) all = u;
       if (!p.finished) unfinished.push_back(p.rank);
     }
     if (domains.size() > 1 && !compared)
-      warnings_.push_back("arrivals on different hosts were not compared: their clocks never were");
+      warnings_.push_back("arrivals on different hosts are not compared: their clocks were never compared");
     else if (const std::uint64_t unmatched = match_logs(parts_, 2 * tie, network_, book_); unmatched > 0)
       warnings_.push_back(std::to_string(unmatched) +
-                          " call records could not be matched with those of the other ranks");
+                          " call records have no partner on every rank of their communicator");
     const int ranks = parts_.front().job.ranks;
     if (parts_.size() < static_cast<std::size_t>(ranks))
       warnings_.push_back("this profile holds " + std::to_string(parts_.size()) + " of " + std::to_string(ranks) +
                           " ranks");
     if (!unfinished.empty())
       warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
-                          " ranks did not come to their end, the first of them " + std::to_string(unfinished.front()) +
-                          "; of them it holds what they had written by then");
-    if (!network_) warnings_.push_back("imbalance_factor is null: no network figures (give \"network\" in a policy)");
+                          " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
+                          "; the profile holds only what they wrote before the end");
+    if (!network_)
+      warnings_.push_back("imbalance_factor is null: the network figures are unknown (set \"network\" in a policy)");
     if (per_row_ > 1)
       warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
                           std::to_string(kMostRows));
@@ -273,13 +276,14 @@ class ProfileWriter {
       const auto found = book_.sites().find(key);
       const PatternSite* pattern = found == book_.sites().end() ? nullptr : &found->second;
       const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
-      // Where every rank comes from one place, its own count knows of calls whose pattern was not seen whole.
+      // The ranks' own counts include calls without records of all ranks. They are valid only if all ranks call from
+      // one site.
       const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
       const std::uint64_t seen = pattern ? pattern->calls : 0, calls = std::max(seen, counted);
       rows.push_back({key, &own, pattern, calls, std::min(own.rested / size, calls - seen)});
     }
     if (rows.size() <= kMostSitesWritten) return rows;
-    // The largest by time spent in them stay; the rest is one site, so that nothing is lost from the sums.
+    // Keep the sites with the most time. Fold the others into one site so that the sums stay complete.
     std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
       return a.own->elapsed.mean() * static_cast<double>(a.own->calls) >
              b.own->elapsed.mean() * static_cast<double>(b.own->calls);
@@ -368,7 +372,7 @@ class ProfileWriter {
                                     {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
                                     {"predicted_ns", nullptr},
                                     {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
-      // Of several decisions at one site (sizes, places in the period) the one with most calls stands here.
+      // Of several decisions at one site (sizes, positions in the period), show the one with most calls.
       std::uint64_t most = 0;
       if (decided != decisions_.end())
         for (const Json& one : decided->second)
@@ -400,7 +404,7 @@ class ProfileWriter {
   const Sink& sink_;
   const core::Network* network_ = nullptr;
   int per_row_ = 1;
-  std::map<std::int32_t, Unplanned> unplanned_;  ///< by algorithm: what the rank with the most such calls counted
+  std::map<std::int32_t, Unplanned> unplanned_;  ///< by algorithm; the counts of the rank with the most such calls
   std::uint64_t edges_ = 0;
   double edge_sum_ = 0;
   SiteBook book_;

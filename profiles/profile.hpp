@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The profile file: merging what the processes contributed and writing INTERFACE's JSON.
+// The profile file: merges the contributions of the processes and writes JSON as docs/schema/profile.schema.json
+// defines it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,14 +12,14 @@
 
 namespace latecomer::profiles {
 
-/// Writes the JSON of the profile of `parts` (any subset of a job's processes, in any order; the head is the
-/// lowest rank's). Logs that no leader has seen are matched here first. At most kMostSitesWritten sites, the
-/// smallest of the rest as one, and ranks in at most kMostRows rows, both said in `warnings`.
-/// `never_ran`: filled with a line for every algorithm that a rule names and that served no call.
+/// Writes the profile of `parts` as JSON. `parts` may be any subset of a job's processes, in any order; the lowest rank
+/// provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
+/// others folded into one) and at most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one
+/// line per algorithm that a rule names and that served no call.
 void write_profile(std::vector<Contribution> parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr);
 std::string write_profile(std::vector<Contribution> parts);
 
-/// As the policy's `network`.
+/// The network in the form of the policy key `network`.
 nlohmann::ordered_json network_json(const core::Network& network);
 
 }  // namespace latecomer::profiles

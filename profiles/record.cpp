@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Accumulating records per site, and the byte form in which a process's share travels.
+// Accumulates records per site, and converts a process's contribution to bytes and back.
 #include "profiles/record.hpp"
 
 #include <algorithm>
@@ -156,7 +156,7 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
 
 namespace {
 
-/// Plain values as they lie in memory (all processes run the same build), containers with a count.
+/// Writes plain values in their memory layout (all processes run the same build), and containers with a leading count.
 class Writer {
  public:
   explicit Writer(std::string& out) : out_(out) { out_.clear(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is recorded per call and accumulated per call site. The seam between the shim, which fills it,
-// and everything that reads a profile. Knows nothing of MPI.
+// The record of a call and the data accumulated per call site. This file is the seam between the shim, which fills the
+// data, and the readers of a profile. It does not know MPI.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/types.hpp"
+#include "core/collective/collective.hpp"
 #include "core/network/network.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/histogram.hpp"
@@ -21,26 +21,29 @@ using core::Bytes;
 using core::Nanoseconds;
 using core::Rank;
 
-/// One collective call as one rank saw it. Sent between ranks as it lies in memory.
+/// One collective call on one rank. Ranks send records to each other in this memory layout.
 struct CallRecord {
   Nanoseconds arrival = 0;  ///< on the job's common clock
-  Nanoseconds exit = 0;     ///< 0: not seen (a non-blocking call whose completion was not)
+  Nanoseconds exit = 0;     ///< 0: unknown (a non-blocking call whose completion was not observed)
   std::uint64_t site = 0;   ///< hash of build-id and offset of the calling frame; 0: unknown
-  std::int64_t bytes =
-      -1;  ///< INTERFACE's `bytes`; -1: not known on every rank; gatherv, scatterv: of this rank's block
+  /// The payload, as the profile's `bytes` defines it; for gatherv and scatterv, this rank's block. -1: not known on
+  /// every rank.
+  std::int64_t bytes = -1;
   std::int32_t root = -1;
   core::Collective op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;
   std::uint8_t algorithm = 0;  ///< 0: native, else 1 + index in the catalogue
   std::uint8_t edge = 0;       ///< kSaid, kRanByEdge
-  std::int32_t expected =
-      -1;  ///< by the pattern that it ran on: this rank after the first arrival, in kExpectedUnit; -1: no pattern
+  /// The arrival of this rank after the first arrival in the pattern that the call ran on, in units of kExpectedUnit.
+  /// -1: no pattern.
+  std::int32_t expected = -1;
   std::int32_t unused = 0;
 };
 static_assert(sizeof(CallRecord) == 48);
-/// The process had said how far it was (latecomer_edge); the call ran on a pattern of its own, made from what ranks had
-/// said.
+/// Bits of CallRecord::edge. kSaid: the process had called latecomer_edge. kRanByEdge: the call ran on a pattern of its
+/// own, made from the edges of all ranks.
 inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2;
+/// Derived: with this unit, 32 bits hold offsets up to 214 s.
 inline constexpr Nanoseconds kExpectedUnit = 100;
 
 /// A row of the report: one place in the program, one collective, one communicator size.
@@ -49,19 +52,20 @@ struct SiteKey {
   core::Collective op = core::Collective::barrier;
   std::int32_t comm_size = 0;
   auto operator<=>(const SiteKey&) const = default;
-  /// 16 hexadecimal digits; the same on every rank and in every run of the same binaries.
+  /// 16 hexadecimal digits, the same on every rank and in every run of the same binaries.
   std::string id() const;
 };
 
-/// What one rank knows by itself.
+/// The data about a site that one rank has on its own.
 struct LocalSite {
   std::uint64_t calls = 0;
-  std::uint64_t rested = 0;  ///< those of epochs that were not logged; native
+  std::uint64_t rested = 0;  ///< native calls in idle epochs
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
   std::uint64_t sized = 0;  ///< calls with a known size
   Histogram elapsed;
-  /// `spent`: from arrival to exit, -1 if the exit was not seen. `bytes`: -1 if unknown.
+  /// `spent`: from arrival to exit, -1 if the exit is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle
+  /// epoch.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false) {
     ++calls;
     rested += rests;
@@ -72,8 +76,8 @@ struct LocalSite {
     bytes_sum += static_cast<double>(bytes);
     ++sized;
   }
-  /// So many native calls that were not logged, `with_size` of them of known sizes, and nobody looked at how long they
-  /// took.
+  /// Adds `so_many` native calls of an idle epoch; `with_size` of them have known sizes. Their elapsed times were not
+  /// measured.
   void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum) {
     calls += so_many, rested += so_many, sized += with_size, bytes_sum += sum;
     bytes_min = std::min(bytes_min, least), bytes_max = std::max(bytes_max, most);
@@ -81,30 +85,30 @@ struct LocalSite {
   void merge(const LocalSite& other);
 };
 
-/// The local sites of one process, found in a few nanoseconds: open addressing over entries that never move.
+/// The local sites of one process. A lookup takes a few nanoseconds: open addressing over entries that never move.
 class LocalBook {
  public:
   struct Entry {
     SiteKey key;
     LocalSite site;
   };
-  /// The entry of that key, made if it is new. Beyond kMostSites new keys share the entry of site 0.
+  /// The entry of `key`, created if necessary. After kMostSites entries all new keys share the entry of site 0.
   LocalSite& operator[](const SiteKey& key);
   const std::deque<Entry>& entries() const { return entries_; }
 
  private:
   std::deque<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // 1 + position in entries_; 0: free
+  std::vector<std::uint32_t> index_;  // 1 + index in entries_; 0: free
 };
 
-/// Calls that wait to be counted. A site's counters are asked for when the call is queued and touched when
-/// they have come: with many sites the misses overlap instead of delaying every call.
+/// A queue of calls to count. add() prefetches the site's counters, and drain() updates them later. With many sites,
+/// the cache misses overlap and do not delay each call.
 class LocalQueue {
  public:
   void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests) {
     __builtin_prefetch(site, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(site) + 64, 1);
-    if (count_ == kMost) drain();
+    if (count_ == kQueued) drain();
     queue_[count_++] = {site, spent, bytes, rests};
   }
   [[gnu::noinline]] void drain() {
@@ -113,7 +117,7 @@ class LocalQueue {
   }
 
  private:
-  static constexpr int kMost = 32;
+  static constexpr int kQueued = 32;  // chosen, not measured
   struct Waiting {
     LocalSite* site;
     Nanoseconds spent;
@@ -121,26 +125,27 @@ class LocalQueue {
     bool rests;
   };
   int count_ = 0;
-  Waiting queue_[kMost];
+  Waiting queue_[kQueued];
 };
 
-/// Memory of a process is bounded: so many site keys, then everything new is one. 1.5 KiB each, and for
-/// the leader of a communicator 320 bytes per rank or group of ranks (at most kMostRows of them).
+/// Limits the memory of a process. A site key takes 1.5 KiB, and on the leader of a communicator 320 bytes more per row
+/// of ranks. After kMostSites keys, all new calls share one site. Chosen, not measured: 6 MiB per process.
 inline constexpr std::size_t kMostSites = 4096;
-/// The profile holds so many sites, the rest as one, and per site so many rows of ranks (INTERFACE.md).
+/// Limits of the profile file: sites, and rows of ranks per site. Chosen as part of the profile's definition, not
+/// measured.
 inline constexpr std::size_t kMostSitesWritten = 1000;
 inline constexpr int kMostRows = 4096;
-/// Ranks that share a row in a job of so many.
+/// Number of ranks that share a row.
 constexpr int ranks_per_row(int ranks) { return (ranks + kMostRows - 1) / kMostRows; }
 
-/// One row of ranks: one rank, or a group of neighbours in jobs of more than kMostRows ranks.
+/// One row of ranks: one rank, or a group of consecutive ranks in jobs of more than kMostRows ranks.
 struct RankOffsets {
-  Histogram offset;              ///< arrivals after the first arrival
-  std::uint64_t last_count = 0;  ///< times a rank of the row came last
+  Histogram offset;              ///< offsets of arrivals from the first arrival
+  std::uint64_t last_count = 0;  ///< number of times that a rank of the row arrived last
 };
 
-/// Rows by number, ascending. Calls of one communicator touch the same rows in the same order, so a guess
-/// finds each at once.
+/// Rows in ascending order of their numbers. `guess` is the expected index of a row. Calls of one communicator touch
+/// the same rows in the same order, so the guess usually finds the row at once.
 class RankRows {
  public:
   using Row = std::pair<std::int32_t, RankOffsets>;
@@ -154,38 +159,38 @@ class RankRows {
 
 struct DispatchStats {
   std::uint64_t calls = 0;
-  double elapsed_sum = 0;  ///< mean elapsed time of each call, summed
+  double elapsed_sum = 0;  ///< sum over calls of the mean elapsed time
   double after_last_sum = 0;
 };
 
-/// Calls that ran on patterns of one source, and how far off these were: in the mean over ranks, summed over calls.
+/// Calls that ran on patterns from one source. `error_sum_ns`: the mean over ranks of the absolute error of the
+/// pattern, summed over calls.
 struct PatternSource {
   std::uint64_t calls = 0;
   double error_sum_ns = 0;
 };
 
-/// What exact arrival patterns told about a site.
+/// Data about a site from calls with records of all ranks.
 struct PatternSite {
   std::uint64_t calls = 0, divergent_calls = 0;
   Histogram imbalance, after_last, factor_milli;
-  RankRows ranks;                                  ///< by rank in MPI_COMM_WORLD over ranks_per_row
+  RankRows ranks;                                  ///< by rank in MPI_COMM_WORLD divided by ranks_per_row
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
   PatternSource history, edge;
   void merge(const PatternSite& other);
 };
 
-/// All that is accumulated, on a leader or merged at the end.
+/// The accumulated sites of a leader, or of all processes after merging.
 class SiteBook {
  public:
-  /// One call of which every rank's record is there: records[i] belongs to world rank world[i]; shape
-  /// [comm_size]. `tie_ns`: arrivals closer than this count as equal. The call is credited to the root's
-  /// site, or to the first rank's. network: nullptr if no figures are known. Returns whether ranks came from
-  /// different sites.
+  /// Adds one call with the records of all ranks. records[i] belongs to world rank world[i]; shape [comm_size].
+  /// Arrivals that differ by less than `tie_ns` count as equal. The call is credited to the site of the root, or of the
+  /// first rank. `network` is nullptr if the figures are unknown. Returns whether ranks called from different sites.
   bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network);
   void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
-  /// Ranks in MPI_COMM_WORLD, which decides how many share a row. Before the first call.
+  /// Sets the size of MPI_COMM_WORLD, which determines the ranks per row. Must precede the first add().
   void job_of(int ranks) { per_row_ = ranks_per_row(ranks); }
   PatternSite& at(const SiteKey& key);
 
@@ -194,13 +199,13 @@ class SiteBook {
   int per_row_ = 1;
 };
 
-/// A frame of a call site, as the process that saw it could name it. A site of several frames has several,
+/// A stack frame of a call site, as the observing process identified it. A site of several frames has them in order,
 /// innermost first.
 struct Frame {
   std::uint64_t site = 0;
   std::string module, build_id;
-  std::uint64_t offset = 0;    ///< of the return address, in the module's own addresses
-  std::string function, file;  ///< where the process itself knows them (Python)
+  std::uint64_t offset = 0;    ///< return address, in the module's own addresses
+  std::string function, file;  ///< set only if the process knows them (Python)
   std::int32_t line = 0;
 };
 
@@ -211,25 +216,25 @@ struct ForcedRule {
   core::Range bytes, comm_size;
 };
 
-/// What the head of a profile says of its job.
+/// The head of a profile: data about its job.
 struct JobInfo {
   std::string program, command_line, start, mpi_library, mode;
   std::int32_t ranks = 0;
   double wall_time_s = 0;
   bool network_known = false;
   core::Network network;
-  std::vector<ForcedRule> forced;  ///< in mode apply
+  std::vector<ForcedRule> forced;  ///< in mode apply only
 };
 
-/// Logs that no leader has processed, to be matched with those of the other members.
+/// Records of one member that no leader has processed. The profile writer matches them with those of the other members.
 struct Log {
-  std::uint64_t communicator = 0;  ///< identity, equal on all members
+  std::uint64_t communicator = 0;  ///< identity of the communicator, equal on all members
   std::int32_t comm_size = 0, comm_rank = 0;
-  Rank world_rank = 0;      ///< of the member that wrote it
-  std::uint64_t first = 0;  ///< number of the first record
+  Rank world_rank = 0;      ///< of the member that wrote the log
+  std::uint64_t first = 0;  ///< call number of the first record
   std::vector<CallRecord> records;
 };
-/// The same, still being written.
+/// A Log that is still being written.
 struct LiveLog {
   std::uint64_t communicator;
   std::int32_t comm_size, comm_rank;
@@ -238,41 +243,41 @@ struct LiveLog {
   std::span<const CallRecord> records;
 };
 
-/// Calls for which a rule asks for an algorithm whose planning takes too long inside a call.
+/// Calls for which a rule names an algorithm whose plan is too large to make inside a call.
 struct Unplanned {
   std::int32_t algorithm = -1;  ///< index in the catalogue
-  std::int32_t instead = -1;    ///< what ran, in the last of them; -1: native
+  std::int32_t instead = -1;    ///< algorithm of the last such call; -1: native
   std::uint64_t calls = 0;
   std::int64_t messages = 0;  ///< of the largest of their plans
 };
 
-/// Everything one process contributes to a profile: what travels to rank 0 at the end, and what lies on
-/// disk while the job runs.
+/// Everything that one process contributes to a profile. Rank 0 receives it at the end; the spool keeps it on disk
+/// while the job runs.
 struct Contribution {
   JobInfo job;
-  std::uint64_t job_key = 0;  ///< the same on all ranks of a job; 0: the ranks never met
-  bool finished = false;      ///< the process came to its end
+  std::uint64_t job_key = 0;  ///< the same on all ranks of a job; 0: the roll call failed
+  bool finished = false;      ///< the process reached MPI_Finalize
   Rank rank = 0;
   std::string host, clock_domain;
-  Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other domains
+  Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other clock domains
   std::int32_t clock_looks = 0;
   std::vector<Frame> frames;
   LocalBook local;
   SiteBook patterns;
-  std::uint64_t edges = 0;  ///< times the program said how far it was
-  double edge_sum = 0;      ///< of the fractions it gave
+  std::uint64_t edges = 0;  ///< number of calls of latecomer_edge
+  double edge_sum = 0;      ///< sum of their fractions
   std::vector<Unplanned> unplanned;
   std::vector<std::string> warnings;
   std::vector<Log> logs;
-  std::vector<std::string> plans;      ///< JSON texts of the plans this process made as a leader
-  std::vector<std::string> decisions;  ///< JSON texts of what it decided last, per slot (decisions.hpp)
+  std::vector<std::string> plans;      ///< JSON texts of the plans that this process made as a leader
+  std::vector<std::string> decisions;  ///< JSON texts of its latest decisions, one per slot (decisions.hpp)
 
-  /// Replaces `out`; allocates only if `out` has to grow.
+  /// Replaces `out`. Allocates only if `out` has to grow.
   void serialize(std::string& out, std::span<const LiveLog> live = {}) const;
   static bool deserialize(std::string_view bytes, Contribution& out);
 };
 
-/// The hash that stands for a frame: of build-id (or module name) and offset.
+/// The hash that identifies a frame, from its build-id (or the module's name) and offset.
 std::uint64_t site_hash(std::string_view build_id, std::string_view module, std::uint64_t offset);
 
 }  // namespace latecomer::profiles

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Snapshots on disk.
+// Writes and reads the snapshots of a process.
 #include "profiles/spool.hpp"
 
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace latecomer::profiles {
 namespace {
 
 constexpr char kMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '1'};
-/// Readers of another layout must refuse.
+/// Identifies the layout of records. A reader with another layout must refuse the snapshot.
 constexpr std::uint64_t kLayout =
     sizeof(CallRecord) + (sizeof(LocalSite) << 10) + (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
 
@@ -53,20 +53,20 @@ bool write_all(int fd, const void* data, std::size_t size, off_t at) {
   return true;
 }
 
-/// The newer of a rank's two snapshots that is whole.
+/// Reads one snapshot file. Returns whether it is complete; `problem` stays "" if the file is still empty.
 bool read_one(const std::filesystem::path& path, std::uint64_t& serial, Contribution& out, std::string& problem) {
   std::ifstream in(path, std::ios::binary);
   Header header;
   if (in.peek() == std::ifstream::traits_type::eof()) return false;  // not yet written
-  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return problem = "cut off", false;
+  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return problem = "incomplete", false;
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return problem = "not a snapshot of latecomer", false;
   if (header.layout != kLayout) return problem = "written by another version of latecomer", false;
   std::error_code error;
   const auto there = std::filesystem::file_size(path, error);
-  if (error || there < sizeof header || header.size > there - sizeof header) return problem = "cut off", false;
+  if (error || there < sizeof header || header.size > there - sizeof header) return problem = "incomplete", false;
   std::string body(header.size, '\0');
-  if (!in.read(body.data(), static_cast<std::streamsize>(body.size()))) return problem = "cut off", false;
-  if (checksum(body) != header.checksum) return problem = "interrupted while it was written", false;
+  if (!in.read(body.data(), static_cast<std::streamsize>(body.size()))) return problem = "incomplete", false;
+  if (checksum(body) != header.checksum) return problem = "incomplete: its checksum is wrong", false;
   if (!Contribution::deserialize(body, out)) return problem = "damaged", false;
   serial = header.serial;
   return true;
@@ -80,7 +80,7 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
   if (failed_ || directory_.empty()) return false;
   const auto failed = [&](const std::string& why) {
     failed_ = true;
-    return core::Error{why + "; a killed job would lose its profile"};
+    return core::Error{why + "; a profile cannot be recovered if the job is killed"};
   };
   if (serial_ == 0) {
     const auto folder = open_snapshot_folder(directory_);
@@ -114,7 +114,7 @@ void Spool::remove() {
       for (int which = 0; which < 2; ++which) unlinkat(*folder, snapshot_name(rank_, which).c_str(), 0);
       close(*folder);
     }
-    rmdir(directory_.c_str());  // fails until the last rank
+    rmdir(directory_.c_str());  // fails unless this is the last rank
   }
   directory_.clear();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a process has observed so far, on disk while the job runs, so that a killed job loses no more than
-// what came after its last epoch. Two files in turn: a write that was cut off leaves the other one whole.
-// Written with pwrite, never mapped: a full or failing file system must not become a signal in the program.
+// The observations of a process on disk while the job runs: a killed job loses at most the data after its last epoch.
+// The process writes two files in turn, so an interrupted write leaves the other file complete. It uses pwrite and no
+// memory mapping: a full or failing file system must not raise a signal in the program.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace latecomer::profiles {
 
 class Spool {
  public:
-  /// Files DIRECTORY/rank<N>.a and .b; the directory is made at the first write.
+  /// Uses the files DIRECTORY/rank<N>.a and .b. The first write creates the directory.
   void begin(std::string directory, Rank rank);
   bool begun() const { return !directory_.empty(); }
-  /// Writes a snapshot. Allocates only if the contribution has grown. After a failure it stays off.
+  /// Writes a snapshot. Allocates only if the contribution has grown. After a failure, later calls do nothing.
   core::Result<bool> write(const Contribution& mine, std::span<const LiveLog> live);
-  /// The profile has been written elsewhere: removes the files, and the directory once it is empty.
+  /// Removes the files, and the directory if it is empty. Call this after the profile is written.
   void remove();
   const std::string& directory() const { return directory_; }
-  /// Both files were there before the last write.
+  /// Whether both files existed before the last write.
   bool made() const { return serial_ > 2; }
 
  private:
@@ -34,11 +34,11 @@ class Spool {
 };
 
 struct Recovered {
-  std::vector<Contribution> parts;    ///< of one job, newest snapshot of each rank, ascending ranks
-  std::vector<std::string> problems;  ///< files that could not be used, and why
+  std::vector<Contribution> parts;    ///< of one job: the newest snapshot of each rank, by ascending rank
+  std::vector<std::string> problems;  ///< files that could not be used, with the reason
 };
 
-/// Reads the snapshots in a directory. If several jobs left some there, the one started last wins.
+/// Reads the snapshots in a directory. If they come from several jobs, takes those of the job that started last.
 core::Result<Recovered> read_spool(const std::string& directory);
 
 }  // namespace latecomer::profiles

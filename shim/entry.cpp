@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding the MPI library and aiming the stubs.
+// Finds the MPI library and sets the targets of the stubs.
 #include "shim/entry.hpp"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include "shim/sites/sites.hpp"
 #include "shim/version.hpp"
 
-// Called by a stub that has not been aimed yet.
+// A stub calls this until it has a target.
 #if defined(__x86_64__)
 asm(".pushsection .text\n"
     ".globl latecomer_resolve_first\n.hidden latecomer_resolve_first\n.type latecomer_resolve_first,@function\n"
@@ -35,7 +35,7 @@ namespace {
 
 std::mutex mutex;
 bool resolved = false;
-constexpr int kHandles = 16;
+constexpr int kHandles = 16;  // chosen, not measured
 void* handles[kHandles];
 int handle_count = 0;
 
@@ -63,7 +63,7 @@ int note_library(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-/// Handles of the libraries that dlsym's default search may not reach. Kept: they must not go away.
+/// Opens the libraries that dlsym's default search may not reach. Keeps the handles, so that the libraries stay loaded.
 void note_libraries() {
   static Paths paths;
   dl_iterate_phdr(note_library, &paths);
@@ -84,11 +84,11 @@ bool first_process() {
   return true;
 }
 
-/// Whether the process runs an MPI whose handles and constants are those that we were built with.
+/// Whether the process's MPI has the handles and constants that this library was built with.
 bool known_mpi() {
   const auto version = reinterpret_cast<int (*)(char*, int*)>(find_function("PMPI_Get_library_version"));
   if (!version) {
-    if (first_process()) warn("no MPI library found in this process: doing nothing");
+    if (first_process()) warn("this process has no MPI library: latecomer is inactive");
     return false;
   }
   static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
@@ -98,7 +98,7 @@ bool known_mpi() {
   for (char* c = text; *c; ++c)
     if (*c == '\n' || *c == ',') *c = '\0';
     else if (*c == '\t') *c = ' ';
-  if (first_process()) warn("this program runs on %.80s, latecomer works with MPICH 4: doing nothing", text);
+  if (first_process()) warn("this program runs on %.80s, but latecomer needs MPICH 4: latecomer is inactive", text);
   return false;
 }
 
@@ -119,12 +119,12 @@ void resolve_entries() {
   bool ours = !(disable && std::strcmp(disable, "1") == 0) && known_mpi();
   for (const Pointer& p : pointers)
     if (!(*p.where = find_function(p.name)) && ours) {
-      if (first_process()) warn("this MPI lacks %s: doing nothing", p.name);
+      if (first_process()) warn("this MPI library lacks %s: latecomer is inactive", p.name);
       ours = false;
     }
   for (const Entry* e = __start_latecomer_entries; e != __stop_latecomer_entries; ++e) {
     *e->next = next_function(e->name);
-    // Entry points that are not MPI's serve when they are asked to (aim_entry).
+    // Entry points of other libraries pass calls on until aim_entry() sets their handler.
     const bool handled = ours && std::strncmp(e->name, "ucp_", 4) != 0;
     __atomic_store_n(e->target, handled ? e->handler : *e->next, __ATOMIC_RELEASE);
   }

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exported entry points. Each exported symbol is a stub of one jump through a pointer: to our handler when
-// the process runs an MPI we know, straight to the next definition otherwise, with every argument as it
-// came. So a program of another MPI, whose handles are not our handles, or a disabled run pays one jump and
-// nothing else, and what is decided at the first call holds for MPI that is loaded late, too.
+// Exported entry points. Each exported symbol is a stub: one jump through a pointer. The target is latecomer's handler
+// if the process runs a known MPI, and otherwise the next definition, which gets every argument unchanged. So a
+// disabled run, or a program on another MPI with other handles, pays only one jump. The targets are set at the first
+// call, so this also holds for MPI that is loaded later.
 #pragma once
 
 #include "shim/mpi.hpp"
 
 namespace latecomer::shim {
 
-/// One exported symbol. Collected by the linker in the section latecomer_entries.
+/// One exported symbol. The linker collects these in the section latecomer_entries.
 struct Entry {
   const char* name;
-  void* handler;  ///< ours
-  void** next;    ///< the definition after ours: the next preloaded tool's or the MPI library's
-  void** target;  ///< where the stub jumps
+  void* handler;  ///< latecomer's function
+  void** next;    ///< the next definition: that of the next preloaded tool or of the MPI library
+  void** target;  ///< the target of the stub's jump
 };
 
-/// Finds MPI and points every stub where it belongs. The first intercepted call of a process does this by
-/// itself, whichever it is. Thread-safe.
+/// Finds MPI and sets the target of every stub. The first intercepted call of a process does this itself. Thread-safe.
 void resolve_entries();
 
-/// A function of the library that has MPI, or of anything loaded; nullptr if there is none.
+/// A function of MPI's library, or of any loaded library; nullptr if it does not exist.
 void* find_function(const char* name);
 
-/// Aims one stub at its handler or past it; `symbol` as exported.
+/// Sets the target of one stub to its handler, or to the next definition. `symbol`: its exported name.
 void aim_entry(const char* symbol, bool at_handler);
 
 }  // namespace latecomer::shim
 
-// What every call touches lies together, its code and its data: where the program's own data have swept the caches,
-// each page and each line more is what a call costs.
+// Keeps the code and data of every call together. A program's own data may have replaced them in the caches, and then
+// each further page and line costs time.
 #define LATECOMER_TOGETHER __attribute__((section("latecomer_touched")))
 #define LATECOMER_HIDDEN __attribute__((visibility("hidden"), used))
 
 #if defined(__x86_64__)
-// Around a call in the middle of a jump: every register that may carry an argument is kept. `room`: 128 bytes, and 8
-// more where the stack is off by a return address.
+// Saves every register that may carry an argument around a call in a stub. `room`: 128 bytes, plus 8 if the stack is
+// off by a return address.
 #define LATECOMER_KEEP_ARGUMENTS(room)                                                                     \
   "push %rax\npush %rdi\npush %rsi\npush %rdx\npush %rcx\npush %r8\npush %r9\n.cfi_adjust_cfa_offset 56\n" \
   "sub $" room ",%rsp\n.cfi_adjust_cfa_offset " room                                                       \
@@ -64,7 +63,7 @@ void aim_entry(const char* symbol, bool at_handler);
     "entry stubs are written for x86-64; another processor needs the two jumps of this macro and latecomer_resolve_first in entry.cpp"
 #endif
 
-/// Begins the definition of the handler of one exported symbol; inside, next::symbol calls on.
+/// Begins the definition of the handler of one exported symbol. Inside it, next::symbol calls the next definition.
 #define LATECOMER_ENTRY(type, symbol, parameters)                                                                 \
   namespace next {                                                                                                \
   LATECOMER_TOGETHER type(*symbol) parameters = nullptr;                                                          \
@@ -82,7 +81,7 @@ void aim_entry(const char* symbol, bool at_handler);
       &latecomer_target_##symbol};                                                                                \
   type entry::symbol parameters
 
-/// An exported symbol whose calls are shown to `look` (same registers, result ignored) and go on untouched.
+/// An exported symbol that calls `look` with the same registers, ignores its result and passes the call on unchanged.
 #define LATECOMER_PASSING_ENTRY(symbol, look)                                                                       \
   extern "C" {                                                                                                      \
   LATECOMER_HIDDEN void* latecomer_next_##symbol = nullptr;                                                         \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The LATECOMER_* environment variables: one table drives parsing, defaults, warnings and documentation.
+// The LATECOMER_* environment variables. One table drives parsing, defaults, warnings and documentation.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Environment {
   bool disable = false;                      // LATECOMER_DISABLE
 };
 
-/// Reads the environment. A bad value warns and keeps the default; an unknown LATECOMER_ name warns with
-/// the nearest known one. `warnings`: false to stay silent (all ranks but the first).
+/// Reads the environment. A bad value gives a warning and keeps the default. An unknown LATECOMER_ name gives a warning
+/// with the nearest known name. `warnings`: false on all ranks but the first, which then warn about nothing.
 Environment read_environment(bool warnings);
 
 }  // namespace latecomer::shim

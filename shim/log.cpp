@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages to people.
+// Writes messages to users.
 #include "shim/log.hpp"
 
 #include <unistd.h>
@@ -12,6 +12,7 @@
 namespace latecomer::shim {
 namespace {
 
+// Bytes of a line, and number of different warnings. Chosen, not measured.
 constexpr int kLine = 480, kWarnings = 32;
 std::mutex mutex;
 char texts[kWarnings][kLine];

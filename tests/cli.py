@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command as a user or a script meets it: answers, shapes, exit statuses, errors that name the remedy."""
+"""The command as users and scripts call it: answers, JSON shapes, exit statuses, and errors that name the remedy."""
 import hashlib
 import json
 import pathlib
@@ -38,7 +38,7 @@ for sub in [[name] for name in listed if name != "plan"] + [["plan", "clairvoyan
     done = run(*sub, "--help")
     check(done.returncode == 0 and "Example" in done.stdout and f"$ latecomer {' '.join(sub)}" in done.stdout or sub == ["completion"], f"{sub} --help has an example")
 
-# Completion scripts, in the shells that are there.
+# Completion scripts, in the installed shells.
 bash = run("completion", "bash").stdout
 for words, expected in [(["re"], "report recover"), (["report", "--ht"], "--html"), (["plan", ""], "clairvoyant tree"), (["plan", "tree", "--ki"], "--kind"),
                         (["verify", "--op", "allr"], "allreduce"), (["simulate", "--network", "h"], "hdr"), (["run", "--policy", "x", "--", "--h"], "")]:
@@ -51,7 +51,7 @@ if shutil.which("zsh"):
     check(done.returncode == 0 and not done.stderr, f"zsh reads its completion: {done.stderr}")
 check(run("completion", "fish").returncode == 2, "an unknown shell is refused")
 
-# Progress when it is asked for, and Ctrl-C with what was found so far.
+# Progress on request, and Ctrl-C with partial results.
 check("verifying allreduce: 27 of 27" in run("verify", "--ranks", "2-4", "--patience", 0).stderr, "verify shows progress")
 check("simulating bcast" in run("simulate", "--op", "bcast", "--ranks", 4, "--bytes", 1, "--patience", 0).stderr and run("simulate", "--op", "bcast", "--ranks", 4, "--bytes", 1).stderr == "", "simulate shows progress, not into a file")
 long = subprocess.Popen([command, "verify", "--ranks", "1-28", "--patience", "0.05"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -105,7 +105,7 @@ def planned(instance, impl, *more):
     return run("plan", "clairvoyant", "--ranks", instance["ranks"], "--segments", instance["segments"], "--round", seconds, "--root", instance["root"], "--arrivals", f"file:{file}", "--impl", impl, *more)
 
 
-for impl in ("linear", "heap", "segment", "rows"):
+for impl in ("plain", "heaps", "segment_tree", "rows"):
     for i, instance in enumerate(golden["instances"]):
         want = sorted(instance["schedule"], key=lambda m: (m[0], m[2]))
         got = [[int(x) for x in line.split()] for line in planned(instance, impl).stdout.splitlines()]
@@ -113,14 +113,14 @@ for impl in ("linear", "heap", "segment", "rows"):
     for i, instance in enumerate(golden["hashed"]):
         done = planned(instance, impl)
         check(hashlib.sha256(done.stdout.encode()).hexdigest() == instance["sha256"], f"{impl}: golden hash {i}")
-out = json.loads(planned(golden["instances"][0], "segment", "--json").stdout)
+out = json.loads(planned(golden["instances"][0], "segment_tree", "--json").stdout)
 check(set(out) == {"messages", "generation_ns"} and out["messages"][0] == [0, 1, 0, 0], "shape of plan clairvoyant")
 check("generation" not in planned(golden["instances"][0], "rows", "--time").stdout and "15 messages" in planned(golden["instances"][0], "rows", "--time").stdout, "only the time")
 for more, says in [(["--impl", "row"], "did you mean 'rows'"), (["--root", 4], "expected a rank below 4"), (["--round", "0"], "round time"), (["--round", "soon"], "--round")]:
     done = run("plan", "clairvoyant", "--ranks", 4, "--segments", 2, *([] if "--round" in more else ["--round", "1"]), *more)
     check(done.returncode == 2 and says in done.stderr, f"plan clairvoyant {more}: {done.returncode} {done.stderr!r}")
 
-# Trees: the messages as printed, played one after the other, take the time that is printed; options are answered.
+# Trees: the printed messages, played in order, take the printed time. Each option is checked, too.
 def played(sizes, alpha, beta, gamma, root, messages):
     incoming, held, gone = {r: [] for r in range(len(sizes))}, list(sizes), set()
 
@@ -128,7 +128,7 @@ def played(sizes, alpha, beta, gamma, root, messages):
         if not incoming[r]:
             return 0
         times = []
-        for copies in range(len(incoming[r]) + 1):  # the own block is copied at any one time
+        for copies in range(len(incoming[r]) + 1):  # the rank may copy its own block after any number of messages
             now = 0
             for i, (there, takes) in enumerate(incoming[r]):
                 now = max(now + (gamma * sizes[r] if i == copies else 0), there) + takes
@@ -197,7 +197,7 @@ dead.write_text('{"version": 1, "rules": [{"match": {}, "use": "native"},\n {"ma
 out = answer("check", dead, status=1)
 check(out["problems"][0]["line"] == 2 and "never match" in out["problems"][0]["message"], "a rule that can never match")
 
-# The published schemas are what the tables say, and they accept and refuse what `check` does.
+# The published schemas agree with the tables, and accept and refuse the same files as `check`.
 published = json.loads((root / "docs/schema/policy.schema.json").read_text())
 check(published == json.loads(run("check", "--schema").stdout), "docs/schema/policy.schema.json is not what `latecomer check --schema` prints")
 try:
@@ -209,9 +209,15 @@ try:
     for example in (root / "examples").glob("*.policy.json"):
         check(not list(validator.iter_errors(json.loads(example.read_text()))), f"schema: {example}")
         check(run("check", example).returncode == 0, f"check {example}")
+    for document in [root / "README.md", *(root / "docs").rglob("*.md")]:
+        for block in re.findall(r"```json\n(.*?)```", document.read_text(), re.S):
+            shown = folder / "shown.json"
+            shown.write_text(block)
+            done = run("check", shown)
+            check(done.returncode == 0, f"{document.relative_to(root)} shows a policy that check refuses: {done.stdout}{done.stderr}")
 except ImportError:
-    print("python3-jsonschema is not here: schemas are not tried")
-# A profile of another shape is refused by the place that differs, never met by a reader that expects something else.
+    print("skipped the schemas: python3-jsonschema is not installed")
+# A profile of another structure is refused with the place of the mistake, before a reader meets an unexpected value.
 profile = {"format": "latecomer-profile", "version": 1, "job": {"program": "p", "command_line": "p", "ranks": 2, "hosts": ["h"], "start": "", "wall_time_s": 1, "mpi_library": "", "mode": "observe",
                                                                 "network": None, "edges": None}, "clock": [], "sites": [], "plans": [], "warnings": []}
 for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"}, 'version "1"'), ({"format": 7}, "not a latecomer profile"), ({"plans": 5}, "plans: expected array, got 5"),
@@ -219,10 +225,10 @@ for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"
                      ({"job": {**profile["job"], "ranks": "many"}}, 'job.ranks: expected integer, got "many"'), ({"job": {**profile["job"], "edges": {"calls": 1}}}, "job.edges.mean_fraction is missing")]:
     file = folder / "shape.json"
     file.write_text(json.dumps({**profile, **change}))
-    for words in [["report", file], ["report", "--json", file], ["diff", file, file]] + ([["advise", file]] if says else []):  # advise wants figures of a network
+    for words in [["report", file], ["report", "--json", file], ["diff", file, file]] + ([["advise", file]] if says else []):  # advise needs network figures
         done = run(*words)
         check(done.returncode == 2 and says in done.stderr if says else done.returncode in (0, 1), f"{change} {words[0]}: {done.returncode} {done.stderr!r}")
 print(f"{len(failures)} failures")
-if not failures:  # else what they left is evidence
+if not failures:  # otherwise the files are evidence
     shutil.rmtree(folder, ignore_errors=True)
 sys.exit(bool(failures))

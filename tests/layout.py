@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The layout and the direction of dependencies: shim -> profiles -> core, shim -> core; no MPI, no
-libunwind, no getenv and no output in core; every source file says what it is; README's commands exist."""
+"""Checks the layout and the direction of dependencies: shim -> profiles -> core, shim -> core. core uses no MPI,
+libunwind, getenv or output. Every source file has a header comment. README's commands exist."""
 import pathlib
 import re
 import sys
@@ -24,7 +24,7 @@ for path in sources:
     if part == "core":
         if system & {"iostream", "cstdlib", "unistd.h"} or re.search(r"\b(getenv|printf|abort|exit)\(", text):
             problems.append(f"{name}: core reads no environment, prints nothing and ends nothing")
-        # Every rank decides by itself what depends on them: base/logarithm.hpp says why.
+        # Every rank makes decisions that depend on these functions by itself: base/logarithm.hpp gives the reason.
         for function in re.findall(r"\b(?:std::|\b)(log|log2|log10|log1p|pow|exp|exp2|expm1|cbrt|sin|cos|tan|hypot|fma)\(", text):
             problems.append(f"{name}: {function} is not the same on every processor")
     if part == "shim" and "<iostream>" in text:
@@ -33,16 +33,19 @@ for path in sources:
         problems.append(f"{name}: the header is the SPDX line and what the file owns")
     if path.suffix == ".hpp" and "#pragma once" not in text:
         problems.append(f"{name}: #pragma once")
-# Inside core: a folder may include those before it.
-order = ["base", "pap", "network", "schedule", "trees", "algorithms", "verify", "model", "policy", "select", "agreement", "learning"]
-# Planning an exchange compares owners by the model.
-upwards = {("core/algorithms/exchange/choose.cpp", "model"), ("core/algorithms/allreduce/late_exchange.cpp", "model")}
+# Inside core: a folder may include the folders before it.
+order = ["base", "collective", "pap", "network", "schedule", "trees", "algorithms", "verify", "model", "policy", "select", "agreement", "learning"]
 for path in (root / "core").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)
         for folder in re.findall(r'#include "core/(\w+)/', path.read_text()):
-            if order.index(folder) > order.index(name.parts[1]) and (str(name), folder) not in upwards:
+            if order.index(folder) > order.index(name.parts[1]):
                 problems.append(f"{name}: {name.parts[1]} may not include {folder}, which stands above it")
+# Production plans with one generator; the paper's others are for the command and for tests.
+generators = pathlib.Path("core/algorithms/clairvoyant/generators")
+for path in sources:
+    if "clairvoyant/generators/" in path.read_text() and path.relative_to(root).parent not in (generators, pathlib.Path("profiles/cli")):
+        problems.append(f"{path.relative_to(root)}: only the command may include the Clairvoyant generators of the paper")
 rows = re.findall(r"^LATECOMER_ALGORITHM\((\w+), (\w+),", (root / "core/algorithms/catalogue.def").read_text(), re.M)
 files = {(p.parent.name, p.stem) for p in (root / "core/algorithms").glob("*/*.cpp") if p.parent.name not in ("clairvoyant", "exchange")}  # these are libraries of several rows
 if set(rows) != files:
@@ -57,7 +60,11 @@ for wanted in ("CMakeLists.txt", "core", "shim", "profiles", "scripts", "tests",
                "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CMakePresets.json", ".clang-format", ".clang-tidy"):
     if wanted not in top:
         problems.append(f"missing: {wanted}")
-# A name may be another job's, or another user's.
+for block in re.findall(r"```\n(.*?)```", (root / "README.md").read_text(), re.S):
+    for named in re.findall(r"\b((?:scripts|examples)/[\w.]+)", block):
+        if not (root / named).exists():
+            problems.append(f"README.md: {named} does not exist")
+# A name may also match a process of another job or user.
 for part in ("scripts", "tests", "examples", ".ci"):
     for path in (root / part).rglob("*"):
         if path.is_file() and path.name != "layout.py" and path.suffix != ".pyc" and re.search(rb"\b(pkill|killall)\b", path.read_bytes()):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""No lock of the shim is held across anything that waits for another rank: a thread that frees a communicator needs locks that a
-thread inside a collective would keep. Reads the sources: functions that wait, those that call them, and what is called while a
-lock is held. `locks.py ROOT`; `locks.py ROOT FILE...` reads these files instead (the test of the test)."""
+"""No lock of the shim is held during a wait for another rank: a thread that frees a communicator needs the locks of
+a thread inside a collective. Reads the sources and finds the functions that wait, their callers, and the calls
+under a lock. `locks.py ROOT`; `locks.py ROOT FILE...` reads only these files (the test of the test)."""
 import pathlib
 import re
 import sys
@@ -10,14 +10,14 @@ WAITS = re.compile(r"\b(?:PMPI_(?:Wait\w*|Recv\w*|Send|Ssend\w*|Sendrecv\w*|Prob
                    r"|Comm_(?:dup|create|split)\w*|Lookup_name)|nanosleep|usleep|sleep|poll)\s*\(|\bpatience\.wait\(|\.wait\((?:lock|guard)")
 LOCK = re.compile(r"\b(?:const\s+)?(?:JobLock|std::(?:lock_guard|unique_lock|scoped_lock)(?:<[^>]*>)?)\s+\w+\s*[;({]")
 FUNCTION = re.compile(r"^[^\n;#=(]*?\b(?!(?:if|for|while|switch|return|else|do|catch)\b)([A-Za-z_]\w*)\s*\([^;{}]*?\)(?:\s*(?:const|noexcept|override|try)\b)*\s*(?::[^;{}]*)?\{", re.M)
-# Names that several classes have, one of which waits.
+# Names that several classes share, one of which waits.
 AMBIGUOUS = {"begin", "wait", "start", "run", "write", "lock", "send", "receive", "main"}
 # Held while MPI starts, when no other thread may be inside MPI.
 ALLOWED = "start_mutex"
 
 
 def plain(text):
-    """Without comments and the contents of strings, line by line as before."""
+    """Removes comments and the contents of strings, and keeps the lines."""
     blank = lambda m: re.sub(r"[^\n]", " ", m.group())
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
 
@@ -56,7 +56,7 @@ for f, text in texts.items():
         locks += 1
         if ALLOWED in text[match.start():text.index("\n", match.start())]:
             continue
-        # To the end of the block that the lock lives in.
+        # Up to the end of the block that contains the lock.
         depth, at = 0, match.end()
         while at < len(text) and depth >= 0:
             depth += {"{": 1, "}": -1}.get(text[at], 0)

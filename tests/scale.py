@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports at the scale of 10,000 ranks and 1,000 sites, and the aggregation that bounds a profile: ranks in rows
-of several, the smallest sites in one, both said in `warnings`."""
+"""Reports for 10,000 ranks and 1,000 sites. Checks the limits of a profile: rows of several ranks and folded sites,
+with `warnings` about both."""
 import json
 import pathlib
 import resource
@@ -48,10 +48,10 @@ with tempfile.TemporaryDirectory() as name:
 
     run(generate, 200, 1, 20, folder / "many.json")
     done = run(command, "advise", folder / "many.json")
-    check(done.returncode == 1 and done.stdout.startswith("No rule: at none of 1 sites"), f"advice without a rule says so first and exits 1: {done.returncode} {done.stdout[:200]}")
-    check("is no forecast here: native modelled" in done.stdout and "only some of their rows" not in done.stdout, f"200 ranks are modelled, and where native takes far longer nothing is advised: {done.stdout[-400:]}")
+    check(done.returncode == 1 and done.stdout.startswith("No rule: no gain is expected at any of 1 sites"), f"advice without a rule says so first and exits 1: {done.returncode} {done.stdout[:200]}")
+    check("does not describe this machine: native modelled" in done.stdout and "only some of their rows" not in done.stdout, f"200 ranks are modelled, and where native takes far longer nothing is advised: {done.stdout[-400:]}")
     done = run(command, "diff", folder / "many.json", folder / "many.json")
-    check(done.returncode == 0 and done.stdout.startswith("Both runs ran the same algorithms at every site") and "noise" in done.stdout, f"diff of one policy with itself says what it is: {done.stdout[:200]}")
+    check(done.returncode == 0 and done.stdout.startswith("Both runs used the same algorithms at every common site") and "noise" in done.stdout, f"diff of one policy with itself says what it is: {done.stdout[:200]}")
     done = run(generate, 10000, 1000, 1, folder / "large.json")
     check(done.returncode == 0, f"10,000 ranks and 1,000 sites: {(folder / 'large.json').stat().st_size >> 20} MiB")
     done = run(command, "report", "--patience", 2, folder / "large.json", limit_gib=3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Epochs, announcements and decisions as functions of the sequence of calls.
+// Implements epochs, announcements and decisions as functions of the sequence of calls.
 #include "core/agreement/agreement.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Call call_of(const Signature& s, int ranks) {
   call.ranks = ranks;
   call.root = std::max(s.root, 0);
   call.count = s.count;
-  // The papers' step is a message of bytes, whatever the element: keep the size positive.
+  // Models need a positive element size, also for calls whose size is unknown.
   call.element_bytes = is_reduction(s.op) ? std::max<Bytes>(1, s.bytes / std::max<Elements>(1, s.count)) : 1;
   call.commutative = s.op_class != OpClass::user_noncommutative;
   return call;
@@ -34,7 +34,8 @@ static_assert(Sequence::kSteadyEpoch == kCallsOfPlan);
 Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) {
   out.identify = !identified;
   if (outstanding_) {
-    // A plan is due. Until the leader has certainly passed, or may be waited for, nothing else may be announced either.
+    // A plan is due. It comes into force if the leader has certainly announced it, or if ranks may wait for the leader.
+    // Until then the boundary stays, so at most one announcement is outstanding.
     if (!leader_passed_ && !waits_) return out;
     out.hear = true, out.waits = !leader_passed_;
     outstanding_ = false;
@@ -50,15 +51,15 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) 
 
 namespace {
 
-/// Whether any algorithm of ours may serve such a call under this policy.
+/// Whether the policy lets an algorithm of the catalogue serve the call.
 bool dispatches(const Policy& policy, const Signature& s, int comm_size) {
   return policy.mode == Mode::apply && comm_size >= 2 && s.dispatchable();
 }
 
-/// Whether the policy lets this algorithm serve the call.
+/// Whether the operator and the policy's `reproducible` allow this algorithm for the call.
 bool permits(const Policy& policy, const Signature& s, const Algorithm& algorithm) {
   if (s.op_class == OpClass::user_noncommutative && !algorithm.keeps_rank_order()) return false;
-  // Which algorithms associate alike under every pattern is what the verifier's fingerprint says (core.schedule).
+  // The test core.schedule checks pattern_independent() against the verifier's fingerprint of the association.
   return s.exact || policy.reproducible == Reproducible::any ||
          (policy.reproducible == Reproducible::run && algorithm.pattern_independent());
 }
@@ -75,7 +76,7 @@ Decision decide_within(const Policy& policy, const Signature& s, int comm_size, 
     return {&algorithm, entry.segments, entry.overlap != 0, entry.pattern, entry.sizes, edge};
   const Call call = call_of(s, comm_size);
   const Fitting fitting = fit_to(algorithm, call, entry.segments, policy.network, most);
-  // A pattern of this call's own is planned for inside it.
+  // Ranks plan for an exchanged pattern inside the call, where a smaller limit holds.
   if (fitting.fits)
     return {&algorithm,    fitting.segments, entry.overlap != 0,
             entry.pattern, entry.sizes,      edge && fitting.messages <= kPlannedInside,
@@ -98,7 +99,7 @@ bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
     if (!may_match(rule.match, facts)) continue;
     const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(s.op, rule.use.algorithm) : nullptr;
     if (a && (is_irregular(s.op) ? a->needs_sizes : a->uses_pattern())) return true;
-    if (rule.match.universal()) return false;  // it decides
+    if (rule.match.universal()) return false;  // this rule decides, without a plan
   }
   return false;
 }

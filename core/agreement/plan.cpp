@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans as bytes, and the lookup.
+// Implements the serialization of plans and the lookup of entries.
 #include "core/agreement/plan.hpp"
 
 #include <algorithm>
@@ -38,9 +38,10 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   Head head;
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);
-  constexpr std::uint64_t kMost = 1 << 20;
+  // Keeps the products of sizes below far from overflow. Chosen, not measured.
+  constexpr std::uint64_t kMostEntries = 1 << 20;
   const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Nanoseconds);
-  if (head.entries > kMost || head.patterns > head.entries || head.sizes > head.entries ||
+  if (head.entries > kMostEntries || head.patterns > head.entries || head.sizes > head.entries ||
       (head.period != 0 && head.period != head.entries) ||
       bytes.size() != sizeof head + head.entries * sizeof(PlanEntry) + (head.patterns + head.sizes) * row)
     return false;

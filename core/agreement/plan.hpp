@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan: the leader's decisions about coming calls of one communicator, as bytes that all its ranks hold alike.
-// Either slots of a period of the sequence of calls, or entries by universal signature.
+// A plan: the leader's decisions about future calls of one communicator, as bytes that are equal on all of its ranks.
+// The entries of a plan are either the slots of a period of the sequence of calls, or sorted by universal signature.
 #pragma once
 
 #include <cstdint>
@@ -17,46 +17,49 @@ struct PlanEntry {
   std::int32_t segments = 0;    ///< 0: the algorithm's own choice
   std::int32_t pattern = -1;    ///< index in Plan::patterns; -1: flat
   std::uint16_t overlap = 1;
-  std::uint16_t edge =
-      0;  ///< the pattern is exchanged for this very call, from what ranks have said of how far they are
+  /// 1: the ranks exchange a pattern for each call, computed from the progress that they reported (latecomer_edge).
+  std::uint16_t edge = 0;
   std::int32_t sizes = -1;  ///< index in Plan::sizes; -1: none
-  std::uint16_t trial =
-      0;  ///< holds for so many of its calls from when it comes into force on, then native; 0: for all
-  std::uint16_t round = 0;  ///< of the trial: calls that one plan has let it have count in the next
+  /// The number of calls that the entry serves after it comes into force; later calls are native. 0: no limit.
+  std::uint16_t trial = 0;
+  /// Number of the trial. Calls of a trial under one plan count under the next plan if the round is the same.
+  std::uint16_t round = 0;
   bool operator==(const PlanEntry&) const = default;
 };
 
 struct Plan {
-  std::uint64_t period = 0;  ///< slots of a period; 0: entries by signature, ascending
+  std::uint64_t period = 0;  ///< number of slots; 0: the entries are in ascending order of their signatures
   std::uint64_t first = 0;   ///< call n >= first is in slot (n - first) mod period
   std::vector<PlanEntry> entries;
-  std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], after the first arrival
-  std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], of the blocks of a gatherv or scatterv
+  std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], nanoseconds after the first arrival
+  std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], block sizes of a gatherv or scatterv
 
   bool empty() const { return entries.empty(); }
   bool operator==(const Plan&) const = default;
   std::uint64_t hash() const;
   std::vector<char> serialize() const;
-  /// False if the bytes are no plan for so many ranks.
+  /// Returns false if the bytes are not a plan for `ranks` ranks. `out` is then unspecified.
   static bool deserialize(std::span<const char> bytes, int ranks, Plan& out);
 };
 
-/// The plan in force on one rank. What it answers depends on the plan's bytes and on the calls so far only.
+/// The plan in force on one rank. Its answers depend only on the plan's bytes and on the calls so far, so all ranks of
+/// the communicator get the same answers.
 class PlanInForce {
  public:
   void install(Plan plan);
   const Plan& plan() const { return plan_; }
   std::uint64_t hash() const { return hash_; }
-  /// Once the sequence has broken: every rank sees that at the same call.
+  /// Whether a call differed from the signature of its slot. Every rank detects this at the same call.
   bool dropped() const { return dropped_; }
-  /// Call n's entry, or nullptr: none, not begun, or the call is another than its slot expects, which drops the
-  /// plan. An entry whose trial is over says native. To be asked for every counted call, in order. Allocates nothing.
+  /// The entry of call n. Returns nullptr if the plan has no entry for it, begins later, or is dropped. Drops the plan
+  /// if the signature differs from that of the slot. Returns the native entry after the calls of a trial. Call this
+  /// function for every counted call, in order. Allocates nothing.
   const PlanEntry* at(std::uint64_t n, std::uint64_t signature);
 
  private:
   const PlanEntry* use(const PlanEntry& entry);
   Plan plan_;
-  std::vector<std::uint16_t> used_;  ///< [entries], calls that those on trial have had
+  std::vector<std::uint16_t> used_;  ///< [entries], number of calls that each trial has served
   std::uint64_t hash_ = 0;
   bool dropped_ = false;
 };

@@ -9,52 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/collective/call.hpp"
 #include "core/network/network.hpp"
 #include "core/pap/pattern.hpp"
 #include "core/schedule/program.hpp"
 
 namespace latecomer::core {
-
-/// The part of a collective call that is the same on every rank.
-struct Call {
-  Collective op = Collective::allreduce;
-  int ranks = 1;
-  Rank root = 0;
-  /// Elements of the vector; scatter, gather, allgather, alltoall, reduce_scatter_block: of one block; scatterv,
-  /// gatherv: 1, a block.
-  Elements count = 0;
-  Bytes element_bytes = 1;  ///< size of one element, for the model
-  bool in_place = false;    ///< the root's own block is where it belongs (scatter: has no output), or input is output
-  bool commutative = true;  ///< false: operands must stay in rank order
-  /// INTERFACE's `bytes`.
-  Bytes bytes() const { return count * element_bytes * (has_blocks(op) ? ranks : 1); }
-};
-
-/// Elements of a rank's input or output. The one buffer of a bcast counts as output, the root's too.
-inline Elements buffer_elements(const Call& call, Rank me, Buffer buffer) {
-  const bool root = me == call.root, input = buffer == Buffer::input;
-  switch (regular(call.op)) {
-    case Collective::bcast:
-      return input ? 0 : call.count;
-    case Collective::scatter:
-      return input ? (root ? call.ranks * call.count : 0) : (root && call.in_place ? 0 : call.count);
-    case Collective::gather:
-      return input ? (root && call.in_place ? 0 : call.count) : (root ? call.ranks * call.count : 0);
-    case Collective::reduce:
-      return input ? (root && call.in_place ? 0 : call.count) : (root ? call.count : 0);
-    case Collective::barrier:
-      return 0;
-    case Collective::allgather:
-      return input ? (call.in_place ? 0 : call.count) : call.ranks * call.count;
-    case Collective::alltoall:
-      return input && call.in_place ? 0 : call.ranks * call.count;
-    case Collective::reduce_scatter_block:
-      return input ? (call.in_place ? 0 : call.ranks * call.count)
-                   : (call.in_place ? call.ranks * call.count : call.count);
-    default:
-      return input && call.in_place ? 0 : call.count;
-  }
-}
 
 struct Parameters {
   int segments = 0;               ///< 0: the algorithm's own choice
@@ -91,17 +51,10 @@ class Instance {
   /// Takes a table that another instance has computed, for the same algorithm, ranks and segments; before any schedule
   /// is generated.
   void share(std::vector<int> table) { shared_ = std::move(table), shared_filled_ = true; }
-  /// The same call once more, with these parameters (those of the first that asks) and a table of its own: for an
-  /// algorithm that leaves the work to another.
-  const Instance& beside(const Parameters& others) const {
-    if (!beside_) beside_ = std::make_unique<Instance>(call, pattern, others);
-    return *beside_;
-  }
 
  private:
   mutable std::vector<int> shared_;
   mutable bool shared_filled_ = false;
-  mutable std::unique_ptr<Instance> beside_;
 };
 
 /// Part `index` of `parts` nearly equal parts of a vector of `count` elements.
@@ -131,7 +84,7 @@ inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 enum class Segments : std::uint8_t {
   none,  ///< it takes none
   any,
-  fitted,  ///< left to itself it looks at several plans, so a leader names numbers that fit the network
+  fitted,  ///< a number that fits the network matters: a leader names it
 };
 /// What a rank does to know its own part.
 enum class Planning : std::uint8_t {
@@ -146,6 +99,35 @@ enum class Operators : std::uint8_t {
   commutative,  ///< operands are combined in another order
 };
 
+/// The calls that an algorithm serves where nobody chooses one. Later rows of a collective go before earlier ones.
+struct Calls {
+  bool some = false;
+  Bytes least = 0, most = INT64_MAX;  ///< Call::largest_bytes
+  int ranks = 1;                      ///< at least
+  bool commutative = false;           ///< only with a commutative operator
+  bool divided = false;               ///< only with at least one element per rank
+  bool equal_blocks = false;          ///< only with blocks of one size
+  bool include(const Call& call) const {
+    const Bytes bytes = call.largest_bytes();
+    return some && bytes >= least && bytes <= most && call.ranks >= ranks && (!commutative || call.commutative) &&
+           (!divided || call.count >= call.ranks) && (!equal_blocks || call.element_bytes > 0);
+  }
+};
+
+/// The function of P, N and the segments that approximates the time after the last arrival (model/closed_form.hpp).
+enum class Form : std::uint8_t {
+  none,
+  whole_rounds,
+  rounds_after_rounds,
+  halving,
+  ring,
+  reduce_ring,
+  scatter_ring,
+  linear,
+  slt,
+  blocks,
+};
+
 /// What is true of an algorithm, in the order in which a row of the catalogue may say it. Verified: core.schedule.
 struct Traits {
   Operators operators = Operators::any;
@@ -158,6 +140,9 @@ struct Traits {
   bool built_together = false;  ///< where no plan brings sizes the ranks exchange them and build its tree in the call
   bool stand_in =
       false;  ///< serves the calls of its collective for which another algorithm's plan takes too long or lacks sizes
+  Form form = Form::none;
+  Calls native = {};  ///< for which MPICH 4 runs this algorithm
+  Calls range = {};   ///< which it serves on range communicators
 };
 
 /// One row of the catalogue (core/algorithms/catalogue.def).

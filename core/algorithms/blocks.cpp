@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The walks of scatter, gather and bcast.
+// Implements the binomial tree and the walks of scatter, gather and bcast.
 #include "core/algorithms/blocks.hpp"
 
 #include <bit>
@@ -36,10 +36,10 @@ std::vector<int> place(const Instance& instance, Placing placing) {
   return table;
 }
 
-/// Open MPI's segments (its tuned component, gather): small where blocks are small.
+/// The first segment of a block in a synchronized gather. The sizes are those of Open MPI's tuned component (gather).
 Elements first_part(const Call& call) {
-  constexpr Bytes kLargeBlock = 92160, kSmall = 1024, kLarge = 32768;
-  const Bytes first = call.count * call.element_bytes > kLargeBlock ? kLarge : kSmall;
+  constexpr Bytes kLargeBlock = 92160, kSmallSegment = 1024, kLargeSegment = 32768;
+  const Bytes first = call.count * call.element_bytes > kLargeBlock ? kLargeSegment : kSmallSegment;
   return std::min(call.count, std::max<Elements>(1, first / call.element_bytes));
 }
 
@@ -146,7 +146,7 @@ Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> or
 Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane) {
   const Call& call = instance.call;
   if (call.count == 0) co_return;
-  enum { kToken, kFirst, kRest };
+  enum { kToken, kFirst, kRest };  // channels
   const Elements first = first_part(call), rest = call.count - first;
   const Slice token{Buffer::scratch, 0, 0};
   if (me != call.root) {
@@ -159,7 +159,7 @@ Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const 
   const Buffer into = apart ? Buffer::scratch : Buffer::output;
   if (apart) co_yield ScratchNeed{call.ranks * call.count};
   OpId before = kNoOp;
-  std::vector<std::pair<OpId, OpId>> landed;  // first and rest, to be copied
+  std::vector<std::pair<OpId, OpId>> landed;  // per sender: the receives of its first segment and of the rest
   for (const Rank r : order) {
     if (r == me) continue;
     const Elements at = r * call.count;
@@ -170,7 +170,7 @@ Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const 
     if (apart) landed.emplace_back(first_in, rest_in);
     before = first_in;
   }
-  // After what need not wait for the process, so that none of it is behind what does.
+  // Foreground copies follow all background operations, so that no background operation is generated behind them.
   auto next = landed.begin();
   for (const Rank r : order)
     if (r != me && apart)
@@ -189,7 +189,7 @@ Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane la
     co_yield send(tree.parent_of(v), block(Buffer::input, call, 0), 0);
     co_return;
   }
-  OpId all = kNoOp;  // what is to be sent on lies ready
+  OpId all = kNoOp;  // completes when all blocks to send are in the scratch
   if (!root) {
     co_yield ScratchNeed{size * call.count};
     all = co_yield copy(block(Buffer::scratch, call, 0), block(Buffer::input, call, 0));
@@ -197,7 +197,7 @@ Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane la
   const auto direct = [&](int child) {
     return root && lane == Lane::foreground && tree.run(child, tree.size(child)) == tree.size(child);
   };
-  std::vector<OpId> landed;  // by child
+  std::vector<OpId> landed;  // [child]
   for (int mask = 1, round = 0; mask < tree.reach(v) && v + mask < tree.ranks(); mask *= 2, ++round) {
     const int child = v + mask;
     if (root && !direct(child)) co_yield ScratchNeed{call.ranks * call.count};
@@ -213,7 +213,7 @@ Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane la
     const int child = v + (1 << i), end = child + tree.size(child);
     if (!root)
       all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0})
-                .after(all, landed[i]);  // a meeting point of dependencies
+                .after(all, landed[i]);  // an empty copy joins dependencies
     for (int at = child, run; root && !direct(child) && at < end; at += run) {
       run = tree.run(at, end - at);
       copied = co_yield copy(block(Buffer::output, call, tree.rank_at(at), run), block(Buffer::scratch, call, at, run))

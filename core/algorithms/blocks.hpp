@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces that scatter, gather and bcast share: who is where in a binomial tree, and the walks along a list and along a
-// tree. Block r of a rooted buffer belongs to rank r. Source: paper 001, sections 2.1 and 4; ALGORITHMS 2.
+// Parts that scatter, gather and bcast share: the places of ranks in a binomial tree, and the walks along a list and
+// along a tree. Block r of a rooted buffer belongs to rank r.
+// Source: Proficz 2020 (Cluster Computing 23), sections 2.1 and 4.
 #pragma once
 
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core {
 
-/// How ranks are placed in the tree. Without a pattern all three are `rotated`.
+/// The places of ranks in the tree. For a flat pattern all three equal `rotated`.
 enum class Placing {
-  rotated,     ///< counted from the root
-  early_near,  ///< who arrives early receives in an early phase (scatter, bcast)
-  early_far,   ///< who arrives early sends in an early phase, the last sit next to the root (gather)
+  rotated,     ///< virtual rank 0 is the root; the others follow in rank order
+  early_near,  ///< ranks that arrive early receive in early phases (scatter, bcast)
+  early_far,   ///< ranks that arrive early send in early phases; the latest are next to the root (gather)
 };
 
-/// The binomial tree over virtual ranks: v's parent is v without its lowest bit; the root is 0. Node v stands for the
-/// virtual ranks v to v + size(v) - 1.
+/// The binomial tree over virtual ranks. The root is 0, and the parent of v is v without its lowest set bit. The
+/// subtree of v has the virtual ranks v to v + size(v) - 1.
 class Tree {
  public:
   Tree(const Instance& instance, Placing placing);
@@ -23,31 +24,31 @@ class Tree {
   int id_of(Rank r) const { return table_[static_cast<std::size_t>(ranks_ + r)]; }
   int ranks() const { return ranks_; }
   Rank parent_of(int v) const { return rank_at(v & (v - 1)); }
-  /// Distance to the first virtual rank that v does not stand for, were there enough: a power of two.
+  /// The size of v's subtree in a full tree: a power of two.
   int reach(int v) const;
   int size(int v) const { return std::min(reach(v), ranks_ - v); }
-  /// How many virtual ranks from v on, at most `most`, are consecutive ranks.
+  /// The number of virtual ranks from v on, at most `most`, that stand for consecutive ranks.
   int run(int v, int most) const;
 
  private:
   int ranks_;
-  std::span<const int> table_;  // rank by virtual rank, then virtual rank by rank
+  std::span<const int> table_;  // [2 * ranks]: rank by virtual rank, then virtual rank by rank
 };
 
-// `lane`: background if receipts, and what follows on one, need not wait for the process.
+// In the background lane, receives and the forwarding of data do not wait for the arrival of the process.
 
-/// The root sends every rank its block (scatter) or all (bcast), along `order`.
+/// The root sends every rank its block (scatter) or the whole vector (bcast), in the order of `order`.
 Schedule list_from_root(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane);
-/// The root sends its children what they and those below need; they pass it on.
+/// Every rank sends each child the blocks of the child's subtree.
 Schedule scatter_tree(const Instance& instance, Rank me, Placing placing, Lane lane);
-/// The root receives every block, along `order`.
+/// The root receives every block, in the order of `order`.
 Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> order);
-/// The same, but nobody sends before it has the root's token; the first part of the next block comes while the rest of
-/// the last one does.
+/// As gather_list, but a rank sends only after it has the root's token. The first segment of a block arrives while the
+/// rest of the previous block does.
 Schedule gather_synchronised(const Instance& instance, Rank me, std::span<const Rank> order, Lane lane);
-/// Everybody receives from its children and sends what it has to its parent.
+/// Every rank receives from its children and sends the blocks of its subtree to its parent.
 Schedule gather_tree(const Instance& instance, Rank me, Placing placing, Lane lane);
-/// Everybody sends all to its children.
+/// Every rank sends the whole vector to its children.
 Schedule bcast_tree(const Instance& instance, Rank me, Placing placing, Lane lane);
 
 }  // namespace latecomer::core

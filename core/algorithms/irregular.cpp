@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Walks along any tree.
+// Implements gatherv and scatterv along any tree.
 #include "core/algorithms/irregular.hpp"
 
 #include <numeric>
@@ -9,8 +9,11 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// A tree in one table, since all ranks of a simulation share it: for each rank parent, first place, places, own place,
-/// where its children begin; then all children; then the rank at each place.
+/// A tree in one table, which all ranks of a simulation share. The table holds, in this order:
+/// [ranks] each: parents, first places, numbers of places, own places;
+/// [ranks + 1]: index of each rank's first child;
+/// [ranks]: all children (the last element is unused);
+/// [ranks]: the rank at each place.
 class Table {
  public:
   explicit Table(const std::vector<int>& table) : ranks_((static_cast<int>(table.size()) - 1) / 7), table_(table) {}
@@ -72,7 +75,7 @@ const std::vector<int>& table_of(const Instance& instance, TreeKind kind) {
     TreeOptions options;
     options.root = call.root;
     auto tree = plan_tree(kind, problem, options);
-    // Nothing is wrong with these problems; without a tree a rank must not go on alone.
+    // These problems are always valid. Without a tree, this rank would not match the other ranks.
     if (!tree) std::terminate();
     return Table::make(*tree);
   });
@@ -82,7 +85,7 @@ Slice places(Buffer buffer, const Call& call, int first, int count) {
   return {buffer, first * call.count, count * call.count};
 }
 
-/// How many places from `first` on, at most `most`, hold the blocks of consecutive ranks.
+/// The number of places from `first` on, at most `most`, that hold the blocks of consecutive ranks.
 int run_at(std::span<const Rank> order, int first, int most) {
   if (order.empty()) return most;
   int n = 1;
@@ -116,7 +119,7 @@ Schedule gather_part(const Call& call, Rank me, TreePart part, std::span<const R
     const OpId landed = co_yield recv(b.peer, places(Buffer::scratch, call, b.first, b.count), 0);
     if (!root)
       all = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0})
-                .after(all, landed);  // a meeting point of dependencies
+                .after(all, landed);  // an empty copy joins dependencies
     for (int p = b.first, n; root && p < b.first + b.count; p += n) {
       n = run_at(order, p, b.first + b.count - p);
       co_yield copy(places(Buffer::output, call, rank_at(order, p), n), places(Buffer::scratch, call, p, n))
@@ -137,7 +140,7 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
   co_yield ScratchNeed{call.ranks * call.count};
   OpId landed = kNoOp;
   if (!root) landed = co_yield recv(part.parent, places(Buffer::scratch, call, part.first, part.count), 0);
-  // Backwards: who was last in a gather has most to pass on.
+  // In reverse order of the gather, because the last child of a gather has the most data to forward.
   for (auto b = part.children.rbegin(); b != part.children.rend(); ++b) {
     OpId ready = landed;
     for (int p = b->first, n; root && p < b->first + b->count; p += n) {
@@ -154,9 +157,8 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
 
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
   const Table table(table_of(instance, kind));
-  return regular(instance.call.op) == Collective::gather
-             ? gather_part(instance.call, me, table.part(me), table.order())
-             : scatter_part(instance.call, me, table.part(me), table.order());
+  return is_gather(instance.call.op) ? gather_part(instance.call, me, table.part(me), table.order())
+                                     : scatter_part(instance.call, me, table.part(me), table.order());
 }
 
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
@@ -164,7 +166,7 @@ Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {
   const auto& sizes = instance.parameters.sizes;
   if (sizes.empty()) return slice.count * call.element_bytes;
   const bool scratch = slice.buffer == Buffer::scratch;
-  const bool all = me == call.root && (slice.buffer == Buffer::input) == (regular(call.op) == Collective::scatter);
+  const bool all = me == call.root && (slice.buffer == Buffer::input) == is_scatter(call.op);
   const auto order = scratch ? Table(instance.shared()).order() : std::span<const Rank>(instance.rank_order);
   Bytes out = 0;
   for (Elements e = slice.offset; e < slice.end(); ++e)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two walks that four allreduce algorithms are made of: around a ring, and along a chain.
+// Implements the walks around a ring and along a chain, which four allreduce algorithms use.
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core {
 
 namespace {
-/// The operations of the previous step, which the papers' loops complete before the next begins.
+/// The operations of one step. In lockstep, all of them complete before the next step begins.
 struct Step {
   OpId ids[4] = {kNoOp, kNoOp, kNoOp, kNoOp};
   int count = 0;
@@ -14,7 +14,7 @@ struct Step {
   }
   Operation before(const Operation& op) const { return op.after(ids[0], ids[1], ids[2], ids[3]); }
 };
-/// In lockstep the step just done becomes the previous one, unless nothing happened in it.
+/// In lockstep, makes `now` the previous step unless it has no operations.
 void finish_step(Step& previous, const Step& now, bool lockstep) {
   if (lockstep && now.count > 0) previous = now;
 }
@@ -38,10 +38,10 @@ Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead
   const Accumulate accumulate(call, largest_part(call.count, ranks));
   co_yield ScratchNeed{accumulate.scratch()};
   const bool lockstep = !instance.parameters.overlap;
-  std::vector<OpId> first_send(static_cast<std::size_t>(ranks), kNoOp);  // per segment, reduce phase
+  std::vector<OpId> first_send(static_cast<std::size_t>(ranks), kNoOp);  // [segment], the send of the reduce phase
   Window sends, recvs, slots;
   Step previous;
-  OpId have = kNoOp;  // produced the segment that this step sends
+  OpId have = kNoOp;  // the operation that produced the segment to send in this step
   for (int t = first; t < 2 * ranks - 2; ++t) {
     const int channel = (t - first) % kChannels;
     const int out = modulo(p - t), in = modulo(p - 1 - t);
@@ -91,8 +91,8 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
   while (order[static_cast<std::size_t>(p)] != me) ++p;
   const bool head = p == 0, tail = p == ranks - 1;
   const bool ring = instance.parameters.network.ports != 0;
-  const bool forwards = tail || (ring ? p <= ranks - 3 : p >= 1);  // passes finished segments on
-  // Step in which finished segment 0 comes, and in which it is passed on.
+  const bool forwards = tail || (ring ? p <= ranks - 3 : p >= 1);  // sends finished segments
+  // The steps in which this rank receives and sends finished segment 0.
   const int final_in = ring ? ranks - 1 + p : 2 * ranks - 3 - p;
   const int final_out = tail ? ranks - 1 : final_in + 1;
   const Rank next = order[static_cast<std::size_t>((p + 1) % ranks)];
@@ -104,10 +104,10 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
   const Accumulate accumulate(call, largest_part(call.count, segments));
   if (!head) co_yield ScratchNeed{accumulate.scratch()};
   const bool lockstep = !instance.parameters.overlap;
-  // Per segment: what produced the value to send on, and the send of the partial result.
+  // [segment]: the operation that produced the value to send, and the send of the partial result.
   std::vector<OpId> partial(static_cast<std::size_t>(segments), kNoOp), partial_sent(partial), finished(partial);
   Window sends, recvs, slots, final_sends, final_recvs;
-  Step previous, previous_final;  // the reduction and the way back are two loops
+  Step previous, previous_final;  // in lockstep, the reduction and the way back are independent loops
   for (int t = 0; t < segments + 2 * ranks; ++t) {
     Step now, now_final;
     OpId got = kNoOp, got_final = kNoOp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces that pipelined reductions share: where a partial result lands and how it is combined with the
-// rank's own contribution, and the window that bounds how far a rank posts ahead.
+// Parts that pipelined reductions share: the window of posted operations, the combination of a received partial result
+// with the rank's own contribution, and the walks around a ring and along a chain.
 #pragma once
 
 #include <array>
@@ -9,11 +9,12 @@
 
 namespace latecomer::core {
 
-/// Operations in flight per direction: enough to keep a port busy (two would do), few enough that
-/// neither request arrays nor lazily generated lists grow with the number of ranks.
+/// The number of operations in flight per direction. Two keep a port busy; more tolerate ranks that react late. The
+/// number is constant, so request arrays and generated lists do not grow with the number of ranks. Chosen, not
+/// measured.
 inline constexpr int kWindow = 8;
 
-/// Remembers the last kWindow operations of one kind, so that the next can wait for the oldest.
+/// The last kWindow operations of one kind. The next operation depends on the oldest.
 class Window {
  public:
   Window() { ids_.fill(kNoOp); }
@@ -29,16 +30,16 @@ class Window {
   int at_ = 0;
 };
 
-/// How a received partial result is combined with this rank's contribution to the same part.
-/// Not in place and commutative: it lands in the output and the input is applied from the left, which
-/// needs neither scratch nor a copy. Otherwise it lands in a scratch slot and is applied from the left
-/// to the contribution that lies in the output (received o own: rank order, if it came from lower ranks).
+/// Combines a received partial result with this rank's contribution to the same part.
+/// Commutative and not in place: the output receives the partial result, and the input is combined from the left. This
+/// needs no scratch and no copy. Otherwise a scratch slot receives the partial result. It is combined from the left
+/// with the contribution in the output, which keeps rank order if the sender has lower ranks' contributions.
 class Accumulate {
  public:
   Accumulate(const Call& call, Elements slot_elements)
       : into_output_(!call.in_place && call.commutative), slot_elements_(slot_elements) {}
   Elements scratch() const { return into_output_ ? 0 : kWindow * slot_elements_; }
-  /// The contribution must have been copied to the output first.
+  /// Whether the contribution must be copied to the output before combine().
   bool wants_copy(const Call& call) const { return !into_output_ && !call.in_place; }
   Slice landing(Part p, int slot) const {
     return into_output_ ? output(p) : Slice{Buffer::scratch, slot * slot_elements_, p.count};
@@ -52,14 +53,16 @@ class Accumulate {
   Elements slot_elements_;
 };
 
-/// The ring over instance.order in which segment q starts its way ahead[q] positions and steps earlier
-/// (002, section 4.2; ALGORITHMS 1). ahead empty: the plain ring.
+/// The allreduce ring over `order`, in which segment q starts ahead[q] positions and steps earlier. An empty `ahead` is
+/// the plain ring. Source: Proficz 2018 (J. Supercomputing 74), section 4.2.
 Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead, std::span<const Rank> order);
 
-/// The pipelined linear tree over `order`: S segments are reduced along positions 0, ..., P-1, and each goes
-/// back as soon as it is finished: around the ring, from P-1 to 0, 1, ..., P-2, where a rank has one port for
-/// all links (no rank then sends two ways at once), and through the chain, to P-2, ..., 0, where every link
-/// has its own (no link then carries two flows). 002, section 4.1; ALGORITHMS 1.
+/// The pipelined linear tree over `order`. S segments are reduced along positions 0, ..., P-1. Each finished segment
+/// returns at once, on one of two ways:
+/// - One port for all links of a rank: around the ring, from P-1 to 0, 1, ..., P-2. No rank then sends in two
+///   directions at the same time.
+/// - One port per link: through the chain, to P-2, ..., 0. No link then carries two flows.
+/// Source: Proficz 2018 (J. Supercomputing 74), section 4.1.
 Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> order);
 
 }  // namespace latecomer::core

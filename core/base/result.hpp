@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Result<T>: a value, or a message that names the place of a mistake and its remedy.
-// core and profiles report errors only through it: they neither print nor abort.
+// Result<T>: a value, or a message that names the place of an error and its remedy.
+// core and profiles report errors only through Result<T>. They never print or abort.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace latecomer::core {
 
 struct Error {
-  std::string message;  ///< names the place, what was expected and what was found
+  std::string message;  ///< names the place, the expected value and the value found
 };
 
 template <typename T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading numbers with units, and nearest names. Nothing here depends on the locale.
+// Implements the parsers, name suggestions and glob matching of text.hpp, independently of the locale.
 #include "core/base/text.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
   else return Error{"expected a duration with a unit (ns, us, ms, s), got '" + std::string(text) + "'"};
   const double ns = split->value * scale;
   if (ns > 9e18) return Error{"duration out of range: '" + std::string(text) + "'"};
-  // 0.1us * 1000 must be 100, not 99: undo the binary rounding of the decimal before rounding down.
+  // 0.1us must give 100 ns, not 99: the factor undoes the binary rounding of the decimal before floor().
   return static_cast<Nanoseconds>(std::floor(ns * (1 + 4 * std::numeric_limits<double>::epsilon())));
 }
 

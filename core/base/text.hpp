@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading numbers with units, and finding the nearest valid name for a mistyped one.
+// Parses numbers with units, suggests names for mistyped words, hashes, and draws pseudo-random numbers.
+// No function depends on the locale.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +14,40 @@
 
 namespace latecomer::core {
 
-/// "50ms", "1.5us", "230ns", "2s" as whole nanoseconds (rounded down); a unit is required unless the value is 0.
+/// Parses "50ms", "1.5us", "230ns" or "2s" to whole nanoseconds, rounded down. A unit is required unless the value is
+/// 0.
 Result<Nanoseconds> parse_duration(std::string_view text);
 
-/// "65536", "64KiB", "4MB", "1GiB" as bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
+/// Parses "65536", "64KiB", "4MB" or "1GiB" to bytes. KB, MB, GB and TB are powers of 1000; KiB, MiB, GiB and TiB are
+/// powers of 1024.
 Result<Bytes> parse_bytes(std::string_view text);
 
-/// A non-negative integer written in digits only.
+/// Parses a non-negative integer that consists of digits only.
 Result<std::int64_t> parse_integer(std::string_view text);
 
-/// A finite decimal number.
+/// Parses a finite decimal number.
 Result<double> parse_number(std::string_view text);
 
-/// "1-17,32" as the sorted list of distinct values it names.
+/// Parses a list such as "1-17,32" to its distinct values in ascending order.
 Result<std::vector<int>> parse_list(std::string_view text);
 
-/// The candidate of least edit distance, or "" when none is close enough to be meant.
+/// Returns the candidate with the least edit distance from `word`. Returns "" if every distance exceeds both 2 and half
+/// the length of `word`. (Threshold chosen, not measured.)
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// ", did you mean 'X'?" or the list of candidates when nothing is near.
+/// Returns ", did you mean 'X'?", or the list of candidates if nearest() finds none.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 
 /// Shell-style match of `*` and `?`; no other character is special.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// FNV-1a, 64 bits. Used where a hash is stored or compared between processes, so it must never change.
+/// FNV-1a, 64 bits. Hashes are stored and compared between processes, so this function must never change.
 constexpr std::uint64_t fnv1a(std::string_view bytes, std::uint64_t seed = 14695981039346656037ull) {
   for (char c : bytes) seed = (seed ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   return seed;
 }
 
-/// Finaliser of splitmix64: mixes all bits of x.
+/// The finalizer of splitmix64: mixes all bits of x.
 constexpr std::uint64_t mix64(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -51,7 +55,8 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): the generator INTERFACE fixes for `randlate`.
+/// splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). The arrival pattern
+/// `randlate:D:SEED` is defined by this generator, so its output must never change.
 class SplitMix64 {
  public:
   explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
@@ -69,7 +74,7 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-/// 1234567 as "1,234,567".
+/// Formats 1234567 as "1,234,567".
 std::string grouped(std::int64_t n);
 
 }  // namespace latecomer::core

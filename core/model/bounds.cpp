@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lower bounds, by ports, latencies and, in least_after_last, processors.
+// Implements the lower bounds from port times and latencies. least_after_last() also counts processor time.
 #include "core/model/bounds.hpp"
 
 #include <algorithm>
@@ -12,61 +12,57 @@ namespace latecomer::core {
 
 namespace {
 
-/// Segments may be small enough to be eager, so the smaller of the two latencies bounds.
+/// The smaller of the eager and the rendezvous latency, because an algorithm may cut the vector into eager segments.
 double least_latency(const Network& network, Bytes bytes) {
   const double latency = network.flight_ns(bytes);
   return network.eager_bytes > 0 ? std::min(latency, network.latency_ns) : latency;
 }
 
-/// The earliest end of a reduction. `a`: arrivals in order; wire: time of the vector on all ports of a rank; latency:
-/// least time in flight.
+/// The earliest end of a reduction. `a`: arrivals in ascending order. wire: time of the vector on all ports of a rank.
+/// latency: least time in flight.
 double reduction_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a,
                      double wire, double latency) {
   const int ranks = call.ranks;
   double end = a.back();
-  for (int m = 1; m <= ranks && call.op == Collective::allreduce; ++m) {
+  for (int m = 1; m <= ranks && reduces_to_all(call.op); ++m) {
     const double passes = m + ranks - 1 - (m == ranks ? 1 : 0);
     end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
   }
-  if (call.op == Collective::allreduce)
+  if (reduces_to_all(call.op))
     return std::max(end, a.back() + wire + latency + (ranks >= 3 ? 2 * network.alpha_ns : 0));
-  // The last to come has its contribution to send. The root has to receive one, which eager messages may have
-  // brought before it came.
+  // Every rank sends its contribution after its arrival. The root receives at least one contribution, but eager
+  // messages may deliver it before the root arrives.
   for (Rank r = 0; r < ranks; ++r)
     if (r != call.root || network.eager_bytes == 0)
       end = std::max(end, static_cast<double>(arrivals.arrival(r)) + wire + latency + network.alpha_ns);
   return end;
 }
 
-/// The earliest end of a scatter, gather or bcast, receives before the arrival included. block(r): time of r's block
-/// (bcast: of all) on one port.
+/// The earliest end of a scatter, gather or bcast, where background receives may complete before the arrival.
+/// block(r): time on one port of rank r's block (bcast: of the whole vector).
 template <typename Block>
 double movement_end(const Call& call, const Network& network, const Pattern& arrivals, const std::vector<double>& a,
                     Block block, double ports, double latency) {
   const double root = static_cast<double>(arrivals.arrival(call.root)), last = a.back();
   double others = 0;
   for (Rank r = 0; r < call.ranks; ++r) others += r == call.root ? 0 : block(r);
-  switch (regular(call.op)) {
-    case Collective::scatter:
-      return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
-    case Collective::gather: {
-      // What the k last send comes in after the first of them has come.
-      std::vector<std::pair<double, double>> senders;
-      for (Rank r = 0; r < call.ranks; ++r)
-        if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
-      std::sort(senders.begin(), senders.end(), std::greater<>());
-      double end = last, sum = 0;
-      for (const auto& [arrival, time] : senders)
-        sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
-      return end;
-    }
-    default: {
-      double rounds = 0;
-      for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
-      return std::max(
-          last, root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
-    }
+  if (is_scatter(call.op))
+    return others > 0 ? std::max(last, root + network.alpha_ns + others / ports + latency) : last;
+  if (is_gather(call.op)) {
+    // For every k, the blocks of the k latest senders pass the root's ports after the first of these ranks arrives.
+    std::vector<std::pair<double, double>> senders;
+    for (Rank r = 0; r < call.ranks; ++r)
+      if (r != call.root && block(r) > 0) senders.emplace_back(static_cast<double>(arrivals.arrival(r)), block(r));
+    std::sort(senders.begin(), senders.end(), std::greater<>());
+    double end = last, sum = 0;
+    for (const auto& [arrival, time] : senders)
+      sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
+    return end;
   }
+  double rounds = 0;
+  for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
+  return std::max(last,
+                  root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
 }
 
 }  // namespace
@@ -98,12 +94,12 @@ LowerBound lower_bound(const Call& call, const Network& network, const Pattern& 
 }
 
 Nanoseconds spreading_time(int ranks, const Network& network) {
-  // With several ports only the processor keeps messages apart.
+  // With several ports, only the processor delays the next message.
   const double apart = std::max(network.overhead_ns, network.ports == 1 ? network.alpha_ns : 0.0),
                way = 2 * network.overhead_ns + network.alpha_ns + least_latency(network, 0);
   if (ranks < 2) return 0;
   if (apart <= 0) return static_cast<Nanoseconds>(way);
-  // When those who have it can next be the reason that another has; the earliest first.
+  // The times at which each holder's next message can arrive, earliest first.
   std::priority_queue<double, std::vector<double>, std::greater<>> next;
   next.push(way);
   double now = 0;
@@ -118,7 +114,7 @@ Nanoseconds spreading_time(int ranks, const Network& network) {
 Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
                              const std::vector<Bytes>& sizes) {
   const LowerBound bound = lower_bound(call, network, arrivals, sizes);
-  if (call.op != Collective::allreduce || call.ranks < 2 || call.bytes() <= 0) return bound.after_last;
+  if (!reduces_to_all(call.op) || call.ranks < 2 || call.bytes() <= 0) return bound.after_last;
   const double ranks = call.ranks, ports = network.ports == 0 ? ranks - 1 : network.ports,
                wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
   double unsent = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no schedule can beat. Lower bounds are compared with in every figure; none is a prediction.
+// Lower bounds of run times, which no schedule can beat. Figures compare algorithms with them. They are no predictions.
 #pragma once
 
 #include <vector>
@@ -15,22 +15,27 @@ struct LowerBound {
   bool known = false;  ///< false: no bound is implemented for the collective
 };
 
-/// What no schedule can beat under the network's bandwidth and latency (INTERFACE, "What the words mean"). `sizes`: of
-/// the blocks, as in Parameters.
+/// Lower bounds under the network's ports, bandwidth and latency, for the collectives that a policy can dispatch.
+/// Allreduce of N bytes on P ranks with arrivals a_0 <= ... <= a_(P-1) ends at the earliest at the largest of
+/// - a_(P-m) + (m + P - 1 - [m = P]) N beta / P, for m = 1 to P;
+/// - a_(P-1) + N beta + one latency (+ 2 alpha where P >= 3).
+/// The first term counts messages over P send ports after the last m ranks arrive. Every element needs m merges of
+/// their contributions with the early group (P - 1 merges if m = P), and P - 1 deliveries. The bounds ignore the time
+/// of reductions. `sizes`: block sizes, as in Parameters.
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals,
                        const std::vector<Bytes>& sizes = {});
 
-/// Time from a rank's having something until `ranks` ranks have it, it among them, in messages of no bytes (LogP:
-/// whoever has it sends it on as often as its processor and port can, and what it sends is there, and can be sent on,
-/// an overhead, alpha, the latency and an overhead later).
+/// The time to spread an item from one rank to `ranks` ranks in messages of no bytes, as in LogP (Karp, Sahay, Santos,
+/// Schauser, SPAA 1993). Every holder forwards the item as often as its processor and its port allow. A receiver holds
+/// the item after an overhead, alpha, the latency and another overhead.
 Nanoseconds spreading_time(int ranks, const Network& network);
 
-/// A bound of the time after the last arrival that for an allreduce is sharper than lower_bound's where
-/// - late ranks come one by one: what their ports cannot have sent by the last arrival takes others' ports after it;
-/// - messages cost processors time, or ports beside what their bytes take: nothing that has the last rank's
-/// contribution in it is at any
-///   other rank before it has spread that far, and then the whole vector has still to pass that rank's port.
-/// For others it is lower_bound's. Derived in docs/late_exchange.md.
+/// A lower bound of the time after the last arrival. For an allreduce it is sharper than lower_bound() in two cases:
+/// - Late ranks arrive one by one. Bytes that their ports cannot send before the last arrival occupy the ports of all
+///   ranks after it.
+/// - Messages cost processor time or alpha. No other rank holds a result before the last rank's contribution has
+///   spread to it. After that, the whole vector still passes that rank's port.
+/// For other collectives it equals lower_bound(). docs/results/late_exchange.md derives it.
 Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
                              const std::vector<Bytes>& sizes = {});
 

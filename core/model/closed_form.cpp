@@ -1,52 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One row per algorithm: steps after the last arrival.
+// Implements the closed forms: one row per algorithm with its steps after the last arrival.
 #include "core/model/closed_form.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace latecomer::core {
 namespace {
 
-/// What a row is computed from. D, the spread of the arrivals, hides what does not need the last rank.
+/// The input of a row. Steps that do not need the last rank are hidden in D, the imbalance.
 struct Case {
   const Call& call;
   const Network& network;
-  int segments;   ///< P where the algorithm chooses
-  double spread;  ///< D, nanoseconds
+  int segments;   ///< P where the algorithm chooses the number
+  double spread;  ///< D, the imbalance in nanoseconds
 
   double ranks() const { return call.ranks; }
   double rounds() const { return std::bit_width(static_cast<unsigned>(std::max(call.ranks, 1)) - 1); }  // ceil(log2 P)
-  /// One message of that part of the vector, or of all blocks, and its reduction.
+  /// The time of one message with 1/parts of the vector (of all blocks) and of its reduction.
   double step(double parts) const {
     const auto bytes = static_cast<Bytes>(static_cast<double>(call.bytes()) / parts + 0.5);
     const double added = is_reduction(call.op) ? 0 : network.gamma_ns_per_byte * static_cast<double>(bytes);
     return static_cast<double>(network.step_ns(bytes)) - added;
   }
-  /// Steps of a pipeline of S segments over P ranks.
+  /// The time of so many steps of a pipeline with S segments.
   double pipeline(double steps) const { return steps * step(segments); }
 };
 
-using Form = double (*)(const Case&);
-struct Row {
-  Collective op;
-  std::string_view name;
-  Form after_last;
-};
+using Shape = double (*)(const Case&);
 
-/// A round moves the whole vector.
+/// ceil(log2 P) rounds; each moves the whole vector.
 double whole_rounds(const Case& c) { return c.rounds() * c.step(1); }
-/// Halving and doubling: the vector twice, less what hides behind the last arrival.
+/// Recursive halving, then recursive doubling: two messages of each size N/2, N/4, ...
 double halving(const Case& c) {
   double out = 0;
   for (double parts = 2; parts <= 2 * (c.ranks() - 1) || parts == 2; parts *= 2) out += 2 * c.step(parts);
   return out;
 }
-/// The last subtree is sent after the others, and passed on in as many rounds.
+/// The simulation serves the root's largest subtree last: log2 P messages of the root, then log2 P - 1 rounds below.
 double rounds_after_rounds(const Case& c) { return (2 * c.rounds() - 1) * c.step(1); }
 double ring(const Case& c) { return 2 * (c.ranks() - 1) * c.step(c.ranks()); }
 double reduce_ring(const Case& c) {
-  // After the reduce-scatter each rank's part goes to the root, one after the other.
+  // After the reduce-scatter, the ranks' parts pass the root's port one after the other.
   return (c.ranks() - 1) * (c.step(c.ranks()) + static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)));
 }
 double scatter_ring(const Case& c) {
@@ -56,37 +52,23 @@ double scatter_ring(const Case& c) {
 }
 double linear(const Case& c) { return c.pipeline(c.segments + 2 * c.ranks() - 3); }
 double slt(const Case& c) { return std::max(c.pipeline(c.segments + c.ranks() - 1), linear(c) - c.spread); }
-/// Blocks of all ranks through the root's port.
+/// The blocks of all other ranks pass the root's port one after the other.
 double blocks(const Case& c) {
   return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks());
 }
 
-constexpr Row kRows[] = {
-    {Collective::allreduce, "recursive_doubling", whole_rounds},
-    {Collective::allreduce, "ring", ring},
-    {Collective::allreduce, "prr", ring},
-    {Collective::allreduce, "rabenseifner", halving},
-    {Collective::allreduce, "linear", linear},
-    {Collective::allreduce, "slt", slt},
-    {Collective::reduce, "binomial", whole_rounds},
-    {Collective::reduce, "rabenseifner", halving},
-    {Collective::reduce, "ring", reduce_ring},
-    {Collective::bcast, "binomial", rounds_after_rounds},
-    {Collective::bcast, "scatter_ring", scatter_ring},
-    {Collective::scatter, "linear", blocks},
-    {Collective::scatter, "binomial", blocks},
-    {Collective::gather, "linear", blocks},
-    {Collective::gather, "binomial", blocks},
-};
+/// In the order of Form.
+constexpr Shape kForms[] = {
+    nullptr, whole_rounds, rounds_after_rounds, halving, ring, reduce_ring, scatter_ring, linear, slt, blocks};
+static_assert(std::size(kForms) == static_cast<std::size_t>(Form::blocks) + 1);
 
 }  // namespace
 
 std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments,
                                              const Network& network, const Pattern& arrivals) {
-  for (const Row& row : kRows)
-    if (row.op == algorithm.op && row.name == algorithm.name)
-      return row.after_last({call, network, segments > 0 ? segments : call.ranks,
-                             static_cast<double>(arrivals.last() - arrivals.first())});
+  if (const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)])
+    return after_last(
+        {call, network, segments > 0 ? segments : call.ranks, static_cast<double>(arrivals.last() - arrivals.first())});
   return {};
 }
 

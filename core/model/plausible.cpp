@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no idle machine measures.
+// Implements the checks of measured network parameters.
 #include "core/model/plausible.hpp"
 
 #include <cstdio>
@@ -14,18 +14,19 @@ std::vector<std::string> implausible(const Network& n) {
     return std::string(text);
   };
   const double small_us = (n.alpha_ns + n.latency_ns + 2 * n.overhead_ns) / 1e3;
-  // A round number that any network with such latencies exceeds: 8 Gbit/s and 5 us.
+  // A network with latencies below 5 us has more than 1 GB/s (8 Gbit/s). Round numbers, chosen, not measured.
   constexpr double kQuick = 5, kSlow = 1;
   if (small_us < kQuick && n.beta_ns_per_byte > kSlow)
-    out.push_back("a small message takes " + figure(small_us) + " us, as in memory or on a fast network, but a byte " +
+    out.push_back("a small message takes only " + figure(small_us) + " us, but a byte takes " +
                   figure(n.beta_ns_per_byte) + " ns (" + figure(1e3 / n.beta_ns_per_byte) +
-                  " MB/s), as on a slow one: the cores were probably busy; measure again on an idle machine, or with "
-                  "no more ranks than cores");
+                  " MB/s), as on a slow network: the cores were probably busy; measure again on an idle machine, or "
+                  "with no more ranks than cores");
   if (n.beta_ns_per_byte <= 0)
-    out.push_back("larger messages took no longer than smaller ones: the machine was probably busy; measure again");
+    out.push_back("large messages took no longer than small ones: the machine was probably busy; measure again");
+  // A message moves data no faster than a local copy, up to a factor for caches. Factor 8: chosen, not measured.
   if (n.copy_ns_per_byte > 0 && n.beta_ns_per_byte > 0 && n.beta_ns_per_byte < n.copy_ns_per_byte / 8)
-    out.push_back("a byte takes " + figure(n.beta_ns_per_byte) + " ns to be sent and " + figure(n.copy_ns_per_byte) +
-                  " ns to be copied: the memory was probably busy; measure again");
+    out.push_back("sending a byte takes " + figure(n.beta_ns_per_byte) + " ns, but copying it takes " +
+                  figure(n.copy_ns_per_byte) + " ns: the memory was probably busy; measure again");
   return out;
 }
 

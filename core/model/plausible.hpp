@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether measured figures of a network can be those of a network.
+// Checks whether measured network parameters can be those of an idle machine.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace latecomer::core {
 
-/// What speaks against measured figures: they are those of a busy machine, mostly. Empty: nothing.
+/// Returns one message per implausible parameter, with the probable cause. Most causes are a busy machine.
 std::vector<std::string> implausible(const Network& network);
 
 }  // namespace latecomer::core

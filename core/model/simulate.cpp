@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The event loop of the model.
+// Implements the event loop of the simulation.
 #include "core/model/simulate.hpp"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace latecomer::core {
 namespace {
 
-/// What happens to the operation.
+/// The transition of an operation that an event performs.
 enum class Moment : std::uint8_t { ready, posted, arrived, complete };
 
 struct Event {
   Nanoseconds time;
-  std::uint64_t sequence;  // ties in the order of creation: deterministic
+  std::uint64_t sequence;  // breaks ties by the order of creation, so that runs are deterministic
   Rank rank;
   OpId op;
   Moment moment;
@@ -38,12 +38,12 @@ struct Edge {
   std::int32_t next;
 };
 
-/// One side of a message that waits for the other.
+/// A posted send or receive that has no partner yet.
 struct Waiting {
   Rank from;
   std::int32_t channel;
-  OpId op;                // of the waiting side
-  Nanoseconds available;  // eager: delivery time
+  OpId op;                // the waiting operation
+  Nanoseconds available;  // eager messages: time of the delivery
   bool is_send, eager;
 };
 
@@ -70,7 +70,7 @@ class Engine {
     now_ = arrivals_.first();
     for (Rank r = 0; r < ranks; ++r) pull(r, now_);
     for (;;) {
-      // What happens at this very moment needs no place in the heap.
+      // Events of the current time bypass the heap.
       for (std::size_t i = 0; i < immediate_.size(); ++i) handle(Event(immediate_[i]));
       immediate_.clear();
       if (events_.empty()) break;
@@ -86,7 +86,7 @@ class Engine {
     for (Rank r = 0; r < ranks; ++r) {
       if (!at(r).exhausted || !at(r).nodes.empty())
         return Error{"rank " + std::to_string(r) + " cannot finish: operation " + std::to_string(at(r).base) +
-                     " waits for ever"};
+                     " never completes"};
       out.finish.push_back(at(r).finish);
       last = std::max(last, at(r).finish);
       elapsed += static_cast<double>(at(r).finish - arrivals_.arrival(r));
@@ -101,12 +101,12 @@ class Engine {
   struct RankState {
     explicit RankState(Schedule s) : schedule(std::move(s)) {}
     Schedule schedule;
-    std::deque<Node> nodes;  // operations base, base+1, ... that are not retired
+    std::deque<Node> nodes;  // operations base, base + 1, ... that are not retired
     OpId base = 0;
-    std::vector<Waiting> waiting;  // messages to this rank of which one side is there, oldest first
-    int blocked = 0;               // pulled and not started
+    std::vector<Waiting> waiting;  // unmatched sends to this rank and receives of this rank, oldest first
+    int blocked = 0;               // number of operations that are generated and not started
     bool exhausted = false;
-    Nanoseconds cpu_free[2] = {0, 0};  // by lane: the background engine has a thread of its own
+    Nanoseconds cpu_free[2] = {0, 0};  // per lane, because the background engine has its own thread
     Nanoseconds finish = 0;
   };
 
@@ -149,7 +149,7 @@ class Engine {
         std::int32_t edge;
         if (free_edges_ >= 0) edge = free_edges_, free_edges_ = edges_[static_cast<std::size_t>(edge)].next;
         else edge = static_cast<std::int32_t>(edges_.size()), edges_.push_back({});
-        // Who was generated first is told first.
+        // Dependents start in the order of generation.
         edges_[static_cast<std::size_t>(edge)] = {id, -1};
         (before.first_edge < 0 ? before.first_edge : edges_[static_cast<std::size_t>(before.last_edge)].next) = edge;
         before.last_edge = edge;
@@ -165,13 +165,13 @@ class Engine {
   void ready(Rank r, OpId id, Nanoseconds now) {
     const Operation& op = node(r, id).op;
     const Nanoseconds arrival = arrivals_.arrival(r);
-    // Once the engine has something in hand it stays awake.
+    // The reaction time applies to operations without dependencies only: a working background engine stays awake.
     const Nanoseconds looks = op.dep_count == 0 ? now + static_cast<Nanoseconds>(network_.reaction_ns) : now;
     post(op.lane == Lane::foreground ? std::max(now, arrival) : std::max(now, std::min(looks, arrival)), r, id,
          Moment::ready);
   }
 
-  /// The processor of r is busy for `cost` from `now` or from when it is free; returns the end.
+  /// Occupies the processor of r for `cost` from `now`, or from the time at which it is free. Returns the end.
   Nanoseconds compute(Rank r, Lane lane, Nanoseconds now, double cost) {
     if (cost <= 0) return now;
     Nanoseconds& free = at(r).cpu_free[static_cast<std::size_t>(lane)];
@@ -179,7 +179,7 @@ class Engine {
     return free;
   }
 
-  /// Reserves a send port of `from` and a receive port of `to`; returns when the transfer leaves them.
+  /// Occupies a send port of `from` and a receive port of `to`. Returns the time at which the ports are free again.
   Nanoseconds transfer(Rank from, Rank to, Bytes m, Nanoseconds now) {
     const Nanoseconds busy = network_.port_ns(m);
     if (network_.ports == 0) {
@@ -209,7 +209,7 @@ class Engine {
       --at(r).blocked;
       pull(r, now);
     }
-    const Operation op = node(r, id).op;  // pull may move nodes
+    const Operation op = node(r, id).op;  // a copy: pull() may move nodes
     if (!op.communicates()) {
       const double per_byte = op.kind == OpKind::reduce ? network_.gamma_ns_per_byte : network_.copy_ns_per_byte;
       post(compute(r, op.lane, now, per_byte * static_cast<double>(bytes_of(r, op))), r, id, Moment::complete);
@@ -220,7 +220,7 @@ class Engine {
     else post(posted, r, id, Moment::posted);
   }
 
-  /// Ports are taken in the order in which messages are posted.
+  /// Posts one side of a message. A message occupies its ports in the order of posting.
   void exchange(Rank r, OpId id, Nanoseconds now) {
     const Operation op = node(r, id).op;
     const Bytes bytes = bytes_of(r, op);
@@ -254,7 +254,7 @@ class Engine {
   }
 
   void deliver(Rank r, OpId id, Nanoseconds there) {
-    // The processor is taken when the message is there, not before: until then it is free for others.
+    // The overhead starts at the delivery. Until then the processor is free for other operations.
     post(there, r, id, network_.overhead_ns > 0 ? Moment::arrived : Moment::complete);
   }
 
@@ -262,7 +262,7 @@ class Engine {
     RankState& state = at(r);
     Node& n = node(r, id);
     n.done = true;
-    // The process leaves when its own operations are complete; what is left to the engine does not hold it.
+    // The process leaves after its foreground operations. Background operations do not delay its exit.
     if (n.op.lane == Lane::foreground) state.finish = std::max(state.finish, now);
     for (std::int32_t edge = n.first_edge; edge >= 0;) {
       const Edge e = edges_[static_cast<std::size_t>(edge)];

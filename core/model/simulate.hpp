@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The model: runs schedules in virtual time. Event-driven and deterministic; schedules are pulled
-// lazily, so memory does not grow with the number of messages.
+// The model: simulates schedules in virtual time. The simulation is event-driven and deterministic. It generates
+// schedules lazily, so its memory does not grow with the number of messages.
 //
-// A message of m bytes keeps a send port and a receive port busy for alpha + m beta, then is in flight
-// for a latency that occupies nothing. A port serves transfers first in, first out: a rendezvous counts
-// from the moment both sides are ready, an eager message from the moment it is posted, which is after its
-// overhead; an unmatched message blocks nothing. Reductions, copies and the per-message overhead share one processor
-// per rank.
+// A message of m bytes occupies a send port and a receive port for alpha + m beta. Then it is in flight for a latency,
+// which occupies no resource. A port serves transfers first in, first out. A rendezvous enters the queue when both
+// sides are ready. An eager message enters it when it is posted, after the sender's overhead. An unmatched message
+// occupies no port. Reductions, copies and the overhead of messages share one processor per rank and lane.
 #pragma once
 
 #include <vector>
@@ -16,15 +15,15 @@
 namespace latecomer::core {
 
 struct Simulation {
-  std::vector<Nanoseconds> finish;  ///< exit time per rank, same zero as the arrivals
+  std::vector<Nanoseconds> finish;  ///< [ranks], exit times relative to the zero of the arrivals
   std::int64_t messages = 0;
   Nanoseconds run_time = 0;    ///< first arrival to last exit
   Nanoseconds after_last = 0;  ///< last arrival to last exit
-  double mean_elapsed = 0;     ///< mean over ranks of exit - arrival
+  double mean_elapsed = 0;     ///< mean over the ranks of exit - arrival, nanoseconds
 };
 
-/// Runs `algorithm` on all ranks of `instance` under `network`, with the arrivals of `arrivals` (which may
-/// differ from the pattern the schedule was built for). An error means that the schedule cannot finish.
+/// Simulates `algorithm` on all ranks of `instance` on `network`. `arrivals` may differ from the pattern for which the
+/// schedule is built. Returns an error if the schedule cannot finish.
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
                             const Pattern& arrivals, int lookahead = kLookahead);
 

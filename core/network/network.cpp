@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Presets and the `--network` syntax.
+// Implements the presets and the syntax of `--network`.
 #include "core/network/network.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct Preset {
   Bytes eager_kib;
 };
 
-// tryton2018 is a fit to the published tables of paper 002 (one 1 Gbit/s link cannot carry 230 MB/s);
-// the others are typical figures of their class.
+// tryton2018 is fitted to the times that Proficz 2018 publishes for 1 Gbit/s Ethernet, although one such link cannot
+// carry 230 MB/s. The other presets are typical figures of their class: chosen, not measured.
 constexpr Preset kPresets[] = {
     {"tryton2018", 230e6, 50, 340, 64},
     {"eth1g", 125e6, 50, -1, 64},
@@ -30,7 +30,7 @@ constexpr std::string_view kKeys[] = {"alpha", "beta",    "gamma", "copy", "port
                                       "eager", "overhead"};
 
 Result<double> duration(std::string_view text) {
-  // Nanoseconds with a fraction: beta of a fast network is below one.
+  // Keeps fractions of a nanosecond: beta of a fast network is below 1 ns per byte.
   for (const auto& [unit, scale] :
        {std::pair<std::string_view, double>{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}) {
     if (!text.ends_with(unit)) continue;

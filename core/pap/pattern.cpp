@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrival patterns: order, specification syntax.
+// Implements the order of arrival and the syntax of `--arrivals`.
 #include "core/pap/pattern.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Process arrival patterns (PAP): arrival times per rank, the sorted order, the specification syntax.
+// Process arrival patterns (PAP): arrival times of the ranks, the order of arrival, and the syntax of `--arrivals`.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace latecomer::core {
 
-/// Arrival time of every rank, relative to an arbitrary zero: shape [ranks], nanoseconds.
-/// An empty pattern is flat: nothing is known, everybody counts as arriving together.
+/// The arrival time of every rank: shape [ranks], nanoseconds, relative to an arbitrary zero.
+/// An empty pattern is flat: no arrival is known, and all ranks count as arriving at time 0.
 class Pattern {
  public:
   Pattern() = default;
@@ -22,15 +22,15 @@ class Pattern {
   Nanoseconds first() const;
   Nanoseconds last() const;
   std::span<const Nanoseconds> arrivals() const { return arrivals_; }
-  /// order()[k] is the rank that arrives k-th of `ranks`; ties are broken by rank.
+  /// order(ranks)[k] is the rank that arrives k-th. Ties are broken by rank.
   std::vector<Rank> order(int ranks) const;
 
  private:
   std::vector<Nanoseconds> arrivals_;
 };
 
-/// `balanced`, `onelate:RANK:50ms`, `randlate:50ms:SEED`, `ascending:50ms`, `descending:50ms`,
-/// `file:PATH` (seconds, one per line). The pattern has exactly `ranks` entries.
+/// Parses `balanced`, `onelate:RANK:50ms`, `randlate:50ms:SEED`, `ascending:50ms`, `descending:50ms`, or `file:PATH`
+/// (one time in seconds per line). The pattern has exactly `ranks` entries.
 Result<Pattern> parse_arrivals(std::string_view spec, int ranks);
 
 }  // namespace latecomer::core

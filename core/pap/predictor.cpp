@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four predictors.
+// Implements the four predictors.
 #include "core/pap/predictor.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace latecomer::core {
 namespace {
-constexpr int kMostWindow = 1024;  // as the policy allows
+constexpr int kMostWindow = 1024;  // derived: the largest value of the policy key predictor.window
 }
 
 Rank Forecast::last() const {
@@ -40,8 +40,8 @@ double Predictor::value(PredictorKind kind, int rank) const {
 void Predictor::add(std::span<const Nanoseconds> offsets) {
   const auto ranks = static_cast<std::size_t>(ranks_);
   if (seen_ > 0) {
-    // The first judgement counts in full, later ones by their share of four windows: noise must not look like a pattern
-    // because it was lucky for one.
+    // The mean covers four windows, so that one window of noise that is close to the forecast by chance does not make
+    // the pattern look predictable. (Four windows: chosen, not measured.)
     const double weight = 1.0 / std::min(seen_, 4 * window_);
     for (int k = 0; k < kPredictors; ++k)
       for (std::size_t r = 0; r < ranks; ++r) {
@@ -56,7 +56,7 @@ void Predictor::add(std::span<const Nanoseconds> offsets) {
   if (rows_.size() < ranks * static_cast<std::size_t>(window_) && filled_ < window_)
     rows_.resize(ranks * static_cast<std::size_t>(filled_ + 1));
   Nanoseconds* row = rows_.data() + static_cast<std::size_t>(next_) * ranks;
-  constexpr double kNew = 0.25;
+  constexpr double kWeightOfNewest = 0.25;  // chosen, not measured
   for (std::size_t r = 0; r < ranks; ++r) {
     Nanoseconds* const sorted = sorted_.data() + r * static_cast<std::size_t>(window_);
     int at = filled_;
@@ -64,14 +64,14 @@ void Predictor::add(std::span<const Nanoseconds> offsets) {
       sums_[r] -= row[r];
       at = static_cast<int>(std::lower_bound(sorted, sorted + filled_, row[r]) - sorted);
     }
-    // The old value's place moves to where the new one belongs.
+    // Insertion sort: the free place moves to the position of the new value.
     for (; at > 0 && sorted[at - 1] > offsets[r]; --at) sorted[at] = sorted[at - 1];
     for (; at + 1 < filled_ && sorted[at + 1] < offsets[r]; ++at) sorted[at] = sorted[at + 1];
     sorted[at] = offsets[r];
     row[r] = offsets[r];
     sums_[r] += offsets[r];
-    ewma_[r] =
-        seen_ == 0 ? static_cast<double>(offsets[r]) : ewma_[r] + kNew * (static_cast<double>(offsets[r]) - ewma_[r]);
+    ewma_[r] = seen_ == 0 ? static_cast<double>(offsets[r])
+                          : ewma_[r] + kWeightOfNewest * (static_cast<double>(offsets[r]) - ewma_[r]);
   }
   next_ = (next_ + 1) % window_;
   filled_ = std::min(filled_ + 1, window_);

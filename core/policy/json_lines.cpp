@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A SAX consumer of nlohmann/json behind an iterator that counts lines.
+// Implements the JSON reader: a SAX consumer of nlohmann/json, and an iterator that counts lines.
 #include "core/policy/json_lines.hpp"
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct Lines {
   int token = 1;  // line of the last character that was not white space
 };
 
-/// Feeds the text to the parser; copies share the line counter.
+/// An iterator that feeds the text to the parser. Copies share the line counter.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -96,7 +96,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     value.number = static_cast<double>(v);
     return true;
   }
-  // A child is closed before its parent grows, so the pointers on the stack stay valid.
+  // The parser closes a child before its parent grows, so the pointers on the stack stay valid.
   bool open(JsonValue::Type type) {
     JsonValue& value = add(type, type == JsonValue::Type::object ? "{...}" : "[...]");
     stack_.push_back(&value);

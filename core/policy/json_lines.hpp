@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JSON with line numbers: nlohmann/json does the parsing, this keeps where every value stands, which its
-// own tree does not. Duplicate keys are kept so that they can be reported.
+// JSON values with line numbers. nlohmann/json parses the text, but its own tree keeps no positions.
+// Keeps duplicate keys, so that the policy parser can report them.
 #pragma once
 
 #include <string>
@@ -19,19 +19,19 @@ struct JsonValue {
   bool boolean = false;
   double number = 0;                // integer and number
   long long integer = 0;            // integer
-  std::string text;                 // string; for others, how it was written, for messages
+  std::string text;                 // string; of other types the source text, for messages
   std::vector<JsonMember> members;  // object, in file order
   std::vector<JsonValue> items;     // array
   const JsonValue* find(std::string_view key) const;
 };
 
-/// Not std::pair, which must be complete before clang makes a vector of it.
+/// A struct, because std::pair must be complete before clang makes a vector of it.
 struct JsonMember {
   std::string key;
   JsonValue value;
 };
 
-/// The value, or an error whose message starts with "line N: ".
+/// Parses a JSON text. The message of an error starts with "line N: ".
 Result<JsonValue> parse_json(std::string_view text);
 
 }  // namespace latecomer::core

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tables of keys and the parser that they drive.
+// Implements the tables of policy keys, the parser, and the matching of rules.
 #include "core/policy/policy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "core/base/text.hpp"
@@ -11,74 +12,130 @@
 namespace latecomer::core {
 namespace {
 
-constexpr double kNoLimit = 9e15;
+constexpr double kNoLimit = 9e15;  // derived: just below 2^53, the largest range of exact integers in a double
 
-// A new key is a row here and a line in assign().
+// To add a key, add a row here and a line in assign().
 constexpr KeyRow kPolicyKeys[] = {
-    {"version", KeyType::integer, "", 1, 1, "format of this file; required"},
-    {"mode", KeyType::choice, "off observe apply", 0, 0,
-     "off: inert; observe: only watch; apply: rules may replace collectives"},
-    {"reproducible", KeyType::choice, "any run native", 0, 0,
-     "how far rounding may change: any order; equal in every run; as native"},
-    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0,
-     "what the choice of an algorithm minimises"},
-    {"network", KeyType::network, "", 0, 0, "a preset's name, \"measure\", or an object of figures"},
-    {"predictor", KeyType::object, "", 0, 0, "how arrivals are forecast"},
-    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0,
-     "simple or exponentially weighted moving average, median, last value; best: by recent error"},
-    {"predictor.window", KeyType::integer, "", 1, 1024, "calls looked back on"},
-    {"background", KeyType::object, "", 0, 0, "the background engine"},
-    {"background.enabled", KeyType::boolean, "", 0, 0, "allow one thread per process"},
-    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "bound on early messages held, MiB"},
-    {"sites", KeyType::object, "", 0, 0, "how call sites are told apart"},
-    {"sites.depth", KeyType::integer, "", 1, 16, "frames that make a call site"},
-    {"sites.python", KeyType::boolean, "", 0, 0,
-     "the innermost frame is Python's own file and line, where Python is running"},
-    {"waiting", KeyType::choice, "auto spin courteous", 0, 0,
-     "how waits treat the core; auto: courteous with more ranks than cores"},
-    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0,
-     "how native waits are made courteous: MPI's progress yields, or non-blocking forms"},
-    {"spool", KeyType::boolean, "", 0, 0, "keep what was observed on disk while the job runs, beside the profile"},
-    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "finalize: no communication of ours before MPI_Finalize"},
-    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600,
-     "how long ranks wait at start for each other's sign, seconds"},
-    {"rest", KeyType::boolean, "", 0, 0,
-     "look at few calls only, while nothing is dispatched and arrivals are balanced"},
-    {"rooted_waits", KeyType::boolean, "", 0, 0,
-     "whether ranks wait for a plan at rare boundaries of communicators that see rooted collectives only; unless "
-     "given, where a rule names an algorithm that needs a plan"},
-    {"history", KeyType::text, "", 0, 0, "profile of an earlier run"},
-    {"rules", KeyType::array, "", 0, 0, "the first rule that matches decides; none: native"},
+    {"version", KeyType::integer, "", 1, 1, "", "Version of the file format."},
+    {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"",
+     "`off`: the library stays inert. `observe`: it only watches. `apply`: rules may replace collectives."},
+    {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"",
+     "How far rounding may change, for operators where the order of operands matters. `any`: any order. `run`: every "
+     "run gives the same bits, because only algorithms whose order does not depend on the arrival pattern may run. "
+     "`native`: these operators stay native."},
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "\"run_time\"",
+     "The time that `auto` minimises. `run_time`: first arrival to last exit. `mean_elapsed`: arrival to exit, mean "
+     "over ranks. `after_last`: last arrival to last exit."},
+    {"network", KeyType::network, "", 0, 0, "",
+     "Figures of the network for the model: the name of a preset, `\"measure\"` or an object of figures. `measure` "
+     "takes about 0.1 s in `MPI_Init` on a fast network, more on a slow one. Without this key the model uses `fdr`, "
+     "and the imbalance factor is unknown."},
+    {"predictor", KeyType::object, "", 0, 0, "", "How arrivals are forecast."},
+    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "\"best\"",
+     "`sma`: simple moving average. `ewma`: exponentially weighted moving average. `median`: median. `last`: the last "
+     "value. `best`: the one of these with the least recent error."},
+    {"predictor.window", KeyType::integer, "", 1, 1024, "8", "The number of past calls that a forecast uses."},
+    {"background", KeyType::object, "", 0, 0, "", "The background engine."},
+    {"background.enabled", KeyType::boolean, "", 0, 0, "false",
+     "Allows one thread per process, which runs the background part of algorithms that have one. MPI then starts with "
+     "`MPI_THREAD_MULTIPLE`."},
+    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "64",
+     "The memory in MiB that a process may fill with messages before it arrives."},
+    {"sites", KeyType::object, "", 0, 0, "", "How call sites are told apart."},
+    {"sites.depth", KeyType::integer, "", 1, 16, "1", "The number of stack frames outside MPI that make a call site."},
+    {"sites.python", KeyType::boolean, "", 0, 0, "false",
+     "Uses Python's file and line as the call site where an interpreter runs. Each call then takes the interpreter's "
+     "lock once."},
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "\"auto\"",
+     "What a waiting rank does with its core. `spin`: keeps it, as MPICH does. `courteous`: gives it away. `auto`: "
+     "`courteous` if any host has more ranks than cores, else `spin`."},
+    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "\"auto\"",
+     "How native collectives wait courteously. `progress`: MPICH's progress function yields. `nonblocking`: blocking "
+     "collectives run in their non-blocking form. `auto`: `progress` where all ranks have it, else `nonblocking`."},
+    {"spool", KeyType::boolean, "", 0, 0, "true",
+     "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
+    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
+     "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
+     "process then keeps the arrivals of 65,536 calls."},
+    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5",
+     "The time in seconds that ranks wait at the start of the job for each other to report."},
+    {"rest", KeyType::boolean, "", 0, 0, "true",
+     "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "
+     "no collective is replaced. The other calls are counted with their bytes, without times and patterns."},
+    {"rooted_waits", KeyType::boolean, "", 0, 0, "",
+     "Whether ranks may wait for a plan, at rare boundaries, on communicators that have only rooted collectives. They "
+     "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
+     "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
+    {"history", KeyType::text, "", 0, 0, "",
+     "Path of a profile of an earlier run. Its plan applies from the first call on, and its patterns start the "
+     "forecasts."},
+    {"rules", KeyType::array, "", 0, 0, "[]",
+     "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
+     "`apply` only."},
 };
+/// Names as the choices of a key: separated by spaces.
+template <const auto& kNames>
+constexpr auto joined() {
+  constexpr std::size_t kSize = [] {
+    std::size_t size = 0;
+    for (const std::string_view name : kNames) size += name.size() + 1;
+    return size;
+  }();
+  std::array<char, kSize> out{};
+  std::size_t at = 0;
+  for (const std::string_view name : kNames) {
+    for (const char c : name) out[at++] = c;
+    out[at++] = ' ';
+  }
+  return out;
+}
+constexpr auto kCollectiveChoices = joined<kCollectiveNames>();
+
 constexpr KeyRow kMatchKeys[] = {
-    {"op", KeyType::choice_list,
-     "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
-     "reduce_scatter reduce_scatter_block scan scatter scatterv neighbor_allgather neighbor_allgatherv "
-     "neighbor_alltoall neighbor_alltoallv neighbor_alltoallw",
-     0, 0, "collective, or a list of them"},
-    {"bytes", KeyType::size_range, "", 0, kNoLimit, "payload in bytes (docs/policy.md says whose)"},
-    {"comm_size", KeyType::range, "", 0, kNoLimit, "ranks of the communicator"},
-    {"root", KeyType::range, "", 0, kNoLimit, "root rank"},
-    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0,
-     "class of the reduction operator, or a list"},
-    {"site", KeyType::text, "", 0, 0, "glob on function, file:line, module+offset or the site id"},
-    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "span of arrivals over the time of one message"},
+    {"op",
+     KeyType::choice_list,
+     {kCollectiveChoices.data(), kCollectiveChoices.size() - 1},
+     0,
+     0,
+     "",
+     "The collective, or a list of them."},
+    {"bytes", KeyType::size_range, "", 0, kNoLimit, "",
+     "Payload of the call. For allreduce, reduce, bcast, scan and exscan: the vector of a rank. For reduce_scatter: "
+     "the whole vector. For scatter and gather: the root's total. For allgather and allgatherv: the receive total. For "
+     "alltoall: the send total of a rank. A rule with `bytes` never matches gatherv, scatterv, alltoallv, alltoallw or "
+     "a neighbour collective, because not every rank knows its size."},
+    {"comm_size", KeyType::range, "", 0, kNoLimit, "", "Number of ranks of the communicator."},
+    {"root", KeyType::range, "", 0, kNoLimit, "", "Rank of the root."},
+    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0, "",
+     "Class of the reduction operator, or a list of them."},
+    {"site", KeyType::text, "", 0, 0, "",
+     "Pattern with `*` and `?` for the site's id, its module+offset, its function or its `file:line`. Such a rule "
+     "applies from the first plan on."},
+    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "",
+     "First to last arrival, divided by the time of one message of the call's bytes. Such a rule applies from the "
+     "first plan on, and only where `network` is given."},
 };
 constexpr KeyRow kNetworkKeys[] = {
-    {"alpha_us", KeyType::number, "", 0, kNoLimit, "start-up per message, occupies the ports"},
-    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "time per byte"},
-    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "reduction time per byte"},
-    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "local copy time per byte"},
-    {"latency_us", KeyType::number, "", 0, kNoLimit, "time in flight"},
-    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "time in flight above the eager threshold"},
-    {"overhead_us", KeyType::number, "", 0, kNoLimit, "processor time per message"},
-    {"eager", KeyType::size, "", 0, kNoLimit, "eager threshold"},
-    {"ports", KeyType::integer, "", 1, 1024, "ports per direction"},
+    {"alpha_us", KeyType::number, "", 0, kNoLimit, "0", "Start-up time of a message, which occupies the ports."},
+    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time on the ports per byte."},
+    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to reduce a byte."},
+    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to copy a byte within a process."},
+    {"latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time of a message in flight, which occupies nothing."},
+    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "",
+     "Time in flight of a message above the eager threshold. Default: `latency_us`."},
+    {"overhead_us", KeyType::number, "", 0, kNoLimit, "0", "Processor time of a message on each side."},
+    {"eager", KeyType::size, "", 0, kNoLimit, "0",
+     "Largest message that does not wait for its receiver. 0: every message waits."},
+    {"ports", KeyType::integer, "", 1, 1024, "1",
+     "Messages that a rank can send, and receive, at the same time. `\"link\"`: one to and from each other rank."},
 };
 constexpr KeyRow kUseKeys[] = {
-    {"algorithm", KeyType::text, "", 0, 0, "name of an algorithm, auto or native"},
-    {"segments", KeyType::integer, "", 1, 1 << 24, "segments, for algorithms that take them"},
-    {"overlap", KeyType::boolean, "", 0, 0, "false: the papers' lockstep"},
+    {"algorithm", KeyType::text, "", 0, 0, "",
+     "Name of an algorithm (`latecomer algorithms` lists them), `auto` or `native`."},
+    {"segments", KeyType::integer, "", 1, 1 << 24, "",
+     "Number of segments, for algorithms that take one. Default: the algorithm's choice."},
+    {"overlap", KeyType::boolean, "", 0, 0, "true",
+     "`false`: a rank begins a step only after the previous step, as in the publications (lockstep)."},
 };
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -121,7 +178,7 @@ class Parser {
     report_.notes.push_back({line, path, message});
   }
 
-  /// Names of the keys directly below `prefix` ("" or "predictor.").
+  /// The names of the keys directly below `prefix` ("" or "predictor.").
   static std::vector<std::string_view> names_below(std::span<const KeyRow> table, std::string_view prefix) {
     std::vector<std::string_view> names;
     for (const KeyRow& row : table)
@@ -130,7 +187,7 @@ class Parser {
     return names;
   }
 
-  /// The row of a key; unknown and repeated keys are reported.
+  /// The row of a key, or nullptr. Reports unknown and repeated keys.
   const KeyRow* row_of(std::span<const KeyRow> table, std::string_view prefix, const std::string& shown,
                        const JsonValue& object, std::size_t index) {
     const auto& [key, value] = object.members[index];
@@ -142,7 +199,7 @@ class Parser {
     return nullptr;
   }
 
-  /// Checks type, range and choice by the row; false if wrong.
+  /// Checks a value against its row. Reports an error and returns false if the type, range or word is wrong.
   bool valid(const KeyRow& row, const JsonValue& v, const std::string& path) {
     using Type = JsonValue::Type;
     switch (row.type) {
@@ -192,7 +249,7 @@ class Parser {
     return false;
   }
 
-  /// Bytes, or -1 after reporting.
+  /// The size in bytes, or -1 after reporting an error.
   Bytes size(const JsonValue& v, const std::string& path) {
     if (v.type == JsonValue::Type::integer && v.integer >= 0) return v.integer;
     std::string why = "expected an integer >= 0 or a size such as \"64KiB\", got " + quoted(v);
@@ -300,7 +357,7 @@ class Parser {
       }
       double number = -1;
       if (row.type == KeyType::size_range) number = static_cast<double>(size(value, at));
-      else if (valid({row.path, KeyType::number, "", row.min, row.max, ""}, value, at)) number = value.number;
+      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", ""}, value, at)) number = value.number;
       if (number >= 0) (key == "min" ? out.min : out.max) = number;
     }
     if (out.min > out.max) problem(v, path, "min is larger than max: no call can match");
@@ -379,7 +436,7 @@ class Parser {
         if (!is_dispatched(op))
           note(rule.line, path,
                std::string(name_of(op)) +
-                   ": there is no algorithm for it in this version, it is observed only and stays native under auto");
+                   ": no algorithm serves this collective, so it is observed only and stays native under auto");
       return;
     }
     u.kind = Use::Kind::algorithm;
@@ -387,7 +444,7 @@ class Parser {
     if (match_is_wrong) return;
     const std::string place = named == &v ? path : path + ".algorithm";
     const std::vector<Collective>& ops = rule.match.ops;
-    std::vector<std::string_view> choices;  // of the operations that the rule is about, each once
+    std::vector<std::string_view> choices;  // algorithms of the rule's collectives, without duplicates
     bool exists = false;
     for (const Algorithm& a : catalogue()) {
       if (!is_dispatched(a.op)) continue;
@@ -401,7 +458,7 @@ class Parser {
     if (rule.match.ops.empty())
       return problem(
           *named, place,
-          "\"" + name + "\" needs a match.op that has it: write \"op\": \"" + std::string(owner(name)) + "\"");
+          "\"" + name + "\" needs a match.op with this algorithm: write \"op\": \"" + std::string(owner(name)) + "\"");
     for (const Collective op : rule.match.ops) {
       const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
       if (!a && !is_dispatched(op)) {
@@ -422,7 +479,7 @@ class Parser {
                       [](OpClass c) { return c == OpClass::user_noncommutative; }))
         problem(*named, place,
                 "\"" + name +
-                    "\" reorders operands and cannot serve user_noncommutative; use recursive_doubling, linear or "
+                    "\" reorders operands and cannot serve user_noncommutative: use recursive_doubling, linear or "
                     "rabenseifner");
       if (segments && a->segments == Segments::none)
         problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
@@ -446,14 +503,10 @@ class Parser {
     for (std::size_t i = 0; i < policy_.rules.size(); ++i) {
       const Match& m = policy_.rules[i].match;
       const std::string path = "rules[" + std::to_string(i) + "]";
-      const auto reduces = [](Collective c) {
-        return c == Collective::allreduce || c == Collective::reduce || c == Collective::scan ||
-               c == Collective::exscan || c == Collective::reduce_scatter || c == Collective::reduce_scatter_block;
-      };
-      if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), reduces))
-        note(policy_.rules[i].line, path, "can never match: op_class is given, but op is no reduction");
+      if (!m.op_classes.empty() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_reduction))
+        note(policy_.rules[i].line, path, "can never match: op_class is given, but op is not a reduction");
       if (!m.root.all() && !m.ops.empty() && std::none_of(m.ops.begin(), m.ops.end(), is_rooted))
-        note(policy_.rules[i].line, path, "can never match: root is given, but op has none");
+        note(policy_.rules[i].line, path, "can never match: root is given, but op has no root");
       for (std::size_t j = 0; j < i; ++j) {
         const Match& e = policy_.rules[j].match;
         const bool same_condition =
@@ -469,27 +522,28 @@ class Parser {
     }
   }
 
-  /// Rules that wait for a plan, which has a forecast, sites or sizes in it.
+  /// Warns about rules that come into force with a plan, which brings sites, forecasts or block sizes.
   void find_late_rules() {
     for (std::size_t i = 0; i < policy_.rules.size(); ++i) {
       const Rule& rule = policy_.rules[i];
       const auto warn = [&](const std::string& why) {
-        report_.warnings.push_back({rule.line, "rules[" + std::to_string(i) + "]",
-                                    "comes into force with a plan only, never before call 32 of a communicator: " +
-                                        why + "; until then the rules without such keys decide, or native"});
+        report_.warnings.push_back(
+            {rule.line, "rules[" + std::to_string(i) + "]",
+             "comes into force only with a plan, at call 32 of a communicator at the earliest: " + why +
+                 "; until then, the other rules decide, or the call stays native"});
       };
-      if (!rule.match.site.empty()) warn("which site a call comes from is not known to all ranks before (match.site)");
+      if (!rule.match.site.empty()) warn("only a plan tells all ranks the site of a call (match.site)");
       if (!rule.match.imbalance_factor.all())
         warn(policy_.network_given || policy_.network_measure
-                 ? "the imbalance has to be seen first (match.imbalance_factor)"
-                 : "the imbalance has to be seen first, and without \"network\" its factor is never known "
+                 ? "latecomer must observe the imbalance first (match.imbalance_factor)"
+                 : "latecomer must observe the imbalance first, and without \"network\" its factor is never known "
                    "(match.imbalance_factor)");
       for (const Collective op : rule.match.ops)
         if (const Algorithm* a =
                 rule.use.kind == Use::Kind::algorithm ? find_algorithm(op, rule.use.algorithm) : nullptr;
             a && a->needs_sizes)
           warn(std::string(name_of(op)) + " " + rule.use.algorithm +
-               " is built from the sizes of all blocks, which have to be seen first; adaptive needs none");
+               " needs the sizes of all blocks, which a plan brings; adaptive does not need them");
     }
   }
 

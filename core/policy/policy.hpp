@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy file: what latecomer may do. Parsing reports every mistake with its line, key path and the
-// nearest valid choice; a policy with a mistake is not used at all. The same text gives the same policy on
-// every rank. Keys are rows of two tables in policy.cpp, which the JSON Schema is generated from too.
+// The policy file, which says what latecomer may do. The parser reports every error with its line, key path and the
+// nearest valid value. A policy with an error is not used at all. The same text gives the same policy on every rank.
+// The tables of keys in policy.cpp drive the parser and the JSON Schema.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ enum class Mode { off, observe, apply };
 enum class Reproducible { any, run, native };
 enum class Objective { run_time, mean_elapsed, after_last };
 enum class Waiting { automatic, spin, courteous };
-/// How native waits are made courteous.
+/// The method by which a native call waits courteously.
 enum class CourteousBy { automatic, progress, nonblocking };
 enum class Exchange { epoch, finalize };
 
-/// Inclusive.
+/// A range of numbers; both ends are included.
 struct Range {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool contains(double v) const { return v >= min && v <= max; }
   bool covers(const Range& o) const { return min <= o.min && max >= o.max; }
+  bool operator==(const Range&) const = default;
   bool all() const {
     return min == -std::numeric_limits<double>::infinity() && max == std::numeric_limits<double>::infinity();
   }
@@ -39,7 +40,8 @@ struct Match {
   std::vector<OpClass> op_classes;  ///< empty: every class
   Range bytes, comm_size, root, imbalance_factor;
   std::string site;  ///< glob; empty: every site
-  /// Only keys that every rank knows alike without any message (DESIGN section 3, U(n)).
+  bool operator==(const Match&) const = default;
+  /// Only keys that every rank knows alike without any message: U(n) in docs/explanation/agreement.md.
   bool universal() const { return site.empty() && imbalance_factor.all(); }
 };
 
@@ -48,12 +50,14 @@ struct Use {
   std::string algorithm;
   int segments = 0;
   bool overlap = true;
+  bool operator==(const Use&) const = default;
 };
 
 struct Rule {
   Match match;
   Use use;
   int line = 0;
+  bool operator==(const Rule&) const = default;
 };
 
 struct Policy {
@@ -62,10 +66,10 @@ struct Policy {
   Objective objective = Objective::run_time;
   Waiting waiting = Waiting::automatic;
   Exchange exchange = Exchange::epoch;
-  Network network;             ///< the preset fdr unless given
-  bool network_given = false;  ///< false: the imbalance factor is unknown
+  Network network;             ///< the preset fdr if the policy gives none
+  bool network_given = false;  ///< the policy gives parameters; without them the imbalance factor is unknown
   bool network_measure = false;
-  std::optional<PredictorKind> predictor;  ///< none: the one with the least recent error
+  std::optional<PredictorKind> predictor;  ///< empty: the predictor with the least recent error
   int predictor_window = 8;
   bool background_enabled = false;
   std::int64_t background_max_buffer_mib = 64;
@@ -74,16 +78,18 @@ struct Policy {
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
   bool rest = true;
-  std::optional<bool> rooted_waits;  ///< none: where a rule names an algorithm that needs a plan
+  std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;
   std::string history;
   std::vector<Rule> rules;
+
+  bool operator==(const Policy&) const = default;
 
   /// Some rule can only come into force through a plan, or its algorithm is built on the arrival pattern; else no
   /// plan is ever announced.
   bool wants_plans() const;
 
-  /// Some rule dispatches calls by what every rank knows of them, without a plan.
+  /// Whether any rule dispatches calls by their universal signature alone, without a plan.
   bool decides_alone() const;
 };
 
@@ -94,15 +100,16 @@ struct PolicyProblem {
 
 struct PolicyReport {
   Policy policy;
-  std::vector<PolicyProblem> problems;  ///< mistakes: the policy must not be used
-  std::vector<PolicyProblem> notes;     ///< rules that can never match, features this version lacks
-  std::vector<PolicyProblem> warnings;  ///< rules that can come into force only later, by a plan
+  std::vector<PolicyProblem> problems;  ///< errors: the policy must not be used
+  std::vector<PolicyProblem> notes;     ///< rules that can never match, and features that this version lacks
+  std::vector<PolicyProblem> warnings;  ///< rules that come into force only with a plan
   bool ok() const { return problems.empty(); }
 };
 
+/// Parses a policy and reports all errors, in the order of their lines.
 PolicyReport parse_policy(std::string_view text);
 
-/// What all ranks agree on about one call.
+/// The properties of one call that are equal on all ranks.
 struct CallFacts {
   Collective op;
   Bytes bytes;
@@ -111,18 +118,18 @@ struct CallFacts {
   OpClass op_class;
 };
 
-/// Whether a rule with these keys matches the call, as far as all ranks know.
+/// Whether a rule with these keys can match the call. Ignores `site` and `imbalance_factor`.
 bool may_match(const Match& match, const CallFacts& facts);
 
-/// The first rule that matches, or nullptr. Rules with keys that are learnt (`site`, `imbalance_factor`) are skipped
-/// unless `learnt` is given and says that they match.
+/// The first rule that matches, or nullptr. Skips rules with learned keys (`site`, `imbalance_factor`) unless `learnt`
+/// is given and returns true for them.
 const Rule* first_match(const Policy& policy, const CallFacts& facts,
                         const std::function<bool(const Match&)>& learnt = nullptr);
 
 /// The JSON Schema (draft 2020-12) of the policy file, indented.
 std::string policy_schema();
 
-// The tables behind parser and schema.
+// The tables of keys, which drive the parser and the schema.
 enum class KeyType {
   boolean,
   integer,
@@ -140,8 +147,9 @@ enum class KeyType {
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;
-  std::string_view choices;  ///< space-separated; choice and choice_list
-  double min, max;           ///< integer and number
+  std::string_view choices;   ///< space-separated; choice and choice_list
+  double min, max;            ///< integer and number
+  std::string_view fallback;  ///< the default as JSON; "": none, or the doc says it
   std::string_view doc;
 };
 std::span<const KeyRow> policy_keys();

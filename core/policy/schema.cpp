@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The JSON Schema of the policy file, generated from the tables that the parser uses.
+// Generates the JSON Schema of the policy file from the tables of keys.
 #include <nlohmann/json.hpp>
 
 #include "core/policy/policy.hpp"
@@ -83,6 +83,7 @@ Json object_of(std::span<const KeyRow> table, std::string_view prefix) {
   for (const KeyRow& row : table) {
     if (!row.path.starts_with(prefix) || row.path.find('.', prefix.size()) != std::string_view::npos) continue;
     Json entry = type_of(table, row);
+    if (!row.fallback.empty()) entry["default"] = Json::parse(row.fallback);
     entry["description"] = std::string(row.doc);
     properties[std::string(row.path.substr(prefix.size()))] = entry;
   }
@@ -93,6 +94,11 @@ Json object_of(std::span<const KeyRow> table, std::string_view prefix) {
 
 std::string policy_schema() {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "latecomer policy"}};
+  schema["description"] =
+      "The policy of a job: the calls that latecomer may replace, and how. A file with a mistake is not used: a "
+      "warning "
+      "names the file, line, key and remedy, and the job is observed only. Rank 0 reads the file and all ranks get its "
+      "bytes.";
   schema.update(object_of(policy_keys(), ""));
   schema["required"] = {"version"};
   return schema.dump(2) + "\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which copies a message can do without.
+// Finds the packing copies that an indexed datatype makes unnecessary.
 #include "core/schedule/pieces.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ bool touches(const Operation& op, const Slice& s) {
   return (reads(op) && op.src.overlaps(s)) || (writes(op) && op.dst.overlaps(s));
 }
 
-/// The copies through `packed`, in its order; none if there is anything else to it.
+/// The copies that pack or unpack the message, in its order. Empty if any other operation touches the packed scratch.
 std::vector<std::size_t> copies_of(const std::vector<Operation>& ops, std::size_t message) {
   const bool sends = ops[message].kind == OpKind::send;
   const Slice& packed = sends ? ops[message].src : ops[message].dst;

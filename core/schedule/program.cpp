@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a generator to a list.
+// Runs a schedule generator to its end and collects the operations.
 #include "core/schedule/program.hpp"
 
 namespace latecomer::core {

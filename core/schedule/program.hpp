@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's schedule as a list: what the executor compiles and the verifier reads.
+// One rank's schedule as a list of operations. The executor compiles this list, and the verifier reads it.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace latecomer::core {
 
 struct RankProgram {
   std::vector<Operation> ops;
-  Elements scratch = 0;
+  Elements scratch = 0;  ///< size of the scratch buffer
 };
 
 /// Generates a schedule to its end.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
-#include "core/algorithms/exchange/plan.hpp"
+#include "core/algorithms/exchange/pace.hpp"
 #include "core/base/text.hpp"
 #include "core/model/closed_form.hpp"
 #include "core/select/by_call.hpp"
@@ -72,18 +72,14 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
                                                             : std::vector<int>{});
       continue;
     }
-    // To look at several plans is for a policy to ask, not for a leader between calls. What number fits the network
-    // matters more then than how many.
+    // The number that fits the network matters more than how many segments there are.
     const auto allowed =
         static_cast<int>(std::min<std::int64_t>(most / (kPlannedToo * planned_messages(call, 1)), kChannels));
     if (const int least = fewest_segments(a, call); allowed < least) {
       found_.left_out.push_back({index_of(&a), least, kPlannedToo * planned_messages(call, least)});
       continue;
     }
-    want(a,
-         exchange::segments_for(call.count, call.element_bytes, ranks, is_reduction(call.op) ? ranks : 1, network, 0,
-                                allowed),
-         {});
+    want(a, exchange::segments_for(call, network, allowed), {});
     want(a, ranks, {4 * ranks});
     // A late receiver of a broadcast takes in one eager message after the other.
     if (!is_reduction(call.op) && network.eager_bytes > 0)

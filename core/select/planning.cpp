@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
-#include "core/algorithms/exchange/plan.hpp"
+#include "core/algorithms/exchange/pace.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -39,11 +39,9 @@ Call planned_call(Call call) {
 std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
   if (is_irregular(call.op)) return call.ranks - 1;
   if (plans_segments(a)) {
-    // Left to themselves those that look at several plans choose about this many.
     if (segments == 0)
-      segments = a.segments == Segments::fitted
-                     ? exchange::segments_for(call.count, call.element_bytes, call.ranks, owners_of(call), network)
-                     : clairvoyant::segments_for(call, network);
+      segments = a.segments == Segments::fitted ? exchange::segments_for(call, network)
+                                                : clairvoyant::segments_for(call, network);
     return planned_messages(call, segments);
   }
   Parameters parameters;
@@ -66,12 +64,12 @@ std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, con
 std::int64_t planning_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
   if (a.planning == Planning::none) return 0;
   if (!is_irregular(call.op)) return messages_of(a, call, segments, network);
-  // A tree that is built from sizes is looked for: some 6 ns times P^2 (planning_ns), 50 to a message; one of two
-  // children P^3.
-  constexpr std::int64_t kSteps = 50;
+  // Finding a tree for given sizes takes about 6 ns times P^2 (P^3 for binary trees), measured as planning_ns of
+  // `latecomer simulate --json`. One planned message takes 300 ns, as long as 50 such steps.
+  constexpr std::int64_t kStepsPerMessage = 50;
   const std::int64_t ranks = call.ranks, pairs = ranks * ranks;
-  if (a.planning == Planning::slow) return pairs * ranks / kSteps;
-  return a.needs_sizes ? pairs / kSteps : ranks;
+  if (a.planning == Planning::slow) return pairs * ranks / kStepsPerMessage;
+  return a.needs_sizes ? pairs / kStepsPerMessage : ranks;
 }
 
 int fewest_segments(const Algorithm& a, const Call& call) {
@@ -89,8 +87,7 @@ Fitting fit_to(const Algorithm& a, const Call& given, int segments, const Networ
   const int fewest = fewest_segments(a, call);
   const auto allowed = static_cast<int>(std::min<std::int64_t>(most / planned_messages(call, 1), kChannels));
   if (allowed < fewest) return {false, 0, planned_messages(call, fewest)};
-  const int chosen = a.segments == Segments::fitted ? exchange::segments_for(call.count, call.element_bytes, call.ranks,
-                                                                             owners_of(call), network, 0, allowed)
+  const int chosen = a.segments == Segments::fitted ? exchange::segments_for(call, network, allowed)
                                                     : std::min(clairvoyant::segments_for(call, network), allowed);
   return {true, chosen, planned_messages(call, chosen)};
 }

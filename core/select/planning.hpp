@@ -36,7 +36,7 @@ std::int64_t planning_of(const Algorithm& algorithm, const Call& call, int segme
 inline bool plans_segments(const Algorithm& a) { return a.planning == Planning::whole && a.segments != Segments::none; }
 /// Messages of such a plan: each segment comes together from all ranks, and goes to all, or one of the two.
 inline std::int64_t planned_messages(const Call& call, int segments) {
-  return std::int64_t{call.op == Collective::allreduce ? 2 : 1} * call.ranks * segments;
+  return std::int64_t{reduces_to_all(call.op) ? 2 : 1} * call.ranks * segments;
 }
 /// With fewer segments such a plan is not worth making: some owners would have nothing, and it takes them longer than
 /// native; a pipeline of fewer than about log2 P gains nothing over a tree.

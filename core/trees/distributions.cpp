@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Block sizes by name. Integer division throughout, as in the paper's program.
+// Implements the distributions of block sizes, with integer division as in the paper's program.
 #include "core/trees/distributions.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Integer size_of(std::string_view name, const Shape& s, GlibcRand& rand) {
 Result<std::vector<double>> parse_distribution(std::string_view spec) {
   const std::string_view name = spec.substr(0, spec.find(':'));
   if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames))
-    return Error{"no such distribution: '" + std::string(name) + "'" + suggestion(name, kNames)};
+    return Error{"unknown distribution '" + std::string(name) + "'" + suggestion(name, kNames)};
   Shape shape{0, 0, 1000, 5};
   Integer* const figures[] = {&shape.p, &shape.b, &shape.rho};
   std::string_view rest = spec.substr(name.size());
@@ -70,7 +70,7 @@ Result<std::vector<double>> parse_distribution(std::string_view spec) {
     const std::string_view text = rest.substr(0, rest.find(':'));
     const auto number = parse_integer(text);
     if (!number || *number < 1 || *number > 1'000'000'000)
-      return Error{"'" + std::string(text) + "': expected a number from 1 on, as in " + std::string(name) +
+      return Error{"'" + std::string(text) + "': expected a number from 1 to 1000000000, as in " + std::string(name) +
                    ":2000:1000:5"};
     *figure = *number;
     rest.remove_prefix(text.size());

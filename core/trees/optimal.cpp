@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cheapest strongly ordered trees: every node always holds one range of consecutive ranks with itself in it, and a
-// tree over a range is made by one message between trees over its two parts. Source: paper 003, Propositions 3 and
-// Figures 5 to 7; the symmetric and the quadratic form: ALGORITHMS 4.
+// The cheapest strongly ordered trees. Every node always holds one range of consecutive ranks that includes itself. One
+// message joins the trees over two neighboring ranges. Source: Träff 2019 (IEEE TPDS 30), proposition 3, figures 5
+// to 7. The symmetric form and the quadratic program are not in the paper.
 //
 // T(i,j), the least time to collect ranks i..j at one of them, is the least of
 //   root i:       max(copy_i, T(i+1,j)) + c(i+1..j)
 //   root j:       max(copy_j, T(i,j-1)) + c(i..j-1)
 //   left sends:   max(T(i,k), T(k+1,j)) + c(i..k),    k = i .. j-2
 //   right sends:  max(T(i,k), T(k+1,j)) + c(k+1..j),  k = i+1 .. j-1
-// (a receiver of one rank is a root that copies its own block first: the first two lines). Where messages have a
-// latency L, which occupies nobody, the sender's time counts with L added; the paper has none.
+// A receiver of one rank is a root that copies its own block first: these are the first two lines. A latency L is added
+// to the sender's time and occupies no rank. The paper has no latency.
 //
-// Why O(p^2) is enough. Let T grow under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j). Then for fixed i, j
-// there is a first k* with T(i,k) >= T(k+1,j), since the left side grows with k and the right side falls; and k* never
-// falls with j, nor rises with falling i. Left sends: from k* on the time is T(i,k) + c(i..k), which grows with k, so
-// k* is the best of them; before k* it is T(k+1,j) + beta P(k+1) + (what does not depend on k), P the prefix sums: the
-// least of column j over a window of k both of whose ends move one way only as i falls, which a monotone queue holds at
-// constant cost. Right sends: the mirror image, k*-1 and a queue per row. A message of nothing costs no start-up, so
-// the parts of total size zero, which are where the formula with the start-up is too high, get one candidate a side:
-// the longest such part, the other side being smallest there. A given root only clips the windows: they stay monotone.
-// With a latency there are two k*, one for each sender: both move as before.
+// O(p^2) suffices if T grows under inclusion: T(i,j) <= T(i,j+1) and T(i,j) <= T(i-1,j).
+// - For fixed i and j, T(i,k) grows with k and T(k+1,j) falls. So a first k* has T(i,k) >= T(k+1,j). As j grows, k*
+//   never falls. As i falls, k* never rises.
+// - Left sends, k >= k*: the time is T(i,k) + c(i..k), which grows with k. The best k is k*.
+// - Left sends, k < k*: the time is T(k+1,j) + beta P(k+1) plus a term without k, where P are the prefix sums. The best
+//   time is a minimum over a window of column j. Both ends of the window move in one direction as i falls, so a
+//   monotone queue gives the minimum in constant amortized time.
+// - Right sends is the mirror image: k*-1, and a monotone queue per row.
+// - A message of no bytes costs no start-up, so the formula with the start-up is too high for parts of size zero. These
+//   parts add one candidate per side: the longest such part, because the other side is then the smallest.
+// - A given root clips the windows, which stay monotone. With a latency, each sender has its own k*.
 //
-// Why T grows under inclusion where copy_i <= c(i) for every i (also with arrivals: T(i,i) is then i's arrival). Take a
-// tree over i..j+1 and remove rank j+1. If it is a leaf, its message goes and nothing becomes later. If it receives,
-// let q be the sender of its first message: q takes its place, and with it all its later messages. q is complete before
-// it sent, so at the time at which that message left, and has at most its own copy to do that j+1 had not; it saves the
-// message, which is no shorter than q's own block's, hence no shorter than its copy. The ranges stay consecutive, since
-// j+1 was at the end. So the tree over i..j is no slower. The tests compare with the cubic program.
+// T grows under inclusion if copy_i <= c(i) for every i, also with arrivals, where T(i,i) is the arrival of i. Proof:
+// remove rank j+1 from a tree over i..j+1. If j+1 is a leaf, its message disappears and no other message is later.
+// Otherwise let q be the sender of the first message to j+1. Rank q takes the place and all later messages of j+1. Rank
+// q was ready when it sent that message. It has at most one more task than j+1 had: the copy of its own block. It saves
+// the message, which takes at least as long as a message of q's own block, so at least as long as the copy. Ranges stay
+// consecutive, because j+1 was at the end. So the tree over i..j is no slower. Tests compare with the cubic program.
 #include <algorithm>
 #include <limits>
 
@@ -38,7 +40,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// The least of f(first) ... f(last): four at a time, so that none waits for the one before it.
+/// The least of f(first) ... f(last). Four independent minima shorten the chain of dependent comparisons.
 template <typename F>
 double least_of(int first, int last, F f) {
   double a = kNever, b = kNever, c = kNever, d = kNever;
@@ -51,14 +53,14 @@ double least_of(int first, int last, F f) {
   return std::min(std::min(a, b), std::min(c, d));
 }
 
-/// [p + 1]: the sum of the blocks before each rank, and of all.
+/// [p + 1]: the sum of the block sizes before each rank, then of all.
 std::vector<double> prefix_sums(const TreeProblem& problem) {
   std::vector<double> out{0};
   for (const double size : problem.sizes) out.push_back(out.back() + size);
   return out;
 }
 
-/// What the programs over ranges with one alpha and one beta need.
+/// The state of the programs over ranges, for one alpha and one beta.
 class Ranges {
  public:
   Ranges(const TreeProblem& problem, Rank root, TreeForm form)
@@ -76,16 +78,16 @@ class Ranges {
   }
   double& time(int i, int j) { return times_[at(i) * at(p_) + at(j)]; }
   double time(int i, int j) const { return times_[at(i) * at(p_) + at(j)]; }
-  /// Column j, by row: the mirror of time(), where the cubic program keeps it.
+  /// A copy of time(i, j) in the lower triangle, so that the cubic program reads columns contiguously.
   double& mirror(int i, int j) { return times_[at(j) * at(p_) + at(i)]; }
   double sum(int i, int j) const { return sums_[at(j) + 1] - sums_[at(i)]; }
   double prefix(int i) const { return sums_[at(i)]; }
   double message(int i, int j) const {
     const double size = whole_ > 0 ? whole_ : sum(i, j);
-    return alpha_ * (size != 0) + beta_ * size;  // without a branch
+    return alpha_ * (size != 0) + beta_ * size;  // branch-free
   }
   double lag(int i, int j) const { return latency_ * ((whole_ > 0 ? whole_ : sum(i, j)) != 0); }
-  /// Neighbouring ranges: the first sends, or the second does.
+  /// The time to join two neighboring ranges, if the left or the right one sends.
   double left_sends(double left, double right, int i, int k) const {
     return std::max(left + lag(i, k), right) + message(i, k);
   }
@@ -106,11 +108,11 @@ class Ranges {
     return form_ != TreeForm::exact ? std::max(problem_.arrival(j), sent) + message_in + problem_.copy(j)
                                     : std::max(problem_.arrival(j) + problem_.copy(j), sent) + message_in;
   }
-  /// Windows of k in which the left or the right part may send.
+  /// The largest k for which the left part may send, and the smallest k for which the right part may.
   int last_left(int i, int j) const { return holds_root(i, j) ? std::min(j - 2, root_ - 1) : j - 2; }
   int first_right(int i, int j) const { return holds_root(i, j) ? std::max(i + 1, root_) : i + 1; }
 
-  /// The tree, from the times: each range's cheapest division is looked for again, which costs O(p) per node.
+  /// Builds the tree from the times. Searches the cheapest division of each range again, in O(p) per node.
   RankTree tree() const {
     std::vector<Merge> merges;
     const Rank top = expand(0, p_ - 1, merges);
@@ -136,9 +138,9 @@ class Ranges {
     for (int k = first_right(i, j); k < j; ++k) take(right_sends(time(i, k), time(k + 1, j), k, j), k, true);
     return best;
   }
-  /// Appends the merges of range i..j in an order that keeps each node's own; returns its root.
+  /// Appends the merges of a range in an order that keeps the order of each node's children. Returns the root.
   Rank expand(int first, int last, std::vector<Merge>& merges) const {
-    // Post-order without recursion: p levels are possible.
+    // Post-order without recursion, because the tree may have p levels.
     struct Open {
       int i, j, stage;
       Division division;
@@ -186,14 +188,14 @@ class Ranges {
   std::vector<double> sums_;
 };
 
-/// The least of a window whose ends both move one way: indices with values that grow from the oldest on.
+/// A monotone queue: the minimum of a window whose ends move in one direction. Values grow from the oldest item on.
 class Window {
  public:
   void add(int index, double value) {
     while (head_ < items_.size() && items_.back().value >= value) items_.pop_back();
     items_.push_back({index, value});
   }
-  /// Forgets the oldest while they are outside.
+  /// Removes the oldest items while they are outside the window.
   template <typename Outside>
   void forget(Outside outside) {
     while (head_ < items_.size() && outside(items_[head_].index)) ++head_;
@@ -237,12 +239,12 @@ bool quadratic_is_exact(const TreeProblem& problem) {
 RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
   Ranges r(problem, root, TreeForm::exact);
   const int p = r.ranks();
-  // Whole messages all cost the same, whatever they hold.
+  // In broadcasts and reductions, all messages have the same size.
   const double latency = problem.latency, alpha = problem.whole ? r.message(0, 0) : problem.alpha[0],
                beta = problem.whole ? 0 : problem.beta[0];
   std::vector<Window> columns(at(p));
   std::vector<int> zeros_from(at(p)),
-      zeros_to(at(p));  // the run of empty blocks that begins or ends at a rank: its other end
+      zeros_to(at(p));  // the other end of the run of empty blocks that begins, or ends, at a rank
   for (int i = p - 1; i >= 0; --i)
     zeros_from[at(i)] = problem.sizes[at(i)] > 0                     ? i - 1
                         : i + 1 < p && problem.sizes[at(i) + 1] == 0 ? zeros_from[at(i) + 1]
@@ -253,7 +255,7 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
                                                                : j;
   for (int i = p - 1; i >= 0; --i) {
     Window row;
-    int split = i, late_split = i;  // k* for the left part as sender, and as receiver; j where there is none
+    int split = i, late_split = i;  // k* with the left part as sender, and as receiver; j if no k qualifies
     for (int j = i + 1; j < p; ++j) {
       while (split < j && r.time(i, split) + latency < r.time(split + 1, j)) ++split;
       while (late_split < j && r.time(i, late_split) < r.time(late_split + 1, j) + latency) ++late_split;
@@ -273,7 +275,7 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
       best = std::min(best, row.least() + alpha + beta * r.prefix(j + 1));
       if (late_split - 1 >= first) right(late_split - 1);
 
-      // Parts of nothing: the longest on each side.
+      // The longest part of size zero on each side.
       if (const int k = std::min(zeros_from[at(i)], last); k >= i) left(k);
       if (const int k = std::max(zeros_to[at(j)] - 1, first); k < j && zeros_to[at(j)] <= j) right(k);
       r.time(i, j) = best;
@@ -284,7 +286,7 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
 
 namespace {
 
-/// Times of trees over i..j by root: [i][j][root].
+/// The times of trees over i..j by root: shape [i][j][root].
 class ByRoot {
  public:
   explicit ByRoot(int p) : p_(p), times_(at(p) * at(p) * at(p), kNever) {}
@@ -295,7 +297,7 @@ class ByRoot {
   std::vector<double> times_;
 };
 
-/// All ways to divide i..j with receiver r: visit(time, k, sender).
+/// Calls visit(time, k, sender) for every division of i..j with receiver r.
 template <typename Visit>
 void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums, int i, int j, Rank r, bool paper,
                Visit visit) {
@@ -352,25 +354,25 @@ RankTree optimal_nonhomogeneous(const TreeProblem& p, Rank root, bool paper) {
 
 namespace {
 
-/// The division of i..j under a root with at most two children: [first child], [second child], either may be empty.
+/// A division of i..j under a root with at most two children. Either child may be missing.
 struct Twig {
   double time = kNever;
   Rank root = -1;
-  int split = -1;  ///< root at an end: last rank of the part nearer to the range's start; -1: one child
+  int split = -1;  ///< root at an end: last rank of the first child's part; -1: one child, or the root is inside
 };
 
-/// All ways of i..j, or those of `root`, in the paper's order of cases: each(first, last, f) for a row of them, f(k)
-/// being {time, root, split}.
+/// All divisions of i..j, or those with `root`, in the paper's order of cases. Calls each(first, last, f) per case,
+/// where f(k) is the division at k.
 template <typename Each>
 [[gnu::always_inline]] inline void twigs(const TreeProblem& p, const std::vector<double>& times,
                                          const std::vector<double>& sums, int i, int j, Rank root, Each each) {
   const int n = p.ranks();
   const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n,
-               *sum = sums.data();  // columns mirror the upper triangle
+               *sum = sums.data();  // the lower triangle mirrors the upper one, so columns are contiguous
   const double alpha = p.alpha[0], beta = p.beta[0], whole = p.sizes[0];
   const bool all = p.whole;
   const double latency = p.latency;
-  // After its child over a..b, done at `child`, has sent to a node that is ready at `ready`.
+  // The time when a node that is ready at `ready` has the message of its child over a..b, whose tree ends at `child`.
   const auto got = [=](double ready, double child, int a, int b) {
     const double size = all ? whole : sum[b + 1] - sum[a];
     return std::max(ready, child + latency * (size != 0)) + alpha * (size != 0) + beta * size;
@@ -411,7 +413,7 @@ RankTree binary(const TreeProblem& p, Rank root) {
     int i, j;
     Rank parent;
   };
-  // First children first: a node's parts are put on the pile in reverse.
+  // The stack gets a node's parts in reverse order, so that the first child is expanded first.
   std::vector<Open> open{{0, n - 1, -1}};
   while (!open.empty()) {
     const Open o = open.back();
@@ -442,7 +444,7 @@ RankTree binary(const TreeProblem& p, Rank root) {
 
 namespace {
 
-/// Binary trees where every pair of ranks has its own costs: times by range and root, the same five cases as twigs().
+/// Binary trees with costs for each pair of ranks: times by range and root, over the same five cases as twigs().
 class PairwiseBinary {
  public:
   explicit PairwiseBinary(const TreeProblem& problem)
@@ -478,15 +480,16 @@ class PairwiseBinary {
  private:
   struct Child {
     int i = 0, j = -1;
-    Rank root = -1;  ///< -1: there is no such child
+    Rank root = -1;  ///< -1: no child
   };
   struct Division {
     double time = kNever;
     Child children[2];  ///< in the order in which they send
   };
 
-  /// When r, ready at `ready`, has what a subtree over i..j sends; `child`: the subtree's best root. A later `ready`
-  /// never makes it earlier, so the best first child is best with every second.
+  /// The time when r, which is ready at `ready`, has the message of a subtree over i..j. Sets `child` to the best root
+  /// of the subtree. A later `ready` never gives an earlier time, so the best first child is best for every second
+  /// child.
   double got(double ready, Rank r, int i, int j, Child& child) {
     if (i > j) return ready;
     const double size = p_.whole ? p_.sizes[0] : sums_[at(j) + 1] - sums_[at(i)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a tree costs, the trees that need no search, and the way to all of them.
+// Implements the cost of trees, the kinds of trees that need no search, and plan_tree().
 #include "core/trees/tree.hpp"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ std::size_t at(Rank r) { return static_cast<std::size_t>(r); }
 
 using trees::Block;
 
-/// `sender`'s blocks go to `receiver`, which copies its own block first, if it has not, or (`copies_last`) after.
+/// Joins two ranges: `sender` sends its blocks to `receiver`. A leaf as receiver copies its own block before the
+/// message, or after it if `copies_last`.
 Block joined(const TreeProblem& p, const Block& sender, const Block& receiver, bool copies_last) {
   const double copy = receiver.leaf ? receiver.copy : 0, size = p.whole ? p.sizes[0] : sender.size;
   const double message = p.message(sender.root, receiver.root, size), sent = sender.time + p.lag(size);
@@ -28,8 +29,8 @@ Block joined(const TreeProblem& p, const Block& sender, const Block& receiver, b
   return {receiver.root, time, sender.size + receiver.size, 0, false};
 }
 
-/// Binomial trees bottom up over the places of `order` (paper 003, Proposition 1). Of two blocks the one with `root`
-/// receives; else the second one, or, adaptively, the one that is complete earlier that way.
+/// Builds a binomial tree bottom up over the places of `order`. Source: Träff 2019, proposition 1. Of two ranges, the
+/// one with `root` receives. Otherwise the second receives, or, if `adaptive`, the one that is then complete earlier.
 Block binomial_over(const TreeProblem& p, std::span<const Rank> order, Rank root, bool adaptive,
                     std::vector<trees::Merge>& merges) {
   std::vector<Block> blocks;
@@ -92,7 +93,7 @@ RankTree linear(const TreeProblem& p, Rank root) {
   return star(p, best);
 }
 
-/// Lemma 2, for any sizes: they are cut in two where they differ most, in proportion.
+/// Lemma 2 of Träff 2019, extended to any sizes: the largest ratio of consecutive sizes separates small from large.
 RankTree two_block(const TreeProblem& p, Rank root) {
   std::vector<Rank> by_size = rank_order(p.ranks());
   const auto size = [&](Rank r) { return p.sizes[at(r)]; };
@@ -111,7 +112,7 @@ RankTree two_block(const TreeProblem& p, Rank root) {
   RankTree best;
   best.cost = kNever;
   for (const int receiver : {0, 1}) {
-    // A root of the other class may join this one, so that what is large does not travel twice.
+    // A root of the sending class joins the receiving class, so that large blocks are not sent twice.
     std::vector<Rank> to = classes[receiver], from = classes[1 - receiver];
     if (const auto root_at = std::find(from.begin(), from.end(), root); root_at != from.end()) {
       from.erase(root_at);
@@ -147,8 +148,8 @@ TreeProblem reordered(const TreeProblem& p, std::span<const Rank> order) {
   return out;
 }
 
-/// Sorting what comes late and what is large next to the root is what paper 003 (5.1) credits to Traeff 2004, with
-/// arrivals beside the sizes; which of the orders is best is seen by trying them all.
+/// Tries orders in which late ranks and large blocks are close to the root, and returns the cheapest tree. Source:
+/// Träff 2004, as cited in Träff 2019, section 5.1, for sizes. The orders by arrival are not in the paper.
 RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
   const auto size = [&](Rank r) { return p.sizes[at(r)]; };
   const auto ready = [&](Rank r) { return p.arrival(r) + p.message(r, r, p.sizes[at(r)]); };
@@ -157,7 +158,7 @@ RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
   std::stable_sort(orders[2].begin(), orders[2].end(),
                    [&](Rank a, Rank b) { return std::pair(p.arrival(a), size(b)) < std::pair(p.arrival(b), size(a)); });
   std::stable_sort(orders[3].begin(), orders[3].end(), [&](Rank a, Rank b) { return ready(a) < ready(b); });
-  for (std::size_t i = 0; i < 4 && o.root >= 0; ++i) {  // the same with the root first
+  for (std::size_t i = 0; i < 4 && o.root >= 0; ++i) {  // the same orders with the root first
     std::vector<Rank> order = orders[i];
     std::rotate(order.begin(), std::find(order.begin(), order.end(), o.root),
                 std::find(order.begin(), order.end(), o.root) + 1);
@@ -166,7 +167,7 @@ RankTree sorted(const TreeProblem& p, const TreeOptions& o) {
   RankTree best;
   best.cost = kNever;
   for (auto order = orders.begin(); order != orders.end(); ++order) {
-    if (std::find(orders.begin(), order, *order) != order) continue;  // without arrivals some are the same
+    if (std::find(orders.begin(), order, *order) != order) continue;  // without arrivals, some orders are equal
     const auto rank = [&](Rank place) { return (*order)[at(place)]; };
     TreeOptions options = o;
     if (o.root >= 0) options.root = static_cast<Rank>(std::find(order->begin(), order->end(), o.root) - order->begin());
@@ -188,9 +189,10 @@ std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind ki
   const std::size_t n = p.sizes.size();
   const auto of = [&](const std::vector<double>& v, std::string_view name, std::size_t many) {
     if (v.size() != 1 && v.size() != many)
-      return std::string(name) + ": " + std::to_string(v.size()) + " figures; expected 1 or " + std::to_string(many);
+      return std::string(name) + ": expected 1 or " + std::to_string(many) + " numbers, got " +
+             std::to_string(v.size());
     for (const double x : v)
-      if (!(x >= 0) || x == kNever) return std::string(name) + ": expected numbers from 0 on";
+      if (!(x >= 0) || x == kNever) return std::string(name) + ": expected finite numbers >= 0";
     return std::string();
   };
   if (n == 0) return "no sizes";
@@ -198,23 +200,25 @@ std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind ki
                            of(p.arrivals.empty() ? p.gamma : p.arrivals, "arrivals", n)})
     if (!said.empty()) return said;
   for (const double x : p.sizes)
-    if (!(x >= 0) || x == kNever) return "sizes: expected numbers from 0 on";
-  if (!(p.latency >= 0) || p.latency == kNever) return "latency: expected a number from 0 on";
+    if (!(x >= 0) || x == kNever) return "sizes: expected finite numbers >= 0";
+  if (!(p.latency >= 0) || p.latency == kNever) return "latency: expected a finite number >= 0";
   if (!p.arrivals.empty() && p.arrivals.size() != n)
-    return "arrivals: " + std::to_string(p.arrivals.size()) + " figures for " + std::to_string(n) + " ranks";
+    return "arrivals: expected " + std::to_string(n) + " numbers, one per rank, got " +
+           std::to_string(p.arrivals.size());
   if (o.root >= p.ranks())
     return "root " + std::to_string(o.root) + ": the last of " + std::to_string(n) + " ranks is " +
            std::to_string(n - 1);
   if (!p.homogeneous() && kind == TreeKind::sorted)
-    return "sorted: for one alpha and one beta only; optimal takes matrices";
+    return "sorted: supports one alpha and one beta only; optimal takes matrices";
+  // Both take 4 s of processor time at their limit (random sizes and matrices, one core of an Intel Xeon, one run).
   constexpr std::size_t kMostOptimal = 160, kMostBinary = 256;
   if (!p.homogeneous() && kind == TreeKind::optimal && n > kMostOptimal)
-    return "optimal: with matrices up to " + std::to_string(kMostOptimal) +
+    return "optimal: supports matrices up to " + std::to_string(kMostOptimal) +
            " ranks (the time grows as p^5); adaptive has no limit";
   if (!p.homogeneous() && kind == TreeKind::binary && n > kMostBinary)
-    return "binary: with matrices up to " + std::to_string(kMostBinary) +
+    return "binary: supports matrices up to " + std::to_string(kMostBinary) +
            " ranks (the time grows as p^4); adaptive has no limit";
-  if (o.form != TreeForm::exact && kind != TreeKind::optimal) return "the paper's own forms differ for optimal only";
+  if (o.form != TreeForm::exact && kind != TreeKind::optimal) return "only optimal has the paper's forms";
   return "";
 }
 
@@ -225,7 +229,7 @@ std::string_view name_of(TreeKind kind) { return kNames[static_cast<int>(kind)];
 Result<TreeKind> parse_tree_kind(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kNames); ++i)
     if (kNames[i] == name) return static_cast<TreeKind>(i);
-  return Error{"no such tree: '" + std::string(name) + "'" + suggestion(name, kNames)};
+  return Error{"unknown kind of tree '" + std::string(name) + "'" + suggestion(name, kNames)};
 }
 
 std::vector<Rank> RankTree::preorder() const {
@@ -240,7 +244,7 @@ std::vector<Rank> RankTree::preorder() const {
 }
 
 std::vector<Rank> RankTree::senders() const {
-  // Backwards: a node, then its children's subtrees, the last child's first.
+  // Lists nodes in reverse: a node, then the subtrees of its children, from the last child to the first.
   std::vector<Rank> out, open{root};
   while (!open.empty()) {
     const Rank r = open.back();
@@ -254,7 +258,7 @@ std::vector<Rank> RankTree::senders() const {
 
 trees::Block trees::join(const TreeProblem& p, const Block& left, const Block& right, bool root_in_left,
                          bool root_in_right, bool adaptive, bool& leftwards) {
-  const Block to_left = joined(p, right, left, false), to_right = joined(p, left, right, true);  // as the paper's
+  const Block to_left = joined(p, right, left, false), to_right = joined(p, left, right, true);  // as in the paper
   leftwards = root_in_left || (!root_in_right && adaptive && to_left.time < to_right.time);
   return leftwards ? to_left : to_right;
 }
@@ -274,7 +278,7 @@ double completion(const TreeProblem& p, const RankTree& tree) {
   for (auto next = order.rbegin(); next != order.rend(); ++next) {
     const Rank r = *next;
     const auto& children = tree.children[at(r)];
-    // before: if the copy comes later; after: if it has been made.
+    // before: the time without the copy of the own block; after: the least time with the copy.
     double before = p.arrival(r), after = before + p.copy(r);
     for (const Rank c : children) {
       const double moved = p.whole ? p.sizes[0] : size[at(c)], message = p.message(c, r, moved),
@@ -315,7 +319,7 @@ Result<RankTree> plan_tree(TreeKind kind, const TreeProblem& given, const TreeOp
     case TreeKind::sorted:
       return sorted(p, options);
   }
-  return Error{"no such tree"};
+  return Error{"unknown kind of tree"};
 }
 
 }  // namespace latecomer::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The symbolic verifier. See verify.hpp for the argument why one execution is enough.
+// Implements the symbolic verifier and the sweep over cases. verify.hpp argues why one execution is enough.
 #include "core/verify/verify.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string text_of(const Slice& s) {
          std::to_string(s.end()) + ")";
 }
 
-/// Bit matrix: row i holds the local ancestors of operation i.
+/// A bit matrix: row i holds the operations of the same rank that complete before operation i starts.
 class Ancestors {
  public:
   explicit Ancestors(const std::vector<Operation>& ops) : words_((ops.size() + 63) / 64), bits_(words_ * ops.size()) {
@@ -39,12 +39,12 @@ class Ancestors {
   std::vector<std::uint64_t> bits_;
 };
 
-/// A hash-consed expression: a rank's contribution to one element, or left o right.
+/// A symbolic value: a rank's contribution to one element, or left o right. Equal expressions have equal indices.
 struct Expression {
   Elements element;
-  std::vector<std::uint64_t> ranks;  // contributions, as a bit set
-  bool once;                         // no contribution twice
-  bool ordered;                      // operands are consecutive ranks low..high in order
+  std::vector<std::uint64_t> ranks;  // bit set of the contributing ranks
+  bool once;                         // no rank contributes twice
+  bool ordered;                      // the operands are ranks low..high in ascending order
   Rank low, high;
   std::uint64_t association;
 };
@@ -85,40 +85,6 @@ class Verifier {
   Elements size_of(Rank r, Buffer buffer) const {
     return buffer == Buffer::scratch ? programs_[static_cast<std::size_t>(r)].scratch
                                      : buffer_elements(call_, r, buffer);
-  }
-
-  /// Where a rank's contribution lies, and its first element in the numbering of the contributions.
-  struct Contribution {
-    Buffer buffer;
-    Elements at, count;
-  };
-  Contribution contribution(Rank r) const {
-    const Elements input = buffer_elements(call_, r, Buffer::input);
-    if (input > 0) return {Buffer::input, 0, input};
-    switch (regular(call_.op)) {
-      case Collective::bcast:
-        return {Buffer::output, 0, r == call_.root ? call_.count : 0};
-      case Collective::barrier:
-      case Collective::scatter:
-        return {Buffer::input, 0, 0};
-      case Collective::gather:
-      case Collective::allgather:
-        return {Buffer::output, r * call_.count, call_.count};
-      case Collective::alltoall:
-      case Collective::reduce_scatter_block:
-        return {Buffer::output, 0, ranks() * call_.count};
-      default:
-        return {Buffer::output, 0, call_.count};
-    }
-  }
-
-  /// Data movement: whose contribution, and which element of it, output element e of rank r has to be.
-  std::pair<Rank, Elements> origin(Rank r, Elements e) const {
-    if (regular(call_.op) == Collective::gather || call_.op == Collective::allgather)
-      return {static_cast<Rank>(e / call_.count), e % call_.count};
-    if (call_.op == Collective::alltoall)
-      return {static_cast<Rank>(e / call_.count), r * call_.count + e % call_.count};
-    return {call_.root, regular(call_.op) == Collective::scatter ? r * call_.count + e : e};
   }
 
   void check_slice(Rank r, std::size_t i, const Slice& s) {
@@ -202,8 +168,7 @@ class Verifier {
            (a_reads && b_writes && a.src.overlaps(b.dst));
   }
 
-  /// Does the completion of operation `from` come before the start of `to` under every interleaving,
-  /// counting only what eager sends guarantee?
+  /// Whether operation `from` completes before `to` starts under every interleaving, if all sends are eager.
   bool ordered_globally(std::size_t from, std::size_t to) {
     if (dependents_.empty()) {
       dependents_.resize(base_.back());
@@ -248,7 +213,7 @@ class Verifier {
     }
   }
 
-  // Values: one expression index per element; 0 is "nobody wrote this".
+  // The expression index of every element of a buffer. Index 0 marks an element that was never written.
   std::vector<std::int32_t>& values(Rank r, Buffer b) {
     return memory_[static_cast<std::size_t>(r) * kBuffers + static_cast<std::size_t>(b)];
   }
@@ -289,7 +254,7 @@ class Verifier {
     const auto& from = values(r, s.buffer);
     into.assign(from.begin() + s.offset, from.begin() + s.end());
     for (const std::int32_t v : into)
-      if (v == 0) return fail(Fault::undefined, r, i, "reads " + text_of(s) + ", which nobody has written"), false;
+      if (v == 0) return fail(Fault::undefined, r, i, "reads " + text_of(s) + ", which was never written"), false;
     return true;
   }
 
@@ -312,21 +277,21 @@ class Verifier {
         continue;
       }
       if (slot == 0)
-        return fail(Fault::undefined, r, i, "reduces into " + text_of(op.dst) + ", which nobody has written");
+        return fail(Fault::undefined, r, i, "reduces into " + text_of(op.dst) + ", which was never written");
       if (expressions_[static_cast<std::size_t>(left)].element != expressions_[static_cast<std::size_t>(slot)].element)
         return fail(Fault::wrong_result, r, i, "combines different elements");
       slot = combine(left, slot);
     }
   }
 
-  /// Runs everything once, in an order that synchronous sends allow; what cannot run is a deadlock.
+  /// Runs all operations once, in an order that synchronous sends allow. Reports a deadlock if an operation cannot run.
   void execute() {
     expressions_.push_back({});
     memory_.resize(static_cast<std::size_t>(ranks()) * kBuffers);
     for (Rank r = 0; r < ranks(); ++r) {
       for (int b = 0; b < kBuffers; ++b)
         values(r, static_cast<Buffer>(b)).assign(static_cast<std::size_t>(size_of(r, static_cast<Buffer>(b))), 0);
-      const Contribution own = contribution(r);
+      const Contribution own = contribution(call_, r);
       auto& mine = values(r, own.buffer);
       for (Elements e = 0; e < own.count; ++e) mine[static_cast<std::size_t>(own.at + e)] = leaf(r, e);
     }
@@ -342,8 +307,7 @@ class Verifier {
           next[global(r, static_cast<std::size_t>(op.deps[d]))].push_back(static_cast<OpId>(i));
         if (op.dep_count == 0) ready.emplace_back(r, i);
       }
-    if (call_.op == Collective::barrier)
-      arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
+    if (!has_payload(call_.op)) arrivals_.assign(base_.back(), std::vector<bool>(static_cast<std::size_t>(ranks())));
     std::size_t done = 0;
     std::vector<std::int32_t> buffer;
     const auto complete = [&](Rank r, std::size_t i) {
@@ -362,7 +326,7 @@ class Verifier {
         complete(r, i);
       } else if (posted[peer_[g]]) {
         const Rank other = ops(r)[i].peer;
-        // The receive first: its completion may let the sender overwrite what was sent.
+        // The receive completes first, because the sender may overwrite its data after the send completes.
         const std::size_t o = peer_[g] - base_[static_cast<std::size_t>(other)];
         if (ops(r)[i].kind == OpKind::recv) complete(r, i), complete(other, o);
         else complete(other, o), complete(r, i);
@@ -372,13 +336,13 @@ class Verifier {
     for (Rank r = 0; r < ranks(); ++r)
       for (std::size_t i = 0; i < ops(r).size(); ++i)
         if (posted[global(r, i)] && ops(r)[i].communicates() && !posted[peer_[global(r, i)]])
-          return fail(Fault::deadlock, r, i, "waits for ever under synchronous sends");
+          return fail(Fault::deadlock, r, i, "never completes under synchronous sends");
     fail(Fault::deadlock, 0, 0, "nothing can start");
   }
 
   void check_result() {
     verdict_.rank_order = true;
-    if (call_.op == Collective::barrier) check_barrier();
+    if (!has_payload(call_.op)) check_barrier();
     else if (is_reduction(call_.op)) check_reduction();
     else check_movement();
   }
@@ -387,24 +351,18 @@ class Verifier {
     fail(Fault::wrong_result, r, ops(r).size(), "output[" + std::to_string(e) + "] " + what);
   }
 
-  /// Reductions: over which ranks [0, n), and which of their elements, output element e of rank r has to be. n == 0:
-  /// nothing is asked for.
+  /// Reductions: {n, element} if output element e of rank r must combine that element of ranks 0 to n - 1.
+  /// n == 0: MPI leaves the output element undefined.
   std::pair<int, Elements> reduced(Rank r, Elements e) const {
-    switch (call_.op) {
-      case Collective::scan:
-        return {r + 1, e};
-      case Collective::exscan:
-        return {r, e};
-      case Collective::reduce_scatter_block:
-        return {e < call_.count ? ranks() : 0, r * call_.count + e};
-      default:
-        return {ranks(), e};
-    }
+    const CollectiveTraits& t = traits(call_.op);
+    const int operands = t.combines == Combines::up_to_me ? r + 1 : t.combines == Combines::before_me ? r : ranks();
+    return {operands, t.input.root == Extent::blocks ? r * call_.count + e : e};
   }
 
   void check_reduction() {
     const Rank first = buffer_elements(call_, 0, Buffer::output) > 0 ? 0 : call_.root;
-    const bool alike = call_.op == Collective::reduce || call_.op == Collective::allreduce;
+    const CollectiveTraits& t = traits(call_.op);
+    const bool alike = t.combines == Combines::all && t.input.root == Extent::vector;
     for (Elements e = 0; e < call_.count; ++e)
       for (Rank r = 0; r < ranks(); ++r) {
         const auto [operands, element] = reduced(r, e);
@@ -420,16 +378,17 @@ class Verifier {
                 r, e,
                 from < operands ? "lacks a contribution" : "holds a contribution of rank " + std::to_string(from));
         if (alike && v != values(first, Buffer::output)[static_cast<std::size_t>(e)])
-          return wrong(r, e, "is combined in another way than on rank 0: results would not be bitwise equal");
+          return wrong(r, e, "is combined in another order than on rank 0, so results are not bitwise equal");
         if (alike && r != first) continue;
         verdict_.rank_order = verdict_.rank_order && x.ordered;
         verdict_.association = mix64(verdict_.association ^ x.association);
       }
     if (!call_.commutative && !verdict_.rank_order)
-      fail(Fault::wrong_result, 0, ops(0).size(), "operands of a non-commutative operator leave rank order");
+      fail(Fault::wrong_result, 0, ops(0).size(), "operands of a non-commutative operator are not in rank order");
   }
 
-  /// Whose arrival the completion of an operation tells of. A send tells nothing: it may be eager.
+  /// Barrier: records the ranks that must have arrived before an operation completes. The completion of a send proves
+  /// no arrival of its receiver, because the send may be eager.
   void learn(Rank r, std::size_t i) {
     auto& known = arrivals_[global(r, i)];
     const auto add = [&](const std::vector<bool>& more) {
@@ -439,7 +398,7 @@ class Verifier {
     const Operation& op = ops(r)[i];
     for (int d = 0; d < op.dep_count; ++d) add(arrivals_[global(r, static_cast<std::size_t>(op.deps[d]))]);
     if (op.kind != OpKind::recv) return;
-    // What its sender knew when it began to send.
+    // The sender must have arrived, and so must all ranks whose arrival preceded the send.
     const Operation& sent = operation(peer_[global(r, i)]);
     known[static_cast<std::size_t>(op.peer)] = true;
     for (int d = 0; d < sent.dep_count; ++d) add(arrivals_[global(op.peer, static_cast<std::size_t>(sent.deps[d]))]);
@@ -465,13 +424,13 @@ class Verifier {
         const std::int32_t v = values(r, Buffer::output)[static_cast<std::size_t>(e)];
         if (v == 0) return wrong(r, e, "was never written");
         const Expression& x = expressions_[static_cast<std::size_t>(v)];
-        const auto [from, element] = origin(r, e);
+        const auto [from, element] = origin(call_, r, e);
         if (x.low != from || x.high != from || x.element != element)
           return wrong(r, e,
                        "holds element " + std::to_string(x.element) + " of rank " + std::to_string(x.low) +
                            " instead of " + std::to_string(element) + " of " + std::to_string(from));
       }
-    // Nothing is associated: what tells two runs apart is who sends to whom.
+    // Data movement associates no operands, so the fingerprint covers the sender and the receiver of each message.
     for (Rank r = 0; r < ranks(); ++r)
       for (const Operation& op : ops(r))
         if (op.communicates())
@@ -481,14 +440,14 @@ class Verifier {
 
   const Call& call_;
   const std::vector<RankProgram>& programs_;
-  std::vector<std::size_t> base_;  // first global index per rank, and the total
-  std::vector<std::size_t> peer_;  // matching operation, by global index
+  std::vector<std::size_t> base_;  // [ranks + 1], first global index per rank, then the total
+  std::vector<std::size_t> peer_;  // global index of the matching operation, by global index
   std::vector<Ancestors> ancestors_;
   std::vector<std::vector<std::size_t>> dependents_;
   std::vector<Expression> expressions_;
   std::unordered_map<std::uint64_t, std::int32_t> pairs_;
   std::vector<std::vector<std::int32_t>> memory_;
-  std::vector<std::vector<bool>> arrivals_;  // barrier: by operation
+  std::vector<std::vector<bool>> arrivals_;  // barrier: [operation][rank], see learn()
   Verdict verdict_;
 };
 
@@ -516,7 +475,8 @@ Verdict verify(const Call& call, const std::vector<RankProgram>& programs) { ret
 
 namespace {
 
-/// Blocks of different sizes, another kind for each count: alike, one in four large, two, some empty.
+/// Block sizes of an irregular collective. Each count of the sweep gets another kind: equal, random with empty blocks,
+/// one block in four large, or two large blocks among empty ones.
 std::vector<Bytes> sizes_for(Collective op, int ranks, Elements kind) {
   std::vector<Bytes> out;
   for (Rank r = 0; is_irregular(op) && kind > 0 && r < ranks; ++r) {
@@ -541,13 +501,13 @@ SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::v
     patterns.push_back(*parse_arrivals("onelate:" + std::to_string(ranks / 2) + ":50ms", ranks));
   }
   Parameters parameters;
-  // One step of the papers' network is about 10 us here: some patterns above are much wider, some not.
+  // One step takes about 10 us on this network, so some patterns above span hundreds of steps and others none.
+  // (Figures chosen, not measured.)
   parameters.network.alpha_ns = 1e4, parameters.network.beta_ns_per_byte = 1, parameters.network.copy_ns_per_byte = 0.5;
   const int p = ranks;
   for (const Elements count : {0, 1, p - 1, p, 2 * p + 3})
     for (const bool in_place : {false, true}) {
-      if (in_place && (algorithm.op == Collective::bcast || algorithm.op == Collective::barrier))
-        continue;  // it always is
+      if (in_place && traits(algorithm.op).in_place == InPlace::none) continue;
       for (const bool overlap : {true, false})
         for (const bool commutative : {true, false}) {
           if (!commutative && (!algorithm.keeps_rank_order() || !is_reduction(algorithm.op))) continue;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The symbolic verifier: proves one set of schedules right for every interleaving, or names what is wrong.
+// The symbolic verifier: proves a set of schedules correct for every interleaving, or names a fault.
 //
-// Matching is static (a channel's messages are ordered), so a set of schedules is a marked graph: whether
-// it finishes does not depend on the interleaving, and it is enough to find a cycle under synchronous
-// sends. Races are judged under the weakest ordering that MPI gives (eager sends): two operations of a
-// rank that touch the same element, one of them writing, must be ordered by dependencies, through other
-// ranks' messages if need be. Then one execution with symbols stands for all.
+// Matching is static, because dependencies order the messages of a channel. So a set of schedules is a marked graph,
+// and whether it finishes does not depend on the interleaving. Finding a cycle under synchronous sends is enough.
+// Races are judged under the weakest order that MPI guarantees, which is that of eager sends. If two operations of a
+// rank touch the same element and one of them writes, dependencies must order them, possibly through messages of other
+// ranks. Without races, every interleaving computes the values of one symbolic execution.
 #pragma once
 
 #include <string>
@@ -17,30 +17,30 @@ namespace latecomer::core {
 
 enum class Fault {
   none,
-  malformed,     ///< a slice, peer, channel or dependency out of range; input written; scratch bound exceeded
-  unmatched,     ///< a message left over, of another size, or ambiguously matched
-  deadlock,      ///< cannot finish under synchronous sends
+  malformed,     ///< a slice, peer, channel or dependency is out of range, or an operation writes the input
+  unmatched,     ///< a message has no partner, a partner of another size, or an ambiguous partner
+  deadlock,      ///< the schedules cannot finish under synchronous sends
   race,          ///< unordered operations touch the same element
-  undefined,     ///< an operation reads what nobody wrote
-  wrong_result,  ///< an output element is not exactly what the collective asks for, or ranks differ
-  early_touch,   ///< a background operation touches a program buffer before the arrival
+  undefined,     ///< an operation reads an element that was never written
+  wrong_result,  ///< an output element differs from the result of the collective, or between ranks
+  early_touch,   ///< a background operation can touch a program buffer before the arrival
 };
 std::string_view name_of(Fault fault);
 
 struct Verdict {
   Fault fault = Fault::none;
-  std::string what;         ///< rank, operation and place of the fault
-  bool rank_order = false;  ///< operands stay in rank order (needed by non-commutative operators)
-  /// How each output element's operands are associated, up to commutation: two runs with equal
-  /// fingerprints round alike. Data movement: who sends to whom.
+  std::string what;         ///< names the rank, the operation and the fault
+  bool rank_order = false;  ///< operands stay in rank order, as non-commutative operators require
+  /// Fingerprint of the association of every output element's operands, up to commutation. Two runs with equal
+  /// fingerprints round alike. Data movement: fingerprint of the senders and receivers of all messages.
   std::uint64_t association = 0;
   bool ok() const { return fault == Fault::none; }
 };
 
-/// programs: shape [ranks].
+/// Verifies the schedules of all ranks of one call. programs: shape [ranks].
 Verdict verify(const Call& call, const std::vector<RankProgram>& programs);
 
-/// "send to 3 of output[0..4) on channel 2".
+/// Describes an operation, for example "send to 3 of output[0..4) on channel 2".
 std::string describe(const Operation& op);
 
 struct SweepFailure {
@@ -52,13 +52,13 @@ struct SweepFailure {
 struct SweepResult {
   std::int64_t cases = 0;
   std::vector<SweepFailure> failures;
-  bool rank_order = true;           ///< over all cases that ask for it
-  bool pattern_independent = true;  ///< over all cases
+  bool rank_order = true;           ///< operands stay in rank order in every case with elements
+  bool pattern_independent = true;  ///< the association is the same under all arrival patterns, in every case
 };
 
-/// Verifies `algorithm` for one number of ranks over counts (0, 1, below, at and above P), in place and
-/// not, lockstep and overlap, and arrival patterns: `arrivals`, or, if empty, flat, sorted, reversed, one
-/// late and random ones.
+/// Verifies `algorithm` for one number of ranks. Sweeps over counts (0, 1, below, at and above P), in-place and other
+/// calls, lockstep and overlap, and the patterns in `arrivals`. An empty `arrivals` stands for flat, ascending,
+/// descending, random and one-late patterns.
 SweepResult sweep(const Algorithm& algorithm, int ranks, Rank root, const std::vector<Pattern>& arrivals);
 
 }  // namespace latecomer::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer advise FILE`: a policy from a profile, with what the model expects of it.
+// `latecomer advise FILE`: makes a policy from a profile and states the gain that the model predicts.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -23,56 +24,60 @@ struct Options {
 };
 
 struct Advice {        // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
-  Json row;            ///< what --json says of the site
-  Json rule;           ///< null: leave it alone
+  Json row;            ///< the site's element of --json
+  Json rule;           ///< null: the site stays native
   double gain_ns = 0;  ///< of all calls together
   bool background = false;
 };
 
-/// The mean offset of every rank as a forecast, if they are a pattern that can be foreseen, else why not.
+/// Takes the mean offset of every rank as a forecast. Returns the reason as an error if the arrivals cannot be
+/// predicted.
 core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
   if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks))
-    return core::Error{"several communicators of this size, or rows that stand for several ranks"};
+    return core::Error{"the rows of ranks cover several communicators, or a row groups several ranks"};
   core::Forecast out;
-  constexpr double kLongest = 1e15;  // eleven days: beyond that the file is damaged
+  // Eleven days, chosen, not measured: only a damaged profile contains a longer offset.
+  constexpr double kLongest = 1e15;
+  // Derived: sqrt(2 / pi), the ratio of mean absolute to standard deviation of a normal distribution.
+  constexpr double kAbsolute = 0.8;
   for (const Json& mean : site["mean_offsets_ns"])
     out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean.get<double>(), -kLongest, kLongest)));
   for (const Json& deviation : site["stddevs_ns"])
     out.error = std::max(
-        out.error, static_cast<core::Nanoseconds>(std::clamp(0.8 * deviation.get<double>(), 0.0,
-                                                             kLongest)));  // mean absolute deviation, were it normal
+        out.error, static_cast<core::Nanoseconds>(std::clamp(kAbsolute * deviation.get<double>(), 0.0, kLongest)));
   const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
   for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
   if (!out.uncertain()) return out;
   const double imbalance = site["imbalance_ns"]["mean"].get<double>(), calls = site["patterns"].get<double>(),
                after = site["after_last_ns"]["mean"].get<double>();
-  const std::string found = "from the first arrival to the last " + human_time(imbalance) + " in the mean of " +
-                            core::grouped(static_cast<std::int64_t>(calls)) + " calls";
+  const std::string found =
+      "the mean imbalance of " + core::grouped(static_cast<std::int64_t>(calls)) + " calls is " + human_time(imbalance);
   if (imbalance < (1 - core::kWorthTrying) * after)
-    return core::Error{"arrivals are balanced: " + found + ", " + human_time(after) + " after the last; at least " +
-                       human_time((1 - core::kWorthTrying) * after) + " would be worth hiding"};
+    return core::Error{"arrivals are balanced: " + found + ", but an algorithm can pay only from " +
+                       human_time((1 - core::kWorthTrying) * after) + " on, with " + human_time(after) +
+                       " after the last arrival"};
   const Json* often = nullptr;
   for (const Json& row : site["ranks"])
     if (!often || row["last_count"].get<double>() > (*often)["last_count"].get<double>()) often = &row;
   char share[16];
   std::snprintf(share, sizeof share, "%.0f%%",
                 often && calls > 0 ? 100 * (*often)["last_count"].get<double>() / calls : 0);
-  return core::Error{"arrivals are not foreseen: rank " + (often ? row_name(*often) : "-") + " came last in " + share +
-                     " of the calls, " + found + ", but the ranks' means lie within " +
-                     human_time(static_cast<double>(out.spread)) + " and scatter by " +
-                     human_time(static_cast<double>(out.error)) + "; by less than " +
-                     human_time(static_cast<double>(out.spread) / 3) + " they would be a pattern"};
+  return core::Error{"arrivals cannot be predicted: rank " + (often ? row_name(*often) : "-") + " came last in " +
+                     share + " of the calls and " + found + ", but the ranks' mean offsets span " +
+                     human_time(static_cast<double>(out.spread)) + " and deviate by " +
+                     human_time(static_cast<double>(out.error)) + "; a pattern needs a deviation below " +
+                     human_time(static_cast<double>(out.spread) / 3)};
 }
 
-/// What a native call takes in terms of the objective, nanoseconds; -1 if too few were seen.
+/// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
 double native_measured(const Json& site, core::Objective objective) {
   const auto native = site["dispatch"].find("native");
   if (native == site["dispatch"].end() || (*native)["calls"].get<int>() < core::Learner::kEnough) return -1;
   return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
 }
 
-/// Calls that show that the leader has passed (docs/agreement.md), by size of communicator. Roots are not in the
-/// profile, so a bcast or scatter counts for nothing here.
+/// The number of calls by communicator size that can put a plan into force (docs/explanation/agreement.md). The profile
+/// does not contain roots, so bcast and scatter do not count.
 using Showing = std::map<int, std::uint64_t>;
 Showing showing_calls(const Json& profile) {
   Showing out;
@@ -99,20 +104,20 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
     return out;
   };
   const auto op = core::find_collective(site["op"].get<std::string>());
-  if (!op || !core::is_dispatched(*op)) return leave("no algorithms for this collective in this version");
+  if (!op || !core::is_dispatched(*op)) return leave("this version has no algorithms for this collective");
   if (core::is_irregular(*op))
-    return leave("blocks of different sizes, which profiles do not hold: a rule that says auto learns them");
+    return leave("a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them");
   if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1)
-    return leave("no payload that all ranks know");
+    return leave("the payload is empty or not known on all ranks");
   if (site["patterns"].get<int>() < core::Learner::kEnough)
-    return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls were seen whole");
+    return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks");
   const auto forecast = forecast_of(site, ranks);
   if (!forecast) return leave(forecast.error());
   core::Call call;
   call.op = *op, call.ranks = ranks, call.element_bytes = 4;
   call.count = std::max<core::Elements>(
       1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
-  // Plans come into force on the site's communicator if calls now and then show that the leader has passed.
+  // A plan comes into force only if some calls of its communicator show that every rank passed the boundary.
   const auto shows = showing.find(ranks);
   const bool planned =
       shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
@@ -127,23 +132,25 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
                                                   : "; left out: " + left_out));
   const core::Candidate& best = candidates.list.front();
   const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
-  // Our own schedules are what the model describes; native is only stood for by one, and it has been measured.
+  // The model describes latecomer's schedules. Native is modelled by a stand-in, so prefer its measured time.
   const double measured = native_measured(site, objective), native_ns = measured >= 0 ? measured : candidates.native_ns;
   out.row["native_ns"] = native_ns;
   out.row["native_modelled_ns"] = candidates.native_ns;
   out.row["predicted_ns"] = best.modelled_ns;
   if (measured >= 0 && !core::is_forecast(candidates.native_ns, measured))
-    return leave("the model is no forecast here: native modelled " + human_time(candidates.native_ns) + ", measured " +
-                 human_time(measured) +
-                 " (ranks that share cores, or figures of another network); a rule that says auto tries and measures");
+    return leave(
+        "the model does not describe this machine: native modelled " + human_time(candidates.native_ns) +
+        ", measured " + human_time(measured) +
+        " (ranks share cores, or the network figures are wrong); a rule with \"use\": \"auto\" measures instead");
   const std::string compared = std::string(algorithm.name) + (best.closed_form ? " by closed form " : " modelled ") +
                                human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
                                (measured >= 0 ? ", measured " + human_time(measured) : "") +
                                (left_out.empty() ? "" : "; left out: " + left_out);
   if (&algorithm == core::native_stand_in(call))
-    return leave("nothing is modelled to be better than what native does: " + compared);
+    return leave("the model predicts no algorithm faster than native's own: " + compared);
   if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns))
-    return leave("no gain of 5%, which another rounding has to be worth: " + compared);
+    return leave("the modelled gain is below " + std::to_string(std::lround(100 * (1 - core::kWorthTrying))) +
+                 "%, too little for a different rounding of results: " + compared);
   out.gain_ns = (native_ns - best.modelled_ns) * unrested(site);
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
   out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " +
@@ -153,12 +160,13 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   out.background = algorithm.background;
   Json match = {{"op", site["op"]}, {"site", site["id"]}, {"comm_size", {{"min", ranks}, {"max", ranks}}}};
   if (!planned) {
-    // What is known of a place comes into force through plans; size and operation are known to all ranks at once.
+    // A rule by site comes into force through plans. All ranks know size and operation without a plan.
     match.erase("site");
     match["bytes"] = {{"min", site["bytes"]["min"].get<std::int64_t>()},
                       {"max", site["bytes"]["max"].get<std::int64_t>()}};
-    out.row["reason"] = out.row["reason"].get<std::string>() +
-                        "; no call here shows that all have passed a boundary, so by size, without the pattern";
+    out.row["reason"] =
+        out.row["reason"].get<std::string>() +
+        "; no call on this communicator can put a plan into force, so the rule matches by size and uses no pattern";
   }
   out.rule = {{"match", match},
               {"use", use},
@@ -179,9 +187,9 @@ int advise(const Options& o) {
   } else if (network.is_null()) {
     throw BadUsage(
         "advise: '" + o.file +
-        "' holds no network figures: observe with \"network\": \"measure\" in the policy, or give --network");
+        "' contains no network figures: give --network, or observe with \"network\": \"measure\" in the policy");
   }
-  // What is written is what is modelled: both come from the policy's own reading.
+  // Read the policy back before modelling, so that the modelled policy is the written one.
   Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
   const auto read = core::parse_policy(policy.dump());
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
@@ -209,8 +217,8 @@ int advise(const Options& o) {
     return rules.empty() ? 1 : 0;
   }
   if (rules.empty())
-    std::printf("No rule: at none of %zu sites is a gain expected%s. Why, site by site:\n\n", rows.size(),
-                o.output.empty() ? "" : (", and " + o.output + " leaves everything native").c_str());
+    std::printf("No rule: no gain is expected at any of %zu sites%s. The reasons by site:\n\n", rows.size(),
+                o.output.empty() ? "" : (", and " + o.output + " keeps every call native").c_str());
   std::printf("%-12s %5s %9s  %-22s %-26s %12s  %s\n", "collective", "ranks", "calls", "advice", "native > modelled",
               "gain, all", "called from");
   for (const Json& r : rows) {
@@ -223,31 +231,34 @@ int advise(const Options& o) {
                 r["reason"].get<std::string>().c_str());
   }
   const double wall = profile["job"]["wall_time_s"].get<double>() * 1e9;
-  std::printf("\nModelled gain: %s of %s (%.1f%%), if nothing else takes the time; %zu rule%s",
+  std::printf("\nModelled gain: %s of %s (%.1f%%), unless the ranks lose this time elsewhere; %zu rule%s",
               human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
               rules.size() == 1 ? "" : "s");
-  std::printf(o.output.empty() ? ". -o POLICY writes the policy.\n" : " in %s.\n", o.output.c_str());
+  std::printf(o.output.empty() ? ". To write the policy, give -o POLICY.\n" : " in %s.\n", o.output.c_str());
   return rules.empty() ? 1 : 0;
 }
 
 }  // namespace
 
 void add_advise(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("advise", "A policy from a profile, with the modelled gain per site and in total");
+  auto* command =
+      app.add_subcommand("advise", "Make a policy from a profile, with the modelled gain per site and in total");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "profile")->required();
-  command->add_option("-o,--output", o->output, "policy file to write");
-  command->add_option("--network", o->network, "preset or figures as in latecomer simulate; without it, the profile's");
-  command->add_option("--objective", o->objective, "run_time, mean_elapsed or after_last")->capture_default_str();
-  command->add_flag("--foreground", o->foreground, "nothing that needs the background engine");
+  command->add_option("FILE", o->file, "Profile to read.")->required();
+  command->add_option("-o,--output", o->output, "Policy file to write.");
+  command->add_option("--network", o->network,
+                      "Network, as for latecomer simulate. Default: the network of the profile.");
+  command->add_option("--objective", o->objective, "Time to minimise: run_time, mean_elapsed or after_last.")
+      ->capture_default_str();
+  command->add_flag("--foreground", o->foreground, "Leave out algorithms that need the background engine.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(R"(Columns of the table, one row per call site, largest gain first:
   collective         the operation
   ranks, calls       size of the communicator, calls from this site
-  advice             the algorithm, with its number of segments where it has one
-  native > modelled  time of a call: native as measured or modelled, then the advised algorithm as modelled
-  gain, all          modelled gain of all calls together
+  advice             the algorithm, with its number of segments if it has one
+  native > modelled  time of a call: native, measured or modelled, then the advised algorithm, modelled
+  gain, all          modelled gain, sum of all calls
   called from        the site; the line below gives the reason
 
 Example:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer algorithms`: the catalogue.
+// `latecomer algorithms`: lists the catalogue.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ int list(const std::string& op, bool json) {
     std::printf("%s\n", out.dump(2).c_str());
     return 0;
   }
-  if (out.empty()) std::printf("no algorithms for %s in this version: it is always native\n", op.c_str());
+  if (out.empty()) std::printf("this version has no algorithms for %s: it always runs native\n", op.c_str());
   for (const auto& a : out) {
     std::printf("%s/%s\n  source        %s\n  cost          %s\n", a["op"].get<std::string>().c_str(),
                 a["name"].get<std::string>().c_str(), a["source"].get<std::string>().c_str(),
@@ -46,17 +46,17 @@ int list(const std::string& op, bool json) {
 }  // namespace
 
 void add_algorithms(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("algorithms", "List the algorithms, their cost and restrictions");
+  auto* command = app.add_subcommand("algorithms", "List the algorithms with their cost and restrictions");
   auto op = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  command->add_option("--op", *op, "only this collective");
-  command->add_flag("--json", *json, "machine-readable answer");
+  command->add_option("--op", *op, "List only the algorithms of this collective.");
+  command->add_flag("--json", *json, "Print the answer as JSON.");
   command->footer(R"(Rows of each algorithm:
-  source        where it was published
+  source        publication of the algorithm
   cost          modelled time; P ranks, N bytes, S segments, alpha per message, beta per byte, gamma per reduced byte
-  restrictions  what it cannot serve; no such row: nothing
-  operands      whether operands stay in rank order, and whether the association depends on the arrival pattern
-  lanes         background: messages move before the process arrives, by a thread
+  restrictions  calls that it cannot serve; no such row: it serves all calls
+  operands      whether operands stay in rank order, and whether their order depends on the arrival pattern
+  lanes         background: a thread moves messages before the process arrives
 
 Examples:
   $ latecomer algorithms --op reduce

@@ -20,10 +20,10 @@ int calibrate(const Options& o) {
   const std::string helper = find_beside({"latecomer-calibrate", LATECOMER_HELPERS_FROM_BIN "/latecomer-calibrate"});
   if (helper.empty())
     throw BadUsage(
-        "calibrate: latecomer-calibrate is not beside this command (it was built with LATECOMER_BUILD_SHIM=OFF?)");
+        "calibrate: latecomer-calibrate is not installed with this command; build it with LATECOMER_BUILD_SHIM=ON");
   std::vector<std::string> words = o.more;
   words.insert(words.end(), {"-n", std::to_string(o.ranks), helper});
-  // On one machine with fewer cores than ranks a waiting rank has to give its core away.
+  // With fewer cores than ranks on one machine, a waiting rank must yield its core.
   if (static_cast<unsigned>(o.ranks) > std::thread::hardware_concurrency()) words.push_back("yield");
   return start(plan_launch("calibrate", words, o.launcher));
 }
@@ -31,14 +31,15 @@ int calibrate(const Options& o) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("calibrate", "Measure the network and print the policy's `network` object");
+  auto* command =
+      app.add_subcommand("calibrate", "Measure the network and print the object for the policy key network");
   auto o = std::make_shared<Options>();
-  command->add_option("-n,--ranks", o->ranks, "ranks to start; rank 0 measures with up to eight others")
+  command->add_option("-n,--ranks", o->ranks, "Ranks to start. Rank 0 measures with up to eight of the others.")
       ->capture_default_str()
       ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--launcher", o->launcher, "launcher to use instead of MPICH's mpiexec; srun is known");
-  command->add_option("OPTIONS", o->more, "the launcher's further options, after --")->expected(-1);
-  command->add_flag("--json", o->json, "for uniformity: the answer is JSON anyway");
+  command->add_option("--launcher", o->launcher, "Launcher to use instead of MPICH's mpiexec, such as srun.");
+  command->add_option("OPTIONS", o->more, "Further options of the launcher, after --.")->expected(-1);
+  command->add_flag("--json", o->json, "Accepted as for other commands. The answer is always JSON.");
   command->positionals_at_end();
   command->footer(
       R"(The answer is the object for the policy's key `network`: alpha_us (start-up of a message, occupies the ports), latency_us

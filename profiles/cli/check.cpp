@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer check`: every mistake of a policy file, the rules that can never match, and those that can match only
-// later.
+// `latecomer check`: reports the mistakes of a policy file, the rules that can never match, and the rules that can
+// match only after the first plan.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -49,16 +49,16 @@ int check(const std::string& file, bool json) {
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("check", "Check a policy file: every mistake, with line and remedy");
+  auto* command = app.add_subcommand("check", "Check a policy file and show every mistake with its line and remedy");
   struct Options {
     std::string file;
     bool json = false, schema = false;
   };
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "policy file");
-  command->add_flag("--json", o->json, "machine-readable answer");
-  command->add_flag("--schema", o->schema, "print the JSON Schema of policy files");
-  command->footer(R"(One line per mistake: file:line: key path: what is wrong and the nearest valid choice.
+  command->add_option("FILE", o->file, "Policy file to check.");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
+  command->add_flag("--schema", o->schema, "Print the JSON Schema of policy files.");
+  command->footer(R"(The answer has one line per mistake: file, line, key, the mistake, and the nearest valid choice.
 
 Examples:
   $ latecomer check policy.json
@@ -66,7 +66,7 @@ Examples:
   command->callback([o, &action] {
     action = [o] {
       if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
-      if (o->file.empty()) throw BadUsage("check: FILE is missing");
+      if (o->file.empty()) throw BadUsage("check: give a policy FILE, or --schema");
       return check(o->file, o->json);
     };
   });

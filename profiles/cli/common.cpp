@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers that several sub-commands share.
+// Helpers of several sub-commands.
 #include "profiles/cli/common.hpp"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ std::vector<const core::Algorithm*> algorithms_named(core::Collective op, const 
     if (a.op == op && (name == "all" || a.name == name)) chosen.push_back(&a);
   if (!chosen.empty()) return chosen;
   const auto names = core::algorithm_names(op);
-  if (names.empty()) throw BadUsage("--op: no algorithms for '" + std::string(core::name_of(op)) + "' in this version");
+  if (names.empty())
+    throw BadUsage("--op: this version has no algorithms for '" + std::string(core::name_of(op)) + "'");
   throw BadUsage("--algorithm: unknown algorithm '" + name + "' for " + std::string(core::name_of(op)) +
                  core::suggestion(name, names));
 }
@@ -70,14 +71,14 @@ std::vector<double> numbers(const std::string& option, const std::string& text) 
   if (!in) throw BadUsage(option + ": cannot read '" + path + "'");
   for (double x; in >> x;) out.push_back(x);
   if (!in.eof())
-    throw BadUsage(option + ": '" + path + "', number " + std::to_string(out.size() + 1) + ": not a number");
+    throw BadUsage(option + ": '" + path + "', value " + std::to_string(out.size() + 1) + ": expected a number");
   return out;
 }
 
 std::vector<double> sizes_named(const std::string& text) {
   if (text.starts_with("file:")) return numbers("--sizes", text);
   auto sizes = core::parse_distribution(text);
-  if (!sizes) throw BadUsage("--sizes: " + sizes.error() + ", or file:PATH");
+  if (!sizes) throw BadUsage("--sizes: " + sizes.error() + "; or give file:PATH");
   return std::move(*sizes);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What several sub-commands share: choosing algorithms by name, and writing numbers for people.
+// Helpers of several sub-commands: they look up algorithms by name, read numbers and format numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace latecomer::cli {
 
-/// The collective of that name, or BadUsage with the nearest one.
+/// The collective of that name. Throws BadUsage with the nearest name if it does not exist.
 core::Collective collective_named(const std::string& name);
 
-/// The algorithm of that name, or all of the collective's for "all"; BadUsage with the nearest one.
+/// The algorithm of that name, or for "all" every algorithm of the collective. Throws BadUsage with the nearest name.
 std::vector<const core::Algorithm*> algorithms_named(core::Collective op, const std::string& name);
 
-/// One figure, or file:PATH with any number of them; BadUsage says what is wrong with `option`.
+/// One number, or the numbers of file:PATH. Throws BadUsage, which names `option` and the mistake.
 std::vector<double> numbers(const std::string& option, const std::string& text);
-/// `--sizes`: file:PATH, or a distribution of paper 003.
+/// The value of `--sizes`: file:PATH, or a distribution of Träff 2019.
 std::vector<double> sizes_named(const std::string& text);
 
-/// Whether `--site GLOB` means a site of that id and place.
+/// Whether `--site GLOB` matches a site's id or place.
 bool site_matches(const std::string& id, const std::string& place, const std::string& glob);
 
-/// 1234567 ns as "1.235 ms".
+/// Formats 1234567 ns as "1.235 ms".
 std::string human_time(double ns);
-/// 65536 as "64 KiB".
+/// Formats 65536 as "64 KiB".
 std::string human_bytes(double bytes);
 
 }  // namespace latecomer::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer completion`: completion scripts for bash and zsh, made from the commands and options that exist.
+// `latecomer completion`: generates completion scripts for bash and zsh from the existing commands and options.
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 namespace latecomer::cli {
 namespace {
 
-/// One command line to complete: "report", "plan tree".
+/// A command line to complete, such as "report" or "plan tree".
 struct Line {
   std::string words;
   const CLI::App* app;
@@ -48,7 +48,7 @@ std::vector<const CLI::Option*> named_options(const CLI::App& app) {
   return out;
 }
 
-/// Values that an option can take, by its name; every other option takes a file or free text.
+/// The possible values of options, by option name. Every other option takes a file or free text.
 std::map<std::string, std::string> known_values() {
   std::set<std::string> collectives, algorithms{"all"};
   for (const core::Algorithm& a : core::catalogue())
@@ -91,7 +91,7 @@ std::string bash(const CLI::App& app) {
          "complete -o default -F _latecomer latecomer\n";
 }
 
-/// `text` inside single quotes of a zsh _arguments specification: no quote, bracket or colon ends it early.
+/// Escapes `text` for a quoted _arguments specification of zsh: replaces quotes, brackets and colons.
 std::string described(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -160,10 +160,10 @@ std::string zsh(const CLI::App& app) {
 void add_completion(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("completion", "Print a completion script for bash or zsh");
   auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  command->add_option("SHELL", *shell, "Shell: bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
   command->footer(
       "Example: complete commands and options in this shell\n  $ source <(latecomer completion bash)\n\nAn installed "
-      "latecomer has both scripts where the shells look for them.");
+      "latecomer brings both scripts to the folders that the shells search.");
   command->callback([shell, &app, &action] {
     action = [shell, &app] {
       std::fputs((*shell == "bash" ? bash(app) : zsh(app)).c_str(), stdout);

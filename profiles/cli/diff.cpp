@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer diff A B`: per site, what changed between two runs.
+// `latecomer diff A B`: compares two runs site by site.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Options {
   Progress::Patience patience;
 };
 
-/// What makes two sites the same place where their ids differ (the program was built anew).
+/// Identifies the same place in two builds of a program, whose site ids differ.
 std::string likeness(const Json& site) {
   std::string out = site["op"].get<std::string>() + " " + std::to_string(site["comm_size"].get<int>());
   for (const Json& frame : site["frames"]) out += " < " + place(frame);
@@ -28,7 +28,7 @@ std::string likeness(const Json& site) {
 }
 
 double figure(const Json& site, const char* histogram) { return site[histogram]["mean"].get<double>(); }
-/// Nanoseconds that all ranks together spent in the calls.
+/// The time of all ranks together in the calls, in ns.
 double spent(const Json& site) { return figure(site, "elapsed_ns") * site["rank_calls"].get<double>(); }
 
 std::string algorithms(const Json& site) {
@@ -75,7 +75,7 @@ std::vector<Pair> match(const Json& a, const Json& b) {
   return out;
 }
 
-/// Before, after and the ratio; nulls where a side is missing.
+/// Before, after and their ratio. A value is null if its side is missing.
 Json compared(const Pair& p, const char* histogram) {
   Json out = {{"before", nullptr}, {"after", nullptr}, {"ratio", nullptr}};
   if (p.before) out["before"] = figure(*p.before, histogram);
@@ -97,7 +97,7 @@ std::string cell(const Json& c) {
   return out;
 }
 
-/// The same mode, and at each site that both have the same algorithms.
+/// Whether both runs have the same mode, and the same algorithms at each common site.
 bool ran_alike(const Json& a, const Json& b, const std::vector<Pair>& pairs) {
   return a["job"]["mode"] == b["job"]["mode"] && std::all_of(pairs.begin(), pairs.end(), [](const Pair& p) {
            return !p.before || !p.after || algorithms(*p.before) == algorithms(*p.after);
@@ -140,7 +140,7 @@ int diff(const Options& o) {
   }
   if (ran_alike(a, b, pairs))
     std::printf(
-        "Both runs ran the same algorithms at every site that they share: nothing below is the work of a policy. It is "
+        "Both runs used the same algorithms at every common site, so no policy causes the differences below. They are "
         "noise, or\nthe program or the machine has changed.\n\n");
   std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n",
               a["job"]["command_line"].get<std::string>().c_str(), a["job"]["ranks"].get<int>(), before,
@@ -165,28 +165,28 @@ int diff(const Options& o) {
                 where.c_str());
   }
   std::printf(
-      "\nLargest change of time spent first. One run against one run: what differs by less than two runs of the "
-      "same\nprogram do means nothing.\n");
+      "\nSites are sorted by change of time spent, largest first. Ignore changes that two "
+      "runs\nof the same program show, too.\n");
   return 0;
 }
 
 }  // namespace
 
 void add_diff(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("diff", "Per site, what changed between two runs");
+  auto* command = app.add_subcommand("diff", "Show what changed per site between two runs");
   auto o = std::make_shared<Options>();
-  command->add_option("BEFORE", o->before, "profile")->required();
-  command->add_option("AFTER", o->after, "profile")->required();
-  command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
+  command->add_option("BEFORE", o->before, "Profile of the first run.")->required();
+  command->add_option("AFTER", o->after, "Profile of the second run.")->required();
+  command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(
-      R"(Columns of the table, one row per call site, largest change of time first; each cell is BEFORE > AFTER and their ratio:
+      R"(Columns of the table, one row per call site, largest change first. A cell shows BEFORE > AFTER and their ratio:
   collective, ranks, calls       the operation, size of the communicator, number of calls
   elapsed, mean                  arrival to exit, mean over ranks and calls
   after last, mean               last arrival to last exit
   first to last arrival, mean    the imbalance of a call
-  called from                    the site; in brackets the algorithms that ran, where they differ
+  called from                    the site; in brackets the algorithms that ran, if they differ
 
 Example:
   $ latecomer diff before.json after.json)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report as an HTML page.
+// Writes the report as an HTML page.
 #include "profiles/cli/html.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-/// Vertical bars, each with its range as a tooltip; the first and last edge and the mean below.
+/// Vertical bars with their ranges as tooltips. The labels below are the first edge, the mean and the last edge.
 std::string histogram_svg(const Json& h) {
   const auto counts = h["counts"].get<std::vector<double>>();
   const auto edges = h["edges"].get<std::vector<double>>();
@@ -47,13 +47,13 @@ std::string histogram_svg(const Json& h) {
   return out + text;
 }
 
-/// One horizontal bar per rank: mean offset from the first arrival; at most 64, the latest.
+/// One horizontal bar per rank for its mean offset from the first arrival. Shows the kRowsKept latest ranks.
 std::string ranks_svg(const Json& ranks) {
   std::vector<const Json*> rows;
   for (const Json& r : ranks) rows.push_back(&r);
   const auto offset = [](const Json* r) { return (*r)["mean_offset_ns"].get<double>(); };
   std::stable_sort(rows.begin(), rows.end(), [&](const Json* a, const Json* b) { return offset(a) > offset(b); });
-  if (rows.size() > 64) rows.resize(64);
+  if (rows.size() > kRowsKept) rows.resize(kRowsKept);
   if (rows.empty()) return "";
   const double most = std::max(1.0, offset(rows.front()));
   char text[320];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting MPI programs.
+// Finds and starts MPI launchers.
 #include "profiles/cli/launch.hpp"
 
 #include <elf.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Options that take the next word as their value, by launcher.
+// Options of each launcher that take the next word as their value.
 const std::set<std::string> kMpiexecValues = {"-n",
                                               "-np",
                                               "-host",
@@ -106,7 +106,7 @@ const std::set<std::string> kSrunValues = {"-n",
                                            "--jobid",
                                            "-M",
                                            "--clusters"};
-// Options whose next two words belong to them.
+// Options that take the next two words as their value.
 const std::set<std::string> kMpiexecTwo = {"-env", "-genv"};
 
 bool is_srun(const std::string& path) { return fs::path(path).filename() == "srun"; }
@@ -131,7 +131,7 @@ std::string program_in(const std::vector<std::string>& arguments, bool slurm) {
   return "";
 }
 
-/// Whether the launcher at `path` starts programs of Open MPI: by its name behind all links, or by its libraries.
+/// Whether the launcher at `path` belongs to Open MPI, by the name behind all links or by its libraries.
 bool is_open_mpi(const std::string& path) {
   std::error_code error;
   const std::string real = fs::canonical(path, error).filename().string();
@@ -142,7 +142,7 @@ bool is_open_mpi(const std::string& path) {
   return false;
 }
 
-/// MPICH's launcher in PATH, or "".
+/// The path of MPICH's launcher in PATH, or "".
 std::string find_mpich_launcher() {
   for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
     if (std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
@@ -209,15 +209,15 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
   }
   out.launcher = named.empty() ? find_mpich_launcher() : find_in_path(named);
   if (out.launcher.empty())
-    throw BadUsage(verb + ": no launcher found (" +
-                   (named.empty() ? "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec" : named) + ")");
+    throw BadUsage(verb + (named.empty()
+                               ? ": no launcher in PATH: expected MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"
+                               : ": launcher '" + named + "' not found"));
   if (is_open_mpi(out.launcher)) {
     const std::string mpich = find_mpich_launcher();
     std::string rest;
     for (const std::string& word : command) rest += " " + word;
-    throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher +
-                   "); latecomer works with MPICH" +
-                   (mpich.empty() ? ", whose launcher is not in PATH"
+    throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher + "); latecomer needs MPICH's" +
+                   (mpich.empty() ? ", which is not in PATH"
                                   : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() + rest));
   }
   out.slurm = is_srun(out.launcher);
@@ -229,11 +229,11 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
 void preload(Launch& launch, const std::string& library) {
   const char* before = std::getenv("LD_PRELOAD");
   const std::string value = before && *before ? library + ":" + before : library;
-  // The launcher and its proxies are not MPI programs.
+  // The launcher and its proxies are not MPI programs: do not preload them.
   unsetenv("LD_PRELOAD");
   std::vector<std::string> words;
   if (launch.slurm) {
-    // srun takes one --export; what the user exports stays.
+    // srun accepts one --export, so extend the user's.
     std::string exported = "ALL";
     for (auto at = launch.arguments.begin(); at != launch.arguments.end() && *at != launch.program; ++at) {
       if (at->starts_with("--export=")) exported = at->substr(9), at = launch.arguments.erase(at);
@@ -265,13 +265,13 @@ int start(const Launch& launch) {
 }
 
 Ended run_and_wait(const Launch& launch) {
-  // What a terminal sends (Ctrl-C) reaches the launcher by itself, as a member of the foreground group.
+  // The terminal sends Ctrl-C to the whole foreground group, so the launcher gets it directly.
   sigset_t ours, before;
   sigemptyset(&ours);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
     struct sigaction now {};
     if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
-      sigaddset(&ours, signal);  // nohup's stay ignored
+      sigaddset(&ours, signal);  // keep signals that nohup ignores
   }
   struct sigaction standard {
   }, for_children{};
@@ -282,7 +282,7 @@ Ended run_and_wait(const Launch& launch) {
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child == 0) {
-    // A launcher that outlives a killed `latecomer run` would go on unseen.
+    // End the launcher if `latecomer run` is killed.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != self) _exit(2);
     sigaction(SIGCHLD, &for_children, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting MPI programs: finding a launcher and what belongs to this installation, and telling the program
-// apart from the launcher's own options. MPICH's mpiexec and Slurm's srun are known.
+// Starts MPI programs: finds the launcher and the files of this installation, and separates the program from the
+// launcher's options. Knows MPICH's mpiexec and Slurm's srun.
 #pragma once
 
 #include <set>
@@ -9,46 +9,46 @@
 
 namespace latecomer::cli {
 
-/// The executable of that name in PATH, or the path itself if it is one; "" if there is none.
+/// The path of an executable in PATH, or `name` itself if it contains a slash and is executable; "" otherwise.
 std::string find_in_path(const std::string& name);
 
-/// A file of this installation, beside the running command: build/bin or PREFIX/bin. `kinds`: paths relative
-/// to the command's folder, the first that exists is taken. "" if none does.
+/// The first existing file of this installation, or "". `relative`: paths relative to the folder of the running
+/// command, which is build/bin or PREFIX/bin.
 std::string find_beside(const std::vector<std::string>& relative);
 
-/// A launcher and the words for it.
+/// A launcher and its arguments.
 struct Launch {
   std::string launcher;  ///< path
   bool slurm = false;
   std::vector<std::string> arguments;  ///< without the launcher
-  std::string program;                 ///< among the arguments; "" if there is none
+  std::string program;                 ///< one of the arguments; "" if they name no program
 };
 
-/// `command`: what follows `--`; it may begin with a launcher's name. `wanted`: --launcher, or "". BadUsage
-/// (after `verb: `) if there is no launcher.
+/// `command`: the words after `--`; the first may be a launcher. `wanted`: the value of --launcher, or "". Throws
+/// BadUsage with the prefix `verb: ` if no launcher is found.
 Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted);
 
-/// Sets LD_PRELOAD for the ranks only; what the user preloads stays.
+/// Sets LD_PRELOAD for the ranks only, and keeps the libraries that the user preloads.
 void preload(Launch& launch, const std::string& library);
 
-/// Replaces this process; returns 2 if that fails.
+/// Replaces this process. Returns 2 on failure.
 int start(const Launch& launch);
 
-/// How the launcher ended.
+/// The end of the launcher.
 struct Ended {
-  int status = 0;     ///< its exit status; 128 + signal if one ended it
-  int signal = 0;     ///< the signal that ended it, or 0
-  int passed_on = 0;  ///< the last signal that came for this process and went on to the launcher, or 0
+  int status = 0;     ///< exit status, or 128 + signal
+  int signal = 0;     ///< the signal that ended the launcher, or 0
+  int passed_on = 0;  ///< the last signal that this process received and forwarded to the launcher, or 0
 };
 
-/// Runs the launcher and waits for its end. Signals that this process gets go on to it; if this process is killed, so
-/// is the launcher.
+/// Runs the launcher and waits for its end. Forwards signals to the launcher. The launcher dies if this process is
+/// killed.
 Ended run_and_wait(const Launch& launch);
 
-/// Whether `word` is an option of the launcher that an MPI user would write first: `-n`, `-np`, `-ppn`, ...
+/// Whether `word` is an option of a launcher that an MPI user may write first, such as `-n`, `-np` or `-ppn`.
 bool is_launcher_option(const std::string& word);
 
-/// The libraries an ELF file names as needed; empty if it is none.
+/// The needed libraries of an ELF file; empty for any other file.
 std::set<std::string> needed_libraries(const std::string& path);
 
 }  // namespace latecomer::cli

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// The sub-command that the words name, as deep as they do.
+/// The most deeply nested sub-command that the words name.
 CLI::App* named_by(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* at = &app;
   for (const std::string& word : words) {
@@ -19,7 +19,7 @@ CLI::App* named_by(CLI::App& app, const std::vector<std::string>& words) {
   return at;
 }
 
-/// ", did you mean '--x'?" for the first word that is an option of nobody; else "".
+/// ": unknown option '--x', did you mean '--y'?" for the first unknown option, or "".
 std::string option_meant(CLI::App& command, const std::vector<std::string>& words) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
@@ -38,7 +38,8 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without memory it may end as it likes
   using namespace latecomer;
-  CLI::App app{"latecomer: which collectives of an MPI program wait for whom, and what to do about it", "latecomer"};
+  CLI::App app{"latecomer: show which ranks the collectives of an MPI program wait for, and shorten the wait",
+               "latecomer"};
   app.require_subcommand(1);
   app.set_version_flag("--version", LATECOMER_VERSION);
   cli::Action action;

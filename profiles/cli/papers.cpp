@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer papers`: the publications' tables beside ours.
+// `latecomer papers`: prints the publications' tables beside latecomer's figures.
 #include "profiles/papers/papers.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Options {
 std::string fixed(double value, int decimals) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  // A difference that rounds to nothing has no sign.
+  // Do not print the sign of a difference that rounds to zero.
   const std::string out = text;
   return out.find_first_of("123456789") == out.npos && out.front() == '-' ? out.substr(1) : out;
 }
@@ -130,18 +130,21 @@ int papers(const Options& o) {
 }  // namespace
 
 void add_papers(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("papers", "The publications' tables beside what the model and the planners give");
+  auto* command =
+      app.add_subcommand("papers", "Print the tables of publications beside the figures of the model and the planners");
   auto o = std::make_shared<Options>();
-  command->add_option("papers", o->numbers,
-                      "000 Clairvoyant, 001 scatter and gather, 002 allreduce, 003 irregular trees, 004 range "
-                      "communicators; default: all, which takes about a minute");
-  auto* tsv = command->add_flag("--tsv", o->tsv,
-                                "one line per cell: paper, table, row, column, printed, ours, ratio, note; the ratio "
-                                "of a finding says holds or fails");
-  command->add_flag("--json", o->json, "machine-readable answer")->excludes(tsv);
+  command->add_option(
+      "papers", o->numbers,
+      "000: Proficz and Ocetkiewicz 2021. 001: Proficz 2020. 002: Proficz 2018. 003: Traeff 2019. 004: Axtmann, "
+      "Wiebigke and Sanders 2018. Default: all, which takes about a minute.");
+  auto* tsv = command->add_flag(
+      "--tsv", o->tsv,
+      "Print one line per cell: paper, table, row, column, printed, ours, ratio, note. The ratio of a finding "
+      "is holds or fails.");
+  command->add_flag("--json", o->json, "Print the answer as JSON.")->excludes(tsv);
   command->footer(
-      R"(Columns of a table: the row and column of the publication's table, its printed figure, ours, and ours over printed. A line
-under a table says why a cell cannot be met.
+      R"(Each cell shows the printed figure, ours, and ours divided by the printed one. A line under a table says why a
+cell differs.
 
 Examples:
   $ latecomer papers 002

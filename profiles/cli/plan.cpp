@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "core/algorithms/clairvoyant/planner.hpp"
+#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/base/text.hpp"
 #include "core/pap/pattern.hpp"
 #include "core/trees/tree.hpp"
@@ -19,7 +19,7 @@ namespace latecomer::cli {
 namespace {
 
 struct ClairvoyantOptions {
-  std::string round, arrivals = "balanced", generator = "wide";
+  std::string round, arrivals = "balanced", generator = "rows";
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   Progress::Patience patience;
@@ -28,10 +28,12 @@ struct ClairvoyantOptions {
 
 int clairvoyant(const ClairvoyantOptions& o) {
   using namespace core::clairvoyant;
-  const auto known = std::find(std::begin(kGeneratorNames), std::end(kGeneratorNames), o.generator);
-  if (known == std::end(kGeneratorNames))
-    throw BadUsage("--impl: unknown generator '" + o.generator + "'" + core::suggestion(o.generator, kGeneratorNames));
-  const auto generator = static_cast<Generator>(known - std::begin(kGeneratorNames));
+  const auto known = std::ranges::find(kGenerators, o.generator, &Generator::name);
+  if (known == std::end(kGenerators)) {
+    std::vector<std::string_view> names;
+    for (const Generator& g : kGenerators) names.push_back(g.name);
+    throw BadUsage("--impl: unknown generator '" + o.generator + "'" + core::suggestion(o.generator, names));
+  }
   const auto arrivals = core::parse_arrivals(o.arrivals, o.ranks);
   if (!arrivals) throw BadUsage("--arrivals: " + arrivals.error());
   auto round = core::parse_duration(o.round + "s");
@@ -45,18 +47,13 @@ int clairvoyant(const ClairvoyantOptions& o) {
   std::int64_t count = 0;
   Progress progress("planning, rounds", 0, o.patience);
   const auto before = std::chrono::steady_clock::now();
-  const std::string wrong = o.time ? plan(
-                                         problem,
-                                         [&](std::span<const Message> round) {
-                                           progress.done(), count += static_cast<std::int64_t>(round.size());
-                                         },
-                                         generator)
-                                   : plan(
-                                         problem,
-                                         [&](std::span<const Message> round) {
-                                           progress.done(), messages.insert(messages.end(), round.begin(), round.end());
-                                         },
-                                         generator);
+  const std::string wrong = plan(
+      problem,
+      [&](std::span<const Message> round) {
+        progress.done(), count += static_cast<std::int64_t>(round.size());
+        if (!o.time) messages.insert(messages.end(), round.begin(), round.end());
+      },
+      *known->generate);
   const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
   if (!wrong.empty()) throw BadUsage("plan clairvoyant: " + wrong);
   sort(messages);
@@ -173,63 +170,71 @@ int tree(const TreeArguments& o, const CLI::App& command) {
 }  // namespace
 
 void add_plan(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("plan", "Plans that algorithms compute from arrival times");
+  auto* command = app.add_subcommand("plan", "Print the plans that algorithms compute from arrival times");
   command->require_subcommand(1);
   auto* sub = command->add_subcommand(
-      "clairvoyant", "Who sends which segment to whom in which round of a reduce: a line 'round src dst segment' each");
+      "clairvoyant", "Print the messages of a Clairvoyant reduce, one line 'round src dst segment' each");
   auto o = std::make_shared<ClairvoyantOptions>();
-  sub->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
-  sub->add_option("--segments", o->segments, "segments of the vector")->required()->check(CLI::Range(0, 1 << 24));
-  sub->add_option("--round", o->round, "time of a round, in seconds with up to nine decimals")->required();
-  sub->add_option("--root", o->root, "root rank")->capture_default_str();
-  sub->add_option("--arrivals", o->arrivals, "file:PATH (seconds, one per line), or as for simulate")
+  sub->add_option("--ranks", o->ranks, "Number of ranks.")->required()->check(CLI::Range(1, 1 << 20));
+  sub->add_option("--segments", o->segments, "Segments of the vector.")->required()->check(CLI::Range(0, 1 << 24));
+  sub->add_option("--round", o->round, "Time of a round in seconds, with up to nine decimals.")->required();
+  sub->add_option("--root", o->root, "Rank of the root.")->capture_default_str();
+  sub->add_option("--arrivals", o->arrivals,
+                  "Arrival times: file:PATH with a time in seconds per line, or as for latecomer simulate.")
       ->capture_default_str();
-  sub->add_option("--impl", o->generator, "generator: linear, heap, segment, rows or wide; all give the same plan")
+  sub->add_option("--impl", o->generator, "generator: plain, heaps, segment_tree or rows; all give the same plan")
       ->capture_default_str();
-  sub->add_flag("--time", o->time, "only the generation time");
+  sub->add_flag("--time", o->time, "Print only the planning time.");
   Progress::add_option(*sub, o->patience);
-  sub->add_flag("--json", o->json, "machine-readable answer");
+  sub->add_flag("--json", o->json, "Print the answer as JSON.");
   sub->footer(
-      R"(Columns: round, rank that sends, rank that receives and combines, segment; in the order of rounds, then of receivers.
+      R"(Columns: round, sender, receiver, segment. Lines are in the order of rounds, then of receivers.
 
 Example:
   $ latecomer plan clairvoyant --ranks 4 --segments 4 --round 0.001 --arrivals onelate:3:1.1ms)");
   sub->callback([o, &action] { action = [o] { return clairvoyant(*o); }; });
 
-  auto* trees = command->add_subcommand(
-      "tree",
-      "The tree of an irregular gather or scatter: its time, its root, and a line 'child parent' per message, in the "
-      "order in which a gather sends them; a scatter sends them from the last line to the first");
+  auto* trees = command->add_subcommand("tree", "Print the tree of an irregular gather or scatter");
   trees->allow_extras();  // refused with the nearest option (refuse_extras)
   auto t = std::make_shared<TreeArguments>();
-  trees->add_option("--kind", t->kind, "linear, binary, binomial, adaptive, optimal, two_block or sorted; required");
-  trees->add_option("--sizes", t->sizes,
-                    "size of each rank's block: file:PATH (one per line), or a distribution of paper 003 as "
-                    "NAME:P[:B[:RHO]], spikes:2000 for one; required");
-  trees->add_option("--root", t->root, "root rank, or 'best'")->capture_default_str();
-  trees->add_option("--alpha", t->alpha, "start-up of a message; or file:PATH with a matrix, row: sender")
+  trees->add_option("--kind", t->kind,
+                    "Kind of tree: linear, binary, binomial, adaptive, optimal, two_block or sorted. Required.");
+  trees->add_option(
+      "--sizes", t->sizes,
+      "Size of the block of each rank: file:PATH with one size per line, or a distribution of Traeff 2019 as "
+      "NAME:P[:B[:RHO]], such as spikes:2000. Required.");
+  trees->add_option("--root", t->root, "Rank of the root, or best.")->capture_default_str();
+  trees
+      ->add_option("--alpha", t->alpha,
+                   "Start-up time of a message, or file:PATH with a matrix that has a row per sender.")
       ->capture_default_str();
-  trees->add_option("--beta", t->beta, "time per unit of size; or file:PATH with a matrix")->capture_default_str();
-  trees->add_option("--gamma", t->gamma, "local copy per unit of size; or file:PATH, one per line")
+  trees->add_option("--beta", t->beta, "Time per unit of size, or file:PATH with a matrix.")->capture_default_str();
+  trees->add_option("--gamma", t->gamma, "Copy time per unit of size, or file:PATH with one time per line.")
       ->capture_default_str();
-  trees->add_option("--latency", t->latency, "time of a message in flight, which occupies nobody")
+  trees->add_option("--latency", t->latency, "Time of a message in flight, which occupies no rank.")
       ->capture_default_str();
   trees->add_option("--arrivals", t->arrivals,
-                    "file:PATH: when each rank arrives, in the same unit of time; the printed time is then that of a "
-                    "gather or reduce");
-  trees->add_option("--op", t->op, "gather, scatter (the same), bcast or reduce (every message has the largest size)")
+                    "Arrival times: file:PATH with one time per line, in the unit of --alpha. The printed time is then "
+                    "that of a gather or reduce.");
+  trees
+      ->add_option(
+          "--op", t->op,
+          "Operation: gather, scatter, bcast or reduce. In bcast and reduce every message has the largest size.")
       ->capture_default_str();
   trees
       ->add_option("--variant", t->variant,
-                   "optimal: exact; paper: as in paper 003, where a root at the right end copies last; program: as its "
-                   "own program has it, too")
+                   "With --kind optimal: exact is the optimum, paper the equations of Traeff 2019, in which a root at "
+                   "the right end "
+                   "copies last, and program the program of that paper.")
       ->capture_default_str();
-  trees->add_flag("--plain", t->plain, "optimal: the cubic program, which checks the quadratic one");
-  trees->add_flag("--time", t->time, "not the messages but the planning time");
-  trees->add_flag("--list-sizes", t->list_sizes, "with --json: the sizes, too");
+  trees->add_flag("--plain", t->plain, "With --kind optimal: use the cubic program, which checks the quadratic one.");
+  trees->add_flag("--time", t->time, "Print only the planning time.");
+  trees->add_flag("--list-sizes", t->list_sizes, "With --json: also print the sizes.");
   Progress::add_option(*trees, t->patience);
-  trees->add_flag("--json", t->json, "machine-readable answer");
-  trees->footer(R"(The answer: the completion time, the root, and one line 'child parent' per message of the gather.
+  trees->add_flag("--json", t->json, "Print the answer as JSON.");
+  trees->footer(
+      R"(The answer has the completion time, the root, and one line 'child parent' per message. A gather sends the messages in
+this order, a scatter in the reverse order.
 
 Example:
   $ latecomer plan tree --kind optimal --sizes spikes:16 --root 0 --alpha 100 --beta 1)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading a profile.
+// Reads profiles.
 #include "profiles/cli/profile_file.hpp"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-/// What a table needs of a row of ranks.
+/// The fields of a row of ranks that tables use.
 struct RankRow {
   double rank = 0, ranks = 1, mean = 0, stddev = 0, last = 0;
 };
@@ -54,8 +54,8 @@ Json few_rows(const std::vector<RankRow>& rows) {
   return out;
 }
 
-/// Builds the profile as it is read, but of a site's rows of ranks, which are nearly all of a large profile, only
-/// those that a table shows: `ranks`, with `rows` and `last_total` of all of them beside.
+/// Builds the profile while reading it. A large profile consists almost entirely of rows of ranks. The reader keeps
+/// only the rows that a table shows: `ranks`. It adds `rows` and `last_total`, which count all rows.
 class Reader : public nlohmann::json_sax<Json> {
  public:
   Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank)
@@ -111,7 +111,7 @@ class Reader : public nlohmann::json_sax<Json> {
       if (++in_rows_ == 2) row_ = {}, field_ = nullptr;
       return true;
     }
-    // profile, sites, one site, ranks
+    // At depth 3: profile, sites, one site.
     if (stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
       in_rows_ = 1;
       rows_.clear();
@@ -144,9 +144,9 @@ class Reader : public nlohmann::json_sax<Json> {
 
   Progress progress_;
   bool every_rank_;
-  std::vector<Json*> stack_;  // elements of arrays and objects under construction: only the last of each grows
+  std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
   std::string key_;
-  int in_rows_ = 0;  // depth below a site's `ranks`, itself 1
+  int in_rows_ = 0;  // depth below a site's `ranks`; the depth of `ranks` itself is 1
   double* field_ = nullptr;
   RankRow row_;
   std::vector<RankRow> rows_;
@@ -154,7 +154,7 @@ class Reader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-/// A file in memory as long as this lives.
+/// A memory-mapped file.
 class Mapped {
  public:
   explicit Mapped(const std::string& path) {
@@ -189,7 +189,7 @@ namespace {
 [[noreturn]] void cannot_read(const std::string& path) {
   throw BadUsage(
       "cannot read '" + path + "'" +
-      (access((path + ".parts").c_str(), F_OK) == 0 ? " (its job was cut short: latecomer recover " + path + ")" : ""));
+      (access((path + ".parts").c_str(), F_OK) == 0 ? "; its job was cut short: run latecomer recover " + path : ""));
 }
 
 void check_profile(const std::string& path, const Json& profile, bool good) {
@@ -197,9 +197,9 @@ void check_profile(const std::string& path, const Json& profile, bool good) {
     throw BadUsage("'" + path + "' is not a latecomer profile");
   if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
     throw BadUsage("'" + path + "' has version " + profile.value("version", Json()).dump() +
-                   ", this latecomer reads 1");
+                   ", but this latecomer reads version 1");
   if (const std::string why = profile_shape_problem(profile); !why.empty())
-    throw BadUsage("'" + path + "' is not a whole profile: " + why);
+    throw BadUsage("'" + path + "' is not a complete profile: " + why);
 }
 
 constexpr std::string_view kMark = "latecomer: rows of ranks ";
@@ -235,7 +235,7 @@ Json load_profile(const std::string& path, Progress::Patience patience, bool eve
 
 WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
   if (!file_->good()) cannot_read(path);
-  // Only arrays of objects are cut out, so a job's number of ranks stays what it is.
+  // Cut only arrays: the job's `ranks` is a number and stays.
   std::string rest;
   const char *at = file_->begin(), *from = at, *end = file_->end();
   constexpr std::string_view kKey = "\"ranks\":";
@@ -254,7 +254,7 @@ WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Map
       }
       continue;
     }
-    for (++at; at < end && *at != '"'; ++at)  // over the string
+    for (++at; at < end && *at != '"'; ++at)  // skip the string
       if (*at == '\\') ++at;
     ++at;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading a profile for people: of any size, with names resolved. At 10,000 ranks and 1,000 sites the file has
-// a gigabyte, nearly all of it rows of ranks, of which a report shows a few.
+// Reads a profile of any size and resolves names. At 10,000 ranks and 1,000 sites a profile takes about 1 GB, almost
+// all of it rows of ranks. A report shows only a few of these rows.
 #pragma once
 
 #include <memory>
@@ -15,35 +15,36 @@ namespace latecomer::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// The profile, or BadUsage. Of each site's rows of ranks only those stay that come last most often or are
-/// latest on average (kRowsKept of each), in the order of ranks and without histograms; `rows` says how many
-/// there were and `last_total` what their last_count add up to.
-/// `every_rank`: beside them `mean_offsets_ns` and `stddevs_ns` of all rows.
+/// Reads the profile. Throws BadUsage on failure. Keeps two kinds of rows per site: the kRowsKept rows that come last
+/// most often, and the kRowsKept rows with the greatest mean offset. They are in rank order and have no histograms.
+/// `rows` is the number of all rows, and `last_total` the sum of their last_count. With `every_rank`, `mean_offsets_ns`
+/// and `stddevs_ns` hold the values of all rows.
 Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank = false);
+/// Chosen, not measured: more bars do not fit on a screen.
 inline constexpr std::size_t kRowsKept = 64;
 
-/// A profile whose rows of ranks stay text, in the file: to be changed elsewhere and written out again.
+/// A profile whose rows of ranks stay in the file as text. Change `profile`, then print it with the rows.
 class WholeProfile {
  public:
   explicit WholeProfile(const std::string& path);
   ~WholeProfile();
-  Json profile;        ///< each site's `ranks` is a mark
-  void print() const;  ///< to stdout, with the rows where the marks are
+  Json profile;        ///< each site's `ranks` is a placeholder
+  void print() const;  ///< writes to stdout and replaces the placeholders by the rows
  private:
   std::unique_ptr<class Mapped> file_;
   std::vector<std::string_view> rows_;
 };
 
-/// Fills in function, file and line of every frame.
+/// Sets function, file and line of every frame.
 void resolve_names(Json& profile, Progress::Patience patience);
 
-/// "function (file:line)", or the module and offset where there is no name.
+/// "function (file:line)", or module and offset if the name is unknown.
 std::string place(const Json& frame);
 
-/// Calls that the site's means of arrivals stand for: all but those that were not looked at because they were balanced.
+/// The number of calls that the site's mean imbalance covers: all calls outside idle epochs.
 inline double unrested(const Json& site) { return site["calls"].get<double>() - site.value("rested", 0.0); }
 
-/// "7", or "12-14" for a row that ranks share.
+/// "7", or "12-14" for a row of several ranks.
 std::string row_name(const Json& row);
 
 }  // namespace latecomer::cli

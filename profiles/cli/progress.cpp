@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of progress, and Ctrl-C in commands that can show what they have found so far.
+// Prints progress, and handles Ctrl-C for commands that can print partial results.
 #include "profiles/cli/progress.hpp"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 namespace latecomer::cli {
 namespace {
 
-constexpr double kPatience_s = 2;
+constexpr double kLineEvery_s = 2;  // chosen, not measured
 volatile sig_atomic_t interrupts = 0;
 
 }  // namespace
@@ -19,14 +19,14 @@ volatile sig_atomic_t interrupts = 0;
 void Progress::add_option(CLI::App& command, Patience& patience) {
   command
       .add_option("--patience", patience,
-                  "seconds between lines of progress; without it, every 2 s if stderr is a terminal")
+                  "Seconds between lines of progress on stderr. Default: 2 if stderr is a terminal, else no progress.")
       ->check(CLI::NonNegativeNumber);
 }
 
 Progress::Progress(std::string what, std::int64_t total, Patience patience)
     : what_(std::move(what)), total_(total), asked_(patience.has_value()) {
   if (!patience && !isatty(STDERR_FILENO)) return;
-  every_ = std::chrono::duration<double>(std::max(patience.value_or(kPatience_s), 0.01));
+  every_ = std::chrono::duration<double>(std::max(patience.value_or(kLineEvery_s), 0.01));
   thread_ = std::thread([this] { show(); });
 }
 

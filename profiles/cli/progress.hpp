@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress of a long command, on stderr: what it does, how much of it is done, and for how long it has run.
+// Progress of a long command on stderr: the activity, the number of steps done and the elapsed time.
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,21 @@ class App;
 
 namespace latecomer::cli {
 
-/// Shows one line every few seconds while it lives, from a thread of its own, so that one long step is shown, too.
-/// It shows nothing unless stderr is a terminal or the user asked for it with --patience, which also gets a last line.
+/// Prints one line every few seconds during its lifetime. A thread of its own prints, so a long step shows, too. Prints
+/// nothing unless stderr is a terminal or the user gave --patience, which also prints a final line.
 class Progress {
  public:
-  /// What --patience asked for, in seconds; nothing given: every two seconds, on a terminal only.
+  /// The value of --patience in seconds. Without it: every two seconds, on a terminal only.
   using Patience = std::optional<double>;
   static void add_option(CLI::App& command, Patience& patience);
 
-  /// `what` is the activity, such as "verifying"; `total` the number of steps, 0 if it is not known.
+  /// `what` is the activity, such as "verifying"; `total` is the number of steps, or 0 if unknown.
   Progress(std::string what, std::int64_t total, Patience patience);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Names the step that begins, such as "prr on 12 ranks".
+  /// Names the current step, such as "prr on 12 ranks".
   void begin(std::string step);
   /// Thread-safe.
   void done(std::int64_t steps = 1) { done_.fetch_add(steps, std::memory_order_relaxed); }
@@ -39,7 +39,7 @@ class Progress {
  private:
   void show();
 
-  std::string line() const;  // with mutex_ held
+  std::string line() const;  // call with mutex_ held
 
   const std::string what_;
   const std::int64_t total_;
@@ -49,12 +49,12 @@ class Progress {
   std::atomic<std::int64_t> done_{0};
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::string step_;    // under mutex_
-  bool over_ = false;   // under mutex_
-  std::thread thread_;  // not started where nothing is shown
+  std::string step_;    // guarded by mutex_
+  bool over_ = false;   // guarded by mutex_
+  std::thread thread_;  // not started if nothing is printed
 };
 
-/// Whether the user pressed Ctrl-C since `take_interrupt` was called. A second Ctrl-C ends the process at once.
+/// take_interrupt() handles the next Ctrl-C, and interrupted() says whether it came. A second Ctrl-C ends the process.
 void take_interrupt();
 bool interrupted();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer recover`: a profile from what the ranks of a job left on disk.
+// `latecomer recover`: makes a profile from the snapshots of a job.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -18,11 +18,11 @@ struct Options {
   std::string output;
 };
 
-/// PROFILE.parts for PROFILE, so that either may be given.
+/// Accepts PROFILE or PROFILE.parts, and returns PROFILE.parts.
 std::string parts_of(const std::string& place) {
   if (fs::is_directory(place)) return place;
   if (fs::is_directory(place + ".parts")) return place + ".parts";
-  throw BadUsage("recover: '" + place + "' is no directory of snapshots (a running or ended job leaves PROFILE.parts)");
+  throw BadUsage("recover: '" + place + "' is not a directory of snapshots; give PROFILE or PROFILE.parts");
 }
 
 int recover(const Options& o) {
@@ -50,12 +50,12 @@ int recover(const Options& o) {
 }  // namespace
 
 void add_recover(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("recover", "A profile from what the ranks of a killed job left on disk");
+  auto* command = app.add_subcommand("recover", "Make a profile from the snapshots that a killed job left on disk");
   auto o = std::make_shared<Options>();
   command
-      ->add_option("PARTS", o->places, "the directory PROFILE.parts, or PROFILE; of several hosts, one after the other")
+      ->add_option("PARTS", o->places, "The folder PROFILE.parts, or PROFILE. Name several if each host has its own.")
       ->required();
-  command->add_option("-o,--output", o->output, "the profile to write; without it, PARTS without .parts");
+  command->add_option("-o,--output", o->output, "Profile to write. Default: PARTS without .parts.");
   command->footer(R"(Example: after a job was killed
   $ latecomer recover job.json
   $ latecomer report job.json)");

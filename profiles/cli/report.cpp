@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer report`: which collectives wait for whom, worst first. Names are resolved here, offline.
+// `latecomer report`: lists the collectives by waiting time, worst first. Resolves names after the run.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -24,7 +24,7 @@ struct Options {
   bool json = false, tsv = false;
 };
 
-/// One row per sort key: what a site is ordered by, largest first.
+/// A sort key and its value of a site. Sites are sorted by descending value.
 struct SortKey {
   std::string_view name;
   double (*value)(const Json& site);
@@ -73,7 +73,7 @@ std::string last_ranks(const Json& site, std::size_t most) {
   return out.empty() ? "-" : out;
 }
 
-/// Whether native's modelled time is near enough to the measured one for the model to describe this machine.
+/// Whether the modelled time of native is close enough to the measured time for the model to describe this machine.
 bool native_is_forecast(const Json& decision) {
   const Json &modelled = decision["native_predicted_ns"], &measured = decision["native_measured_ns"];
   return modelled.is_null() || measured.is_null() || core::is_forecast(modelled, measured);
@@ -85,11 +85,11 @@ void print_site(const Json& site) {
               site["id"].get<std::string>().c_str());
   if (const double rested = site.value("rested", 0.0); rested > 0)
     std::printf(
-        "    %.0f of the calls came while arrivals were balanced and native ran, and were not looked at (policy key "
-        "`rest`)\n",
+        "    %.0f of the calls are in idle epochs, which are not logged: arrivals were balanced and native ran "
+        "(policy key `rest`)\n",
         rested);
   if (site["patterns"].get<std::uint64_t>() == 0) {
-    std::printf("    no arrival pattern was seen whole; %llu calls by single ranks\n",
+    std::printf("    no call has records of all ranks; %llu calls by single ranks\n",
                 static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
     return;
   }
@@ -134,8 +134,8 @@ void print_site(const Json& site) {
     if (!d["predicted_ns"].is_null() || !d["native_measured_ns"].is_null())
       std::printf("      modelled %s, native %s%s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(),
                   time_or(d["native_predicted_ns"]).c_str(),
-                  native_is_forecast(d) ? "" : " (no forecast on this machine)", time_or(d["measured_ns"]).c_str(),
-                  time_or(d["native_measured_ns"]).c_str());
+                  native_is_forecast(d) ? "" : " (the model does not describe this machine)",
+                  time_or(d["measured_ns"]).c_str(), time_or(d["native_measured_ns"]).c_str());
   }
   if (site["frames"].size() > 1) {
     std::printf("    called by");
@@ -205,9 +205,10 @@ int report(const Options& o) {
                 time(total_wait(s)).c_str(), time(s["imbalance_ns"]["mean"]).c_str(),
                 time(s["after_last_ns"]["mean"]).c_str(), last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
   }
-  std::printf("\nwait: from the first arrival to the last; after last: from the last arrival to the last exit.\n");
-  if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which has the row.\n");
-  if (alone) std::printf("%d sites on communicators of one rank are left out.\n", alone);
+  std::printf(
+      "\nwait: imbalance, from the first arrival to the last; after last: from the last arrival to the last exit.\n");
+  if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");
+  if (alone) std::printf("The table omits %d sites on communicators of one rank.\n", alone);
   int shown = 0;
   for (const Json& s : sites)
     if (s["calls"].get<std::uint64_t>() > 0 && s["comm_size"].get<int>() > 1 && shown++ < o.top) print_site(s);
@@ -219,26 +220,30 @@ int report(const Options& o) {
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("report", "Which collectives wait for whom, worst first");
+  auto* command =
+      app.add_subcommand("report", "Show which ranks the collectives of a profile wait for, longest wait first");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "profile")->required();
-  command->add_option("--sort", o->sort, "wait, calls, imbalance, elapsed, after_last or bytes")->capture_default_str();
-  command->add_option("--site", o->site, "only the sites whose id or place matches this glob");
-  command->add_option("--top", o->top, "sites shown in detail")->capture_default_str()->check(CLI::NonNegativeNumber);
-  command->add_option("--html", o->html, "write a self-contained page with plots instead");
+  command->add_option("FILE", o->file, "Profile to read.")->required();
+  command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")
+      ->capture_default_str();
+  command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
+  command->add_option("--top", o->top, "Number of sites to show in detail.")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--html", o->html, "Write a page with plots to this file and print nothing.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--tsv", o->tsv, "one line per site, tab-separated, nanoseconds");
-  command->add_flag("--json", o->json, "the profile with resolved names");
-  command->footer(R"(Columns of the table, one row per call site, longest wait in sum first:
+  command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
+  command->add_flag("--json", o->json, "Print the profile with the names of functions and files filled in.");
+  command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator
-  calls        calls from this site; 0 where other ranks reach the same operation from another line, which has the row
+  calls        calls from this site; 0 if other ranks make the same calls from another line, whose row counts them
   bytes        mean payload of a call
-  wait, sum    first to last arrival, added up over all calls
-  wait, mean   first to last arrival of one call
+  wait, sum    first to last arrival, sum of all calls
+  wait, mean   first to last arrival, mean of all calls
   after last   last arrival to last exit, mean of all calls
   comes last   the ranks that arrive last most often, with their share of the calls
-  called from  function, file and line; or module and offset where there is no name
+  called from  function, file and line; module and offset if the function has no name
 
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
 elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place.

@@ -280,21 +280,29 @@ std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string
 }
 
 void add_run(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("run", "Run an MPI program under latecomer: latecomer run [options] -- -n 8 ./program args");
+  auto* command = app.add_subcommand("run", "Run an MPI program with the library preloaded on its ranks");
   auto o = std::make_shared<Options>();
-  command->add_option("--policy", o->policy, "policy file; without one, observe only");
-  command->add_option("--output", o->output, "profile file (%j job, %p process, %h host)");
-  command->add_option("--launcher", o->launcher,
-                      "launcher to use instead of MPICH's mpiexec; srun is known. COMMAND may begin with one, too");
-  command->add_option("--verbose", o->verbose, "0 to 3")->check(CLI::Range(0, 3));
+  command->add_option("--policy", o->policy, "Policy file. Without one, the job is observed only.");
+  command->add_option(
+      "--output", o->output,
+      "Profile file to write. %j stands for the job id, %p for the process id of rank 0, %h for the host. "
+      "Default: latecomer.%j.json.");
+  command->add_option(
+      "--launcher", o->launcher,
+      "Launcher to use instead of MPICH's mpiexec, such as srun. COMMAND may also begin with the launcher.");
+  command
+      ->add_option("--verbose", o->verbose,
+                   "0: print warnings only. 1: also the configuration and a summary. 2 and 3: also the plans.")
+      ->check(CLI::Range(0, 3));
   command->add_flag("--overwrite", o->overwrite,
-                    "replace a profile of that name, and discard snapshots that an earlier job left beside it");
-  command->add_flag("--force", o->force,
-                    "run although the policy has mistakes (it is then not used) or the profile cannot be written");
+                    "Replace an existing profile, and discard the snapshots that an earlier job left beside it.");
+  command->add_flag(
+      "--force", o->force,
+      "Run even if the policy has mistakes or the profile cannot be written. A policy with mistakes is not used.");
   command->add_flag("--auto", o->automatic,
-                    "apply, and choose by itself: the network is measured at start, every call is `auto`");
-  command->add_option("COMMAND", o->command, "the launcher's arguments: -n 8 ./program, best after --")->expected(-1);
+                    "Measure the network at start and let latecomer choose an algorithm for each call.");
+  command->add_option("COMMAND", o->command, "Arguments of the launcher, after --: -n 8 ./program arguments.")
+      ->expected(-1);
   command->positionals_at_end();
   command->footer(R"(Examples:
   $ latecomer run -- -n 8 ./program arguments

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of JSON Schema that profile.schema.json uses. Patterns are not compared: every reader of text takes any
-// text.
+// Checks the part of JSON Schema that profile.schema.json uses. It ignores `pattern`: every reader accepts any text.
 #include "profiles/cli/shape.hpp"
 
 #include <algorithm>
@@ -95,7 +94,7 @@ class Shape {
   const Json& definitions_;
 };
 
-/// What the schema cannot say: a histogram has one edge more than counts, or neither.
+/// Checks a rule that the schema cannot express: a histogram has one edge more than counts, or neither.
 std::string histogram_problem(const Json& site, const std::string& place) {
   for (const char* name : {"imbalance_ns", "elapsed_ns", "after_last_ns"})
     if (const Json& h = site[name];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a profile has the shape that docs/schema/profile.schema.json publishes, so that no reader meets a value of
-// another type. Does not judge what the values mean.
+// Checks a profile against docs/schema/profile.schema.json, so that no reader meets a value of a wrong type. Does not
+// check the meaning of values.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace latecomer::cli {
 
-/// "" or the first place that differs and what is expected there: `sites[3].calls: expected integer, got "many"`.
-/// Keys that the schema does not know are ignored, and so are a site's `ranks`, which profile_file.cpp reads by itself.
+/// Returns "", or the first mistake with its place: `sites[3].calls: expected integer, got "many"`. Ignores keys that
+/// the schema does not have, and the `ranks` of sites, which profile_file.cpp reads.
 std::string profile_shape_problem(const nlohmann::json& profile);
 
 }  // namespace latecomer::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer simulate`: modelled times of algorithms under an arrival pattern and a network.
+// `latecomer simulate`: models the times of algorithms for an arrival pattern and a network.
 #include "core/model/simulate.hpp"
 
 #include <chrono>
@@ -34,12 +34,12 @@ int simulate(const Options& o) {
   for (const double size : o.sizes.empty() ? std::vector<double>{} : sizes_named(o.sizes))
     parameters.sizes.push_back(static_cast<core::Bytes>(size));
   if (!parameters.sizes.empty() && !core::is_irregular(op))
-    throw BadUsage("--sizes: blocks of " + o.op + " have one size; gatherv and scatterv take them");
+    throw BadUsage("--sizes: all blocks of " + o.op + " have one size; expected --op gatherv or scatterv");
   if (!parameters.sizes.empty() && parameters.sizes.size() != static_cast<std::size_t>(o.ranks))
-    throw BadUsage("--sizes: " + std::to_string(parameters.sizes.size()) + " sizes for " + std::to_string(o.ranks) +
-                   " ranks");
+    throw BadUsage("--sizes: expected " + std::to_string(o.ranks) + " sizes, one per rank, got " +
+                   std::to_string(parameters.sizes.size()));
   if (o.bytes.empty() && parameters.sizes.empty())
-    throw BadUsage("--bytes: how much is moved, such as 4MiB" +
+    throw BadUsage("--bytes: expected the payload, such as 4MiB" +
                    std::string(core::is_irregular(op) ? "; or --sizes" : ""));
   const auto bytes = core::parse_bytes(o.bytes.empty() ? "0" : o.bytes);
   if (!bytes) throw BadUsage("--bytes: " + bytes.error());
@@ -96,7 +96,7 @@ int simulate(const Options& o) {
   } else if (bound.known) {
     std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
                 human_time(static_cast<double>(bound.after_last)).c_str());
-    // Late ports and processors are in it (core/model/bounds.hpp).
+    // This bound includes the waiting times of ports and processors (core/model/bounds.hpp).
     if (least > bound.after_last)
       std::printf("%-20s %14s %14s %14s\n", "sharper bound", "", "", human_time(static_cast<double>(least)).c_str());
   }
@@ -106,37 +106,43 @@ int simulate(const Options& o) {
 }  // namespace
 
 void add_simulate(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("simulate", "Modelled times of algorithms under an arrival pattern");
+  auto* command = app.add_subcommand("simulate", "Compute modelled times of algorithms under an arrival pattern");
   auto o = std::make_shared<Options>();
-  command->add_option("--op", o->op, "collective")->capture_default_str();
-  command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
-  command->add_option("--ranks", o->ranks, "number of processes")->required()->check(CLI::Range(1, 1 << 20));
+  command->add_option("--op", o->op, "Collective.")->capture_default_str();
+  command->add_option("--algorithm", o->algorithm, "Name of an algorithm, or all.")->capture_default_str();
+  command->add_option("--ranks", o->ranks, "Number of ranks.")->required()->check(CLI::Range(1, 1 << 20));
   command->add_option(
       "--bytes", o->bytes,
-      "payload, such as 4MiB (allreduce, reduce, bcast: the vector; scatter, gather: the root's total)");
-  command->add_option("--sizes", o->sizes, "gatherv, scatterv: bytes of each rank's block, as for plan tree");
-  command->add_option("--element", o->element, "bytes of one element, which is never split")
+      "Payload, such as 4MiB. allreduce, reduce, bcast: the vector. scatter, gather: the total of the root.");
+  command->add_option("--sizes", o->sizes,
+                      "Size of the block of each rank for gatherv and scatterv, as for latecomer plan tree.");
+  command->add_option("--element", o->element, "Bytes of an element. Elements are never split.")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   command
-      ->add_option("--arrivals", o->arrivals,
-                   "balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, file:PATH")
+      ->add_option(
+          "--arrivals", o->arrivals,
+          "Arrival times: balanced, onelate:RANK:50ms, randlate:50ms:SEED, ascending:50ms, descending:50ms, or "
+          "file:PATH with a time in seconds per line.")
       ->capture_default_str();
-  command->add_option("--forecast", o->forecast, "arrivals that schedules are planned for; default: those that come");
-  command->add_option("--root", o->root, "root rank")->check(CLI::NonNegativeNumber);
-  command->add_option("--segments", o->segments, "segments; default: the algorithm's choice")
+  command->add_option("--forecast", o->forecast,
+                      "Arrival times that algorithms plan for. Default: the times of --arrivals.");
+  command->add_option("--root", o->root, "Rank of the root.")->check(CLI::NonNegativeNumber);
+  command->add_option("--segments", o->segments, "Number of segments. Default: the choice of the algorithm.")
       ->check(CLI::Range(1, 1 << 24));
-  command->add_option("--network", o->network, "tryton2018, eth1g, fdr, hdr, or alpha=25us,beta=8ns/B,...")
+  command
+      ->add_option("--network", o->network,
+                   "Network: tryton2018, eth1g, fdr, hdr, or figures such as alpha=25us,beta=8ns/B.")
       ->capture_default_str();
-  command->add_flag("--lockstep", o->lockstep, "keep the papers' step dependency");
+  command->add_flag("--lockstep", o->lockstep, "Begin each step only after the previous one, as in the publications.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable answer");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(R"(Columns of the table, one row per algorithm:
   run time      first arrival to last exit
   mean elapsed  arrival to exit, mean over ranks
   after last    last arrival to last exit
   messages      messages of all ranks together
-The row 'lower bound' holds for every algorithm; 'sharper bound' knows late ports and processors, too.
+No algorithm is faster than the row 'lower bound'. The row 'sharper bound' also counts late ports and processors.
 
 Examples:
   $ latecomer simulate --op allreduce --ranks 48 --bytes 4MiB --arrivals onelate:1:50ms

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbol names through elfutils' libdwfl.
+// Resolves symbol names with elfutils' libdwfl.
 #include "profiles/cli/symbols.hpp"
 
 #include <cxxabi.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of call sites, resolved after the run from the modules' symbol tables and debug information.
+// Resolves the names of call sites from the symbol tables and debug information of the modules.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class Symbols {
  public:
   Symbols();
   ~Symbols();
-  /// The code before return address `offset` (the module's own addresses). A module that has changed since
-  /// (another build-id) or is gone gives no names.
+  /// Resolves the code before the return address `offset` (the module's own addresses). Returns no names if the module
+  /// is missing or has another build-id.
   SymbolName resolve(const std::string& module, const std::string& build_id, std::uint64_t offset);
 
  private:

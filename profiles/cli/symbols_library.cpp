@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// liblatecomer_symbols.so: names of call sites inside a running job, for policies whose rules name functions or lines.
-// Loaded only then, so that the preload does not bring elfutils into every process.
+// liblatecomer_symbols.so: resolves names of call sites inside a running job. The shim loads it only if the policy's
+// rules name functions or lines, so other processes do not load elfutils.
 #include <algorithm>
 #include <cstring>
 
 #include "profiles/cli/symbols.hpp"
 
-/// Fills function and file (each `size` bytes, terminated) and line. 0, or 1 without a name.
+/// Fills function and file (each `size` bytes, terminated) and line. Returns 0, or 1 if the name is unknown.
 extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(const char* module,
                                                                                 const char* build_id,
                                                                                 unsigned long long offset,

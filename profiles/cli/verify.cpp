@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer verify`: the symbolic verifier over ranges of ranks, roots, counts and patterns.
+// `latecomer verify`: runs the symbolic verifier over ranks, roots, counts and arrival patterns.
 #include "core/verify/verify.hpp"
 
 #include <atomic>
@@ -33,7 +33,7 @@ int verify(const Options& o) {
   std::vector<int> roots{0};
   if (o.roots != "all") {
     const auto given = core::parse_list(o.roots);
-    if (!given) throw BadUsage("--roots: " + given.error() + " (or all)");
+    if (!given) throw BadUsage("--roots: " + given.error() + ", or all");
     roots = *given;
   }
   struct Part {
@@ -57,7 +57,7 @@ int verify(const Options& o) {
           parts.push_back({algorithm, ranks, root, &here});
   }
 
-  // Parts share nothing, so every core takes the next one; results stay in the order of parts.
+  // The parts are independent, so each thread takes the next one. Results keep the order of parts.
   std::vector<core::SweepResult> results(parts.size());
   std::atomic<std::size_t> next{0}, ended{0};
   {
@@ -100,18 +100,21 @@ int verify(const Options& o) {
 }  // namespace
 
 void add_verify(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("verify", "Prove schedules right for every interleaving, or name the fault");
+  auto* command =
+      app.add_subcommand("verify", "Prove that schedules are right in every order of events, or name the fault");
   auto o = std::make_shared<Options>();
-  command->add_option("--op", o->op, "collective")->capture_default_str();
-  command->add_option("--algorithm", o->algorithm, "name, or all")->capture_default_str();
-  command->add_option("--ranks", o->ranks, "list such as 1-17,32")->capture_default_str();
-  command->add_option("--roots", o->roots, "list of roots, or all")->capture_default_str();
-  command->add_option("--arrivals", o->arrivals, "one arrival pattern instead of the built-in set");
+  command->add_option("--op", o->op, "Collective.")->capture_default_str();
+  command->add_option("--algorithm", o->algorithm, "Name of an algorithm, or all.")->capture_default_str();
+  command->add_option("--ranks", o->ranks, "Numbers of ranks, such as 1-17,32.")->capture_default_str();
+  command->add_option("--roots", o->roots, "Roots, such as 0,3, or all.")->capture_default_str();
+  command->add_option("--arrivals", o->arrivals,
+                      "Arrival times to use instead of the built-in set, as for latecomer simulate.");
   Progress::add_option(*command, o->patience);
-  command->add_flag("--json", o->json, "machine-readable answer");
+  command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(
-      R"(One line per fault: algorithm, ranks, root, and the fault with its place; then the number of cases and of failures. A case is one
-schedule set: algorithm, ranks, root, count, in place or not, operator, segments, arrival pattern. Ctrl-C ends with what was found so far.
+      R"(The answer has one line per fault: algorithm, ranks, root, and the fault with its place. The numbers of cases and failures follow.
+A case is one choice of algorithm, ranks, root, count, MPI_IN_PLACE, operator, segments and arrival pattern. Ctrl-C prints the faults
+found so far.
 
 Examples:
   $ latecomer verify --op allreduce --algorithm all --ranks 1-33

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Proficz and Ocetkiewicz 2021 state: the worked examples as plans, and the findings of figures 10 and 11 in the
-// model.
+// Statements of Proficz and Ocetkiewicz 2021: the worked examples as plans, and the findings of figures 10 and 11 in
+// the model.
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -12,7 +12,7 @@
 namespace latecomer::profiles::papers {
 namespace {
 
-constexpr int kPatterns = 8;
+constexpr int kPatterns = 8;  // random patterns per cell; chosen, not measured
 constexpr core::Nanoseconds kSecond = 1'000'000'000, kMillisecond = 1'000'000;
 
 std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds round,
@@ -25,7 +25,7 @@ std::vector<core::clairvoyant::Message> plan(int segments, core::Nanoseconds rou
   return std::move(*found);
 }
 
-/// Mean run time in ms of a reduce of 1M floats over random delays.
+/// Mean run time in ms of a reduce of 1M floats with random delays.
 double mean_ms(std::string_view algorithm, int ranks, double delay_ms) {
   static const core::Network net = network("tryton2018");
   static std::map<std::tuple<std::string, int, double>, double> known;
@@ -66,20 +66,22 @@ std::vector<Table> clairvoyant() {
                                                          : messages.at(1).round - messages.at(0).round - 1);
   });
   compute(tables, "5.7 planning", "ratios of planning times", 2,
-          "Planning times depend on the machine, so no deterministic command has them; tests/bench/planner measures "
-          "all generators side by side.",
+          "Planning times depend on the machine, and this command is deterministic. tests/bench/planner measures all "
+          "generators.",
           [](Cell&) {});
   const auto relative = [](Cell& c, int ranks, double delay) {
     c.ours = mean_ms(c.row.substr(0, c.row.find(' ')), ranks, delay) / mean_ms("clairvoyant", ranks, delay);
   };
   const std::string conditions = ", reduce of 1M floats, tryton2018, means over 8 patterns of random delays";
-  compute(tables, "figure 10", "run time over Clairvoyant's, 48 processes; columns: up to which delay" + conditions, 3,
-          "The figure's curves are not in the text, so a cell holds the finding alone. Up to 200 ms the model gives "
-          "Radix-K and Clairvoyant the same time.",
-          [&](Cell& c) { relative(c, 48, leading_number(c.column)); });
+  compute(
+      tables, "figure 10", "run time over Clairvoyant's, 48 processes; columns: greatest delay" + conditions, 3,
+      "The text does not contain the figure's curves, so a cell holds only the finding. Up to 200 ms the model gives "
+      "Radix-K and Clairvoyant the same time.",
+      [&](Cell& c) { relative(c, 48, leading_number(c.column)); });
   compute(tables, "figure 11",
-          "the same up to 100 ms, and how Clairvoyant's run time grows from 4 to 48 processes" + conditions, 3,
-          "The figure's curves are not in the text, so a cell holds the finding alone: below 12, growth is sublinear.",
+          "the same up to 100 ms, and the growth of Clairvoyant's run time from 4 to 48 processes" + conditions, 3,
+          "The text does not contain the figure's curves, so a cell holds only the finding. A growth below 12 is "
+          "sublinear.",
           [&](Cell& c) {
             if (c.column == "growth") c.ours = mean_ms("clairvoyant", 48, 100) / mean_ms("clairvoyant", 4, 100);
             else relative(c, 48, 100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One modelled run, as the publications' programs ran: in lockstep.
+// One modelled run in lockstep, as the publications' programs ran.
 #pragma once
 
 #include <string>
@@ -9,15 +9,14 @@
 
 namespace latecomer::profiles::papers {
 
-/// A collective of `call` under `algorithm`, planned for and run with `arrivals`, on `network`. Throws if it cannot
-/// run.
+/// Plans and runs `call` under `algorithm` with `arrivals` on `network`. Throws if the algorithm cannot serve the call.
 core::Simulation modelled(const core::Call& call, std::string_view algorithm, const core::Pattern& arrivals,
                           const core::Network& network);
 
-/// "balanced" for no delay, uniform random delays up to `most_ms` otherwise.
+/// Uniform random delays up to `most_ms`, or balanced arrivals if it is 0.
 core::Pattern random_delays(int ranks, double most_ms, int seed);
 
-/// A network by its specification; throws on a mistake.
+/// The network of a specification. Throws on a mistake in it.
 core::Network network(std::string_view specification);
 
 }  // namespace latecomer::profiles::papers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the printed figures, which the build embeds, and lists the publications.
+// Parses the printed figures, which the build embeds, and lists the publications.
 #include "profiles/papers/papers.hpp"
 
 #include <algorithm>

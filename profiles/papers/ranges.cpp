@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Axtmann, Wiebigke and Sanders 2018 state of figures 5 to 7, in the model: creating a range is local; what
-// creates an MPI communicator is the least that MPICH 4 does. Its members agree on a context by an allreduce of a mask
-// over them, MPI_Comm_split after an allgather of color and key over the parent's, and every member writes a table of
-// all.
+// Statements of Axtmann, Wiebigke and Sanders 2018 about figures 5 to 7, in the model. A range is created locally. For
+// an MPI communicator the model has the least that MPICH 4 does: the members agree on a context by an allreduce of a
+// mask, and each member writes a table of all. MPI_Comm_split precedes this by an allgather of color and key over the
+// parent.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,15 +14,15 @@
 namespace latecomer::profiles::papers {
 namespace {
 
-constexpr int kRanks = 1 << 15;
-constexpr double kRange = 10;       // to create a range, ns
-constexpr double kMember = 10;      // of a communicator's table, per member, ns
-constexpr core::Bytes kMask = 260;  // MPICH's mask of contexts
+constexpr int kRanks = 1 << 15;     // as in the paper
+constexpr double kRange = 10;       // ns to create a range: a few additions; chosen, not measured
+constexpr double kMember = 10;      // ns per member to write the table of a communicator; chosen, not measured
+constexpr core::Bytes kMask = 260;  // derived: 64 words of MPICH's mask of contexts and one flag
 constexpr core::Bytes kColorAndKey = 8;
 constexpr core::Bytes kEnvelope = 40;  // in front of a range's message
 
 struct Times {
-  double all, root;  ///< until the last process and until rank 0 is done, ns
+  double all, root;  ///< ns until the last process is done, and until rank 0 is done
 };
 Times times(core::Collective op, std::string_view algorithm, int ranks, core::Bytes bytes) {
   static const core::Network net = network("fdr,overhead=0.3us");
@@ -39,14 +39,14 @@ double create_group(int members) {
 double split(int parents, int members) {
   return times(core::Collective::allgather, "recursive_doubling", parents, kColorAndKey).all + create_group(members);
 }
-/// Broadcasts that begin as soon as their root has sent the one before.
+/// Consecutive broadcasts: each begins as soon as the root has sent the one before.
 double broadcasts_ns(int many, int ranks, core::Bytes bytes) {
   const Times one = times(core::Collective::bcast, "binomial", ranks, bytes);
   return one.all + (many - 1) * one.root;
 }
 
-/// Creation of the first half and `many` broadcasts there, with MPI over with ranges: least and most over 1 to 2^10
-/// doubles.
+/// The ratio of the times with MPI and with ranges, for creating the first half and `many` broadcasts there. Returns
+/// the least and the greatest ratio over vectors of 1 to 2^10 doubles.
 std::pair<double, double> broadcasts(int many, bool by_split) {
   const int half = kRanks / 2;
   const double creation = by_split ? split(kRanks, half) : create_group(half);
@@ -64,24 +64,22 @@ std::pair<double, double> broadcasts(int many, bool by_split) {
 std::vector<Table> ranges() {
   auto tables = printed("004");
   const std::string conditions =
-      ", 2^15 processes, fdr with 0.3 us of processor per message and side; the least that MPICH 4 does to create a "
-      "communicator";
+      ", 2^15 processes, fdr with 0.3 us of processor time per message and side; least communicator creation of "
+      "MPICH 4";
   const std::string machine =
-      "The printed factors hold the creation of Intel MPI and IBM MPI as they were, up to hundreds of times the least "
-      "that a creation takes, which is what the model has.";
-  compute(
-      tables, "figure 5", "ratios of creation times, both halves" + conditions, 2,
-      machine + " The table of members, which makes creation linear, is a part of the model's creation, not all of it.",
-      [](Cell& c) {
-        const int half = kRanks / 2;
-        c.ours = c.row.starts_with("communicator")     ? create_group(half) / kRange
-                 : c.row.starts_with("MPI_Comm_split") ? split(kRanks, half) / create_group(half)
-                                                       : create_group(half) / create_group(half / 2);
-      });
+      "The printed factors contain the creation times of Intel MPI and IBM MPI, up to hundreds of times the least "
+      "possible time. The model has the least possible time.";
+  compute(tables, "figure 5", "ratios of creation times, both halves" + conditions, 2,
+          machine + " Only the table of members, one part of the model's creation time, grows linearly.", [](Cell& c) {
+            const int half = kRanks / 2;
+            c.ours = c.row.starts_with("communicator")     ? create_group(half) / kRange
+                     : c.row.starts_with("MPI_Comm_split") ? split(kRanks, half) / create_group(half)
+                                                           : create_group(half) / create_group(half / 2);
+          });
   compute(tables, "figure 6", "a chain of overlapping communicators of four: ratios of creation times" + conditions, 0,
           "", [](Cell& c) {
-            // Cascaded, each waits for its left neighbour; alternating, a shared process creates two. A range costs
-            // each process two additions.
+            // Cascaded: each communicator waits for its left neighbour. Alternating: a shared process creates two
+            // communicators. A range costs each process two additions.
             const double one = create_group(4), chain = (kRanks - 1) / 3;
             c.ours = c.row.ends_with("ranges") ? chain * one / (2 * kRange) : chain * one / (2 * one);
           });
@@ -93,8 +91,8 @@ std::vector<Table> ranges() {
             c.ours = c.column == "least" ? least : most;
           });
   compute(tables, "figure 8", "Janus Quicksort, time with MPI over time with ranges", 1,
-          "Sorting moves real data, which this command does not; `ranges_cluster` of the build runs it on 2^15 "
-          "modelled processes, and docs/ranges.md has its figures.",
+          "Sorting moves real data, and this command does not. The program `ranges_cluster` of the build sorts on 2^15 "
+          "modelled processes; docs/results/ranges.md has its figures.",
           [](Cell&) {});
   return tables;
 }

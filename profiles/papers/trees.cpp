@@ -5,15 +5,15 @@
 #include <stdexcept>
 
 #include "core/trees/distributions.hpp"
-#include "core/trees/tree.hpp"
+#include "profiles/papers/binary_times.hpp"
 #include "profiles/papers/papers.hpp"
 
 namespace latecomer::profiles::papers {
 namespace {
 
-constexpr int kRoot = 1000;
+constexpr int kRoot = 1000;  // as in the paper
 
-/// The problem of a row: "random decreasing, gamma 1, given root".
+/// The problem of a row such as "random decreasing, gamma 1, given root".
 core::TreeProblem problem(std::string_view row, double alpha) {
   std::string name(row.substr(0, row.find(',')));
   if (name.starts_with("random ")) name = name == "random decreasing" ? "random_down" : "random_up";
@@ -30,11 +30,11 @@ double cost(const core::TreeProblem& p, std::string_view algorithm, core::Rank r
   const auto kind = core::parse_tree_kind(algorithm);
   if (!kind) throw std::logic_error(kind.error());
   if (*kind == core::TreeKind::binary) {
-    // The rows of one problem follow each other: given root, free root.
+    // The two rows of one problem (given root, free root) are consecutive: compute them together.
     static std::vector<double> sizes, costs;
-    static std::optional<core::trees::BinaryTimes> times;
+    static std::optional<BinaryTimes> times;
     const std::vector<double> now{p.alpha[0], p.beta[0], p.gamma[0]};
-    if (sizes != p.sizes || costs != now) sizes = p.sizes, costs = now, times = core::trees::binary_times(p, kRoot);
+    if (sizes != p.sizes || costs != now) sizes = p.sizes, costs = now, times = binary_times(p, kRoot);
     if (times) return root < 0 ? times->free : times->given;
   }
   core::TreeOptions options;
@@ -49,17 +49,18 @@ double cost(const core::TreeProblem& p, std::string_view algorithm, core::Rank r
 std::vector<Table> trees() {
   auto tables = printed("003");
   for (const auto& [name, alpha] : {std::pair<const char*, double>{"1", 100}, {"2", 1}, {"3", 1000}})
-    compute(tables, name,
-            "completion time of a gather tree, p = 2000, b = 1000, rho = 5, alpha = " +
-                std::to_string(static_cast<int>(alpha)) + ", beta = 1; given root: 1000",
-            0,
-            "Where ours is less, two things differ. With a free root the paper takes, for linear and binomial, the "
-            "last root that beats root 0, and not the best. For optimal its program roots every range of two at the "
-            "left, and copies last at a right root; ours is the least time of an ordered tree.",
-            [&, alpha = alpha](Cell& c) {
-              const bool given = c.row.ends_with("given root");
-              c.ours = cost(problem(c.row, alpha), c.column, given ? kRoot : -1);
-            });
+    compute(
+        tables, name,
+        "completion time of a gather tree, p = 2000, b = 1000, rho = 5, alpha = " +
+            std::to_string(static_cast<int>(alpha)) + ", beta = 1; given root: 1000",
+        0,
+        "Our figures are less for two reasons. With a free root, the paper's linear and binomial trees take the last "
+        "root that beats root 0, and ours the best root. The paper's optimal tree roots every range of two at the "
+        "left and copies last at a right root; ours has the least time of all ordered trees.",
+        [&, alpha = alpha](Cell& c) {
+          const bool given = c.row.ends_with("given root");
+          c.ours = cost(problem(c.row, alpha), c.column, given ? kRoot : -1);
+        });
   return tables;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process has for the profile (Job::mine), kept up to date.
+// Keeps this process's contribution to the profile (Job::mine) up to date.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 
-#include "shim/exchange.hpp"
-#include "shim/idle.hpp"
+#include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/idle.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -41,7 +41,7 @@ void describe_job(Job& j) {
   char domain[24];
   std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
   j.mine.clock_domain = domain;
-  // Before the clocks have been compared, nothing is known of those elsewhere.
+  // Until the clocks are compared, the offsets of other domains are unknown.
   j.mine.clock_uncertainty = -1;
 }
 
@@ -70,21 +70,6 @@ void refresh(Job& j, bool finished) {
   take_frames(j);
   while (static_cast<int>(c.warnings.size()) < warning_count())
     c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
-}
-
-void Job::keep_plan(std::string text) {
-  // What is kept is written with every snapshot and read again at the end. The last one is worth more than another
-  // early one; those of MPI_COMM_WORLD, which a later run takes over, more than others.
-  constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
-  std::size_t bytes = text.size();
-  for (const std::string& plan : mine.plans) bytes += plan.size();
-  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || bytes > kPlanBytes)) {
-    const auto other = std::find_if_not(mine.plans.rbegin(), mine.plans.rend(),
-                                        [](const std::string& p) { return profiles::is_of_world(p); });
-    const auto gone = other == mine.plans.rend() ? mine.plans.end() - 1 : other.base() - 1;
-    bytes -= gone->size(), mine.plans.erase(gone);
-  }
-  mine.plans.push_back(std::move(text));
 }
 
 }  // namespace latecomer::shim

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions by which programs reach the job, MPI's own among them.
+// The entry points that start, end or inform the job, including those of MPI.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "shim/engine.hpp"
+#include "shim/dispatch/completion.hpp"
+#include "shim/dispatch/engine/engine.hpp"
 #include "shim/entry.hpp"
-#include "shim/intercept.hpp"
+#include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-/// More ranks than this machine has cores: MPI_Init itself would crawl. What holds for the job is decided in it.
+/// With more ranks than cores on this machine, MPI_Init itself would be slow. MPI_Init then decides for the job.
 void yield_during_init() {
   const char* size = std::getenv("PMI_SIZE");
   if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
 }
 
-/// Starts MPI: as the program asked, by `plain`, or at the level that the engine needs, by `init_thread`, and then
-/// tells it what it would have been told.
+/// Starts MPI with `plain`, as the program asked, or with `init_thread` at the level that the engine needs. Then
+/// reports the level that the program would have got without latecomer.
 template <typename InitThread, typename Plain>
 int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) {
   yield_during_init();
@@ -51,7 +53,7 @@ __attribute__((visibility("default"))) void latecomer_preloaded_edge(double frac
   job().mine.edge_sum += fraction;
 }
 
-/// MPI_Pcontrol's first argument and whatever lies where a first double would.
+/// Gets MPI_Pcontrol's first argument, and the register of a first double argument.
 LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) {
   if (level == 5711) latecomer_preloaded_edge(fraction);  // LATECOMER_EDGE
 }
@@ -66,7 +68,7 @@ __attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
 }
 }
 
-// The Fortran 2008 binding goes past the C level here; ierror is optional.
+// The Fortran 2008 binding bypasses the C level here. ierror is optional.
 LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
   return start_mpi(
       required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
@@ -94,7 +96,8 @@ LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
       [&] { return next::mpi_init_f08_(&rc), rc; });
   if (ierror) *ierror = rc;
 }
-// No thread may be inside MPI when MPI_Finalize begins: MPICH then leaves locks behind (MPI 4.0, 11.2.2 forbids it).
+// MPI_Finalize must not begin while a thread is inside MPI: MPI 4.0, section 11.2.2 forbids it, and MPICH leaves locks
+// behind.
 LATECOMER_ENTRY(int, MPI_Finalize, (void)) {
   stop_engine();
   return next::MPI_Finalize();
@@ -126,8 +129,8 @@ LATECOMER_ENTRY(void, mpi_session_init_f08_,
   if (rc == MPI_SUCCESS) start_session(*session);
   if (ierror) *ierror = rc;
 }
-// Whatever a program gives to MPI_Pcontrol goes on as it came: looked at on the way, in assembly, since a
-// handler in C could not pass on arguments that it does not know.
+// MPI_Pcontrol has unknown arguments, which a handler in C cannot pass on. The stub calls the function in assembly and
+// passes every argument on unchanged.
 LATECOMER_PASSING_ENTRY(MPI_Pcontrol, latecomer_pcontrol)
 
 LATECOMER_ENTRY(int, MPI_Abort, (MPI_Comm comm, int code)) {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The profile of all ranks, gathered at the end of the job.
+// Gathers the profile of all ranks at the end of the job.
 #include <algorithm>
 
 #include "profiles/profile.hpp"
-#include "shim/exchange.hpp"
-#include "shim/executor.hpp"
-#include "shim/job/alive.hpp"
+#include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/state/post.hpp"
+#include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-// For logs that were sent to a communicator's leader and that nobody may receive any more: the profile does without
-// them.
+// The longest wait for logs that a communicator's leader may never receive. After it, the profile omits them. Chosen,
+// not measured.
 constexpr Nanoseconds kDrainWait = 30'000'000'000;
 
 void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
@@ -30,7 +31,7 @@ void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
       static_cast<unsigned long long>(Executor::planned()));
 }
 
-/// Waits courteously for `done`; false if a rank has died that the others wait for (RankWait).
+/// Waits courteously for `done`. Returns false if a rank has died that the others wait for (RankWait).
 template <typename Done>
 bool wait_until(Done done) {
   RankWait wait;
@@ -39,7 +40,8 @@ bool wait_until(Done done) {
   return true;
 }
 
-/// All ranks reach this point. What is known is on disk before a long wait: the launcher may end the job in it.
+/// Waits until all ranks are here. Writes a snapshot before a long wait, because the launcher may end the job
+/// meanwhile.
 bool meet(Job& j, void (*meanwhile)(Job&)) {
   MPI_Request all_here = MPI_REQUEST_NULL;
   PMPI_Ibarrier(j.comm, &all_here);
@@ -65,13 +67,13 @@ bool gather_profile(Job& j) {
   };
   if (!meet(j, collect_all)) return false;
   for (CommState* s = j.states; s; s = s->next) collect(*s), note_decisions(*s), retain_log(*s), s->log.clear();
-  // A second barrier: nobody sends a profile before everybody has stopped looking for logs of any tag.
+  // The second barrier: no rank sends its profile until all ranks have stopped receiving logs of any tag.
   retain_strays();
   drain_outgoing(now() + kDrainWait);
   if (!meet(j, [](Job&) { retain_strays(); })) return false;
   say(2, "announcements of communicators that are gone: %d", dropped_strays);
   if (j.retained_missed > 0)
-    warn("%zu calls have no arrival patterns: more than is kept until the end", j.retained_missed);
+    warn("%zu calls have no arrival patterns: the logs kept until the end were full", j.retained_missed);
   refresh(j, true);
   j.profile_gathered = true;
   bool whole = true;
@@ -109,7 +111,7 @@ bool gather_profile(Job& j) {
     if (missing > 0) warn("%d ranks did not send their part of the profile", missing);
     write_whole(j, std::move(parts));
   }
-  // Until the profile is there, the snapshots stay. Rank 0 may take a while for a large one.
+  // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.
   return meet(j, [](Job&) {}) && whole;
 }
 

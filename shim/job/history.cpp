@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an earlier run left for this one.
+// Shares the plan and the patterns of an earlier run.
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machines that the ranks run on: which of them share a kernel, a clock or cores.
+// Finds out which ranks share a kernel, a clock or cores.
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "shim/job/alive.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/waiting/alive.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-/// What ranks tell each other of where they run.
+/// Data that ranks exchange about their location.
 struct Place {
-  std::uint64_t domain = 0, kernel = 0;  // equal: one clock, one set of cores
+  std::uint64_t domain = 0, kernel = 0;  // equal: one clock; one set of cores
   cpu_set_t cores;
   ProcessId process;
 };
@@ -50,7 +51,7 @@ void survey_hosts(Job& j) {
   std::map<std::uint64_t, Rank> first;
   std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
   int sharing = 0;
-  cpu_set_t cores;  // every rank may be bound to one of many
+  cpu_set_t cores;  // each rank may be bound to other cores
   CPU_ZERO(&cores);
   for (Rank r = 0; r < j.size; ++r) {
     const Place& there = all[static_cast<std::size_t>(r)];
@@ -69,7 +70,7 @@ void survey_hosts(Job& j) {
   j.courteous =
       j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);
   if (j.courteous) {
-    // One way for the whole job: a rank in the blocking form and one in the non-blocking form never meet.
+    // The whole job uses one form: the blocking and the non-blocking form of a collective do not match.
     j.nonblocking_waits = j.policy.courteous_by == core::CourteousBy::nonblocking ||
                           (j.policy.courteous_by == core::CourteousBy::automatic && facts[1]);
     if (!j.nonblocking_waits) yield_in_progress(true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network's figures, where the policy wants them measured.
+// Measures the network's figures if the policy asks for it.
 #include "core/model/plausible.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
@@ -25,7 +25,7 @@ struct MeasureWithPmpi {
 }  // namespace
 
 void measure_network(Job& j) {
-  constexpr int kHurry = 4;  // two partners, a quarter of the rounds
+  constexpr int kHurry = 4;  // two partners, and a quarter of the rounds; chosen, not measured
   core::Network n = Measurement<MeasureWithPmpi>(j.comm, j.rank, j.size, j.courteous, kHurry).run();
   PMPI_Bcast(&n, sizeof n, MPI_BYTE, 0, j.comm);
   j.policy.network = n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The profile's path.
+// The path of the profile.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ std::string output_path(const Job& j) {
   std::string id;
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
     if (const char* value = std::getenv(name); value && *value && id.empty()) id = value;
-  // Without a batch system: the launcher's process, which the ranks of a host have in common.
+  // Without a batch system, use the launcher's process id, which all ranks of a host share.
   if (id.empty()) id = std::to_string(getppid());
   std::string out;
   const std::string& form = j.environment.output;

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of this folder have from each other. Others include shim/job/job.hpp.
+// Declarations that the files of this folder share. Other folders include shim/state/job.hpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "shim/job/job.hpp"
+#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
 // read_text.cpp
 
-/// The whole text of a file; `good`: it could be read.
+/// The text of a file. `good`: whether it could be read.
 std::string read_text(const std::string& path, bool& good);
 
 // policy.cpp
 
-/// The policy as this process reads it: its file or, as `latecomer run --auto` gives it, its text.
+/// The policy that this process reads: from its file or, with `latecomer run --auto`, from its text.
 struct OwnPolicy {
   std::string text;
-  bool good = false;  ///< could be read
+  bool good = false;  ///< the policy could be read
   core::PolicyReport report;
-  /// Nothing where there is none, or none that may be used.
+  /// The policy, or nullptr if it is missing or has mistakes.
   const core::Policy* policy() const { return good && report.ok() ? &report.policy : nullptr; }
 };
 
-/// Read once. Without a policy: not good.
+/// Reads the policy once. Without a policy, `good` is false.
 const OwnPolicy& own_policy(const Environment& environment);
 
-/// The policy of rank 0 on every rank.
+/// Gives rank 0's policy to every rank.
 void share_policy(Job& j);
 
-/// What the profile compares at the end with what ran.
+/// Notes the rules that name algorithms. The profile compares them at the end with the algorithms that ran.
 void note_forced_rules(Job& j);
 
-/// Rank 0's bytes on every rank.
+/// Gives rank 0's bytes to every rank.
 template <typename Bytes>
 void share(const Job& j, Bytes& bytes) {
   auto size = static_cast<long long>(bytes.size());
@@ -45,38 +45,33 @@ void share(const Job& j, Bytes& bytes) {
 
 // history.cpp
 
-/// An earlier run's plan to every rank; its arrival patterns stay with rank 0, which leads MPI_COMM_WORLD.
+/// Gives an earlier run's plan to every rank. Its arrival patterns stay on rank 0, the leader of MPI_COMM_WORLD.
 void share_history(Job& j);
 
 // network.cpp
 
-/// "network": "measure": rank 0's figures on every rank.
+/// For "network": "measure": measures on rank 0 and gives the figures to every rank.
 void measure_network(Job& j);
 
 // hosts.cpp
 
-/// The kernel and its time namespace: processes that share both read one clock.
+/// Identifies the kernel and its time namespace. Processes that share both read one clock.
 std::uint64_t clock_domain();
 
-/// Hosts of all ranks: whether cores are shared, and the clocks.
+/// Compares the hosts of all ranks: which ranks share cores, and which share clocks.
 void survey_hosts(Job& j);
-
-// communicators.cpp
-
-/// The attribute's delete function: a communicator of the program ends, and its state with it.
-int on_communicator_end(MPI_Comm, int, void* attribute, void*);
 
 // output.cpp
 
-/// The profile's path as asked for: names filled in, absolute (programs change their directory).
+/// The absolute path of the profile with all names filled in. (Programs change their directory.)
 std::string output_path(const Job& j);
 
 // contribution.cpp
 
-/// The head of the profile, as far as it is known at start.
+/// Fills the head of the profile as far as it is known at start.
 void describe_job(Job& j);
 
-/// Takes over the frames of sites that are new. The caller holds the lock.
+/// Takes over the frames of new sites. The caller holds the lock.
 void take_frames(Job& j);
 
 /// Brings this process's contribution up to date. The caller holds the lock.
@@ -84,38 +79,48 @@ void refresh(Job& j, bool finished);
 
 // snapshots.cpp
 
-/// Writes a snapshot, live logs included. The caller holds the lock.
+/// Writes a snapshot with live logs. The caller holds the lock.
 bool write_spool(Job& j, bool finished);
 
 // gather.cpp
 
-/// Everybody's share to rank 0, which writes the profile. False if a rank died before that.
+/// Sends all contributions to rank 0, which writes the profile. Returns false if a rank dies first.
 bool gather_profile(Job& j);
 
 // teardown.cpp
 
-/// From here on MPI_Finalize ends the job: it deletes an attribute of MPI_COMM_SELF.
+/// Sets an attribute of MPI_COMM_SELF, so that MPI_Finalize ends the job.
 void set_end(Job&);
 
-/// Maybe from a signal's handler: what this thread or another was in the middle of is left alone, and the last snapshot
-/// stands.
+/// Writes a snapshot before MPI_Abort. It may run in a signal handler: if a thread is in the middle of a change, writes
+/// nothing, and the last snapshot stands.
 void before_abort() noexcept;
 
 // thread_level.cpp
 
-/// The thread level that the program was told, where MPI grants more: the engine's. -1: what MPI says.
+/// The thread level that the program was told, if MPI grants more for the engine. -1: MPI's own answer.
 extern int told_level;
 
-/// Before MPI is started: whether the policy asks for an engine. It comes from rank 0 later; a rank that cannot read it
-/// here does without, and then all do.
+/// Whether the policy asks for an engine. Called before MPI starts, so each rank reads the policy itself. If a rank
+/// cannot read it, no rank has an engine.
 bool engine_wanted();
 
-/// The level that MPI_Init stands for.
+/// The thread level that MPI_Init implies.
 int default_level();
+
+// roll_call.cpp
+
+/// Confirms that every rank of MPI_COMM_WORLD runs this library build. All ranks get the same answer. Uses only local
+/// calls (MPI_Publish_name, MPI_Lookup_name), no MPI communication.
+bool roll_call(int rank, int size, double timeout_s);
 
 // start.cpp
 
-/// A session that was begun without MPI_Init. There is no MPI_COMM_WORLD, but its process set knows us.
+/// Meets the other ranks. Call it after a successful MPI_Init or MPI_Init_thread.
+void start_job();
+
+/// Starts observation in a session without MPI_Init. MPI_COMM_WORLD does not exist, but its process set contains this
+/// rank.
 void start_session(MPI_Session session);
 
 }  // namespace latecomer::shim

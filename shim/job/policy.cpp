@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy that the whole job goes by, which is rank 0's.
+// The policy of the whole job, which is rank 0's.
 #include "core/base/text.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
@@ -7,7 +7,7 @@
 namespace latecomer::shim {
 namespace {
 
-/// On rank 0: the policy's text if it may be used, else "".
+/// On rank 0, the text of a valid policy, else "".
 std::string load_policy(const Environment& environment) {
   if (environment.policy.empty()) return "";
   const OwnPolicy& own = own_policy(environment);
@@ -24,7 +24,7 @@ std::string load_policy(const Environment& environment) {
   const auto& p = report.problems.front();
   std::string more;
   if (report.problems.size() > 1)
-    more = "; and " + std::to_string(report.problems.size() - 1) + " more, see latecomer check";
+    more = "; and " + std::to_string(report.problems.size() - 1) + " more; run latecomer check";
   warn("%s:%d: %s%s%s%s; observing only", environment.policy.c_str(), p.line, p.path.c_str(),
        p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str());
   return "";

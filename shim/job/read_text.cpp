@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that are read whole: the policy, and what /proc says.
+// Reads whole files: the policy, and files in /proc.
 #include <fstream>
 #include <sstream>
 

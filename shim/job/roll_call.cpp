@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The roll call: is every rank of MPI_COMM_WORLD preloaded with the same build? No MPI communication may
-// ask (a rank that is not preloaded would receive it in the program's own calls), so ranks sign in with the
-// process manager's name service, in a binomial tree: no rank watches more than log2 P others.
+// The roll call: is every rank of MPI_COMM_WORLD preloaded with the same build? MPI communication cannot answer: a rank
+// without the preload would receive the messages in the program's calls. So ranks publish names in the process
+// manager's name service, along a binomial tree. No rank watches more than log2 P others.
 //
-// Three names per rank, in this order:
-//   here     on entry. A rank waits for its parent's and its children's, with a time-out.
-//   up       after parent and children are here and the children's `up` say yes (no otherwise). Whoever
-//            publishes yes is bound to wait for its parent's verdict, which must come: the parent is here.
-//   verdict  the root's is its `up`; the others repeat their parent's.
-// So a rank that gives up has said no before, and no rank can decide differently from another.
+// Each rank publishes three names, in this order:
+// - here: on entry. A rank waits for its parent's and its children's `here`, with a time-out.
+// - up: after the parent and the children are here, and the children's `up` say yes. Otherwise it says no. A rank that
+//   publishes yes waits for its parent's verdict without a time-out. The verdict must come, because the parent is here.
+// - verdict: the root's is its `up`; the other ranks repeat their parent's.
+// A rank that gives up has said no before, so all ranks get the same verdict.
 #include <time.h>
 
 #include <cstdio>
 #include <cstring>
 
-#include "shim/job/job.hpp"
+#include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-/// Makes MPI report errors of the name service instead of aborting the program.
+/// Makes MPI return errors of the name service instead of aborting the program.
 class QuietErrors {
  public:
   QuietErrors() {
@@ -58,7 +58,8 @@ void unpublish(const char* what, int rank) {
   if (PMPI_Lookup_name(name, MPI_INFO_NULL, port) == MPI_SUCCESS) PMPI_Unpublish_name(name, MPI_INFO_NULL, port);
 }
 
-/// Waits for a name; deadline 0: for ever. False on time-out.
+/// Waits for a name, with pauses of 0.1 to 12.8 ms (chosen, not measured). deadline 0: without limit. Returns false on
+/// time-out.
 bool lookup(const char* what, int rank, Nanoseconds deadline, char (&value)[MPI_MAX_PORT_NAME]) {
   char name[64];
   name_of(name, what, rank);
@@ -80,8 +81,8 @@ bool roll_call(int rank, int size, double timeout_s) {
   if (!publish("here", rank, own_build_id())) {
     if (rank == 0)
       warn(
-          "the process manager has no name service: every rank observes by itself, nothing is dispatched; at the end: "
-          "latecomer recover %s",
+          "the process manager has no name service: every rank observes alone and all calls stay native; "
+          "after the job, run latecomer recover %s",
           job().spool.directory().c_str());
     return false;
   }
@@ -92,17 +93,17 @@ bool roll_call(int rank, int size, double timeout_s) {
   const int parent = rank & (rank - 1);
   bool yes = rank == 0 || is_here(parent);
   const bool parent_here = yes;
-  // One warning per missing rank: its parent's, or rank 1's if rank 0 itself is missing.
+  // One warning per missing rank, from its parent, or from rank 1 if rank 0 is missing.
   const auto missing = [](int who) {
     warn(
-        "rank %d is not preloaded with this build of latecomer: every rank observes by itself, nothing is dispatched; "
-        "at the end: latecomer recover %s",
+        "rank %d is not preloaded with this build of latecomer: every rank observes alone and all calls stay native; "
+        "after the job, run latecomer recover %s",
         who, job().spool.directory().c_str());
   };
   if (!yes && rank == 1) missing(0);
   for (int bit = 1; rank + bit < size && (rank & bit) == 0; bit <<= 1) {
     const int child = rank + bit;
-    // A child that is here publishes `up` in any case, so that wait ends.
+    // A child that is here publishes `up` in any case, so the wait for it ends.
     const bool here = is_here(child);
     if (!here) missing(child);
     yes = here && lookup("up", child, 0, value) && std::strcmp(value, "yes") == 0 && yes;
@@ -111,8 +112,8 @@ bool roll_call(int rank, int size, double timeout_s) {
   if (rank != 0 && parent_here) yes = lookup("verdict", parent, 0, value) && std::strcmp(value, "yes") == 0;
   publish("verdict", rank, yes ? "yes" : "no");
   if (yes) {
-    // The names may go once nobody reads them. Our `here` and `up` are read before the verdict is made,
-    // our `verdict` by our children only, who cannot be waited for here: it stays until the job ends.
+    // Unpublish names that no rank reads any more. All ranks read `here` and `up` before the verdict exists. The
+    // children read `verdict`, and this rank cannot wait for them here: `verdict` stays until the job ends.
     unpublish("here", rank);
     unpublish("up", rank);
   }

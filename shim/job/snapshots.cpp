@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Snapshots of what is known so far, on disk in case the process is killed.
+// Writes snapshots to disk in case the process is killed.
 #include <algorithm>
 
 #include "shim/job/parts.hpp"
@@ -18,8 +18,8 @@ bool write_spool(Job& j, bool finished) {
           {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
   const auto result = j.spool.write(j.mine, live);
   const Nanoseconds end = now();
-  // While one rank writes, the others wait for it sooner or later: the shares of all add up. What making the two files
-  // took is no measure of what the next write takes.
+  // While one rank writes, the other ranks wait for it sooner or later, so the shares of all ranks add up. The first
+  // writes also create the two files: their time counts as at most kAsIfMade. Chosen, not measured.
   constexpr Nanoseconds kAsIfMade = 50'000;
   j.spool_next = end + kPauseAfterWriting * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
@@ -27,10 +27,10 @@ bool write_spool(Job& j, bool finished) {
 }
 
 void keep_on_disk(bool due, Nanoseconds at) {
-  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;
+  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;  // without an end of an epoch; chosen, not measured
   Job& j = job();
   if (due) {
-    // Not left to the next snapshot, which may be long after the site was new: then a steady program would allocate.
+    // Take new frames now: a steady program must not allocate later, at the next snapshot.
     const JobLock lock;
     take_frames(j);
   }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Start of a job: by MPI_Init, by a session, or out of our sight.
+// Starts the job: in MPI_Init, in a session, or at the first call if MPI started unseen.
 #include <unistd.h>
 
 #include <mutex>
 
-#include "shim/engine.hpp"
-#include "shim/exchange.hpp"
+#include "shim/dispatch/communicators.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 std::mutex start_mutex;
 bool began = false, ended_at_start = false;
 
-/// What every kind of start has in common; false if this process is not to be observed.
+/// The common part of every start. Returns false if latecomer must not observe this process.
 bool begin_observing(Job& j, int rank, int size) {
   j.rank = rank;
   j.size = size;
@@ -30,7 +32,7 @@ bool begin_observing(Job& j, int rank, int size) {
   j.mine.host = host;
   sites_start();
   j.used_contexts.assign(kContexts / 64, 0);
-  j.used_contexts[0] = 1;  // MPI_COMM_WORLD's
+  j.used_contexts[0] = 1;  // the context of MPI_COMM_WORLD
   j.mine.patterns.job_of(size);
   j.output = output_path(j);
   describe_job(j);
@@ -39,11 +41,11 @@ bool begin_observing(Job& j, int rank, int size) {
   return true;
 }
 
-/// Observing without the others: what is known is each rank's own, and a command brings it together.
+/// Observes without the other ranks: each rank has only its own data, and `latecomer recover` merges them.
 void stay_alone(Job& j, const char* why) {
   if (j.rank == 0)
-    warn("%s: every rank observes by itself, nothing is dispatched%s; at the end: latecomer recover %s", why,
-         j.environment.check ? ", so LATECOMER_CHECK compares nothing" : "", j.spool.directory().c_str());
+    warn("%s: every rank observes alone and all calls stay native%s; after the job, run latecomer recover %s", why,
+         j.environment.check ? ", so LATECOMER_CHECK has no effect" : "", j.spool.directory().c_str());
 }
 
 }  // namespace
@@ -66,11 +68,11 @@ void start_job() {
 
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
-  // Only the time-out: everything else comes from rank 0.
+  // Use only the time-out of this rank's policy: everything else comes from rank 0.
   const core::Policy* own = own_policy(j.environment).policy();
   const double timeout_s = (own ? *own : j.policy).roll_call_timeout_s;
   if (parent != MPI_COMM_NULL) {
-    // Their MPI_COMM_WORLD is not their parents', whose profile has this name.
+    // The spawned processes have their own MPI_COMM_WORLD. The parents' profile has the plain name.
     j.spool.begin(j.output + ".spawned-" + std::to_string(getppid()) + ".parts", rank);
     stay_alone(j, "spawned processes");
   } else if (roll_call(rank, size, timeout_s)) {
@@ -128,9 +130,9 @@ bool start_late() {
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   if (!begin_observing(j, rank, size)) return ended_at_start = true, false;
   began = true;
-  j.threads = true;  // nobody told us
+  j.threads = true;  // the level is unknown
   PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
-  stay_alone(j, "MPI was started out of latecomer's sight");
+  stay_alone(j, "latecomer did not see MPI start");
   set_end(j);
   active.store(true, std::memory_order_release);
   return true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ends that a process can come to: MPI_Finalize, an exit without it, MPI_Abort.
+// The end of a process: in MPI_Finalize, by exit without it, or by MPI_Abort.
 #include <unistd.h>
 
 #include <mutex>
 
-#include "shim/engine.hpp"
-#include "shim/idle.hpp"
-#include "shim/intercept.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/idle.hpp"
+#include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
@@ -20,11 +20,11 @@ int on_end(MPI_Comm, int, void*, void*) {
   try {
     if (j.together && gather_profile(j)) {
       j.spool.remove();
-    } else if (!(j.profile_gathered && j.rank == 0)) {  // there, what rank 0 knew is in the profile that it wrote
+    } else if (!(j.profile_gathered && j.rank == 0)) {  // otherwise rank 0 has written its data to the profile
       const JobLock lock;
       write_spool(j, true);
       if (j.together)
-        warn("a rank ended before all of them had met in MPI_Finalize: latecomer recover %s",
+        warn("a rank ended before all ranks reached MPI_Finalize: to get a profile, run latecomer recover %s",
              j.spool.directory().c_str());
     }
   } catch (...) {
@@ -33,7 +33,7 @@ int on_end(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// A process that ends without MPI_Finalize, or that used sessions only.
+/// Handles a process that ends without MPI_Finalize, or that used only sessions.
 __attribute__((destructor)) void on_exit() {
   if (!active.exchange(false)) return;
   Job& j = job();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread level that MPI is started at, which may be more than the program asks for.
+// The thread level at which MPI starts. It may be higher than the program's.
 #include <cstdlib>
 #include <cstring>
 #include <utility>

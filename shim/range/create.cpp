@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creating ranges: arithmetic. Nothing here may call MPI or allocate (tests/mpi/range.py looks at the object file).
+// Creates ranges by arithmetic only. This file must not call MPI or allocate (tests/mpi/range.py checks the object
+// file).
 #include <latecomer/range.h>
 
 namespace {
 
-/// Which of `size` places, `stride` apart, lies at `distance` from the first.
+/// The index of the place at `distance` from the first of `size` places, `stride` apart.
 int place(int distance, int stride, int size) {
   const int r = distance / stride;
   return r * stride == distance && r >= 0 && r < size ? r : MPI_UNDEFINED;
@@ -19,7 +20,7 @@ int latecomer_range_create(const latecomer_range* of, int first, int last, int s
   latecomer_range out = *of;
   out.first = of->first + first * of->stride;
   out.size = static_cast<int>((static_cast<long long>(last) - first) / stride) + 1;
-  // One rank has no direction; more lie within the communicator, so that the product does too.
+  // A range of one rank has no direction. With more ranks the product stays within the communicator.
   out.stride = out.size == 1 ? 1 : stride * of->stride;
   out.depth = of->depth + 1;
   out.rank = of->rank == MPI_UNDEFINED ? MPI_UNDEFINED : place(of->rank - first, stride, out.size);

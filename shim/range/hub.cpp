@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Envelopes: sending, matching, delivering.
+// Sends, matches and delivers envelopes.
 #include "shim/range/hub.hpp"
 
 #include <algorithm>
@@ -7,18 +7,18 @@
 #include <new>
 
 #include "core/base/text.hpp"
-#include "shim/packing.hpp"
+#include "shim/dispatch/runner/packing.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::range {
 namespace {
 
 constexpr int kEnvelopeTag = 0;
-// Copies to oneself have a tag below (shim/tags.hpp).
+// Derived: copies from a rank to itself use a lower tag (shim/tags.hpp).
 constexpr int kFirstPayload = 8192;
-// So many short sends may be in flight before they are asked about.
+// The number of short sends in flight from which progress() tests them. Chosen, not measured.
 constexpr std::size_t kMany = 64;
-// Up to here one message is sooner there than two: MPICH's own eager limit is of that order.
+// Up to this size, one message arrives earlier than two. Chosen in the order of MPICH's eager limit, not measured.
 constexpr MPI_Count kShort = 8192;
 
 }  // namespace
@@ -33,7 +33,7 @@ std::size_t IdentityHash::operator()(const Identity& i) const {
 }
 
 KeptType::KeptType(MPI_Datatype type) : type_(type) {
-  // Asking MPI takes as long as a short message.
+  // Compare with common datatypes first: a query of MPI takes as long as a short message.
   for (const MPI_Datatype known : {MPI_BYTE, MPI_CHAR, MPI_INT, MPI_FLOAT, MPI_DOUBLE, MPI_LONG, MPI_LONG_LONG,
                                    MPI_INT64_T, MPI_UINT64_T, MPI_DATATYPE_NULL})
     if (type == known) return;
@@ -62,10 +62,10 @@ Hub::Hub(MPI_Comm comm) {
 
 Hub::~Hub() {
   if (comm_ == MPI_COMM_NULL) return;
-  // Short sends are complete for the program before they are for MPI, and must arrive all the same. Whoever is to
-  // receive them fetches them with any call; who never calls again is not waited for.
-  constexpr double kPatience = 1.0;  // seconds
-  const double until = PMPI_Wtime() + kPatience;
+  // Short sends are complete for the program earlier than for MPI, and they must arrive. Any call of the receiver
+  // fetches them. Do not wait longer for a receiver that makes no more calls. Seconds; chosen, not measured.
+  constexpr double kWaitForSends = 1.0;
+  const double until = PMPI_Wtime() + kWaitForSends;
   shim::Patience patience(true);
   for (;;) {
     bool left = false;
@@ -147,11 +147,11 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
     *rc =
         PMPI_Isend_c(m->chunk.data(), static_cast<MPI_Count>(head + body), MPI_BYTE, to, kEnvelopeTag, comm_, &request);
   if (*rc != MPI_SUCCESS) return free_.push_back(m), nullptr;
-  // For its owner a short message is gone: nothing of the program's is in use.
+  // A short message is complete for its owner, because it uses no buffer of the program.
   m->complete = !apart;
   track(m, request);
   if (!apart) {
-    // A root that only sends never waits.
+    // A root that only sends never waits, so test its requests here.
     if (requests_.size() >= std::max(kMany, next_collect_)) *rc = collect(), next_collect_ = 2 * requests_.size();
     if (*rc == MPI_SUCCESS) return m;
     release(m);
@@ -163,7 +163,7 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
     track(m, request);
     return m;
   }
-  // The envelope has left all the same.
+  // The envelope is already sent.
   --awaited_;
   m->rc = *rc, m->complete = m->dropped = true;
   return nullptr;
@@ -184,8 +184,8 @@ void Hub::deliver(Message& m, Arrival& arrival) {
   m.envelope = arrival.envelope, m.source = arrival.source;
   if (arrival.envelope.payload != 0) {
     MPI_Request request = MPI_REQUEST_NULL;
-    // Too long: MPI would call the error handler of MPI_COMM_WORLD from where requests are tested. It goes where nobody
-    // looks.
+    // For a message that is too long, MPI would call the error handler of MPI_COMM_WORLD when requests are tested.
+    // Receive it into a private buffer.
     const bool fits = room >= arrival.envelope.bytes;
     if (!fits) m.chunk.resize(static_cast<std::size_t>(arrival.envelope.bytes));
     const int rc = fits ? PMPI_Irecv_c(m.data, m.count, m.count > 0 ? m.type : MPI_BYTE, m.source,
@@ -205,7 +205,7 @@ void Hub::deliver(Message& m, Arrival& arrival) {
     int rc = layout.fill(m.type);
     if (rc == MPI_SUCCESS && layout.gapless) {
       std::memcpy(m.data, from, static_cast<std::size_t>(bytes));
-    } else if (rc == MPI_SUCCESS) {  // MPI's own way to fill any type, a last item in part too
+    } else if (rc == MPI_SUCCESS) {  // MPI fills any datatype, even a part of the last item
       const int tag = shim::tag_of(0, shim::kSelfChannel);
       rc = PMPI_Sendrecv_c(from, bytes, MPI_PACKED, rank_, tag, m.data, m.count, m.type, rank_, tag, comm_,
                            MPI_STATUS_IGNORE);
@@ -228,7 +228,7 @@ const Arrival* Hub::find(Rank from, const Envelope& key) const {
 std::unique_ptr<Arrival> Hub::take(Rank from, const Envelope& key) {
   const auto at = first_match(from, key);
   if (at == unexpected_.end()) return nullptr;
-  // A list's own iterator, of one that is const.
+  // Gets an iterator from a const_iterator.
   const auto mine = unexpected_.erase(at, at);
   auto out = std::move(*mine);
   unexpected_.erase(mine);
@@ -290,12 +290,13 @@ int Hub::progress() {
     waiting_.erase(at);
     deliver(*m, *arrival);
     spare_.push_back(std::move(arrival));
-    // Somebody can go on. Looking on in vain gives the core away in the middle of a collective; not looking leaves what
-    // comes in bursts (a root that is ahead) to be fetched one by one. So: as it went the last times.
+    // A receive is complete. Another look in vain yields the core in the middle of a collective. Without another look,
+    // a burst of messages (from a root that is ahead) arrives one by one. So look again if the last looks found
+    // messages, and at every 16th receive to notice bursts (chosen, not measured).
     looked_on = bursts_ > 0 || ++matched_ % 16 == 0;
     if (!looked_on) break;
   }
-  // Short messages that nobody waits for are asked about now and then: every question to MPI may give the core away.
+  // Test short sends only now and then: every test may yield the core.
   return awaited_ == 0 && requests_.size() < kMany ? MPI_SUCCESS : collect();
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between ranks of ranges, over one duplicate of an MPI communicator. Every message begins with an envelope
-// that says in full which range, tag and operation it belongs to; matching is done here, against all of it. So
-// isolation is exact, wildcards included, without any limit on ranges, depth or tags (docs/ranges.md has the argument).
+// Messages between ranks of ranges over one duplicate of an MPI communicator. Every message begins with an envelope
+// that contains the full range, tag and operation. The hub matches messages by the whole envelope. So isolation is
+// exact, wildcards included, and ranges, depth and tags have no limit (docs/explanation/range_communicators.md).
 //
-// Short messages travel in their envelope. Of long ones the data follow as a message of their own, straight from and to
-// the program's buffers. MPI's order of messages between two ranks is that of the envelopes, hence of the matching.
+// Short messages travel inside their envelope. Long data follow as a separate message, directly between the program's
+// buffers. MPI keeps the envelopes between two ranks in order, hence the matching, too.
 #pragma once
 
 #include <latecomer/range.h>
@@ -16,13 +16,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shim/running.hpp"
+#include "shim/dispatch/runner/running.hpp"
 
 namespace latecomer::range {
 
 using shim::Rank;
 
-/// A communicator: members in order, how deep it was made, and the program's own number.
+/// A communicator: its members in order, its depth, and the program's context number.
 struct Identity {
   std::int32_t first, size, stride, depth, context;
   bool operator==(const Identity&) const = default;
@@ -32,7 +32,7 @@ struct IdentityHash {
   std::size_t operator()(const Identity& i) const;
 };
 
-/// What goes before the data of every message.
+/// The header before the data of every message.
 struct Envelope {
   Identity where;
   std::int32_t tag = 0;
@@ -44,7 +44,7 @@ struct Envelope {
 
 class Hub;
 
-/// A datatype that stays usable when the program frees its own.
+/// A datatype that stays usable after the program frees its own.
 class KeptType {
  public:
   explicit KeptType(MPI_Datatype type);
@@ -58,21 +58,21 @@ class KeptType {
   bool owned_ = false;
 };
 
-/// One send or receive, from when it is asked for until nobody needs it.
+/// One send or receive, from its start until its owner and MPI have released it.
 struct Message {
   bool sends = false, complete = false, dropped = false;
   int rc = MPI_SUCCESS;
-  Envelope envelope;  // receives: the pattern, then what came
-  Rank source = -1;   // in the hub's communicator; receives: MPI_ANY_SOURCE allowed until matched
+  Envelope envelope;  // receives: the pattern, then the arrived envelope
+  Rank source = -1;   // in the hub's communicator; receives: may be MPI_ANY_SOURCE until matched
   char* data = nullptr;
   MPI_Count count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::optional<KeptType> type_kept;
   std::vector<char> chunk;  // envelope and data of a short message
-  int in_flight = 0;        // MPI requests that refer to it
+  int in_flight = 0;        // number of MPI requests that refer to it
 };
 
-/// A message that has come before anybody asked for it.
+/// A message that arrived before a matching receive.
 struct Arrival {
   Envelope envelope;
   Rank source = -1;
@@ -81,9 +81,9 @@ struct Arrival {
 
 class Hub {
  public:
-  /// Collective over `comm`. Errors are left in rc().
+  /// Collective over `comm`. rc() has the error.
   explicit Hub(MPI_Comm comm);
-  /// Frees the duplicate: inside MPI_Finalize, or when the communicator goes.
+  /// Frees the duplicate, in MPI_Finalize or when the communicator is freed.
   ~Hub();
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
@@ -92,22 +92,23 @@ class Hub {
   int size() const { return size_; }
   int rank() const { return rank_; }
 
-  /// `to`, `from`: in this communicator; from: MPI_ANY_SOURCE for any member of the range. Data must stay. nullptr: see
-  /// `rc`.
+  /// `to`, `from`: ranks in this communicator; `from` may be MPI_ANY_SOURCE for any member of the range. The data must
+  /// stay in place. Returns nullptr on an error, which `rc` contains.
   Message* send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, const Envelope& key, bool synchronous,
                 int* rc);
   Message* receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, const Envelope& key);
-  /// Receives what was taken out by take().
+  /// Receives a message that take() returned.
   Message* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
-  /// The first message that would match, or nullptr; take: for the caller alone.
+  /// find(): the first matching message, or nullptr. take(): removes it from the queue and returns it.
   const Arrival* find(Rank from, const Envelope& key) const;
   std::unique_ptr<Arrival> take(Rank from, const Envelope& key);
-  /// A complete or dropped message is gone for its owner.
+  /// Releases a complete or dropped message.
   void release(Message* message);
-  /// Moves everything. Returns an MPI error code.
+  /// Advances all messages. Returns an MPI error code.
   int progress();
 
-  /// Number of the next collective of a range. All members count alike, since they call in the same order.
+  /// The number of the next collective of a range. All members get the same number, because they call in the same
+  /// order.
   std::uint32_t next_collective(const Identity& where) { return ++collectives_[where]; }
 
  private:
@@ -119,21 +120,21 @@ class Hub {
   void track(Message* message, MPI_Request request);
   void deliver(Message& receive, Arrival& arrival);
   void finish(Message* message);
-  /// Asks MPI what has completed.
+  /// Finishes the messages whose MPI requests are complete.
   int collect();
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rc_ = MPI_SUCCESS, size_ = 0, rank_ = -1;
   std::size_t next_collect_ = 0;
-  int awaited_ = 0;  // requests whose message its owner waits for
-  int bursts_ = 0;   // > 0: messages came in bursts lately
+  int awaited_ = 0;  // requests of messages that their owners wait for
+  int bursts_ = 0;   // > 0: messages recently arrived in bursts
   unsigned matched_ = 0;
-  int tags_ = 0;                 // tags for data begin at kFirstPayload
-  std::uint32_t sent_ = 0;       // data messages so far
-  std::list<Message*> waiting_;  // receives, in the order in which they were posted
+  int tags_ = 0;                 // number of tags for data; they begin at kFirstPayload
+  std::uint32_t sent_ = 0;       // number of data messages so far
+  std::list<Message*> waiting_;  // receives in the order of posting
   Arrivals unexpected_;          // in the order of arrival
   std::vector<std::unique_ptr<Arrival>> spare_;
-  std::vector<MPI_Request> requests_;  // in flight, with whose they are
+  std::vector<MPI_Request> requests_;  // in flight; owners_ has their messages
   std::vector<Message*> owners_;
   std::vector<int> finished_;
   std::vector<std::unique_ptr<Message>> pool_;

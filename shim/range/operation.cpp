@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives on ranges: which schedule, on what memory; and the driving of everything that is in flight.
+// Collectives on ranges: chooses the schedule and the memory, and advances all operations in flight.
 #include "shim/range/operation.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #include "core/select/by_call.hpp"
-#include "shim/packing.hpp"
+#include "shim/dispatch/runner/packing.hpp"
 
 void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
 
@@ -16,7 +16,7 @@ using core::Elements;
 using Kind = core::Collective;
 
 Library& library() {
-  static Library* const instance = new Library;  // outlives everything that exit handlers do
+  static Library* const instance = new Library;  // must outlive exit handlers
   return *instance;
 }
 
@@ -76,17 +76,18 @@ std::vector<char> Library::borrow(std::size_t bytes) {
     *best = std::move(spare_.back());
     spare_.pop_back();
   }
-  if (out.size() < bytes) out = std::vector<char>(bytes);  // without keeping what nobody needs
+  if (out.size() < bytes) out = std::vector<char>(bytes);  // a new vector does not copy the old bytes
   return out;
 }
 
 void Library::give_back(std::vector<char> memory) {
+  // The number and the greatest size of the kept buffers. Chosen, not measured.
   constexpr std::size_t kSpare = 8, kLargest = 64 << 20;
   if (spare_.size() < kSpare && memory.size() <= kLargest && !memory.empty()) spare_.push_back(std::move(memory));
 }
 
 std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank me) {
-  constexpr std::size_t kKept = 64;
+  constexpr std::size_t kKept = 64;  // chosen, not measured
   bool busy = false;
   for (const Kept& k : kept_)
     if (k.me == me && same(k.call, call)) {
@@ -158,7 +159,7 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
   call.in_place = scatters               ? root && a.recv == MPI_IN_PLACE
                   : a.op == Kind::gather ? root && a.send == MPI_IN_PLACE
                                          : a.op != Kind::bcast && a.send == MPI_IN_PLACE;
-  // Bytes of a block, from whichever side is significant here.
+  // The bytes of a block, from the side that is significant on this rank.
   const bool by_send = scatters ? root : a.op != Kind::bcast && !call.in_place && !(a.op == Kind::gather && root);
   MPI_Count size = 0;
   const int rc = PMPI_Type_size_x(by_send ? send_type_.get() : recv_type_.get(), &size);
@@ -179,7 +180,7 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
 int Collective::begin_irregular(core::Call call, const Arguments& a) {
   // An element is a block.
   const bool root = range_.rank == a.root;
-  call.op = a.op == Kind::allgatherv ? Kind::allgather : a.op == Kind::alltoallv ? Kind::alltoall : core::regular(a.op);
+  call.op = core::regular(a.op);
   call.count = 1, call.element_bytes = 0;
   call.in_place = a.op == Kind::scatterv ? root && a.recv == MPI_IN_PLACE
                                          : (a.op != Kind::gatherv || root) && a.send == MPI_IN_PLACE;
@@ -198,7 +199,7 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
     rc = side(a.send, send_type_, a.send_count, a.send_counts, a.send_displacements, blocks_.input);
   if (rc != MPI_SUCCESS) return rc;
   if (call.op == Kind::alltoall && call.in_place) {
-    // What is to be sent lies where others' blocks go: packed first, and sent from there.
+    // The data to send lie where other ranks' blocks arrive: pack them first and send the copy.
     MPI_Count size = 0, total = 0;
     rc = PMPI_Type_size_x(recv_type_.get(), &size);
     for (int r = 0; r < range_.size; ++r)
@@ -214,7 +215,7 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
     call.in_place = false;
   }
   compile(call);
-  if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that passes blocks on
+  if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that forwards blocks
   running_.arrive(blocks_);
   return MPI_SUCCESS;
 }
@@ -282,7 +283,7 @@ int Library::attach(MPI_Comm comm, Hub** hub) {
           return MPI_SUCCESS;
         },
         &keyval_, nullptr);
-    // Attributes of MPI_COMM_SELF are deleted first of all in MPI_Finalize.
+    // MPI_Finalize deletes the attributes of MPI_COMM_SELF first.
     if (rc == MPI_SUCCESS)
       rc = PMPI_Comm_create_keyval(
           MPI_COMM_NULL_COPY_FN,
@@ -319,7 +320,7 @@ void Library::detach(Hub* hub) {
 void Library::end() {
   kept_.clear(), spare_.clear();
   hubs_.clear();
-  // The handles are let go; attributes that are still set keep their callbacks, which find nothing to do.
+  // Free the keyvals. Attributes that are still set keep their callbacks, which then do nothing.
   PMPI_Comm_free_keyval(&keyval_);
   PMPI_Comm_free_keyval(&end_keyval_);
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations in flight, and what drives them: every call that tests or waits moves all of them.
+// Operations in flight. Every call that tests or waits advances all of them.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "shim/operands.hpp"
+#include "shim/dispatch/runner/operands.hpp"
 #include "shim/range/hub.hpp"
 
-/// What a request stands for.
+/// The operation behind a request.
 struct latecomer_range_operation {
   virtual ~latecomer_range_operation() = default;
-  /// Does what can be done now; of operations that the library drives.
+  /// Advances an operation that the library drives.
   virtual void step() {}
-  /// Whether it is complete, as far as all progress that was made until now tells.
+  /// Whether the operation is complete. Makes no progress itself.
   virtual bool look() { return complete; }
-  /// Of receives: source in the range, tag and bytes. Others leave an empty status.
+  /// Fills source in the range, tag and bytes of a receive. Other operations fill an empty status.
   virtual void fill(MPI_Status* status) const;
   bool complete = false;
   int rc = MPI_SUCCESS;
@@ -28,7 +28,7 @@ using Operation = latecomer_range_operation;
 
 inline Hub& hub_of(const latecomer_range& r) { return *reinterpret_cast<Hub*>(r.hub); }
 inline Rank to_mpi(const latecomer_range& r, int rank) { return r.first + rank * r.stride; }
-/// Rank in the range of a rank of the hub's communicator; MPI_UNDEFINED if it is none of its members.
+/// The rank in the range of a rank of the hub's communicator; MPI_UNDEFINED if it is not a member.
 int from_mpi(const Identity& where, int rank);
 void fill_status(MPI_Status* status, int source, int tag, MPI_Count bytes);
 void fill_received(MPI_Status* status, const Envelope& envelope, Rank source);
@@ -36,7 +36,7 @@ void empty_status(MPI_Status* status);
 
 class PointToPoint final : public Operation {
  public:
-  /// `message`: nullptr for what MPI_PROC_NULL completes at once.
+  /// `message`: nullptr for an operation with MPI_PROC_NULL, which is complete at once.
   PointToPoint(Hub* hub, Message* message) : hub_(hub), message_(message) { look(); }
   ~PointToPoint() override;
   bool look() override;
@@ -56,11 +56,11 @@ struct Arguments {
   void* recv = nullptr;
   MPI_Count send_count = 0, recv_count = 0;
   MPI_Datatype send_type = MPI_DATATYPE_NULL, recv_type = MPI_DATATYPE_NULL;
-  const MPI_Count *send_counts = nullptr, *recv_counts = nullptr;  ///< of the forms with blocks of different sizes
+  const MPI_Count *send_counts = nullptr, *recv_counts = nullptr;  ///< of collectives with blocks of different sizes
   const MPI_Aint *send_displacements = nullptr, *recv_displacements = nullptr;
 };
 
-/// A collective of core's catalogue, running on the members of a range.
+/// A collective of core's catalogue that runs on the members of a range.
 class Collective final : public Operation, private shim::Wire {
  public:
   Collective(const latecomer_range& range, const Arguments& arguments);
@@ -90,24 +90,24 @@ class Collective final : public Operation, private shim::Wire {
   std::vector<MPI_Aint> packed_places_;
 };
 
-/// All of the library's state in this process.
+/// The state of the library in this process.
 class Library {
  public:
   std::recursive_mutex lock;
-  /// The hub of a communicator; the first time collective. Returns an MPI error code.
+  /// The hub of a communicator. The first call for a communicator is collective. Returns an MPI error class.
   int attach(MPI_Comm comm, Hub** hub);
   void detach(Hub* hub);
   void end();
-  /// Moves every message and every operation. Returns an MPI error code.
+  /// Advances every message and every operation. Returns an MPI error code.
   int progress();
   void drive(Operation* operation) { driven_.push_back(operation); }
   void forget(Operation* operation);
   bool knows(const Hub* hub) const;
 
-  /// Memory of at least that many bytes, and back: what collectives work in stays mapped.
+  /// borrow(): memory of at least `bytes` for a collective. give_back(): returns it, so that it stays mapped.
   std::vector<char> borrow(std::size_t bytes);
   void give_back(std::vector<char> memory);
-  /// A schedule for a rank of a range; kept, unless it is running already.
+  /// The schedule of a rank of a range, from a cache unless a running operation uses it.
   std::shared_ptr<shim::Compiled> schedule(const core::Call& call, Rank me);
 
  private:

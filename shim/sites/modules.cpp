@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The modules that addresses lie in, MPI's own among them.
+// Finds the modules of addresses, and knows MPI's own modules.
 #include <elf.h>
 #include <link.h>
 #include <unistd.h>
@@ -115,7 +115,7 @@ void sites_refresh() {
   const std::lock_guard lock(sites_mutex);
   unloaded = now_unloaded;
   forget_keys();
-  forget_ways();
+  forget_rules();
 }
 
 const char* own_build_id() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of sites, from liblatecomer_symbols.so where ids and offsets do not answer.
+// Matches names of sites. Uses liblatecomer_symbols.so if ids and offsets do not decide.
 #include "shim/sites/names.hpp"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Resolve = int (*)(const char*, const char*, unsigned long long, char*, char*, unsigned long, int*);
 
-/// Beside this library; nullptr if it is not there.
+/// The function of the library beside this one; nullptr if the library is missing.
 Resolve resolver() {
   static const Resolve found = []() -> Resolve {
     Dl_info self;
@@ -27,7 +27,7 @@ Resolve resolver() {
     path = path.substr(0, path.rfind('/') + 1) + "liblatecomer_symbols.so";
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-      warn("site rules go by id and module+offset only: %s", dlerror());
+      warn("site rules match only ids and module+offset, not names: %s", dlerror());
       return nullptr;
     }
     return reinterpret_cast<Resolve>(dlsym(library, "latecomer_symbols_resolve"));
@@ -58,7 +58,7 @@ bool frame_is(const profiles::Frame& frame, const std::string& glob) {
 }  // namespace
 
 bool site_is(const profiles::SiteKey& key, const std::string& glob) {
-  // Never destroyed, like all that callbacks after exit handlers may meet.
+  // Never destroyed, because callbacks may run after exit handlers.
   static auto& mutex = *new std::mutex;
   static auto& answers = *new std::map<std::pair<profiles::SiteKey, std::string>, bool>;
   const std::lock_guard lock(mutex);
@@ -66,7 +66,7 @@ bool site_is(const profiles::SiteKey& key, const std::string& glob) {
   if (!first) return known->second;
   bool& answer = known->second;
   answer = core::glob_match(glob, key.id());
-  // Of several frames the innermost is the site's place.
+  // The innermost of several frames is the place of a site.
   for (const profiles::Frame& frame : site_frames()) {
     if (answer || frame.site != key.site) continue;
     answer = frame_is(frame, glob);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a call site is what a policy's `site` glob means: its id, module+offset, function, or file:line. Asked by
-// leaders only, at ends of epochs; each answer is kept.
+// Whether a call site matches a policy's `site` glob: its id, module+offset, function, or file:line. Only leaders ask,
+// at ends of epochs. Each answer is cached.
 #pragma once
 
 #include <string>

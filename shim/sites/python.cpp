@@ -11,8 +11,8 @@
 namespace latecomer::shim {
 namespace {
 
-/// CPython's own interface, found where an interpreter lives in this process. The lock of the interpreter is
-/// taken for the look (bindings release it around MPI calls), which is why this is an option.
+/// CPython's interface, if an interpreter runs in this process. Reading frames needs the interpreter's lock, which
+/// bindings release around MPI calls. Therefore this is an option.
 struct Python {
   int (*is_initialized)();
   int (*ensure)();
@@ -54,7 +54,7 @@ Slot* python_site() {
   const int state = p.ensure();
   std::vector<profiles::Frame> found;
   std::uint64_t key = kSeveral;
-  void* at = p.frame();  // borrowed; the ones behind it are not
+  void* at = p.frame();  // borrowed; outer frames are new references
   for (void* owned = nullptr; at && static_cast<int>(found.size()) < frames_per_site;) {
     void* code = p.code(at);
     const auto text = [&](const char* name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Call sites: the first frame outside the MPI libraries, keyed by build-id and offset, so that a site has
-// the same key on every rank and in every run under address randomisation. Names are resolved offline.
+// Call sites: the first frame outside the MPI libraries, identified by build-id and offset. So a site has the same key
+// on every rank and in every run, despite address randomisation. The command resolves names after the run.
 #pragma once
 
 #include <atomic>
@@ -11,53 +11,53 @@
 
 namespace latecomer::shim {
 
-/// Learns where the MPI libraries and latecomer itself are mapped. Called once, from MPI_Init.
+/// Finds the mappings of the MPI libraries and of latecomer. Called once, from MPI_Init.
 void sites_start();
 
-/// How many frames make a site (1 to 16), and whether Python's own frames stand for those of its binding.
-/// Before the first call that is observed.
+/// Sets the number of frames per site (1 to 16), and whether Python's frames replace those of its binding. Must precede
+/// the first observed call.
 void sites_depth(int depth, bool python);
 
-/// A call site as the table of sites knows it, with the counters that calls from it used last.
+/// A call site in the table of sites, with the counters of the last call from it.
 struct alignas(32) SiteSlot {
   std::atomic<std::uint64_t> key{0};
-  std::atomic<std::uint64_t> site{0};    ///< 0: the address lies in an MPI library, its caller is the site
-  profiles::LocalSite* local = nullptr;  ///< of (op, comm_size); under the job's lock
+  std::atomic<std::uint64_t> site{0};    ///< 0: the address lies in an MPI library, and its caller is the site
+  profiles::LocalSite* local = nullptr;  ///< for (op, comm_size); guarded by the job's lock
   std::int32_t comm_size = 0;
   core::Collective op = core::Collective::barrier;
 };
 
-/// Open addressing by return address or by hash of several (top bit set: no address has it); entries are only
-/// ever added, so readers need no lock. 512 KiB, touched as used.
+/// The table uses open addressing by return address, or by a hash with the top bit set, which no address has. Entries
+/// are only added, so readers need no lock. 512 KiB, mapped as used. Chosen, not measured.
 inline constexpr int kSiteBits = 14;
 extern SiteSlot site_slots[std::size_t{1} << kSiteBits] __attribute__((visibility("hidden")));
-extern bool one_frame;  ///< is a site: the table is worth a look by address
-/// Where a key is looked for first in a table of 2^bits.
+extern bool one_frame;  ///< one frame is a site: look up by address first
+/// The first index to search for a key in a table of 2^bits.
 constexpr std::size_t address_place(std::uint64_t key, int bits) {
   return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - bits);
 }
 
-/// The call site, given the handler's return address and frame address (that of its saved rbp, whose neighbour
-/// is the return address). Allocates only when a site, or the way to it, is new. Thread-safe.
+/// The call site, from the handler's return address and frame address (of its saved rbp, next to the return address).
+/// Allocates only for a new site or a new way to it. Thread-safe.
 SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame);
 inline SiteSlot& site_of(void* return_address, void* frame) {
   const auto address = reinterpret_cast<std::uintptr_t>(return_address);
   if (!one_frame) return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));
   SiteSlot& first = site_slots[address_place(address, kSiteBits)];
-  // Found at once (the bindings of MPI have no site).
+  // The fast case. Bindings of MPI have no site.
   if (first.key.load(std::memory_order_acquire) == address && first.site.load(std::memory_order_relaxed) != 0)
       [[likely]]
     return first;
   return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));
 }
 
-/// The build-id of this library: what the roll call compares.
+/// The build-id of this library, which the roll call compares.
 const char* own_build_id();
 
-/// Forgets addresses if a library was unloaded since: another may lie there now.
+/// Forgets addresses if a library was unloaded, because another may occupy them now.
 void sites_refresh();
 
-/// Frames of all sites seen so far.
+/// The number of sites so far, and the frames of all sites.
 std::size_t site_count();
 std::vector<profiles::Frame> site_frames();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of sites, by return address or by hash of several.
+// The table of sites, by return address or by hash of several addresses.
 #include <mutex>
 #include <utility>
 
@@ -13,13 +13,13 @@ std::mutex sites_mutex;
 
 namespace {
 
-std::vector<profiles::Frame>* frames = nullptr;  // never destroyed: callbacks may come after exit handlers
+std::vector<profiles::Frame>* frames = nullptr;  // never destroyed: callbacks may run after exit handlers
 std::size_t used = 0;
 
 }  // namespace
 
 Slot& remember(std::uint64_t key, std::uint64_t site) {
-  // Full: all that is new shares one slot, whose counters are looked up every time.
+  // When the table is full, all new sites share one slot, whose counters are looked up at each call.
   static Slot overflow;
   if (used > kSlots * 3 / 4) {
     overflow.site.store(site, std::memory_order_relaxed);

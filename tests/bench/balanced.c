@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Balanced allreduces of 8 B to 1 MiB, no computation between them. Prints the seconds they took. Usage: balanced CALLS
+// Balanced allreduces of 8 B to 1 MiB without computation between them. Prints their time in seconds. Usage: balanced
+// CALLS
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `auto` compares in a simulated job, collective by collective: its candidates, why others are left out, its
-// reason, and what the leader's announcements take. One rank is late in every call; nothing is sent, so native takes
-// what the model says and candidates what the model says of them. Usage: candidates_table [--ranks 64,256,1024]
-// [--bytes 4MiB] [--network eth1g] [--arrivals onelate:1:50ms]
+// The comparisons of `auto` in a simulated job, by collective: its candidates, the algorithms that it leaves out and
+// why, its reason, and the time of the leader's announcements. One rank is late in every call. Nothing is sent: native
+// and the candidates take the modelled times.
+// Usage: candidates_table [--ranks 64,256,1024] [--bytes 4MiB] [--network eth1g] [--arrivals onelate:1:50ms]
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -52,13 +52,13 @@ void job(Collective op, int ranks, Bytes bytes, const Policy& policy, const Patt
   Nanoseconds clock = 0;
   std::uint64_t n = 0;
   SlotReport report;
-  // Until the comparison is done and the first trial begins, or nothing is to be tried.
+  // Run until the first trial begins, or until `auto` decides to try nothing.
   for (int announcements = 0; announcements < 400; ++announcements) {
     for (int i = 0; i < 64; ++i, ++n) {
       learner.see({n, s, 1, offsets, after, static_cast<double>(after) + waits, -1, sizes});
       clock += pattern.last() + after;
     }
-    const std::clock_t before = std::clock();  // the processor's time, whatever else the machine does
+    const std::clock_t before = std::clock();  // processor time, which other load does not change
     learner.announce(n, false, clock);
     const double ms = 1e3 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     took.ms = std::max(took.ms, ms), took.all_ms += ms;

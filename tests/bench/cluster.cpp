@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Paper 004's figures 5 to 8 in a modelled cluster: range communicators beside communicators that all members have to
-// create together. Janus Quicksort is the example's own code, collectives are core's schedules run by the executor's
-// own runner; only messages and time are modelled. Deterministic: two runs print the same.
+// Figures 5 to 8 of Axtmann, Wiebigke and Sanders 2018 in a modelled cluster: range communicators beside communicators
+// that all members create together. Janus Quicksort is the example's code. Collectives are core's schedules, run by the
+// executor's runner. Only messages and time are modelled. Two runs print the same figures.
 //
-// A message of m bytes keeps the sender's port busy for alpha + m beta, then the receiver's, overlapped, and is in
-// flight for the network's latency; none waits for a receive to be posted. Ranges pay for their envelopes. Computing
-// costs what Figures says. What creates an MPI communicator is what MPICH 4 does at least: its members agree on a
-// context by an allreduce of a mask over them (MPI_Comm_split: after an allgather of color and key over the parent's),
-// and every member writes a table of all. Such a creation blocks its process.
+// A message of m bytes occupies the sender's port for alpha + m beta, then the receiver's port, overlapped, and is in
+// flight for the network's latency. No message waits for its receive. Messages of ranges include the envelope.
+// Computation takes the times of Figures. An MPI communicator costs the least that MPICH 4 does: the members agree on a
+// context by an allreduce of a mask, and each member writes a table of all. MPI_Comm_split precedes this by an
+// allgather of color and key over the parent. Such a creation blocks its process.
 //
 // Usage: ranges_cluster [most ranks [most elements per rank]]
 #include <algorithm>
@@ -26,7 +26,7 @@
 
 #include "core/select/by_call.hpp"
 #include "examples/janus_quicksort.hpp"
-#include "shim/running.hpp"
+#include "shim/dispatch/runner/running.hpp"
 
 namespace {
 
@@ -37,15 +37,15 @@ using janus::Count;
 
 struct Figures {
   core::Network network;
-  double message_ns = 300;                    // processor time per message and side
-  double member_ns = 10;                      // an MPI communicator's table, per member
-  double element_ns = 1.5;                    // to compare and move an element once
-  double range_ns = 10;                       // to create a range
-  Count envelope = 40, short_message = 8192;  // shim/range/hub.cpp
-  static constexpr Count mask = 260;          // MPICH's mask of contexts, bytes
+  double message_ns = 300;  // processor time per message and side; chosen, not measured
+  double member_ns = 10;    // per member, to write the table of an MPI communicator; chosen, not measured
+  double element_ns = 1.5;  // to compare and move an element once; chosen, not measured
+  double range_ns = 10;     // to create a range; chosen, not measured
+  Count envelope = 40, short_message = 8192;  // derived from shim/range/hub.cpp
+  static constexpr Count mask = 260;          // bytes of MPICH's mask of contexts and one flag
 };
 
-/// What a message must match.
+/// The fields that a receive must match.
 struct Key {
   int first, size, stride, depth, context;
   int tag;
@@ -59,7 +59,7 @@ struct Message {
   Key key;
   int source = -1, destination = -1;
   Count bytes = 0;
-  std::vector<char> data;  // empty: nobody looks at it
+  std::vector<char> data;  // empty if no process reads the data
 };
 
 class Process;
@@ -73,7 +73,7 @@ class Cluster {
   Process& at(int rank) { return *processes_[static_cast<std::size_t>(rank)]; }
   void send(Message message, double when);
   void wake(int rank, double when) { events_.push({when, next_++, rank, {}}); }
-  /// Until nothing is left to happen. Returns when the last process was done, in ns.
+  /// Runs all events. Returns the time in ns at which the last process ended.
   double run();
   std::shared_ptr<core::Instance> instance(const core::Call& call);
 
@@ -96,7 +96,7 @@ class Cluster {
   std::size_t instances_size_ = 0;
 };
 
-/// A collective on a range, or a step of the creation of a communicator.
+/// A collective on a range, or a step in the creation of a communicator.
 class Operation final : private shim::Wire {
  public:
   Operation(Process& process, const latecomer_range& range, Kind op, int root, core::Elements count, MPI_Datatype type,
@@ -134,13 +134,14 @@ class Process {
   const int rank;
   double now = 0, finished = 0;
   std::list<std::shared_ptr<Message>> arrived;
-  std::function<bool()> go_on;  // the program: whether anything moved
+  std::function<bool()> go_on;  // advances the program; returns whether anything moved
   std::function<bool()> over;
 
   void spend(double ns) { now += ns; }
   std::uint32_t number(const latecomer_range& r) { return ++numbers_[{r.first, r.size, r.stride, r.depth, r.context}]; }
   void drive(std::shared_ptr<Operation> operation) { operations_.push_back(std::move(operation)); }
-  /// A communicator whose creation blocks. `split`: by MPI_Comm_split of all of `parent`.
+  /// Creates a communicator and blocks meanwhile. `split_of`: MPI_Comm_split of all of its ranks creates it, or
+  /// nullptr.
   void create(const latecomer_range& range, const latecomer_range* split_of = nullptr) {
     creations_.push_back({range, split_of ? std::optional(*split_of) : std::nullopt, nullptr, 0});
   }
@@ -205,7 +206,8 @@ double Cluster::run() {
   }
   double last = 0;
   for (const auto& p : processes_) {
-    if (!p->over()) std::fprintf(stderr, "process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
+    if (!p->over())
+      std::fprintf(stderr, "ranges_cluster: process %d of %zu never ended\n", p->rank, processes_.size()), std::exit(1);
     last = std::max(last, p->finished);
   }
   return last;
@@ -234,7 +236,7 @@ Operation::Operation(Process& process, const latecomer_range& range, Kind op, in
                                                    : core::native_stand_in(call)->name.data();
   program_ =
       std::make_unique<shim::Compiled>(core::materialize(*core::find_algorithm(op, name), *instance_, range.rank));
-  // Elements that nobody looks at take no memory.
+  // Elements that no process reads take no memory.
   const bool real = in || out;
   const MPI_Count extent = real ? element_bytes : 0;
   const shim::Layout layout{extent, 0, extent, 0, extent, true};
@@ -255,7 +257,7 @@ int Operation::send(const void* data, MPI_Count count, MPI_Datatype, core::Rank 
   Message m{key(channel), process_.rank, range_.first + to * range_.stride, count * element_bytes_, {}};
   if (!scratch_.empty()) m.data.assign(static_cast<const char*>(data), static_cast<const char*>(data) + m.bytes);
   process_.cluster.send(std::move(m), process_.now);
-  *ticket = this;  // gone
+  *ticket = this;  // invalid from here on
   return MPI_SUCCESS;
 }
 int Operation::receive(void* data, MPI_Count, MPI_Datatype, core::Rank from, int channel, void** ticket) {
@@ -272,7 +274,7 @@ bool Operation::done(void* ticket, int* rc) {
   return message != nullptr;
 }
 
-/// What goes on in the first of the creations; true: it has been completed.
+/// Advances the first pending creation. Returns true if it is complete.
 bool Process::create_on() {
   Creation& c = creations_.front();
   const Figures& f = cluster.figures;
@@ -284,7 +286,7 @@ bool Process::create_on() {
     if (c.stage == 0 && c.parent) {
       c.operation = std::make_shared<Operation>(*this, where, Kind::allgather, 0, 8, MPI_BYTE, 1, nullptr, nullptr);
     } else if (c.stage == (c.parent ? 1 : 0)) {
-      if (c.parent) spend(f.element_ns * c.parent->size * std::log2(1.0 + c.parent->size));  // sorting the keys
+      if (c.parent) spend(f.element_ns * c.parent->size * std::log2(1.0 + c.parent->size));  // sort the keys
       c.operation = std::make_shared<Operation>(*this, where, Kind::allreduce, 0, f.mask / 4, MPI_INT, 4, c.mask.data(),
                                                 c.agreed.data());
     } else {
@@ -311,7 +313,7 @@ void Process::progress() {
   if (over() && finished == 0) finished = now;
 }
 
-/// What the example asks of a communicator; `kMpi`: one whose creation blocks.
+/// The operations that the example needs of a communicator. `kMpi`: creation blocks.
 template <bool kMpi>
 struct Modelled {
   struct Comm {
@@ -413,13 +415,13 @@ Outcome sort(int ranks, Count each, janus::Assignment assignment, const Figures&
     out.levels = std::max(out.levels, s->statistics().levels);
     if (static_cast<Count>(s->sorted().size()) != each || !std::is_sorted(s->sorted().begin(), s->sorted().end()) ||
         s->sorted().front() < last)
-      std::fprintf(stderr, "not sorted\n"), std::exit(1);
+      std::fprintf(stderr, "ranges_cluster: the result is not sorted\n"), std::exit(1);
     last = s->sorted().back();
   }
   return out;
 }
 
-/// Every process runs a list of creations and broadcasts. `list(process)` gives it.
+/// Every process runs the list of creations and broadcasts that `list(process)` returns.
 struct Step {
   latecomer_range range;
   Count bytes = -1;     // of a broadcast from the range's first rank; -1: a creation
@@ -483,7 +485,7 @@ void creation(int most, const Figures& figures) {
       o[way] = run_lists(ranks, figures, [&](Process& me) {
         std::vector<Step> steps;
         const latecomer_range all = all_of(me, ranks);
-        const int k = me.rank / 3;  // its left communicator ends here if it is the last of one
+        const int k = me.rank / 3;  // the left communicator of its last rank ends here
         if (me.rank % 3 == 0 && k > 0) steps.push_back({part(all, me.rank - 3, me.rank), -1, way > 0, false});
         if (3 * k + 3 < ranks) steps.push_back({part(all, 3 * k, 3 * k + 3), -1, way > 0, false});
         if (way == 2 && k % 2 == 1 && steps.size() == 2) std::swap(steps[0], steps[1]);
@@ -495,7 +497,7 @@ void creation(int most, const Figures& figures) {
       "\nFigure 7: creation of the first half of %d ranks and broadcasts there, time with MPI / time with ranges\n%10s "
       "%16s %16s\n",
       most, "doubles", "1 broadcast", "50 broadcasts");
-  // Longer ones are scattered and pass along a ring, P^2 messages each: no creation shows beside them.
+  // Longer broadcasts use scatter and a ring of P^2 messages, which hide the cost of any creation.
   for (const Count n : {1, 16, 256, 1024}) {
     double ratio[2];
     for (const int many : {0, 1}) {
@@ -506,7 +508,7 @@ void creation(int most, const Figures& figures) {
           if (me.rank >= most / 2) return steps;
           const latecomer_range half = part(all_of(me, most), 0, most / 2 - 1);
           steps.push_back({half, -1, way > 0, false});
-          // A range's messages have envelopes, and above 8 KiB one more message.
+          // A range's message has an envelope, and one more message above 8 KiB.
           for (int i = 0; i < (many ? 50 : 1); ++i)
             steps.push_back({half, n * 8 + (way == 0 ? figures.envelope : 0), false, false});
           return steps;
@@ -524,7 +526,8 @@ int main(int argc, char** argv) {
   const int most = argc > 1 ? std::atoi(argv[1]) : 1 << 15;
   const Count elements = argc > 2 ? std::atoll(argv[2]) : 256;
   if (most < 32 || elements < 1)
-    return std::fprintf(stderr, "ranges_cluster: at least 32 ranks and 1 element each\n"), MPI_Finalize(), 2;
+    return std::fprintf(stderr, "ranges_cluster: expected at least 32 ranks and 1 element per rank\n"), MPI_Finalize(),
+           2;
   Figures figures;
   figures.network = *core::network_preset("fdr");
   creation(most, figures);

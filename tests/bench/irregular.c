@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gathervs or scattervs of given sizes: how long they take, by the program's own clock, from the first arrival to the
-// last exit. A barrier before each makes arrivals balanced; the first half of the calls is not counted (a plan is in
-// force by then). Usage: irregular gatherv|scatterv ITERATIONS ROOT BYTES[,BYTES...]     one size per rank
+// Run time of gathervs or scattervs of given sizes, from the first arrival to the last exit by the program's own clock.
+// A barrier before each call balances the arrivals. The first half of the calls does not count: a plan is in force
+// after it.
+// Usage: irregular gatherv|scatterv ITERATIONS ROOT BYTES[,BYTES...]     one size per rank
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

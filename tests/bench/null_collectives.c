@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Benchmark support, preloaded behind latecomer: collectives that do nothing, so that what is measured is
-// what is added. bare_allreduce is the pass-through wrapper to compare with.
+// Collectives that do nothing. Preloaded behind latecomer, they leave only the added time to measure. bare_allreduce is
+// the pass-through wrapper for comparison.
 #include <mpi.h>
 #include <x86intrin.h>
 
@@ -25,8 +25,8 @@ EXPORT int bare_allreduce(const void* in, void* out, int count, MPI_Datatype typ
   return rc;
 }
 
-// The least that observing can be: the return address looked up, two readings of the counter, one sum. What it costs
-// says how fast this machine is, and so what a bound that was measured elsewhere comes to here.
+// The least work of an observing wrapper: one lookup of the return address, two readings of the counter, one sum. Its
+// time scales the bounds that were measured on another machine.
 static struct { unsigned long address, time; } least[1 << 14];
 EXPORT int least_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 EXPORT int least_allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an observed call costs beside a bare pass-through wrapper, both around an allreduce that does nothing
-// (null_collectives.c), measured in turns in one run. Run by tests/bench/overhead, which sets it up.
+// The cost of an observed call compared with a bare pass-through wrapper. Both wrap an allreduce that does nothing
+// (null_collectives.c), and both are measured alternately in one run. Run it through tests/bench/overhead, which
+// prepares it.
 // Usage: overhead TITLE [tight]: tight loops, for a policy without epochs, instead of bursts after a pause
 #include <mpi.h>
 
@@ -24,7 +25,7 @@ double in = 1, out;
 template <int N>
 [[gnu::noinline]] int observed() {
   const int rc = MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  asm volatile("" : : "r"(N));  // no tail call, no merging
+  asm volatile("" : : "r"(N));  // prevents a tail call and merging of the functions
   return rc;
 }
 template <int N>
@@ -38,7 +39,7 @@ template <int N>
   asm volatile("" : : "r"(1));
   return rc;
 }
-constexpr int kSites = 1000;
+constexpr int kSites = 1000;  // chosen, not measured
 using Site = int (*)();
 template <int... N>
 std::pair<std::array<Site, kSites>, std::array<Site, kSites>> make(std::integer_sequence<int, N...>) {
@@ -51,28 +52,28 @@ double seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Nanoseconds per call through the sites of `order`, one after the other.
+/// Nanoseconds per call through the sites of `order`, in sequence.
 [[gnu::noinline]] double batch(const std::vector<Site>& order) {
   const double begin = seconds();
   for (const Site site : order) site();
   return (seconds() - begin) / static_cast<double>(order.size()) * 1e9;
 }
 
-/// Several, from one place: a site may be several frames deep.
+/// Several batches from one place: a site may be several frames deep.
 [[gnu::noinline]] std::vector<double> batches(const std::vector<const std::vector<Site>*>& orders) {
   std::vector<double> out;
   for (const auto* order : orders) out.push_back(batch(*order));
   return out;
 }
 
-/// The number of collectives so far: what epochs are counted in.
+/// The number of collectives so far. Epochs count these calls.
 long n = 0;
 void barrier() {
   MPI_Barrier(MPI_COMM_WORLD);
   ++n;
 }
 
-/// The ranks measure in turns: cores that share a processor would slow each other down.
+/// The ranks measure alternately, because hardware threads of one core slow each other down.
 void wait_turn(int from) {
   for (int there = 0; !there;) {
     const timespec nap{0, 20'000};
@@ -101,8 +102,8 @@ double quantile(std::vector<double> v, double q) {
 }
 double median(const std::vector<double>& v) { return quantile(v, 0.5); }
 
-/// Of batches measured side by side: how much more one takes than the other. Where hardware threads share a core, work
-/// of others halves its speed for tenths of a second at a time: the tenth percentile is the core to itself.
+/// The difference between batches that were measured alternately. Where hardware threads share a core, other work
+/// halves its speed for tenths of a second at a time. The tenth percentile shows the core without other work.
 std::string added(const std::vector<double>& ours, const std::vector<double>& plain) {
   std::vector<double> more;
   for (std::size_t i = 0; i < ours.size(); ++i) more.push_back(ours[i] - plain[i]);
@@ -114,9 +115,9 @@ std::string added(const std::vector<double>& ours, const std::vector<double>& pl
 
 }  // namespace
 
-/// A loop of 2,000 calls from one place, and one through the bare wrapper, in turns, for some seconds.
+/// Alternates for some seconds between a loop of 2,000 calls from one place and the same loop through the bare wrapper.
 void tight(int rank, const char* title, Site with, Site without) {
-  constexpr int kBatches = 20'000;
+  constexpr int kBatches = 20'000;  // chosen, not measured: some seconds
   const std::vector<Site> ours(2000, with), bare(2000, without), floor(2000, least);
   std::vector<double> observed_ns, bare_ns, floor_ns;
   if (rank == 1) wait_turn(0);
@@ -148,8 +149,9 @@ int main(int argc, char** argv) {
     std::printf("%-10s for scale: two readings of clock_gettime take %.1f ns here\n", argc > 1 ? argv[1] : "",
                 clock_pair());
   for (const int sites : {1, kSites}) {
-    // Epochs end every 128 calls. Of those, 48 warm up (the rank has just slept), 64 between two ends are the
-    // median's; the 128th and what it does (log to the leader, its digest, the snapshot) are in the mean.
+    // An epoch has 128 calls. 48 calls warm up after a pause, the median covers the next 64 between two ends of epochs,
+    // and the mean also covers the 128th. That call sends the log to the leader, which processes it and writes the
+    // snapshot.
     constexpr int kWarm = 48, kCalls = 64, kEpoch = 128, kBatches = 1500;
     std::vector<double> ours, plain, floor;
     double all_ours = 0, all_plain = 0;
@@ -162,7 +164,7 @@ int main(int argc, char** argv) {
         if (i >= kWarm && i < kWarm + kCalls) order_without.push_back(without[pick]);
       }
       if (rank == 1 || b > 0) wait_turn(1 - rank);
-      // The bare wrapper's turn is before ours or after it.
+      // Alternate the order of the bare wrapper and latecomer.
       const bool first = b % 2 != 0;
       const auto ns = first ? batches({&warm, &order_without, &order_with, &rest, &order_least})
                             : batches({&warm, &order_with, &rest, &order_without, &order_least});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sorted trees' blocks in another order than they lie in: sent after copying them together, or with an indexed
-// datatype. Two ranks; medians of interleaved messages, the answer included. Usage: mpiexec -n 2 permutation [ROUNDS]
+// Sends blocks in another order than in memory, as sorted trees do: copied together first, or with an indexed datatype.
+// Prints medians of interleaved messages on two ranks, including the answer.
+// Usage: mpiexec -n 2 permutation [ROUNDS]
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ int main(int argc, char** argv) {
       char *data = calloc(2 * total, 1), *packed = malloc(total), back = 0;
       MPI_Aint* places = malloc(sizeof(MPI_Aint) * (size_t)blocks);
       for (int i = 0; i < blocks; ++i)
-        places[i] = (MPI_Aint)((i * 7 + 3) % (2 * blocks)) * each;  // every block once, none beside the next
+        places[i] = (MPI_Aint)((i * 7 + 3) % (2 * blocks)) * each;  // every block once, no two adjacent
       for (int round = 0; round < rounds; ++round)
         for (int way = 0; way < 2; ++way) {
           MPI_Barrier(MPI_COMM_WORLD);
@@ -37,7 +38,7 @@ int main(int argc, char** argv) {
               for (int i = 0; i < blocks; ++i)
                 memcpy(packed + (size_t)i * (size_t)each, data + places[i], (size_t)each);
               MPI_Send(packed, (int)total, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-            } else {  // made for every call: buffers and sizes of programs change
+            } else {  // per call, because the buffers and sizes of a program change
               MPI_Datatype type;
               MPI_Type_create_hindexed_block(blocks, each, places, MPI_BYTE, &type);
               MPI_Type_commit(&type);

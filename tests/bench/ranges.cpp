@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Range communicators beside MPI's: creation, collectives on all ranks, a broadcast on half of them after creating
-// them. Medians of interleaved rounds, the longest time over all ranks; tests/bench/ranges runs it, yielding on both
-// sides. `ranges_bench messages`, with libcount_messages.so preloaded: what both give to the network, by rank, instead
-// of times.
+// Range communicators and MPI communicators: creation, collectives on all ranks, and a broadcast on the created half.
+// Prints medians of interleaved rounds; the time of a round is that of the slowest rank. Run it through
+// tests/bench/ranges, which makes both sides yield. `ranges_bench messages`, with libcount_messages.so preloaded,
+// prints the messages that each rank sends instead of times.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ latecomer::range::Comm world;
 
 using Work = std::function<void()>;
 
-/// Medians in microseconds per call of each way, interleaved.
+/// Medians of each way in microseconds per call, interleaved.
 std::vector<double> compare(const std::vector<Work>& ways, int rounds, int calls) {
   std::vector<std::vector<double>> times(ways.size());
   for (int round = 0; round < rounds; ++round)
@@ -42,13 +42,13 @@ std::vector<double> compare(const std::vector<Work>& ways, int rounds, int calls
 
 long long (*messages_sent)() = nullptr;
 
-/// Messages per call of each way: of the rank that sends most, and on average.
+/// Messages per call of each way: of the rank that sends most, and the mean.
 struct Messages {
   long long most;
   double mean;
 };
 Messages count(const Work& way) {
-  way();  // what is done once
+  way();  // work that is done only once
   MPI_Barrier(MPI_COMM_WORLD);
   const long long before = messages_sent();
   way();
@@ -157,7 +157,7 @@ void collectives() {
         {[=] { world.exscan(a, b, n, MPI_DOUBLE, MPI_SUM); },
          [=] { MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }},
         rounds, calls);
-    // Of one block.
+    // Elements of one block.
     const int each = std::max(1, n / size);
     row("gather", each * 8,
         {[=] { world.gather(a, each, MPI_DOUBLE, b, each, MPI_DOUBLE, 0); },

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank is late in every scatter, gather or bcast: how long the calls take, by the program's own clock.
-// With OP "compute" ranks compute the same work between gathers and nobody is late by intention: what is lost of the
-// core. Usage: rooted OP ITERATIONS BYTES LATE_RANK DELAY_MS     BYTES: the root's total Prints, in ms: run time (first
-// arrival to last exit), elapsed on average, elapsed of the late rank, and computing time.
+// Times of scatter, gather or bcast with one late rank, by the program's own clock. With OP "compute", all ranks
+// compute the same work between gathers and none is delayed: this shows the loss of processor time.
+// Usage: rooted OP ITERATIONS BYTES LATE_RANK DELAY_MS     BYTES: the root's total
+// Prints in ms: run time (first arrival to last exit), mean elapsed time, elapsed time of the late rank, and computing
+// time.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&elapsed, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&of_late, &of_late_everywhere, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&computing, &computing_sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    if (i < iterations / 2) continue;  // a plan is in force by then
+    if (i < iterations / 2) continue;  // a plan is in force after the first half
     ++counted;
     sums[0] += last - first, sums[1] += sum / size, sums[2] += of_late_everywhere, sums[3] += computing_sum / size;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agreement rule on simulated ranks: the same calls, other speeds. Whatever the interleaving, ranks do
-// the same at the same n, and whoever waits for the leader waits for nobody.
+// Tests the agreement rule on simulated ranks that make the same calls at different speeds. Under every interleaving,
+// ranks act alike at the same call. A rank that hears an announcement never waits for the program of the leader.
 #include "core/agreement/agreement.hpp"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ struct Event {
 
 }  // namespace
 
-TEST_CASE("agreement: all ranks do the same at the same call", "[agreement]") {
+TEST_CASE("agreement: all ranks act alike at the same call", "[agreement]") {
   SplitMix64 random(42);
   std::uint64_t calls = 0;
   for (int round = 0; round < 60; ++round) {
@@ -48,7 +48,7 @@ TEST_CASE("agreement: all ranks do the same at the same call", "[agreement]") {
     const auto program = random_program(random, 600);
     const bool plans = random.below(4) != 0;
     std::vector<std::vector<Event>> events(static_cast<std::size_t>(ranks));
-    // A rank's state machine sees only its own calls: run them in a random interleaving.
+    // A rank's state machine sees only the calls of its rank. The test interleaves the ranks at random.
     std::vector<Sequence> sequences(static_cast<std::size_t>(ranks));
     std::vector<std::size_t> at(static_cast<std::size_t>(ranks), 0);
     std::vector<char> identified(static_cast<std::size_t>(ranks), 0);
@@ -67,8 +67,7 @@ TEST_CASE("agreement: all ranks do the same at the same call", "[agreement]") {
   REQUIRE(calls > 60'000);
 }
 
-TEST_CASE("agreement: calls that pass without being looked at change nothing, wherever a rank lets them",
-          "[agreement]") {
+TEST_CASE("agreement: calls that a rank passes without a look change no boundary", "[agreement]") {
   SplitMix64 random(43);
   std::uint64_t passed = 0, heard = 0;
   for (int round = 0; round < 200; ++round) {
@@ -100,14 +99,14 @@ TEST_CASE("agreement: calls that pass without being looked at change nothing, wh
   CHECK(heard > 1'000);
 }
 
-TEST_CASE("agreement: whoever hears, the leader has announced before by necessity", "[agreement]") {
+TEST_CASE("agreement: the leader has announced before any rank hears", "[agreement]") {
   SplitMix64 random(7);
   for (int round = 0; round < 200; ++round) {
     const auto program = random_program(random, 2000);
     Sequence sequence;
     bool identified = true, outstanding = false;
     std::uint64_t announced_at = 0;
-    bool forced = false;  // a call that depends on the leader began at or after the announcement, and is over
+    bool forced = false;  // a completed call that depends on the leader began at or after the announcement
     for (const Signature& s : program) {
       const auto b = sequence.begin(s, true, identified);
       if (b.hear) {
@@ -122,7 +121,7 @@ TEST_CASE("agreement: whoever hears, the leader has announced before by necessit
         REQUIRE(s.kind == CallKind::blocking);
         outstanding = true, announced_at = b.n, forced = false;
       }
-      // By MPI's semantics alone: the leader, rank 0, must have called it before anybody else can have left.
+      // By the semantics of MPI, the leader (rank 0) calls it before any other rank can leave it.
       const bool from_leader = s.root == 0 && s.bytes > 0 && (s.op == Collective::bcast || s.op == Collective::scatter);
       if (s.kind == CallKind::blocking && (depends_on_all(s.op, s.bytes) || from_leader)) forced = outstanding;
       sequence.end(s, identified);
@@ -130,7 +129,7 @@ TEST_CASE("agreement: whoever hears, the leader has announced before by necessit
   }
 }
 
-TEST_CASE("agreement: in mode observe nobody ever hears, and rooted programs have long epochs", "[agreement]") {
+TEST_CASE("agreement: in mode observe no rank ever hears, and rooted programs have long epochs", "[agreement]") {
   Sequence sequence;
   Signature bcast;
   bcast.op = Collective::bcast, bcast.bytes = 8, bcast.root = 1;
@@ -153,9 +152,9 @@ TEST_CASE("agreement: plans come into force where all data come from the leader"
     std::vector<std::uint64_t> hears;
     for (int i = 0; i < 400; ++i) {
       if (const auto b = sequence.begin(s, true, true); b.hear) hears.push_back(b.n);
-      REQUIRE_FALSE(sequence.end(s, false));  // not all leave at the same time: no agreement that waits for all
+      REQUIRE_FALSE(sequence.end(s, false));  // no blocking agreement, because not all ranks are inside the call
     }
-    // Of a gather nobody but the root knows who else has come.
+    // After a gather, only the root knows that other ranks have arrived.
     if (op == Collective::gather) CHECK(hears.empty());
     else CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
   }
@@ -176,7 +175,7 @@ TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
   CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
 }
 
-TEST_CASE("agreement: an announcement says how many calls the epoch has that it begins", "[agreement]") {
+TEST_CASE("agreement: an announcement sets the number of calls of the epoch that it begins", "[agreement]") {
   Sequence sequence;
   Signature s;
   s.op = Collective::allreduce, s.bytes = 8;
@@ -191,7 +190,7 @@ TEST_CASE("agreement: an announcement says how many calls the epoch has that it 
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 56, 556, 684, 812});
 }
 
-TEST_CASE("agreement: the identity is asked for once, after a call that depends on all", "[agreement]") {
+TEST_CASE("agreement: ranks agree on the identity once, after a call that depends on all", "[agreement]") {
   Sequence sequence;
   Signature s;
   s.op = Collective::allreduce, s.bytes = 8;

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Clairvoyant planner: the worked examples of the paper, five generators that agree on ten thousand random
-// instances, and plans that the verifier takes as they are. The golden instances are tried through the command
-// (tests/cli.py).
+// The Clairvoyant planner: the worked examples of the paper, generators that agree on ten thousand random instances,
+// and plans that pass the verifier. The golden instances are tried through the command (tests/cli.py).
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>
 
-#include "core/algorithms/clairvoyant/planner.hpp"
+#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/verify/verify.hpp"
 
 using namespace latecomer::core;
 using namespace latecomer::core::clairvoyant;
 
 namespace {
-
-constexpr Generator kAll[] = {Generator::linear, Generator::heap, Generator::segment, Generator::rows, Generator::wide};
 
 struct Made {
   std::vector<Nanoseconds> arrivals;
@@ -81,32 +78,32 @@ std::string play(const Problem& p, const std::vector<Message>& messages) {
 
 TEST_CASE("clairvoyant: the paper's example and its skipped rounds", "[clairvoyant]") {
   const std::vector<Nanoseconds> arrivals{0, 0, 0, 1'100'000}, stairs{0, 1'000'000'000, 2'000'000'000, 3'000'000'000};
-  for (const Generator g : kAll) {
-    INFO(kGeneratorNames[static_cast<int>(g)]);
-    auto messages = *plan({4, 0, 1'000'000, arrivals}, g);
+  for (const auto& [name, generate] : kGenerators) {
+    INFO(name);
+    auto messages = *plan({4, 0, 1'000'000, arrivals}, *generate);
     REQUIRE(messages.size() == 15);
     CHECK(messages[0] == Message{0, 1, 0, 0});
     CHECK(messages[1] == Message{0, 0, 1, 1});
     CHECK(messages[2] == Message{1, 2, 0, 0});
     CHECK(messages[3] == Message{1, 3, 1, 1});
     CHECK(messages.back() == Message{5, 3, 0, 3});
-    CHECK(*plan({1, 0, 1'000'000, stairs}, g) ==
+    CHECK(*plan({1, 0, 1'000'000, stairs}, *generate) ==
           std::vector<Message>{{1000, 1, 0, 0}, {2000, 2, 0, 0}, {3000, 3, 0, 0}});
   }
 }
 
-TEST_CASE("clairvoyant: ten thousand random instances, five generators, one plan", "[clairvoyant]") {
+TEST_CASE("clairvoyant: ten thousand random instances, all generators, one plan", "[clairvoyant]") {
   std::mt19937_64 random(5);
   for (int i = 0; i < (LATECOMER_LONG_TESTS ? 10'000 : 500); ++i) {
     Made made = random_problem(random);
     made.problem.arrivals = made.arrivals;
-    const auto expected = *plan(made.problem, Generator::linear);
+    const auto expected = *plan(made.problem, plan_plain);
     INFO("instance " << i << ": " << made.problem.ranks() << " ranks, " << made.problem.segments << " segments, round "
                      << made.problem.round_ns);
     REQUIRE(play(made.problem, expected) == "");
-    for (const Generator g : {Generator::heap, Generator::segment, Generator::rows, Generator::wide}) {
-      INFO(kGeneratorNames[static_cast<int>(g)]);
-      REQUIRE(*plan(made.problem, g) == expected);
+    for (const auto& [name, generate] : kGenerators) {
+      INFO(name);
+      REQUIRE(*plan(made.problem, *generate) == expected);
     }
   }
 }
@@ -119,12 +116,11 @@ TEST_CASE("clairvoyant: sizes beyond one vector of bits", "[clairvoyant]") {
       std::vector<Nanoseconds> arrivals;
       for (int r = 0; r < ranks; ++r) arrivals.push_back(static_cast<Nanoseconds>(random() % latest));
       const Problem p{segments, ranks / 2, 700, arrivals};
-      const auto expected = *plan(p, Generator::segment);
+      const auto expected = *plan(p, plan_segment_tree);
       INFO(ranks << " ranks, " << segments << " segments, latest " << latest);
       CHECK(play(p, expected) == "");
-      CHECK(*plan(p, Generator::rows) == expected);
-      CHECK(*plan(p, Generator::wide) == expected);
-      CHECK(*plan(p, Generator::heap) == expected);
+      CHECK(*plan(p, plan_rows) == expected);
+      CHECK(*plan(p, plan_heaps) == expected);
     }
   }
 }

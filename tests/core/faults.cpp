@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Seeded faults: thousands of mutants of correct schedules. A mutant is a fault if some random run of the
-// independent executor goes wrong; the verifier must reject at least 95% of those, of every kind.
+// Tests the verifier on thousands of mutants of correct schedules. A mutant is a fault if any random run of the
+// independent executor gives a wrong result. The verifier must reject at least 95% of the faults of every kind.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 
 using Programs = std::vector<RankProgram>;
 
-/// Removes operation i of rank r; dependants inherit its dependencies where there is room.
+/// Removes operation i of rank r. Dependents inherit its dependencies as far as they have room.
 void remove_operation(Programs& p, Rank r, std::size_t i) {
   auto& ops = p[static_cast<std::size_t>(r)].ops;
   const Operation gone = ops[i];
@@ -33,7 +33,7 @@ void remove_operation(Programs& p, Rank r, std::size_t i) {
   }
 }
 
-/// Puts `extra` right after operation i; whatever waited for i waits for it instead.
+/// Inserts `extra` after operation i. The dependents of i depend on `extra` instead.
 void insert_after(std::vector<Operation>& ops, std::size_t i, Operation extra) {
   extra.dep_count = 0;
   ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, extra.after(static_cast<OpId>(i)));
@@ -47,7 +47,7 @@ void drop_dependency(Operation& op, int d) {
   --op.dep_count;
 }
 
-/// Picks a random operation for which `suits` holds; false if there is none.
+/// Picks a random operation for which `suits` holds. Returns false if no operation qualifies.
 bool pick(const Programs& p, SplitMix64& random, const std::function<bool(const Operation&)>& suits, Rank& r,
           std::size_t& i) {
   std::vector<std::pair<Rank, std::size_t>> all;
@@ -61,7 +61,7 @@ bool pick(const Programs& p, SplitMix64& random, const std::function<bool(const 
 
 struct Kind {
   const char* name;
-  bool noncommutative;  // seeded into schedules for non-commutative operators
+  bool noncommutative;  // only for schedules of non-commutative operators
   std::function<bool(Programs&, SplitMix64&)> seed;
 };
 
@@ -100,7 +100,7 @@ const Kind kKinds[] = {
      }},
     {"swapped operands", true,
      [](Programs& p, SplitMix64& random) {
-       // dst := dst o src instead of src o dst, by way of the operands' places.
+       // Computes dst := dst o src instead of src o dst, by swapping the operands' places.
        Rank r;
        std::size_t i;
        if (!pick(
@@ -114,7 +114,7 @@ const Kind kKinds[] = {
      }},
     {"overlapping writes", false,
      [](Programs& p, SplitMix64& random) {
-       // Two receives of a rank land in the same place and no longer wait for what kept them apart.
+       // Two receives of a rank write the same place without a dependency between them.
        Rank r;
        std::size_t i;
        const auto is_recv = [](const Operation& o) { return o.kind == OpKind::recv && o.dst.count > 0; };
@@ -141,7 +141,7 @@ const Kind kKinds[] = {
      }},
     {"cycle under rendezvous", false,
      [](Programs& p, SplitMix64& random) {
-       // An exchange in which both sides send first and receive only when the send is complete.
+       // In an exchange, both ranks start the receive only after their send is complete.
        Rank r;
        std::size_t i;
        const auto& q = p;

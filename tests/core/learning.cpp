@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans and learning without MPI: forecasts, periods, choices; and the property that everything rests on, on
-// simulated jobs of random programs: no two ranks ever decide differently for the same call of a communicator.
+// Tests plans and learning without MPI: forecasts, periods and choices. Simulated jobs of random programs test the
+// central property: no two ranks ever decide differently for the same call of a communicator.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
@@ -37,11 +37,11 @@ bool site_matches(std::uint64_t site, Collective, const std::string& glob) {
   return glob_match(glob, "site" + std::to_string(site));
 }
 
-/// A leader and what happens between it and the program, in lockstep.
+/// A leader and a program of which all ranks act alike, so that one sequence stands for all ranks.
 class Loop {
  public:
   Loop(const Policy& policy, int ranks) : ranks_(ranks), learner(policy, ranks, site_matches), policy_(policy) {}
-  /// One call whose after-last time is `native` natively and `native * factor` under an algorithm.
+  /// Makes one call. Its time after the last arrival is `native` natively, and `native * factor` under an algorithm.
   Decision call(const Signature& s, std::uint64_t site, const std::vector<Nanoseconds>& offsets,
                 Nanoseconds native = 1'000'000, double factor = 0.8, const std::vector<Bytes>& sizes = {}) {
     const auto b = sequence.begin(s, true, true);
@@ -79,9 +79,9 @@ class Loop {
   PlanInForce force;
   Plan waiting;
   bool resting = false, will_rest = false, divergent = false, changed = false, deaf = false, hurried = false;
-  std::int64_t modelled = 0;  ///< messages
+  std::int64_t modelled = 0;  ///< number of simulated messages
   std::uint64_t epoch = 0;
-  Nanoseconds clock = 0, pause = 0;  ///< between two calls
+  Nanoseconds clock = 0, pause = 0;  ///< pause: time between two calls
   std::uint64_t seen = 0;
   std::vector<Learner::Announcement::Kind> kinds;
 
@@ -98,7 +98,7 @@ std::vector<Nanoseconds> late(int ranks, Rank who, Nanoseconds by, SplitMix64& r
 
 }  // namespace
 
-TEST_CASE("predictor: each kind is right where it should be, and the best is chosen by error", "[learning]") {
+TEST_CASE("predictor: each kind suits its pattern, and the least error decides", "[learning]") {
   SplitMix64 random(5);
   Predictor steady(4, 8), outliers(4, 8), trend(4, 8);
   for (int i = 0; i < 40; ++i) {
@@ -126,7 +126,7 @@ TEST_CASE("predictor: each kind is right where it should be, and the best is cho
   CHECK(seeded.forecast().last() == 1);
 }
 
-TEST_CASE("predictor: the median is that of the window, ties and all", "[learning]") {
+TEST_CASE("predictor: the median is that of the window, also with ties", "[learning]") {
   SplitMix64 random(7);
   for (const int window : {1, 2, 5, 8}) {
     Predictor p(2, window);
@@ -141,7 +141,7 @@ TEST_CASE("predictor: the median is that of the window, ties and all", "[learnin
   }
 }
 
-TEST_CASE("plan: bytes are the plan; torn or foreign ones are refused", "[learning]") {
+TEST_CASE("plan: serializes, and refuses truncated or invalid bytes", "[learning]") {
   Plan plan;
   plan.period = 2, plan.first = 48;
   plan.entries = {{allreduce(64).hash(), 2, 4, 0, 1}, {allreduce(8).hash(), -1, 0, -1, 1}};
@@ -161,7 +161,7 @@ TEST_CASE("plan: bytes are the plan; torn or foreign ones are refused", "[learni
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
 }
 
-TEST_CASE("plan: slots by number; another call than expected drops it for good", "[learning]") {
+TEST_CASE("plan: numbers select slots, and an unexpected call drops the plan", "[learning]") {
   Plan plan;
   plan.period = 2, plan.first = 10;
   plan.entries = {{allreduce(64).hash(), 2, 0, -1, 1}, {allreduce(8).hash(), 3, 0, -1, 1}};
@@ -183,8 +183,7 @@ TEST_CASE("plan: slots by number; another call than expected drops it for good",
   CHECK_FALSE(force.dropped());
 }
 
-TEST_CASE("plan: what is on trial holds for its calls and is native then, until a plan comes into force",
-          "[learning]") {
+TEST_CASE("plan: a trial serves its number of calls, then native runs until the next plan", "[learning]") {
   Plan plan;
   plan.period = 2, plan.first = 10;
   plan.entries = {{allreduce(64).hash(), 2, 0, -1, 1}, {allreduce(8).hash(), 3, 0, -1, 1}};
@@ -202,7 +201,7 @@ TEST_CASE("plan: what is on trial holds for its calls and is native then, until 
   force.install(plan);
   CHECK(runs(force, true) == "232323-3-3");
   CHECK_FALSE(force.dropped());
-  force.install(plan);  // what it has had counts
+  force.install(plan);  // calls of the trial under the earlier plan count
   CHECK(runs(force, true) == "-3-3-3-3-3");
   ++plan.entries[0].round;
   force.install(plan);
@@ -247,7 +246,8 @@ TEST_CASE("learner: site and imbalance rules come into force through plans, in t
   Loop loop(policy, 4);
   SplitMix64 random(1);
   const auto name = [](const Decision& d) { return d.algorithm ? std::string(d.algorithm->name) : "native"; };
-  CHECK(name(loop.call(allreduce(80'000), 1, late(4, 1, 0, random))) == "ring");  // until then the next that matches
+  CHECK(name(loop.call(allreduce(80'000), 1, late(4, 1, 0, random))) ==
+        "ring");  // before a plan, the next rule decides
   for (int i = 0; i < 200; ++i) {
     loop.call(allreduce(80'000), 1, late(4, 1, 0, random));
     loop.call(allreduce(80'000), 2, late(4, 1, 0, random));
@@ -259,8 +259,7 @@ TEST_CASE("learner: site and imbalance rules come into force through plans, in t
   CHECK(name(loop.call(allreduce(80'000), 3, late(4, 1, 50'000'000, random))) == "prr");
 }
 
-TEST_CASE("auto: tries what the model likes, keeps what wins, drops what does not until the pattern changes",
-          "[learning]") {
+TEST_CASE("auto: tries the model's candidates, and drops losers until the pattern changes", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(2);
   const Signature s = allreduce(1 << 20);
@@ -287,7 +286,7 @@ TEST_CASE("auto: tries what the model likes, keeps what wins, drops what does no
   CHECK(loses.call(s, 1, late(4, 2, 40'000'000, random)).algorithm);
 }
 
-TEST_CASE("auto: what is tried and much slower costs little, whatever the model says", "[learning]") {
+TEST_CASE("auto: trials of a much slower algorithm cost little", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(6);
   const Signature s = allreduce(1 << 20);
@@ -319,14 +318,14 @@ TEST_CASE("auto: what is tried and much slower costs little, whatever the model 
     }
 }
 
-TEST_CASE("auto: a trial whose calls were not seen is begun again", "[learning]") {
+TEST_CASE("auto: repeats a trial whose logs are lost", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(8);
   const Signature s = allreduce(1 << 20);
   Loop loop(policy, 4);
   int unseen = 0, dispatched = 0;
   for (int i = 0; i < 800; ++i) {
-    // Logs get lost while the first trial runs.
+    // The logs of the first trial are lost.
     loop.deaf = dispatched > 0 && unseen < 20;
     unseen += loop.deaf;
     dispatched += loop.call(s, 1, late(4, 1, 40'000'000, random)).algorithm != nullptr;
@@ -336,7 +335,7 @@ TEST_CASE("auto: a trial whose calls were not seen is begun again", "[learning]"
   CHECK(loop.learner.reports().at(0).reason.find("wins") != std::string::npos);
 }
 
-TEST_CASE("auto: a gain smaller than what a dispatch costs is none", "[learning]") {
+TEST_CASE("auto: ignores a gain below the cost of a dispatch", "[learning]") {
   Policy policy = policy_of(kAuto);
   policy.network = *network_preset("fdr");
   SplitMix64 random(9);
@@ -351,11 +350,10 @@ TEST_CASE("auto: a gain smaller than what a dispatch costs is none", "[learning]
   CHECK(small.learner.reports().at(0).reason.find("no gain") != std::string::npos);
 }
 
-TEST_CASE("auto: what modelling costs is little against the calls, and who is in a hurry says as before",
-          "[learning]") {
+TEST_CASE("auto: simulation takes a small share of the time, and a hurried leader announces no change", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(10);
-  // Of a job whose pattern never stays: messages modelled, and the share of the time that they may have taken.
+  // A job whose pattern keeps changing: the simulated messages, and the share of the time that they take.
   const auto models = [&](Nanoseconds native, Nanoseconds by) {
     Loop loop(policy, 4);
     for (int i = 0; i < 20'000; ++i) {
@@ -412,12 +410,12 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
     dispatched += balanced.call(s, 1, late(4, 0, 0, random)).algorithm != nullptr;
   }
   CHECK(dispatched == 0);
-  CHECK(by_luck <= 128);  // one epoch in 24: chance looks like a pattern at times
+  CHECK(by_luck <= 128);  // one epoch in 24, because noise can look like a pattern by chance
   CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) ==
         static_cast<long>(balanced.kinds.size()));
 }
 
-TEST_CASE("auto: a pattern that is certain but slight against the operation is balanced", "[learning]") {
+TEST_CASE("auto: a certain pattern counts as balanced if its spread is small against the operation", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(5);
   const Signature s = allreduce(1 << 20);
@@ -444,7 +442,7 @@ Signature gatherv(Rank root) {
 const std::vector<Bytes> kSpikes = {1, 400'000, 1, 1, 400'000, 1, 1, 1};
 }  // namespace
 
-TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and change with them", "[learning]") {
+TEST_CASE("learner: trees that need sizes wait for a plan, and change with the sizes", "[learning]") {
   const Policy policy = policy_of(
       "{\"match\": {\"op\": \"gatherv\", \"root\": {\"max\": 0}}, \"use\": \"optimal\"}, {\"match\": {\"op\": "
       "\"gatherv\"}, \"use\": \"binomial\"}");
@@ -456,7 +454,7 @@ TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and 
       loop.call(allreduce(8), 1, late(8, 0, 0, random));
       d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.8, sizes);
       CHECK(loop.call(gatherv(3), 3, late(8, 0, 0, random), 1'000'000, 0.8, sizes).algorithm->name ==
-            "binomial");  // needs none
+            "binomial");  // needs no sizes
     }
     return d;
   };
@@ -466,7 +464,7 @@ TEST_CASE("learner: trees that need sizes wait for a plan that brings them, and 
   CHECK(d.algorithm->name == "optimal");
   REQUIRE(d.sizes >= 0);
   CHECK(loop.force.plan().sizes[static_cast<std::size_t>(d.sizes)] == kSpikes);
-  // A little more here and there is no reason for another plan; other blocks are.
+  // Small changes of sizes cause no new plan. Different blocks do.
   auto more = kSpikes;
   more[3] = 30'000;
   run(100, more);
@@ -486,7 +484,7 @@ std::vector<Bytes> random_sizes(int ranks, SplitMix64& random) {
 }
 }  // namespace
 
-TEST_CASE("learner: where sizes change from call to call, no plan is built on them", "[learning]") {
+TEST_CASE("learner: no plan uses sizes that change from call to call", "[learning]") {
   for (const char* name : {"optimal", "two_block", "sorted", "binary"}) {
     const Policy policy = policy_of(std::string("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"") + name + "\"}");
     Loop loop(policy, 8);
@@ -499,7 +497,7 @@ TEST_CASE("learner: where sizes change from call to call, no plan is built on th
         const Decision d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.8, sizes());
         ++ran[d.algorithm ? std::string(d.algorithm->name) : "native"];
         if (d.algorithm && d.algorithm->name == "adaptive")
-          CHECK(d.sizes < 0);  // the ranks build it from those of the call
+          CHECK(d.sizes < 0);  // the ranks build the tree from the sizes of the call
       }
     };
     const auto reason = [&] {
@@ -513,17 +511,17 @@ TEST_CASE("learner: where sizes change from call to call, no plan is built on th
     CHECK(reason().find("of the last 16 calls had other sizes than expected: adaptive") != std::string::npos);
     run(400, [&] { return random_sizes(8, random); });
     CHECK(ran["adaptive"] == 400);
-    // Once they are the same again, the rule is obeyed; one other call now and then changes nothing.
+    // The rule applies after the sizes are constant again. Single calls with other sizes do not matter.
     run(300, [] { return kSpikes; });
     CHECK(ran[name] > 100);
     int call = 0;
     run(300, [&] { return ++call % 8 == 0 ? random_sizes(8, random) : kSpikes; });
     CHECK(ran[name] == 300);
-    CHECK(loop.force.plan().sizes[0] == kSpikes);  // not the last call's, but what most have
+    CHECK(loop.force.plan().sizes[0] == kSpikes);  // the sizes of most calls, not of the last one
   }
 }
 
-TEST_CASE("auto: never tries a tree that is planned from sizes where sizes change from call to call", "[learning]") {
+TEST_CASE("auto: tries no tree that needs sizes if sizes change from call to call", "[learning]") {
   Policy policy = policy_of(kAuto);
   policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0, policy.network.alpha_ns = 25'000;
   Loop loop(policy, 8);
@@ -531,7 +529,7 @@ TEST_CASE("auto: never tries a tree that is planned from sizes where sizes chang
   int dispatched = 0;
   for (int i = 0; i < 900; ++i) {
     loop.call(allreduce(8), 1, late(8, 0, 0, random));
-    std::vector<Bytes> sizes;  // small: a tree saves start-ups, whatever they are
+    std::vector<Bytes> sizes;  // small, so that every tree saves start-up time
     for (int r = 0; r < 8; ++r) sizes.push_back(static_cast<Bytes>(random.below(200)));
     const Decision d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, 0.6, sizes);
     dispatched += d.algorithm != nullptr;
@@ -541,8 +539,7 @@ TEST_CASE("auto: never tries a tree that is planned from sizes where sizes chang
   CHECK(dispatched > 0);
 }
 
-TEST_CASE("learner: two sites of one signature and other sizes, in no order, share a tree that needs none",
-          "[learning]") {
+TEST_CASE("learner: sites of one signature with different sizes share a tree that needs no sizes", "[learning]") {
   const Policy policy = policy_of("{\"match\": {\"op\": \"gatherv\"}, \"use\": \"sorted\"}");
   Loop loop(policy, 8);
   SplitMix64 random(19);
@@ -563,17 +560,16 @@ TEST_CASE("learner: two sites of one signature and other sizes, in no order, sha
       CHECK(r.reason.find("another site has the same operation and root with other sizes") != std::string::npos);
 }
 
-TEST_CASE("auto: gives blocks of different sizes a better tree without any late rank, and takes it back",
-          "[learning]") {
+TEST_CASE("auto: selects a better tree for balanced arrivals too, and drops it if it is slower", "[learning]") {
   Policy policy = policy_of(kAuto);
   policy.network.latency_ns = policy.network.rendezvous_latency_ns = 0,
-  policy.network.alpha_ns = 25'000;  // of every message, at both ends
+  policy.network.alpha_ns = 25'000;  // occupies the ports of both ranks
   for (const double factor : {0.6, 1.2}) {
     Loop loop(policy, 8);
     SplitMix64 random(3);
     int dispatched = 0;
     Decision d;
-    const std::vector<Bytes> small(8, 100);  // latency is what counts: a tree beats the list that is native
+    const std::vector<Bytes> small(8, 100);  // start-up time dominates, so a tree beats the native list
     for (int i = 0; i < 900; ++i) {
       loop.call(allreduce(8), 1, late(8, 0, 0, random));
       d = loop.call(gatherv(0), 2, late(8, 0, 0, random), 1'000'000, factor, small);
@@ -587,7 +583,7 @@ TEST_CASE("auto: gives blocks of different sizes a better tree without any late 
   }
 }
 
-TEST_CASE("auto: a tree is modelled anew when the pattern of its ranks becomes certain", "[learning]") {
+TEST_CASE("auto: simulates a tree again when its pattern becomes certain", "[learning]") {
   const Policy policy = policy_of(kAuto);
   Loop loop(policy, 8);
   SplitMix64 random(9);
@@ -604,7 +600,7 @@ TEST_CASE("auto: a tree is modelled anew when the pattern of its ranks becomes c
   const auto flat = modelled(0.6, 300), late_one = modelled(1, 300);
   REQUIRE(flat.first);
   REQUIRE_FALSE(late_one.first);
-  CHECK(late_one.second < flat.second);  // after the last arrival only one block is left to send
+  CHECK(late_one.second < flat.second);  // only one block remains after the last arrival
 }
 
 TEST_CASE("auto: obeys `reproducible`", "[learning]") {
@@ -624,7 +620,7 @@ TEST_CASE("auto: obeys `reproducible`", "[learning]") {
   }
 }
 
-TEST_CASE("what is learnt may change when messages go, where that changes no bit", "[learning]") {
+TEST_CASE("learner: a learned pattern may change the order of messages if it changes no bit", "[learning]") {
   for (const char* level : {"any", "run", "native"})
     for (const char* name : {"ordered_exchange", "late_exchange", "ring"}) {
       INFO(level << ", " << name);
@@ -648,20 +644,20 @@ TEST_CASE("what is learnt may change when messages go, where that changes no bit
     }
 }
 
-// --- The property ---
+// The property that no two ranks decide differently.
 
 namespace {
 
-/// What the program does: the same collectives on every rank, from places of each rank's own, at speeds of its own.
+/// A call of the program: the same collective on every rank, from a call site that may differ between ranks.
 struct ProgramCall {
   Signature signature;
-  std::vector<std::uint64_t> sites;  ///< [ranks]
+  std::vector<std::uint64_t> sites;  ///< [ranks], call sites
   Rank late = -1;
 };
 
 class ProgramMaker {
  public:
-  /// `rooted`: nothing but rooted collectives that algorithms may serve, all blocking.
+  /// `rooted`: blocking rooted collectives only, which algorithms may serve.
   ProgramMaker(SplitMix64& random, int ranks, bool rooted = false) : random_(random), ranks_(ranks) {
     for (int i = 0; i < 6; ++i) {
       Signature s = allreduce(8LL << random.below(18));
@@ -697,7 +693,7 @@ class ProgramMaker {
 
  private:
   void loop(std::vector<ProgramCall>& out, std::size_t calls, int depth) {
-    // A body of calls and inner loops, repeated; inner trip counts may vary.
+    // Repeats a body of calls and inner loops. Inner trip counts may vary.
     struct Step {
       int call;  ///< -1: an inner loop
       std::uint64_t site;
@@ -734,8 +730,8 @@ class ProgramMaker {
   bool divergent_ = false, rooted_only_ = false;
 };
 
-/// A communicator of simulated ranks. Ranks advance in random order as far as MPI lets them; messages of the
-/// exchange are delivered at any time later.
+/// A communicator of simulated ranks. Ranks advance in random order as far as MPI allows. Logs and announcements arrive
+/// after a random time.
 class SimulatedJob {
  public:
   enum class Broken { no, by_local_site, by_not_waiting };
@@ -751,7 +747,7 @@ class SimulatedJob {
     for (RankState& r : ranks_) r.identified = identified;
   }
 
-  /// The first call on which two ranks decided differently, if any. `stuck`: nobody could go on.
+  /// Returns the first call on which two ranks decided differently, if any. Sets `stuck` if no rank can advance.
   std::optional<std::size_t> run(bool& stuck) {
     const std::size_t ranks = ranks_.size();
     std::size_t idle = 0;
@@ -760,7 +756,7 @@ class SimulatedJob {
       for (const auto& r : ranks_) all_done = all_done && r.at == program_.size();
       if (all_done) return conflict_;
       deliver();
-      // A few steps of one rank, so that some run far ahead.
+      // One rank makes several steps, so that some ranks run far ahead.
       const auto me = static_cast<std::size_t>(random_.below(ranks));
       bool moved = false;
       for (auto steps = 1 + random_.below(40); steps > 0 && step(me); --steps) moved = true;
@@ -775,7 +771,7 @@ class SimulatedJob {
   struct RankState {
     std::size_t at = 0;     ///< next call
     bool inside = false;    ///< in call `at`, waiting for others
-    bool prepared = false;  ///< begin() is done, hear is not
+    bool prepared = false;  ///< begin() is done, and receiving the announcement is not
     bool identified = true;
     Sequence::Before before;
     Sequence sequence;
@@ -783,7 +779,7 @@ class SimulatedJob {
     std::deque<Learner::Announcement> mail, under_way;
     std::uint64_t logged_from = 0;
     bool resting = false;
-    bool silent = false;  ///< an operation returned an error here: no more logs
+    bool silent = false;  ///< the rank sends no more logs, as after an error of an operation
   };
 
   bool step(std::size_t me) {
@@ -806,10 +802,10 @@ class SimulatedJob {
       const bool rested = r.resting;
       if (r.before.hear) {
         if (me != 0 && r.mail.empty() && broken_ == Broken::by_not_waiting) {
-          r.before.hear = false;  // takes what is there
+          r.before.hear = false;  // the faulty variant continues without the announcement
         } else if (me != 0 && r.mail.empty()) {
           if (!r.before.waits)
-            REQUIRE(announced_ > heard_[me]);  // the leader has passed: whoever waits, waits for the wire only
+            REQUIRE(announced_ > heard_[me]);  // the leader has announced, so the rank waits for the message only
           waited += announced_ <= heard_[me];
           return false;
         } else {
@@ -826,13 +822,13 @@ class SimulatedJob {
       r.inside = true;
       if (random_.below(200'000) == 0) r.silent = true;
     }
-    // Whether MPI lets it leave.
+    // Whether MPI lets the rank leave the call.
     if (call.signature.kind == CallKind::blocking) {
       if (depends_on_all(call.signature.op, call.signature.bytes)) {
         for (const RankState& o : ranks_)
           if (o.at < r.at || (o.at == r.at && !o.inside)) return false;
       } else if (is_rooted(call.signature.op)) {
-        // Whoever gives to the root may run ahead of it, and the root of whom it gives to.
+        // Ranks that send to the root may run ahead of it. The root may run ahead of ranks to which it sends.
         const bool collects =
                        regular(call.signature.op) == Collective::gather || call.signature.op == Collective::reduce,
                    is_root = static_cast<std::size_t>(call.signature.root) == me;
@@ -880,7 +876,7 @@ class SimulatedJob {
       if (!r.under_way.empty() && random_.below(6) == 0) r.mail.push_back(r.under_way.front()), r.under_way.pop_front();
   }
 
-  /// The leader learns from stretches that every rank has logged, and of which it got the messages: some come late.
+  /// The leader learns from an epoch after it has the logs of all ranks. Some logs arrive late.
   void collect() {
     for (;;) {
       for (const auto& queue : logs_)
@@ -905,7 +901,7 @@ class SimulatedJob {
     expired += me == 0 && entry && entry->trial == 0 && entry->signature == 0;
     Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
     if (broken_ == Broken::by_local_site && d.algorithm && call.sites[me] == 3)
-      d = {};  // what a tool that dispatches on its own call site would do
+      d = {};  // the faulty variant decides by the call site of its own rank
     const int algorithm = index_of(d.algorithm);
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
@@ -924,7 +920,7 @@ class SimulatedJob {
   std::vector<std::deque<std::pair<std::uint64_t, std::uint64_t>>> logs_;
   Learner::Announcement own_;
   Nanoseconds clock_ = 0;
-  const bool slow_ = random_.below(2) == 0;  ///< calls that take long
+  const bool slow_ = random_.below(2) == 0;  ///< calls take long
   std::map<std::size_t, std::uint64_t> heard_;
   std::uint64_t announced_ = 0;
   std::map<std::uint64_t, int> algorithms_;
@@ -934,7 +930,7 @@ class SimulatedJob {
 
 }  // namespace
 
-TEST_CASE("rest: of balanced calls one in 130 is looked at, and what changes is seen", "[learning]") {
+TEST_CASE("rest: one in 130 balanced calls is logged, and changes are detected", "[learning]") {
   SplitMix64 random(11);
   const Policy policy = policy_of(kAuto), never = policy_of(kAuto, ", \"rest\": false");
   const Signature s = allreduce(65536);
@@ -950,17 +946,17 @@ TEST_CASE("rest: of balanced calls one in 130 is looked at, and what changes is 
   const std::uint64_t seen = calls(loop, 40 * 4096);
   CHECK(seen > 40 * 4096 / 150);
   CHECK(seen < 40 * 4096 / 100);
-  // Somebody late is served: two epochs pass unseen, then two are looked at, and what was seen of them is announced.
+  // A late rank gets an algorithm: two idle epochs pass, two epochs are logged, and an announcement follows.
   int until = 0;
   while (!loop.call(s, 1, late(4, 2, 500'000, random, 1'000), 20'000).algorithm && until < 10'000) ++until;
   CHECK(until < (2 * Rest::kStride + 4) * 128);
   CHECK(calls(all, 20'000) == 20'000);
-  // Where epochs take long, or ranks come from different places, every call is looked at.
+  // Every call is logged if epochs take long, or if ranks have different call sites.
   slow.pause = 1'000'000;
   CHECK(calls(slow, 20'000) == 20'000);
   divergent.divergent = true;
   CHECK(calls(divergent, 20'000) == 20'000);
-  // A program that slows down is looked at again after two epochs.
+  // A program that slows down is logged again after two epochs.
   calls(loop, 20'000);
   loop.pause = 10'000'000;
   calls(loop, 2 * Rest::kStride * 128);
@@ -988,7 +984,7 @@ TEST_CASE("plans: no two ranks ever decide differently, in a million simulated c
     dispatched += job.dispatched, plans += job.plans, drops += job.drops, rests += job.rests;
     shortened += job.shortened, expired += job.expired;
   }
-  // The property says nothing if nothing happens.
+  // The property means little unless these events occur.
   CHECK(dispatched > 100'000);
   CHECK(plans > 200);
   CHECK(drops > 50);
@@ -1020,9 +1016,8 @@ constexpr const char* kRootedRules =
 
 }  // namespace
 
-TEST_CASE(
-    "rooted plans: programs of rooted calls only get plans, and no two ranks decide differently, in a million calls",
-    "[learning]") {
+TEST_CASE("rooted plans: rooted programs get plans, and no two ranks decide differently, in a million calls",
+          "[learning]") {
   SplitMix64 random(14);
   const Policy policies[] = {policy_of(kRootedRules),
                              policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true")};
@@ -1042,7 +1037,7 @@ TEST_CASE(
   CHECK(dispatched > 100'000);
   CHECK(plans > 200);
   CHECK(waited > 1000);
-  CHECK(ahead > 50);  // some ranks did run ahead
+  CHECK(ahead > 50);  // some ranks ran ahead
 }
 
 TEST_CASE("rooted plans: a variant that does not wait is caught", "[learning]") {
@@ -1059,7 +1054,7 @@ TEST_CASE("rooted plans: a variant that does not wait is caught", "[learning]") 
   CHECK(caught >= 10);
 }
 
-TEST_CASE("rooted plans: plain auto, observing, other rules and `rooted_waits`: false never wait", "[learning]") {
+TEST_CASE("rooted plans: plain auto, mode observe, other rules and `rooted_waits`: false never wait", "[learning]") {
   Signature gather;
   gather.op = Collective::gather, gather.root = 0, gather.bytes = 4096, gather.count = 1024,
   gather.servable = gather.exact = true;
@@ -1078,7 +1073,7 @@ TEST_CASE("rooted plans: plain auto, observing, other rules and `rooted_waits`: 
   CHECK(waits(policy_of("{\"match\": {}, \"use\": \"auto\"}", ", \"rooted_waits\": true"), gather));
   CHECK_FALSE(
       waits(policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"binomial\"}, " + std::string(sls)), gather));
-  // A rule that may match, for all that every rank knows.
+  // By the universal signature alone, the rule with a site may match.
   CHECK(waits(
       policy_of(
           "{\"match\": {\"op\": \"gather\", \"site\": \"x\"}, \"use\": \"sls\"}, {\"match\": {}, \"use\": \"native\"}"),
@@ -1090,7 +1085,7 @@ TEST_CASE("rooted plans: plain auto, observing, other rules and `rooted_waits`: 
   CHECK_FALSE(waits(observing, gather));
 }
 
-TEST_CASE("rooted plans: the leader makes epochs so long that waiting stays below 1%", "[learning]") {
+TEST_CASE("rooted plans: long epochs keep waiting below 1%", "[learning]") {
   const Policy policy = policy_of(kRootedRules);
   Learner learner(policy, 4, site_matches);
   Signature s;
@@ -1109,10 +1104,10 @@ TEST_CASE("rooted plans: the leader makes epochs so long that waiting stays belo
     if (epoch >= 3) waited = static_cast<double>(kWait) / static_cast<double>(calls * kCall + kWait);
   }
   CHECK(waited <= 0.01);
-  CHECK(waited > 0.002);  // nor longer than needed
+  CHECK(waited > 0.002);  // epochs are not longer than necessary
 }
 
-TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest eager messages", "[learning]") {
+TEST_CASE("candidates: for a late receiver, a broadcast uses the fewest eager messages", "[learning]") {
   Call call;
   call.op = Collective::bcast, call.ranks = 16, call.count = 524'288, call.element_bytes = 1;
   const Network network = *parse_network("eth1g,overhead=0.5us");
@@ -1123,7 +1118,7 @@ TEST_CASE("candidates: a broadcast with a late receiver is tried in the fewest e
     return algorithm_at(c.algorithm).name == std::string_view("rarest_first") && c.segments == fewest;
   });
   REQUIRE(found != candidates.list.end());
-  // Each takes an overhead. What planning costs is added to it.
+  // Each message takes an overhead. The modelled time includes the planning time.
   CHECK(found->modelled_ns >= fewest * network.overhead_ns);
   for (const Candidate& c : candidates.list)
     if (algorithm_at(c.algorithm).name == std::string_view("rarest_first")) CHECK(found->modelled_ns <= c.modelled_ns);
@@ -1143,7 +1138,7 @@ Call large_call(Collective op, int ranks) {
 
 }  // namespace
 
-TEST_CASE("candidates: messages are charged as they are sent", "[learning]") {
+TEST_CASE("candidates: the charged messages are those that the schedule sends", "[learning]") {
   const Network network = *network_preset("eth1g");
   for (const Algorithm& a : catalogue()) {
     if (!is_dispatched(a.op) || a.planning != Planning::none) continue;
@@ -1163,7 +1158,7 @@ TEST_CASE("candidates: messages are charged as they are sent", "[learning]") {
   }
 }
 
-TEST_CASE("candidates: closed forms are near the model", "[learning]") {
+TEST_CASE("candidates: closed forms are close to the simulation", "[learning]") {
   const Network network = *network_preset("eth1g");
   int forms = 0;
   for (const Algorithm& a : catalogue())
@@ -1172,7 +1167,7 @@ TEST_CASE("candidates: closed forms are near the model", "[learning]") {
         const Call call = large_call(a.op, ranks);
         const Pattern pattern = *parse_arrivals(arrivals, ranks);
         const auto form = closed_form_after_last(a, call, 0, network, pattern);
-        // Blocks of rooted collectives that are sent early hide behind the late rank: forms are for those who are not.
+        // The closed forms of collectives with blocks ignore blocks that are sent before the last arrival.
         if (!form || (has_blocks(a.op) && !pattern.flat() && pattern.last() > 0)) continue;
         Parameters parameters;
         parameters.network = network;
@@ -1188,7 +1183,7 @@ TEST_CASE("candidates: closed forms are near the model", "[learning]") {
   CHECK(forms > 30);
 }
 
-TEST_CASE("auto: has candidates and true reasons at any number of ranks, within its budget", "[learning]") {
+TEST_CASE("auto: has candidates and correct reasons at any number of ranks, within its budget", "[learning]") {
   const Policy policy = policy_of(kAuto);
   for (const int ranks : {64, 256, 1024})
     for (const Collective op : kSeven) {
@@ -1199,7 +1194,7 @@ TEST_CASE("auto: has candidates and true reasons at any number of ranks, within 
                                               : std::vector<Bytes>{});
       std::int64_t costs = 0;
       std::size_t first = 0;
-      // What takes long is only counted here: `candidates_table` prints all of it.
+      // Skips simulations that take long. The program `candidates_table` prints all of them.
       while (!search.done() && first < 40 && search.next_cost() < 5'000) {
         CHECK(search.next_cost() <= kMostInJob);
         costs += search.next_cost(), search.step(), ++first;
@@ -1230,13 +1225,13 @@ TEST_CASE("candidates: a broadcast on 64 ranks gets as many segments as ranks", 
   CHECK(all.native_ns > found->modelled_ns);
 }
 
-TEST_CASE("auto: says which of two findings it made of arrivals that it does not use", "[learning]") {
+TEST_CASE("auto: the reason tells balanced arrivals from unpredictable ones", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(12);
   Loop balanced(policy, 4), one(policy, 4);
   for (int i = 0; i < 400; ++i) {
     balanced.call(allreduce(1 << 20), 1, late(4, 0, 0, random));
-    // Last in nine of ten calls, by any time.
+    // Rank 2 is last in nine of ten calls, by a random time.
     one.call(
         allreduce(1 << 20), 1,
         late(4, i % 10 ? 2 : 3, static_cast<Nanoseconds>(50'000'000 * random.uniform() * random.uniform()), random));
@@ -1250,8 +1245,7 @@ TEST_CASE("auto: says which of two findings it made of arrivals that it does not
   for (const std::string& reason : {together, unforeseen}) CHECK(reason.find("native, ") == std::string::npos);
 }
 
-TEST_CASE("auto: where native takes far longer than the model says, the reason says that it is no forecast",
-          "[learning]") {
+TEST_CASE("auto: the reason rejects the model if native takes far longer than modelled", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(13);
   Loop shared(policy, 4), own(policy, 4);
@@ -1267,7 +1261,7 @@ TEST_CASE("auto: where native takes far longer than the model says, the reason s
   }
 }
 
-TEST_CASE("learner: what is not decided yet has a reason, and the algorithm that its rule gives", "[learning]") {
+TEST_CASE("learner: an undecided slot has a reason", "[learning]") {
   const Policy policy = policy_of("{\"match\": {\"op\": \"gather\"}, \"use\": \"sls\"}");
   Learner learner(policy, 4, site_matches);
   Signature s;

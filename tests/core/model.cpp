@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The model against closed forms, the papers' figures and its own bounds.
+// Tests the model against closed forms, published figures and its lower bounds.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -30,7 +30,7 @@ Simulation run(const char* name, int ranks, Bytes bytes, const std::string& arri
   return *result;
 }
 
-// Hand-made schedules for the rules of ports and messages.
+// Handwritten schedules, which test the rules of ports and messages.
 std::vector<std::vector<Operation>> scripts;
 Schedule script(const Instance&, Rank me) {
   co_yield ScratchNeed{1000};
@@ -52,13 +52,13 @@ Slice part(Elements offset, Elements count) { return {Buffer::scratch, offset, c
 }  // namespace
 
 TEST_CASE("model: one message", "[model]") {
-  // 100 bytes: alpha 10 us, 1 us/B, latency 7 us.
+  // 100 bytes take alpha 10 us, 100 us at 1 us/B, and latency 7 us.
   const std::string net = "alpha=10us,beta=1us/B,latency=7us";
   auto s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net);
   CHECK(s.finish == std::vector<Nanoseconds>{117'000, 117'000});  // a synchronous send completes at delivery
   s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net + ",eager=1KiB");
   CHECK(s.finish == std::vector<Nanoseconds>{110'000, 117'000});
-  // An eager message moves before the receiver comes; a rendezvous waits for it.
+  // An eager message moves before the receiver arrives. A rendezvous waits for the receiver.
   s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net + ",eager=1KiB", "onelate:1:1ms");
   CHECK(s.finish == std::vector<Nanoseconds>{110'000, 1'000'000});
   s = play({{send(1, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}}, net, "onelate:1:1ms");
@@ -68,33 +68,33 @@ TEST_CASE("model: one message", "[model]") {
   CHECK(s.finish == std::vector<Nanoseconds>{115'000, 127'000});
 }
 
-TEST_CASE("model: ports are first in, first out, and an unmatched message blocks nothing", "[model]") {
+TEST_CASE("model: ports are first in, first out, and an unmatched message occupies no port", "[model]") {
   const std::string net = "beta=1us/B";
-  // 0 sends to 1 (late) and to 2: the second goes first, since only it is matched.
+  // Rank 0 sends to ranks 1 (late) and 2. The second message moves first, because only it is matched.
   auto s = play(
       {{send(1, part(0, 100), 0), send(2, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}, {recv(0, part(0, 100), 0)}},
       net, "onelate:1:1ms");
   CHECK(s.finish == std::vector<Nanoseconds>{1'100'000, 1'100'000, 100'000});
-  // One receive port: two senders take turns; two ports or a port per link: they do not.
+  // Two senders share one receive port in turn, but not two ports or a port per link.
   const std::vector<std::vector<Operation>> fan = {
       {recv(1, part(0, 100), 0), recv(2, part(100, 100), 0)}, {send(0, part(0, 100), 0)}, {send(0, part(0, 100), 0)}};
   CHECK(play(fan, net).run_time == 200'000);
   CHECK(play(fan, net + ",ports=2").run_time == 100'000);
   CHECK(play(fan, net + ",ports=link").run_time == 100'000);
-  // Eager messages of one sender do not flow in parallel.
+  // Eager messages of one sender do not move in parallel.
   CHECK(play({{send(1, part(0, 100), 0), send(1, part(0, 100), 1)},
               {recv(0, part(0, 100), 0), recv(0, part(100, 100), 1)}},
              net + ",eager=1KiB")
             .run_time == 200'000);
 }
 
-TEST_CASE("model: ports are taken in the order in which messages are posted", "[model]") {
+TEST_CASE("model: messages occupy ports in the order of posting", "[model]") {
   const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B,overhead=5us,eager=1KiB";
   const Operation to_0 = send(0, part(0, 100), 0);
-  // 1's processor adds until 20 us and posts at 25, 2's copies until 10 and posts at 15.
+  // Rank 1 reduces until 20 us and posts at 25 us. Rank 2 copies until 10 us and posts at 15 us.
   auto s = play({{}, {reduce(part(0, 10), part(10, 10)), to_0}, {copy(part(0, 10), part(10, 10)), to_0.after(0)}}, net);
   CHECK(s.finish == std::vector<Nanoseconds>{0, 215'000, 115'000});
-  // Of what waited for the same operation, what was generated first goes first.
+  // Dependents of the same operation start in the order of generation.
   s = play({{copy(part(0, 10), part(10, 10)), send(1, part(0, 100), 0).after(0), send(2, part(0, 100), 0).after(0)},
             {recv(0, part(0, 100), 0)},
             {recv(0, part(0, 100), 0)}},
@@ -104,7 +104,7 @@ TEST_CASE("model: ports are taken in the order in which messages are posted", "[
 
 TEST_CASE("model: lanes and processor", "[model]") {
   const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B";
-  // A background receive completes before the arrival; a foreground one does not.
+  // A background receive completes before the arrival. A foreground receive does not.
   const Operation fore = recv(0, part(0, 100), 0), back = fore.in_lane(Lane::background);
   CHECK(play({{send(1, part(0, 100), 0)}, {fore}}, net, "onelate:1:1ms").finish[1] == 1'100'000);
   CHECK(play({{send(1, part(0, 100), 0)}, {back}}, net, "onelate:1:1ms").finish[0] == 100'000);
@@ -121,7 +121,7 @@ TEST_CASE("model: a schedule that cannot finish is an error", "[model]") {
   CHECK_FALSE(simulate(kScript, instance, Network{}, Pattern()));
 }
 
-TEST_CASE("model: figure 6 of paper 002, unit segments, P = 4, S = 5, process 0 late by 4", "[model]") {
+TEST_CASE("model: figure 6 of Proficz 2018, unit segments, P = 4, S = 5, process 0 late by 4", "[model]") {
   const auto tau = [](const char* name, const char* ports) {
     return run(name, 4, 5, "onelate:0:4ms", std::string("alpha=1ms,ports=") + ports, false, 5).run_time / 1'000'000;
   };
@@ -131,7 +131,7 @@ TEST_CASE("model: figure 6 of paper 002, unit segments, P = 4, S = 5, process 0 
   CHECK(tau("slt", "1") == 12);
 }
 
-TEST_CASE("model: table 3 of paper 002, P = 48, 4 MiB, one late, lockstep", "[model]") {
+TEST_CASE("model: table 3 of Proficz 2018, P = 48, 4 MiB, one late, lockstep", "[model]") {
   struct Row {
     const char* name;
     double tolerance;
@@ -185,15 +185,15 @@ TEST_CASE("model: the ring's closed form, and no run beats the lower bound", "[m
             const Call call{a.op, ranks, root, bytes / 8 / (has_blocks(a.op) ? ranks : 1), 8, false, true};
             const LowerBound bound = lower_bound(call, *parse_network(network), *parse_arrivals(arrivals, ranks));
             INFO(a.name << " " << network << " " << ranks << " " << bytes << " " << arrivals);
-            // To the nanosecond: what is modelled is rounded up, bounds are rounded down.
+            // Exact to the nanosecond, because simulated times are rounded up and bounds are rounded down.
             REQUIRE(s.after_last >= bound.after_last);
             REQUIRE(s.run_time >= bound.run_time);
             REQUIRE(s.after_last >= least_after_last(call, *parse_network(network), *parse_arrivals(arrivals, ranks)));
           }
 }
 
-TEST_CASE("model: no gather or scatter of blocks of different sizes beats its bound by a nanosecond", "[model]") {
-  // Blocks of a byte or two take less than a nanosecond each on the fast networks, and there are many.
+TEST_CASE("model: no gatherv or scatterv beats its bound by a nanosecond", "[model]") {
+  // Many blocks of a byte or two, each of which takes less than a nanosecond on the fast networks.
   for (const char* network : {"hdr", "fdr", "tryton2018", "eth1g", "hdr,ports=2,copy=0.03ns/B",
                               "fdr,ports=link,overhead=0.3us", "alpha=0.4us,beta=0.3ns/B"})
     for (const char* sizes :
@@ -221,32 +221,32 @@ TEST_CASE("model: no gather or scatter of blocks of different sizes beats its bo
         }
 }
 
-TEST_CASE("model: how far something can have spread, and what that says of an allreduce", "[model]") {
+TEST_CASE("model: the spreading time, and the sharper bound of an allreduce", "[model]") {
   const Network hdr = *parse_network("hdr,overhead=0.5us,gamma=0.03ns/B");
-  // In half microseconds: whoever has it sends every one, and what is sent can be sent on after four.
+  // In units of 0.5 us: a holder sends once per unit, and a receiver can forward after four units.
   std::vector<std::int64_t> have{1, 1, 1, 1};
   while (have.back() < 1024) have.push_back(have[have.size() - 1] + have[have.size() - 4]);
   for (int ranks = 2; ranks <= 1024; ++ranks)
     REQUIRE(spreading_time(ranks, hdr) == 500 * (std::lower_bound(have.begin(), have.end(), ranks) - have.begin()));
   CHECK(spreading_time(1, hdr) == 0);
-  CHECK(spreading_time(1000, *parse_network("hdr")) == 1000);  // nothing keeps messages of no bytes apart
+  CHECK(spreading_time(1000, *parse_network("hdr")) == 1000);  // without overhead, messages of no bytes overlap
   CHECK(spreading_time(8, *parse_network("alpha=10us")) == 30'000);
-  // 1 MiB, whoever is late: 1.15 of the bound cannot be had on 200 ranks (1.19), nor on 1,024 (1.24).
+  // 1 MiB, one late: the sharper bound is 1.19 of the bound on 200 ranks, and 1.24 on 1,024 ranks.
   for (const int ranks : {200, 1024}) {
     const Call call{Collective::allreduce, ranks, 0, 1 << 18, 4, false, true};
     const Pattern late = *parse_arrivals("onelate:1:500ms", ranks);
     CHECK(static_cast<double>(least_after_last(call, hdr, late)) >
           1.19 * static_cast<double>(lower_bound(call, hdr, late).after_last));
   }
-  // One by one within the vector's time: late ports cannot have sent before they came.
+  // Ranks arrive one by one within the time of the vector, and late ports send nothing before the arrival.
   const Call call{Collective::allreduce, 200, 0, 1 << 20, 4, false, true};
   const Pattern random = *parse_arrivals("randlate:50ms:1", 200);
   CHECK(static_cast<double>(least_after_last(call, *parse_network("eth1g"), random)) >
         1.3 * static_cast<double>(lower_bound(call, *parse_network("eth1g"), random).after_last));
 }
 
-TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
-  // Random delays up to a bound; the paper finds Clairvoyant shortest, slightly ahead of the ring and of native.
+TEST_CASE("model: reduce, the grid of Proficz and Ocetkiewicz 2021, section 6", "[model]") {
+  // Random delays up to a limit. In the paper, Clairvoyant is fastest, slightly ahead of the ring and of native.
   const auto names = algorithm_names(Collective::reduce);
   std::printf(
       "run time beyond the lower bound, mean over 4 to 48 processes, 128K to 1M floats, 3 patterns, tryton2018\nup to, "
@@ -276,7 +276,7 @@ TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
     }
     std::printf("\n");
   }
-  // Late exchange is none of the paper's.
+  // The paper does not have late_exchange.
   const auto clairvoyant =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), "clairvoyant") - names.begin());
   REQUIRE(clairvoyant < names.size());
@@ -284,8 +284,8 @@ TEST_CASE("model: reduce, the grid of paper 000, section 6", "[model]") {
     if (i != clairvoyant && names[i] != "late_exchange") CHECK(all[clairvoyant] < all[i]);
 }
 
-TEST_CASE("model: closed forms of paper 001, sections 4.1 and 4.2, lockstep", "[model]") {
-  // ALGORITHMS 2: one port, alpha on the ports, synchronous sends, nothing else. alpha 10 us, beta 1 us/B.
+TEST_CASE("model: closed forms of Proficz 2020, sections 4.1 and 4.2, lockstep", "[model]") {
+  // Hockney's model: one port, alpha 10 us on the ports, beta 1 us/B, synchronous sends, and no other cost.
   const Nanoseconds alpha = 10'000, beta = 1'000;
   for (const int ranks : {2, 4, 8, 16, 64})
     for (const Bytes block : {7, 5000})
@@ -301,7 +301,7 @@ TEST_CASE("model: closed forms of paper 001, sections 4.1 and 4.2, lockstep", "[
         const Nanoseconds message = alpha + block * beta;
         const Nanoseconds lin = (ranks - 1) * message;
         const Nanoseconds bn = static_cast<Nanoseconds>(std::log2(ranks) + 0.5) * alpha + (ranks - 1) * block * beta;
-        // The next token overlaps the rest of a block, if there is one.
+        // The next token overlaps the rest of a block. A block of one segment has no rest.
         const Bytes first = std::min<Bytes>(block, 1024);
         const Nanoseconds ls = first == block ? (ranks - 1) * (2 * alpha + block * beta)
                                               : alpha + (ranks - 1) * (2 * alpha + block * beta);
@@ -311,7 +311,7 @@ TEST_CASE("model: closed forms of paper 001, sections 4.1 and 4.2, lockstep", "[
         for (const char* name : {"linear_sync", "sls", "bsls"}) CHECK(gather(name, -1) == ls);
         for (const char* name : {"binomial", "sbn", "bsbn"}) CHECK(gather(name, -1) == bn);
         CHECK(gather("linear", -1) == lin);
-        CHECK(ls <= (ranks - 1) * (3 * alpha + block * beta));  // the paper's
+        CHECK(ls <= (ranks - 1) * (3 * alpha + block * beta));  // the paper's formula, an upper bound
         // First receiver late.
         CHECK(scatter("linear", 1) == late + lin);
         CHECK(scatter("slin", 1) == std::max(late + message, lin));
@@ -325,16 +325,16 @@ TEST_CASE("model: closed forms of paper 001, sections 4.1 and 4.2, lockstep", "[
         CHECK(gather("linear_sync", 0) == late + ls);
         CHECK(gather("sls", 0) == late + ls);
         CHECK(gather("bsls", 0) == std::max(late, ls));
-        CHECK(gather("sbn", 0) <= late + bn);  // what the root's children receive need not wait for it
+        CHECK(gather("sbn", 0) <= late + bn);  // receives of the root's children do not wait for the root
         CHECK(gather("sbn", 0) >= late + (ranks / 2) * block * beta);
         CHECK(gather("bsbn", 0) == std::max(late, bn));
         CHECK(gather("bsls", 0) <= std::max(late, (ranks - 1) * (3 * alpha + block * beta)));
       }
 }
 
-TEST_CASE("model: tables 3 and 4 of paper 001, 48 processes, uniform random delays", "[model]") {
+TEST_CASE("model: tables 3 and 4 of Proficz 2020, 48 processes, uniform random delays", "[model]") {
   constexpr int kPatterns = 100;
-  // Mean over patterns of run time in ms, by algorithm; the paper's figures are means over runs on a switched cluster.
+  // The mean run time over the patterns, in ms. The paper's figures are means over runs on a switched cluster.
   const auto mean = [](Collective op, const char* name, int floats, int delay_ms) {
     double sum = 0;
     for (int seed = 0; seed < kPatterns; ++seed)
@@ -346,7 +346,7 @@ TEST_CASE("model: tables 3 and 4 of paper 001, 48 processes, uniform random dela
     return sum / kPatterns / 1e6;
   };
   constexpr int kSizes[] = {128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20}, kDelays[] = {0, 1, 5, 10, 50, 100, 500};
-  // r(BSLN) - r(LIN) and r(BSLS) - r(LS), ms, as printed; rows: sizes, columns: delays.
+  // r(BSLN) - r(LIN) and r(BSLS) - r(LS) as published, in ms. Shape [sizes][delays].
   const double kScatter[5][7] = {{0, -0.1, 0, -0.1, -0.1, -0.1, 0},
                                  {0.2, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1},
                                  {-0.1, 0.1, -0.1, -0.1, -0.1, -0.1, -0.1},
@@ -366,8 +366,8 @@ TEST_CASE("model: tables 3 and 4 of paper 001, 48 processes, uniform random dela
         const double gain = mean(op, better, kSizes[s], kDelays[d]) - mean(op, plain, kSizes[s], kDelays[d]);
         std::printf(" %6.1f (%5.1f)", gain, paper[s][d]);
         CHECK(gain <= 0.1);
-        // The paper's own scatter differs by up to 1.6 ms where hardly anybody is late. Its gather suffers
-        // from collisions in the switch (5.2), which the stated network does not have.
+        // The published scatter times differ by up to 1.6 ms for small delays. The published gather times include
+        // collisions in the switch (section 5.2), which the modelled network does not have.
         if (op == Collective::scatter) CHECK(std::abs(gain - paper[s][d]) <= std::max(1.6, -0.25 * paper[s][d]));
       }
     }
@@ -422,7 +422,7 @@ TEST_CASE("model: deterministic", "[model]") {
   }
 }
 
-TEST_CASE("model: generating lazily changes nothing", "[model]") {
+TEST_CASE("model: lazy generation changes no result", "[model]") {
   for (const Algorithm& a : catalogue())
     for (const char* network : {"eth1g", "alpha=20us,beta=5ns/B,gamma=1ns/B,copy=1ns/B,overhead=1us", "fdr,ports=link"})
       for (const bool in_place : {false, true})
@@ -434,7 +434,7 @@ TEST_CASE("model: generating lazily changes nothing", "[model]") {
         }
 }
 
-TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
+TEST_CASE("arrivals: the documented shapes", "[pap]") {
   const Pattern ascending = *parse_arrivals("ascending:50ms", 4);
   CHECK(std::vector<Nanoseconds>(ascending.arrivals().begin(), ascending.arrivals().end()) ==
         std::vector<Nanoseconds>{0, 16'666'666, 33'333'333, 50'000'000});
@@ -449,8 +449,8 @@ TEST_CASE("arrivals: the shapes that INTERFACE fixes", "[pap]") {
   CHECK(Pattern({5, 1, 5, 0}).order(4) == std::vector<Rank>{3, 1, 0, 2});
 }
 
-TEST_CASE("model: overhead delays by no more than what all messages of a rank take", "[model]") {
-  // The processor is busy when a message comes, not while it is on its way: a rank that waits for a late one may send.
+TEST_CASE("model: overhead delays a schedule by at most the overhead of all messages", "[model]") {
+  // A receive occupies the processor from the delivery on. A rank that waits for a late message can send.
   Call call;
   call.ranks = 4, call.count = 65536, call.element_bytes = 1;
   Network with, without;
@@ -459,7 +459,7 @@ TEST_CASE("model: overhead delays by no more than what all messages of a rank ta
   const Pattern late({0, 20'000'000, 0, 0});
   for (const Algorithm& a : catalogue()) {
     if (a.op != Collective::allreduce) continue;
-    // Planned for the quick one: where a plan does not fit, a delay may as well bring forward what is needed.
+    // Both runs use the plan without overhead, because another plan could be faster by chance.
     Parameters planned;
     planned.network = without;
     const auto slow = simulate(a, Instance(call, late, planned), with, late),
@@ -471,7 +471,7 @@ TEST_CASE("model: overhead delays by no more than what all messages of a rank ta
   }
 }
 
-TEST_CASE("network: figures that only a busy machine gives are doubted", "[model]") {
+TEST_CASE("network: parameters that only a busy machine gives are reported", "[model]") {
   for (const char* preset : {"tryton2018", "eth1g", "fdr", "hdr"}) CHECK(implausible(*network_preset(preset)).empty());
   CHECK(implausible(*parse_network("alpha=0.2us,beta=0.15ns/B,latency=0.4us,copy=0.1ns/B")).empty());  // memory
   CHECK(implausible(*parse_network("alpha=20us,beta=80ns/B,latency=100us")).empty());                  // 100 Mbit/s

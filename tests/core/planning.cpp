@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What planning may take inside a job, what runs where it takes more, and plans that sizes and communicators share.
+// Tests the limits of planning in a job, the algorithms that replace a plan above them, and the sharing of plans.
 #include "core/select/planning.hpp"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ Policy forced(const Algorithm& a, Reproducible reproducible, int segments) {
 
 }  // namespace
 
-TEST_CASE("planning: every decision keeps within its messages, and to what operator and policy allow", "[planning]") {
+TEST_CASE("planning: every decision respects the planning limit, the operator and the policy", "[planning]") {
   std::set<std::string> planned, replaced;
   for (const Algorithm& a : catalogue()) {
     if (!is_dispatched(a.op)) continue;
@@ -75,18 +75,18 @@ TEST_CASE("planning: every decision keeps within its messages, and to what opera
                   }
                   if (d.algorithm->needs_sizes) REQUIRE(d.sizes >= 0);
                   const Call call = call_of(s, ranks);
-                  // As if it were planned now, whatever was said of it.
+                  // The planning effort, computed independently of the decision.
                   const std::int64_t takes = planning_of(*d.algorithm, call, d.segments, policy.network);
                   REQUIRE(takes <= most);
                   if (d.edge) REQUIRE(takes <= kPlannedInside);
                   if (plans_segments(*d.algorithm)) {
-                    REQUIRE(d.segments >= 1);  // named: nothing is searched for inside a job
+                    REQUIRE(d.segments >= 1);  // set by the decision, so that ranks search for no number
                     if (segments > 0) REQUIRE(d.segments == segments);
                     planned.insert(std::string(a.name));
                   }
                 }
   }
-  // Each algorithm that plans an exchange was planned somewhere, and replaced inside a call and ahead of one elsewhere.
+  // Each algorithm that plans an exchange was planned in some cases, and replaced under both limits in others.
   for (const Algorithm& a : catalogue()) {
     if (!is_dispatched(a.op) || !plans_segments(a)) continue;
     CAPTURE(a.name);
@@ -96,7 +96,7 @@ TEST_CASE("planning: every decision keeps within its messages, and to what opera
   }
 }
 
-TEST_CASE("planning: where late_exchange takes too long, prr runs, or native if the policy allows no other",
+TEST_CASE("planning: prr replaces late_exchange above the limit, or native where the policy forbids prr",
           "[planning]") {
   const Algorithm& late = *find_algorithm(Collective::allreduce, "late_exchange");
   const Signature sum = signature_of(Collective::allreduce, 1 << 20, 8, 64, OpClass::sum, false);
@@ -111,9 +111,9 @@ TEST_CASE("planning: where late_exchange takes too long, prr runs, or native if 
   CHECK(decide(forced(late, Reproducible::any, 0), sum, 38).algorithm == &late);  // 2 * 38 * 38 messages
 }
 
-TEST_CASE("planning: what a process has planned before changes no schedule", "[planning]") {
+TEST_CASE("planning: earlier plans of a process change no schedule", "[planning]") {
   SplitMix64 random(29);
-  PlannedTables one, small(1);  // the second keeps one table at a time
+  PlannedTables one, small(1);  // `small` keeps one table at a time
   std::set<std::pair<const Algorithm*, Elements>> classes;
   std::int64_t cases = 0;
   for (const Algorithm& a : catalogue()) {
@@ -137,7 +137,7 @@ TEST_CASE("planning: what a process has planned before changes no schedule", "[p
       for (Rank r = 0; r < call.ranks; ++r) {
         parameters.only = r;
         programs.push_back(materialize(a, one.instance(a, call, pattern, parameters), r));
-        // Asked in another order, so that other tables are at hand.
+        // Plans other calls first, so that the two processes have different tables.
         for (int other = static_cast<int>(random.below(3)); other > 0; --other) {
           Call before = call;
           before.count = 1 + static_cast<Elements>(random.below(3000));
@@ -178,7 +178,7 @@ TEST_CASE("planning: all sizes of a class share a plan, and memory is bounded", 
     REQUIRE(tables.bytes() <= 1 << 18);
   }
   CHECK(classes.size() < 80);
-  // One number of segments for each class.
+  // Each class has one number of segments.
   CHECK(std::set<Elements>([&] {
           std::set<Elements> out;
           for (const auto& [c, s] : classes) out.insert(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy file: every kind of mistake is named with line, path and remedy.
+// Tests the policy file: every kind of error has a line, a path and a remedy.
 #include "core/policy/policy.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 std::string rules(const std::string& list) { return "{\"version\":1,\"mode\":\"apply\",\"rules\":[\n" + list + "]}"; }
 }  // namespace
 
-TEST_CASE("policy: the example of INTERFACE is good but for what this version lacks", "[policy]") {
+TEST_CASE("policy: a policy with most keys is valid", "[policy]") {
   const auto report = parse_policy(R"({"version":1,"mode":"apply","reproducible":"any","objective":"run_time",
     "network":{"alpha_us":25,"beta_ns_per_byte":8.0,"gamma_ns_per_byte":0.3,"ports":1},
     "predictor":{"kind":"sma","window":8},"background":{"enabled":false,"max_buffer_mib":64},"sites":{"depth":1},
@@ -27,7 +27,7 @@ TEST_CASE("policy: the example of INTERFACE is good but for what this version la
   CHECK(report.policy.rules.size() == 3);
 }
 
-TEST_CASE("policy: each kind of mistake", "[policy]") {
+TEST_CASE("policy: each kind of error", "[policy]") {
   const std::vector<std::tuple<std::string, int, std::string, std::string>> mistakes = {
       {"{\"version\":1,\n\"mode\": \"aply\"}", 2, "mode", "did you mean 'apply'"},
       {"{\"version\":1,\n\n\"mod\": \"apply\"}", 3, "mod", "did you mean 'mode'"},
@@ -54,7 +54,7 @@ TEST_CASE("policy: each kind of mistake", "[policy]") {
        "rules[0].match.bytes", "min is larger"},
       {rules("{\"match\":{\"op\":\"bcast\"},\"use\":\"prr\"}"), 2, "rules[0].use", "bcast has no algorithm"},
       {rules("{\"match\":{\"op\":\"allgather\"},\"use\":\"ring\"}"), 2, "rules[0].use",
-       "allgather has no algorithm"},  // ours run on ranges only
+       "allgather has no algorithm"},  // those in the catalogue run on range communicators only
       {rules("{\"match\":{},\"use\":\"prr\"}"), 2, "rules[0].use", "\"op\": \"allreduce\""},
       {rules("{\"match\":{\"op\":\"allreduce\",\"op_class\":\"user_noncommutative\"},\"use\":\"slt\"}"), 2,
        "rules[0].use", "reorders operands"},
@@ -79,7 +79,7 @@ TEST_CASE("policy: each kind of mistake", "[policy]") {
   }
 }
 
-TEST_CASE("policy: all mistakes are reported, in the order of their lines", "[policy]") {
+TEST_CASE("policy: all errors are reported, in the order of their lines", "[policy]") {
   const auto report = parse_policy("{\"version\":1,\n\"mode\":\"aply\",\n\"waiting\":\"spinn\",\n\"objectiv\":1}");
   REQUIRE(report.problems.size() == 3);
   CHECK(report.problems[0].line == 2);
@@ -98,11 +98,37 @@ TEST_CASE("policy: rules that can never match", "[policy]") {
              "\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"prr\"}") == 1);
   CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"bytes\":{\"min\":20}},\"use\":\"ring\"},{\"match\":{\"op\":"
              "\"allreduce\",\"bytes\":{\"min\":10}},\"use\":\"prr\"}") == 0);
-  // A site rule is skipped until it is in force, so it hides nothing.
+  // A rule with a site is skipped until a plan is in force, so it hides no later rule.
   CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"site\":\"x*\"},\"use\":\"ring\"},{\"match\":{\"op\":\"allreduce\"},"
              "\"use\":\"prr\"}") == 0);
   CHECK(dead("{\"match\":{\"op\":\"bcast\",\"op_class\":\"sum\"},\"use\":\"native\"}") == 1);
   CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"root\":{\"min\":1}},\"use\":\"ring\"}") == 1);
+}
+
+TEST_CASE("policy: a key with its documented default changes nothing", "[policy]") {
+  const Policy plain = parse_policy("{\"version\":1}").policy;
+  int defaults = 0;
+  for (const KeyRow& row : policy_keys()) {
+    if (row.fallback.empty()) continue;
+    const std::size_t dot = row.path.find('.');
+    std::string member = "\"" + std::string(row.path.substr(dot + 1)) + "\":" + std::string(row.fallback);
+    if (dot != std::string_view::npos) member = "\"" + std::string(row.path.substr(0, dot)) + "\":{" + member + "}";
+    const auto report = parse_policy("{\"version\":1," + member + "}");
+    INFO(row.path);
+    REQUIRE(report.ok());
+    CHECK(report.policy == plain);
+    ++defaults;
+  }
+  CHECK(defaults > 10);
+  Policy given = plain;
+  given.network = Network{}, given.network_given = true;
+  for (const KeyRow& row : network_keys()) {
+    if (row.fallback.empty()) continue;
+    INFO(row.path);
+    CHECK(parse_policy("{\"version\":1,\"network\":{\"" + std::string(row.path) + "\":" + std::string(row.fallback) +
+                       "}}")
+              .policy == given);
+  }
 }
 
 TEST_CASE("policy: decisions", "[policy]") {
@@ -148,7 +174,7 @@ TEST_CASE("policy: decisions", "[policy]") {
   CHECK(name(4) == "native");
 }
 
-TEST_CASE("policy: what no rank but the root knows matches no rule about bytes", "[policy]") {
+TEST_CASE("policy: sizes that only the root knows match no rule with bytes", "[policy]") {
   const auto policy = parse_policy(rules("{\"match\":{\"op\":\"gatherv\",\"bytes\":{\"max\":\"4KiB\"}},\"use\":"
                                          "\"linear\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"binomial\"}"))
                           .policy;
@@ -159,7 +185,7 @@ TEST_CASE("policy: what no rank but the root knows matches no rule about bytes",
   CHECK(d.algorithm->name == "binomial");
 }
 
-TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's operations, each once", "[policy]") {
+TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's collectives, each once", "[policy]") {
   const auto said = [](const std::string& match, const std::string& use) {
     const auto report = parse_policy(rules("{\"match\":" + match + ",\"use\":\"" + use + "\"}"));
     REQUIRE(report.problems.size() == 1);
@@ -183,7 +209,7 @@ TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's operations, 
   for (const auto& [word, times] : words) CHECK(times == 1);
 }
 
-TEST_CASE("policy: rules that wait for a plan are warned of, and are no mistakes", "[policy]") {
+TEST_CASE("policy: rules that need a plan give a warning and no error", "[policy]") {
   const auto warned = [](const std::string& list) {
     const auto report = parse_policy(rules(list));
     CHECK(report.ok());
@@ -195,8 +221,8 @@ TEST_CASE("policy: rules that wait for a plan are warned of, and are no mistakes
       warned("{\"match\":{\"op\":\"allreduce\"},\"use\":\"prr\"},{\"match\":{\"op\":\"gatherv\"},\"use\":\"adaptive\"}")
           .empty());
   CHECK(warned("{\"match\":{\"op\":\"scatterv\"},\"use\":\"sorted\"}")
-            .find("2 rules[0]: comes into force with a plan only, never before call 32 of a communicator: scatterv "
-                  "sorted is built from the sizes") == 0);
+            .find("2 rules[0]: comes into force only with a plan, at call 32 of a communicator at the earliest: "
+                  "scatterv sorted needs the sizes") == 0);
   CHECK(warned("{\"match\":{\"op\":\"bcast\",\"site\":\"main*\"},\"use\":\"binomial\"}").find("match.site") !=
         std::string::npos);
   CHECK(warned("{\"match\":{\"op\":\"bcast\",\"imbalance_factor\":{\"min\":2}},\"use\":\"binomial\"}")

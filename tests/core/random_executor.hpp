@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An independent judge for the verifier's tests: really runs schedules, on values that remember every
-// operand in order, under random interleavings, random eager or synchronous sends, and reads and writes
-// that happen at random moments between an operation's start and its end. Shares no code with the verifier.
+// An executor for the tests of the verifier, independent of the verifier's code. It runs schedules on values that
+// record their operands in order. Interleavings, eager or synchronous sends, and the times of reads and writes between
+// the start and the end of an operation are random.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,20 @@ namespace latecomer::test {
 
 using namespace latecomer::core;
 
-/// "" if this run ended with the right result, else what went wrong. `pieces`: by rank, where messages lie; or none.
+/// Runs schedules once. Returns "" if the result is correct, otherwise the kind of the fault. `pieces`: shape [ranks],
+/// the messages in pieces of each rank, or empty.
 inline std::string run_once(const Call& call, const std::vector<RankProgram>& programs, std::uint64_t seed,
                             const std::vector<std::vector<Pieces>>& pieces = {}) {
   SplitMix64 random(seed);
   const int P = call.ranks;
-  const bool lazy_sends = random.below(2) == 0;  // a send's data are read as late as allowed
+  const bool lazy_sends = random.below(2) == 0;  // sends read their data as late as possible
   const int eager_percent = static_cast<int>(random.below(3)) * 50;
-  // One string per element: the operands, in order. "?" is uninitialised.
+  // One string per element: "element:" and its operands in order. "?" is an uninitialized element.
   std::vector<std::vector<std::string>> memory(static_cast<std::size_t>(P) * 3);
   const auto mem = [&](Rank r, Buffer b) -> std::vector<std::string>& {
     return memory[static_cast<std::size_t>(r) * 3 + static_cast<std::size_t>(b)];
   };
-  // What MPI says of each collective's buffers: elements of input and output, and where the contribution begins.
+  // The sizes of input and output, and the place of the contribution, as MPI defines them for each collective.
   const Collective op = regular(call.op);
   const bool moves = op == Collective::scatter || op == Collective::gather || op == Collective::bcast ||
                      op == Collective::allgather || op == Collective::alltoall;
@@ -111,7 +112,7 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     for (std::size_t i = 0; i < ops(r).size(); ++i)
       if (ops(r)[i].dep_count == 0) start(r, static_cast<int>(i));
   };
-  // A barrier's last rank comes when nobody else can go on, and nobody may have left by then.
+  // The last rank of a barrier arrives when no other rank can proceed. No rank may have left before.
   Rank absent = op == Collective::barrier ? static_cast<Rank>(random.below(static_cast<std::uint64_t>(P))) : -1;
   for (Rank r = 0; r < P; ++r)
     if (r != absent) arrive(r);
@@ -144,7 +145,7 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
          places_of(sender.first, sender.second, ops(sender.first)[static_cast<std::size_t>(sender.second)].src))
       for (const std::string& element : read(sender.first, s)) m.data.push_back(element);
   };
-  /// One step of an open operation; false if it cannot move now.
+  /// Performs one step of an open operation. Returns false if the operation cannot proceed now.
   const auto step = [&](std::size_t at) {
     const auto [r, i] = open[at];
     const Operation& op = ops(r)[static_cast<std::size_t>(i)];
@@ -180,7 +181,7 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
       }
       return false;
     }
-    // A receive: its partner is the send that started as many-th on the channel as it did.
+    // The k-th started receive of a channel matches the k-th started send.
     const auto& mine = recvs[{op.peer, r, op.channel}];
     const auto& theirs = sends[{op.peer, r, op.channel}];
     std::size_t k = 0;
@@ -201,12 +202,12 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
     return true;
   };
   while ((!open.empty() || absent >= 0) && problem.empty()) {
-    // Try operations in random order until one moves.
+    // Tries operations, from a random one on, until one proceeds.
     const std::size_t n = open.size(), first = n > 0 ? random.below(n) : 0;
     bool any = false;
     for (std::size_t k = 0; k < n && !any; ++k) any = step((first + k) % n);
     if (any) continue;
-    // Nothing moved: lazily reading sends may only have been unlucky; anything else is a deadlock.
+    // No operation proceeded. A lazy eager send can proceed in a later attempt; otherwise this is a deadlock.
     bool could = false;
     for (const auto& [r, i] : open) {
       const Live& l = live[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)];
@@ -243,7 +244,7 @@ inline std::string run_once(const Call& call, const std::vector<RankProgram>& pr
   const bool reduces = !moves && op != Collective::barrier;
   for (Rank r = 0; reduces && r < P; ++r) {
     if (op == Collective::reduce && r != call.root) continue;
-    // Whose operands, all of one element, this rank's results are made of.
+    // The results of rank r combine the operands of ranks 0 to operands - 1.
     const int operands = op == Collective::scan ? r + 1 : op == Collective::exscan ? r : P;
     for (Elements e = 0; operands > 0 && e < call.count; ++e) {
       const std::string& result = mem(r, Buffer::output)[static_cast<std::size_t>(e)];

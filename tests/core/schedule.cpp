@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm is right for every number of ranks here, and the catalogue's claims are what the
-// verifier finds.
+// Tests that the verifier accepts every algorithm, rejects each kind of fault, and confirms the catalogue's traits.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -24,15 +23,15 @@ TEST_CASE("verify: every algorithm, 1 to 17 ranks", "[schedule]") {
   }
 }
 
-TEST_CASE("verify: rank order is claimed exactly where it holds", "[schedule]") {
+TEST_CASE("verify: the catalogue claims rank order exactly where it holds", "[schedule]") {
   for (const Algorithm& algorithm : catalogue()) {
-    // Some pattern may happen to leave the ranks in order: what counts is all of them.
+    // A single pattern may keep the ranks in order by chance.
     bool ok = true, rank_order = true;
     for (const char* arrivals : {"balanced", "descending:10ms", "randlate:10ms:3"}) {
       Call call{algorithm.op, 7, 0, 21, 8, false, false};
       Parameters parameters;
       parameters.network.alpha_ns = 1e5;
-      parameters.segments = 3;  // what may leave the call to another algorithm does not then
+      parameters.segments = 3;  // with a given number, no algorithm passes the call to another
       const Verdict verdict =
           verify(call, materialize(algorithm, Instance(call, *parse_arrivals(arrivals, 7), parameters)));
       ok = ok && verdict.ok(), rank_order = rank_order && verdict.rank_order;
@@ -44,7 +43,7 @@ TEST_CASE("verify: rank order is claimed exactly where it holds", "[schedule]") 
 }
 
 namespace {
-/// Two ranks exchange and reduce: a correct base for hand-made faults.
+/// A correct schedule in which two ranks exchange and reduce. The tests add faults to it.
 std::vector<RankProgram> exchange() {
   std::vector<RankProgram> p(2);
   for (Rank r : {0, 1}) {
@@ -66,14 +65,14 @@ const Call kCall{Collective::allreduce, 2, 0, 4, 8, true, false};
 Fault fault_of(const std::vector<RankProgram>& p) { return verify(kCall, p).fault; }
 }  // namespace
 
-TEST_CASE("verify: a barrier that a rank may leave early", "[schedule]") {
+TEST_CASE("verify: rejects a barrier that a rank may leave early", "[schedule]") {
   std::vector<RankProgram> p(3);
   for (Rank r = 0; r < 3; ++r)
     p[static_cast<std::size_t>(r)].ops = {send((r + 1) % 3, {Buffer::output, 0, 0}, 0),
                                           recv((r + 2) % 3, {Buffer::output, 0, 0}, 0)};
   const Call call{Collective::barrier, 3, 0, 0, 1, false, true};
   CHECK(verify(call, p).fault == Fault::wrong_result);
-  for (auto& program : p) {  // what the sender had heard goes on
+  for (auto& program : p) {  // a second step, in which ranks forward what they have heard
     const Rank next = program.ops[0].peer, before = program.ops[1].peer;
     program.ops.push_back(send(next, {Buffer::output, 0, 0}, 1).after(1));
     program.ops.push_back(recv(before, {Buffer::output, 0, 0}, 1));
@@ -81,7 +80,7 @@ TEST_CASE("verify: a barrier that a rank may leave early", "[schedule]") {
   CHECK(verify(call, p).ok());
 }
 
-TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
+TEST_CASE("verify: names each kind of fault", "[schedule]") {
   REQUIRE(verify(kCall, exchange()).ok());
   auto p = exchange();
   SECTION("a slice beyond the buffer") {
@@ -110,14 +109,14 @@ TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
   }
   SECTION("send, and only then receive, on both sides") {
     for (auto& q : p) std::swap(q.ops[0], q.ops[1]), q.ops[1] = q.ops[1].after(0);
-    p[0].ops[2].deps[0] = 1;  // the receive is operation 1 now
+    p[0].ops[2].deps[0] = 1;  // the receive is now operation 1
     CHECK(fault_of(p) == Fault::deadlock);
   }
   SECTION("reduce before the send has read") {
     p[1].ops[2].dep_count = 1;
     CHECK(fault_of(p) == Fault::race);
   }
-  SECTION("send of what nobody wrote") {
+  SECTION("send of data that were never written") {
     p[0].ops[1].src.buffer = Buffer::scratch;
     CHECK_FALSE(verify(kCall, p).ok());
   }
@@ -135,12 +134,12 @@ TEST_CASE("verify: each kind of fault by its name", "[schedule]") {
     p[0].ops[1] = p[0].ops[1].in_lane(Lane::background);
     CHECK(fault_of(p) == Fault::early_touch);
     p = exchange();
-    p[0].ops[0] = p[0].ops[0].in_lane(Lane::background);  // into scratch: allowed
+    p[0].ops[0] = p[0].ops[0].in_lane(Lane::background);  // valid, because it writes scratch
     CHECK(verify(kCall, p).ok());
   }
 }
 
-TEST_CASE("PRR with a flat pattern is the ring", "[schedule]") {
+TEST_CASE("prr with a flat pattern is the ring", "[schedule]") {
   for (const int ranks : {2, 5, 8}) {
     Call call{Collective::allreduce, ranks, 0, 40, 8, false, true};
     const Instance instance(call, Pattern(), {});
@@ -153,7 +152,7 @@ TEST_CASE("PRR with a flat pattern is the ring", "[schedule]") {
   }
 }
 
-TEST_CASE("Messages that lie in pieces do what copies did", "[schedule]") {
+TEST_CASE("pieces: messages in pieces give the same result as copies", "[schedule]") {
   std::map<std::string, int> found;
   for (const Algorithm& algorithm : catalogue()) {
     if (!has_blocks(algorithm.op)) continue;
@@ -186,15 +185,15 @@ TEST_CASE("Messages that lie in pieces do what copies did", "[schedule]") {
           }
         }
   }
-  // The sorted trees' roots have such messages; lists have none, and what comes before its process needs the scratch.
+  // The roots of trees have such messages. Lists have none, and background messages need the scratch.
   for (const char* name : {"scatter sbn", "scatter binomial", "gather sbn", "gatherv optimal", "scatterv optimal"})
     CHECK(found[name] > 0);
   for (const char* name : {"scatter linear", "scatter slin", "gather bsls", "gather linear_sync"})
     CHECK(found[name] == 0);
 }
 
-TEST_CASE("A copy is left out only where nothing else sees it", "[schedule]") {
-  // Two blocks of the input, in the other order.
+TEST_CASE("pieces: a copy is removed only if no other operation touches its data", "[schedule]") {
+  // Packs two blocks of the input in reverse order.
   const Slice packed{Buffer::scratch, 0, 4}, low{Buffer::scratch, 0, 2}, high{Buffer::scratch, 2, 2},
       a{Buffer::input, 0, 2}, b{Buffer::input, 2, 2};
   RankProgram p;
@@ -205,12 +204,12 @@ TEST_CASE("A copy is left out only where nothing else sees it", "[schedule]") {
   CHECK(pieces(p)[0].where == std::vector<Slice>{b, a});
   CHECK(pieces(p, 5).empty());
   RankProgram q = p;
-  SECTION("a part that nobody copied") { q.ops[1] = copy({Buffer::scratch, 2, 1}, {Buffer::input, 0, 1}).after(0); }
+  SECTION("a part without a copy") { q.ops[1] = copy({Buffer::scratch, 2, 1}, {Buffer::input, 0, 1}).after(0); }
   SECTION("a second reader") { q.ops.push_back(send(2, low, 0).after(1)); }
   SECTION("written again") { q.ops.push_back(recv(2, high, 0).after(2)); }
   SECTION("from the output, which may change") { q.ops[0].src.buffer = Buffer::output; }
   SECTION("in the background") { q.ops[2] = q.ops[2].in_lane(Lane::background); }
-  SECTION("an output that something else writes too") {
+  SECTION("an output that another operation writes too") {
     q.ops = {recv(1, packed, 0), copy({Buffer::output, 2, 2}, low).after(0),
              copy({Buffer::output, 0, 2}, high).after(1)};
     REQUIRE(pieces(q).size() == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Units, lists, globs and nearest names.
+// Tests the parsers of units, lists and networks, glob matching, name suggestions, and the logarithm.
 #include "core/base/text.hpp"
 
 #include <catch2/catch.hpp>
@@ -56,7 +56,7 @@ TEST_CASE("network specifications", "[text]") {
   for (const char* bad : {"alpha=1", "beta=1us", "ports=0", "alpha=1us,eth1g", ""}) CHECK_FALSE(parse_network(bad));
 }
 
-TEST_CASE("logarithm: libm's to some units in the last place, exact for powers of two", "[text]") {
+TEST_CASE("logarithm: within a few units in the last place of libm, exact for powers of two", "[text]") {
   for (double x = 1e-9; x < 1e12; x *= 1.0137) {
     INFO(x);
     CHECK(std::abs(logarithm(x) - std::log(x)) <= 4e-16 * std::max(1.0, std::abs(std::log(x))));

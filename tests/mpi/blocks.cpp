@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hundreds of random scatters, gathers and broadcasts whose results are known by construction: every root, in place,
-// another datatype of the same signature on every rank (with gaps, with more or fewer elements), zero counts, arguments
-// that are not significant, sub-communicators of every other rank and reversed; delays at random, so that ranks run
-// ahead. `blocks ROUNDS [DELAY_US]`
+// Hundreds of random scatters, gathers and broadcasts with results known by construction. Varies the root, in place,
+// counts of zero and insignificant arguments. Each rank has another datatype of the same signature (with gaps, with
+// more or fewer elements). Communicators include every other rank and the reversed ranks. Random delays let ranks run
+// ahead.
+// Usage: blocks ROUNDS [DELAY_US]
 #include "tests/mpi/random_calls.hpp"
 
 namespace {
 
-/// `blocks` times n ints, laid out by one of several datatypes.
+/// Memory for `blocks` times n ints, in one of several datatypes.
 struct Side {
   enum Kind { plain, gapped, triples, single, kinds };
   MPI_Datatype type = MPI_INT32_T;
@@ -56,7 +57,7 @@ struct Side {
     return memory[static_cast<std::size_t>(by_three ? i / 3 * 6 + kPlaces[i % 3] : i * stride)];
   }
   void* data() { return memory.data(); }
-  /// `want(i)` in the first n ints, nothing else touched.
+  /// Checks that the first n ints are `want(i)` and that no other memory has changed.
   template <typename Want>
   void check(int n, Want want, const std::string& where) {
     std::vector<std::int32_t> expected(memory.size(), kUntouched);
@@ -145,7 +146,7 @@ int main(int argc, char** argv) {
       const bool in_place = draw(3) == 0;
       MPI_Comm_size(comm, &members);
       one(comm, round, op, n, root % members, in_place);
-      if (draw(8) == 0) MPI_Barrier(comm);  // lets communicators be told apart, and plans come into force
+      if (draw(8) == 0) MPI_Barrier(comm);  // identifies communicators and lets plans come into force
     }
   for (int root = 0; root < size; ++root)
     for (const int op : {0, 1, 2})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The programs that broke a prototype of the exchange, and programs whose ranks reach one collective from
-// different lines. Each is legal MPI and must end as it does natively. Usage: breakers CASE
+// Programs that broke a prototype of the exchange, and programs whose ranks reach one collective from different lines.
+// Each is legal MPI and must end as natively. Usage: breakers CASE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 static int rank, size, bad = 0;
 #define CHECK(condition) ((condition) ? 0 : (bad++, printf("rank %d: line %d: %s\n", rank, __LINE__, #condition)))
 
-// Waiting for a plan inside a non-blocking call hangs.
+// Hangs if latecomer waits for a plan inside a non-blocking call.
 static void nonblocking(void) {
   MPI_Request requests[40];
   int in[40], out[40], token = 7;
@@ -27,7 +27,7 @@ static void nonblocking(void) {
   }
 }
 
-// Draining the exchange inside MPI_Comm_free hangs.
+// Hangs if latecomer drains the exchange inside MPI_Comm_free.
 static void comm_free(void) {
   for (int round = 0; round < 5; ++round) {
     MPI_Comm comm;
@@ -53,7 +53,7 @@ static void comm_free(void) {
   }
 }
 
-// Persistent operations may be started in different orders on different ranks.
+// Ranks may start persistent operations in different orders.
 static void persistent(void) {
   int a = rank, b = 2 * rank, sum_a, sum_b, data;
   MPI_Request first, second, between;
@@ -77,7 +77,7 @@ static void persistent(void) {
   MPI_Request_free(&second);
 }
 
-// A root that runs 40 broadcasts ahead of a late leader: nobody may hear from anybody on the way.
+// A root runs 40 broadcasts ahead of a late leader. No rank may wait for a message meanwhile.
 static void run_ahead(void) {
   for (int round = 0; round < 4; ++round) {
     if (rank == 0) usleep(200000);
@@ -91,7 +91,8 @@ static void run_ahead(void) {
   }
 }
 
-// Rank 0 calls its last allreduce before MPI_Finalize, the others the matching one in a callback of it.
+// Rank 0 calls its last allreduce before MPI_Finalize, the other ranks call the matching one in a callback of
+// MPI_Finalize.
 static int last_call(MPI_Comm comm, int keyval, void* attribute, void* extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   double in[500], out[500];
@@ -109,7 +110,8 @@ static void finalize(void) {
   else MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
 }
 
-// MPI_Finalize calls the callback when the background engine has ended: the collectives in it must not look for it.
+// MPI_Finalize calls the callback after the end of the background engine. The callback's collectives must not use the
+// engine.
 static int last_movement(MPI_Comm comm, int keyval, void* value, void* extra) {
   int data[64], all[64 * 64];
   (void)comm, (void)keyval, (void)value, (void)extra;
@@ -130,7 +132,7 @@ static void finalize_movement(void) {
   MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
 }
 
-// Thousands of communicators, most of them short-lived, recycled handles.
+// Thousands of communicators, most of them short-lived, with recycled handles.
 static void communicators(void) {
   for (int i = 0; i < 3000; ++i) {
     MPI_Comm comm;
@@ -143,7 +145,7 @@ static void communicators(void) {
   }
 }
 
-// One operation, other lines on other ranks.
+// One operation, from different lines on different ranks.
 static void divergent(void) {
   double in[300], out[300];
   for (int i = 0; i < 400; ++i) {
@@ -155,7 +157,7 @@ static void divergent(void) {
     if ((rank + i) % 3 == 0) MPI_Allreduce(in, out, 300, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     else if ((rank + i) % 3 == 1) {
       memcpy(out, in, sizeof in);
-      // Another line, the same operation. (In place must be given by all ranks, so not here.)
+      // The same operation from another line. Not in place: all ranks must agree on that.
       MPI_Allreduce(in, out, 300, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     } else {
       MPI_Allreduce_c(in, out, 300, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -165,8 +167,8 @@ static void divergent(void) {
   }
 }
 
-// Empty messages, one rank, in place with MPI_DATATYPE_NULL, inter-communicators. (Wrong arguments are no
-// case: Debian's MPICH is built without argument checks and crashes on them.)
+// Empty messages, one rank, in place with MPI_DATATYPE_NULL, inter-communicators. Wrong arguments are not tested:
+// Debian's MPICH does not check them and crashes.
 static void edges(void) {
   int in = 1, out = 0;
   for (int i = 0; i < 40; ++i) {

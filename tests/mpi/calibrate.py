@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calibration on a slow network of 8 hosts ends, though a full measurement would take many minutes there, and its figure is the network's.
-Needs the right to make network namespaces; says so and passes without it."""
+"""Calibration on a slow network of 8 hosts ends within its time limit, and its figure is that of the network. A full
+measurement would take many minutes. Without the right to create network namespaces the test says so and passes."""
 import json
 import os
 import pathlib
@@ -18,18 +18,18 @@ MBIT = 10
 hosts = Hosts("lccal", 8, MBIT)
 if not hosts.able:
     hosts.remove()
-    print("no right to make namespaces here: not tried")
+    print("skipped: this machine does not allow network namespaces")
     sys.exit(0)
 try:
     words = ["mpiexec.mpich", "-n", str(hosts.count), str(hosts.enter(folder / "enter")), str(pathlib.Path(a.build) / "bin/latecomer-calibrate"), "yield"]
     job = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=a.support, **hosts.environment))
-    # Without its bound of 10 s the measurement would take far longer than this.
+    # Without its limit of 10 s the measurement would take far longer than this.
     line = []
     reader = threading.Thread(target=lambda: line.append(job.stdout.readline()))
     reader.start()
     reader.join(90)
     ended = bool(line and line[0])
-    end_tree(job)  # MPI_Finalize over TCP may hang without us, see tests/support/hosts.py
+    end_tree(job)  # MPI_Finalize over TCP may hang without latecomer, see tests/support/hosts.py
     check(ended, "calibration ends on a slow network")
     if ended:
         beta = json.loads(line[0])["beta_ns_per_byte"]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One allreduce that is reached from many callers, in random order, from two threads at once: by the same return
-// address at the same depth of the stack, over frames of changing size, directly and by recursion. Prints how often
-// from where.
+// One allreduce with many callers, in random order, from two threads: by the same return address at the same depth of
+// the stack, over frames of changing size, directly and by recursion. Prints the number of calls per caller.
 #include <alloca.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -27,7 +26,7 @@ FRAME int reached(MPI_Comm comm) {
   return rc;
 }
 
-/// Each instance is a function of its own. Every third one's frame has another size at each call.
+/// Each instance is a separate function. In every third one the size of the frame changes at each call.
 template <int N>
 __attribute__((noinline, noclone)) int caller(MPI_Comm comm, unsigned bytes) {
   if constexpr (N % 3 == 0) {
@@ -36,7 +35,7 @@ __attribute__((noinline, noclone)) int caller(MPI_Comm comm, unsigned bytes) {
     asm volatile("" : : "r"(some) : "memory");
   }
   const int rc = reached(comm);
-  asm volatile("" : : "r"(N));  // no tail call, no merging
+  asm volatile("" : : "r"(N));  // prevents a tail call and merging of the functions
   return rc;
 }
 using Caller = int (*)(MPI_Comm, unsigned);
@@ -80,7 +79,7 @@ int main(int argc, char** argv) {
     if (provided == MPI_THREAD_MULTIPLE) work(comms[1], 2, counts[1]);
     done = true;
 #ifdef __SANITIZE_THREAD__
-    for (;;) pause();  // what libunwind does at the end of a thread crashes libtsan
+    for (;;) pause();  // libunwind's actions at the end of a thread crash libtsan
 #endif
   });
   work(comms[0], 1, counts[0]);

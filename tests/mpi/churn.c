@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that make plans and communicators by the hundred. Prints the seconds of the work and whether all sums were
+// Programs with hundreds of plans and communicators. Each prints the seconds of the work and whether all sums were
 // right.
-//   sizes N              allreduces of N sizes on MPI_COMM_WORLD
-//   shapes N             N times: a communicator over half of the ranks or all, sums of some sizes on it, and it is
-//   freed; which
-//                        halves, and so what a process has planned before, differs from rank to rank
-//   short N CALLS        N times: a copy of MPI_COMM_WORLD, CALLS sums on it, and it is freed
+//   sizes N         allreduces of N sizes on MPI_COMM_WORLD
+//   shapes N        N times: creates a communicator over half of the ranks or all ranks, sums some sizes on it, frees
+//   it.
+//                   The halves differ from rank to rank, and so do the plans that a process has made before.
+//   short N CALLS   N times: duplicates MPI_COMM_WORLD, makes CALLS sums on the duplicate, frees it
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +37,9 @@ int main(int argc, char** argv) {
       sum(MPI_COMM_WORLD, 100 + i * (kMost - 100) / n);
     } else if (strcmp(argv[1], "shapes") == 0) {
       MPI_Comm half;
-      const int kind = (int)(random >> 16) % 3;  // neighbours, every other one, all
+      const int kind = (int)(random >> 16) % 3;  // neighbours, every other rank, all ranks
       MPI_Comm_split(MPI_COMM_WORLD, kind == 0 ? rank < size / 2 : kind == 1 ? rank % 2 : 0, 0, &half);
-      // Halves sum other sizes, and other numbers of them.
+      // Each half sums other sizes, and another number of them.
       const int mine = kind == 2 ? 0 : kind == 1 ? rank % 2 : rank < size / 2;
       for (int k = 0; k < 2 + 3 * mine; ++k)
         sum(half, 1 + (int)((random >> 8) + 7919u * (unsigned)(k + 5 * mine)) % kMost);

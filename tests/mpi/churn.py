@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that change sizes and communicators all the time: sums are right, a plan is made once for each size class and shape,
-and no message outlives its communicator."""
+"""Programs that change sizes and communicators all the time. Sums are right, each size class and shape gets one
+plan, and no message outlives its communicator."""
 import json
 import re
 
@@ -24,18 +24,18 @@ def churn(name, use, ranks, *program):
     return said[0], max(left), ran, data["warnings"]
 
 
-# 600 sizes from 400 B to 160 kB are 70 classes of less than an eighth each; learnt patterns come on top, a few at a time.
+# 600 sizes from 400 B to 160 kB form 70 classes, each narrower than an eighth. A few learnt patterns are added.
 for use in ("late_exchange", "clairvoyant", "ordered_exchange"):
     planned, _, ran, _ = churn(f"sizes.{use}", use, 3, "sizes", 600)
     check(0 < planned < 400, f"{use}: plans are shared by sizes of a class: {planned} for 600 sizes")
     check(ran.get(use, 0) == 600, f"{use} ran in all calls: {ran}")
 
-# Ranks belong to other halves, which have seen other sizes: what one has planned before must not matter. Three shapes.
+# The halves of different ranks have used other sizes. Earlier plans of a process must not matter. Three shapes.
 for use in ("late_exchange", "clairvoyant", "ordered_exchange", "prr"):
     planned, _, _, _ = churn(f"shapes.{use}", use, 4, "shapes", 150)
     check(planned == 0 if use == "prr" else 0 < planned < 3 * 70, f"{use}: plans are shared by communicators of one shape: {planned}")
 
-# Each is freed between its first announcement and the next boundary.
+# Each communicator is freed between its first announcement and the next boundary.
 for use in ("auto", "prr", "late_exchange"):
     _, left, _, _ = churn(f"short.{use}", use, 4, "short", 400, 19)
     check(left <= 40, f"{use}: announcements are taken before their communicator goes: {left} of 400 were left")
@@ -45,7 +45,7 @@ for use in ("auto", "prr"):
     _, _, ran, _ = churn(f"million.{use}", use, 2, "short", 1, 1000000)
     check(sum(ran.values()) > 990000, f"a million calls under {use}: {ran}")
 
-# Too much to plan inside a call: 4 ranks in 700 segments are 5,600 messages. Once a plan has come it may be more.
+# The plan is too large to make inside a call: 4 ranks in 700 segments need 5,600 messages. A learnt plan may be larger.
 _, _, ran, warnings = churn("inside", {"algorithm": "late_exchange", "segments": 700}, 4, "short", 1, 30)
 check(ran.get("late_exchange", 0) == 0, f"too few elements for 700 segments, and too many messages: {ran}")
 check(any("late_exchange: 0 of 30 calls" in w and "3,000" in w for w in warnings), f"the profile says why: {warnings}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several hosts on one machine: each rank in a network, time and host-name namespace of its own, clocks
-shifted by kilometres and drifting. Offsets and patterns come back within the uncertainty that is stated.
-Needs root (or the right to make namespaces); says so and passes where it cannot have that."""
+"""Several hosts on one machine: each rank has a network, time and host-name namespace. Their clocks differ by large
+offsets and drift. Offsets and patterns must come back within the stated uncertainty. Needs root, or the right to
+create namespaces; without it the test says so and passes."""
 import json
 import pathlib
 import os
@@ -22,9 +22,9 @@ name = "latecomer-t"
 
 
 def run_here(out, *words, **extra):
-    """MPICH 4.0.2 over UCX's TCP now and then hangs in MPI_Finalize, also without latecomer (1 of 8 runs on a
-    busy machine: two ranks close a connection, the third has stopped progressing it). The profile is written
-    before that, so the job is ended then."""
+    """Ends the job after the profile is written. MPICH 4.0.2 over UCX's TCP sometimes hangs in MPI_Finalize, also
+    without latecomer (1 of 8 runs on a busy machine): two ranks close a connection, and the third no longer
+    progresses it."""
     job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     written = 0
     deadline = time.time() + 100
@@ -42,11 +42,11 @@ def run_here(out, *words, **extra):
 hosts = Hosts(name, RANKS)
 if not hosts.able or subprocess.run(["unshare", "-T", "--monotonic", "1000", "--fork", "-u", "true"], capture_output=True).returncode != 0:
     hosts.remove()
-    print("no right to make namespaces here: not tried")
+    print("skipped: this machine does not allow network namespaces")
     sys.exit(0)
 wrapper = folder / "enter"
 wrapper.write_text(f"""#!/bin/sh
-# Enters the namespaces of this rank; what is preloaded is for the program alone.
+# Enters the namespaces of this rank. The preload applies to the program only.
 preload=$LD_PRELOAD; unset LD_PRELOAD
 case $PMI_RANK in 1) ppm=$SLOW_PPM;; 2) ppm=$FAST_PPM;; *) ppm=0;; esac
 exec ip netns exec {name}$PMI_RANK unshare -u -T --monotonic $((PMI_RANK * 1000)) --fork --kill-child \\
@@ -67,7 +67,8 @@ try:
         check(profile["job"]["hosts"] == [f"host{r}" for r in range(RANKS)] and "3 clocks" in said, f"{case}: three hosts, three clocks")
         clock = {c["rank"]: c for c in profile["clock"]}
         print({r: (c["offset_ns"] + r * 1000 * 10**9, c["uncertainty_ns"], c["looks"]) for r, c in clock.items()})
-        # What the clocks have drifted since the program began is added by construction, and bounded by its time.
+        # Add the drift since the start of the program. It is known by construction and limited by the program's run
+        # time.
         drifted = {1: -slow, 2: -fast}
         wall = profile["job"]["wall_time_s"]
         for r in (1, 2):
@@ -79,7 +80,7 @@ try:
         stairs = max(sites.values(), key=lambda s: s["ranks"][2]["mean_offset_ns"])
         means = [row["mean_offset_ns"] for row in stairs["ranks"]]
         check(stairs["patterns"] == calls, f"{case}: every pattern was seen whole")
-        # The truth: every rank's own notes by the kernel's clock, less what its namespace shifts it by.
+        # The true arrivals: each rank's notes by the kernel's clock, minus the shift of its namespace.
         notes = [[int(x) - r * 1000 * 10**9 for x in (folder / f"arrivals.{r}").read_text().split()] for r in range(RANKS)]
         truth = [sum(mine[i] - min(n[i] for n in notes) for i in range(calls)) / calls for mine in notes]
         for r in (1, 2):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the script tests share: arguments, running, failing."""
+"""Shared by the script tests: arguments, running commands, reporting failures."""
 import argparse
 import os
 import pathlib
@@ -30,6 +30,6 @@ def run(*words, timeout=120, cwd=None, **extra):
 
 def finish():
     print(f"{len(failures)} failures")
-    if not failures:  # else what they left is evidence
+    if not failures:  # otherwise the files are evidence
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(bool(failures))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""More ranks than cores without any test preload: the job decides as a whole how native waits give the core
-away, and the program's results do not depend on it."""
+"""More ranks than cores, without a test preload. The whole job chooses one way for native waits to yield the core,
+and the results do not depend on it."""
 import json
 
 from common import a, check, finish, folder, run

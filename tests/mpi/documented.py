@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every command of README, CONTRIBUTING and docs ("$ " in a code block) does what it is said to. README's run one after
-the other in one shell, as a reader pastes them into a fresh clone after scripts/quickstart; the others each by themselves, in a
-folder that has what the text speaks of. A comment "# exits N" after a command is its exit status, else 0."""
+"""Runs every command of README, CONTRIBUTING and docs ("$ " in a code block). README's commands run in order in one
+shell, as a reader pastes them into a fresh clone after scripts/quickstart. The others run one by one in a folder
+with the files that the text names. A comment "# exits N" after a command gives its exit status; the default is 0."""
 import os
 import pathlib
 import re
@@ -12,7 +12,8 @@ from common import a, check, finish, folder
 
 root, build = pathlib.Path(a.root), pathlib.Path(a.build)
 scalapack = next(pathlib.Path("/usr/lib").glob("*/scalapack/mpich-tests"))
-(folder / "examples").symlink_to(root / "examples")
+for name, source in (("build", build), ("examples", root / "examples"), ("tests", root / "tests")):
+    (folder / name).symlink_to(source)
 (folder / "late_process").symlink_to(build / "bin/late_process")
 (folder / "program").symlink_to(build / "bin/late_process")
 for data in pathlib.Path("/usr/share/scalapack").glob("*.dat"):
@@ -21,20 +22,22 @@ for data in pathlib.Path("/usr/share/scalapack").glob("*.dat"):
 environment = dict(os.environ, PATH=f"{build / 'bin'}:{scalapack}:{root / 'tests/support'}:{os.environ['PATH']}", PRELOAD=a.library, BUILD=str(build))
 
 commands = []
-for document in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
+documents = (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")))
+for document in documents:
     text = document.read_text()
     for block in re.findall(r"```.*?\n(.*?)```", text, re.S):
         for line in block.replace("\\\n", " ").splitlines():
-            if line.startswith("$ "):
-                commands.append((document, line[2:]))
+            if line.lstrip().startswith("$ "):
+                commands.append((document, line.lstrip()[2:]))
 check(len(commands) >= 10, f"{len(commands)} commands")
 def expected(line):
     return {int(x) for x in found.groups() if x} if (found := re.search(r"# exits (\d+)(?: or (\d+))?", line)) else {0}
 
 
-clone, pasted = folder / "clone", [line for document, line in commands if document.name == "README.md"]
+clone, pasted = folder / "clone", [line for document, line in commands if document == documents[0]]
 clone.mkdir()
-(clone / "build").symlink_to(build)
+for name, source in (("build", build), ("examples", root / "examples")):
+    (clone / name).symlink_to(source)
 (folder / "pasted.sh").write_text("".join(f"{line}\necho >&3 $?\n" for line in pasted))
 plain = {name: value for name, value in os.environ.items() if name not in ("BUILD", "PRELOAD", "LD_PRELOAD")}
 done = subprocess.run(["bash", "-c", f"exec 3> '{folder}/statuses'; . '{folder}/pasted.sh'"], cwd=clone, env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=550)
@@ -44,14 +47,14 @@ for line, status in zip(pasted, statuses):
     check(status in expected(line), f"README.md: {line}" + ("" if status in expected(line) else f": {status} {done.stderr[-2000:]}"))
 
 for document, line in commands:
-    if document.name == "README.md":
+    if document == documents[0]:
         continue
     done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=300)
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
     check(status in expected(line), f"{document.relative_to(root)}: {line}" + ("" if status in expected(line) else f": {status} {done.stderr[-300:]}"))
 
-# What the text names exists: options of the command, and files.
-for document in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
+# The options and files that the text names exist.
+for document in documents:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
         check((document.parent / link).exists(), f"{document.relative_to(root)} links to {link}")
 help_of = {}

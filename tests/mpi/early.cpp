@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program whose MPI lives in a static object: MPI_Init before main, collectives in both, MPI_Finalize after main.
+// A program with MPI in a static object: MPI_Init before main, collectives in both, MPI_Finalize after main.
 #include <mpi.h>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every iteration another rank is late, which nobody can foresee, and says half way how far it is. `edge ITERATIONS
-// [forgetful|breaking]` forgetful: now and then a rank does not say; breaking: now and then another collective comes in
-// between.
+// In every iteration another rank is late, which history cannot predict. Each rank makes an edge call half-way.
+// Usage: edge ITERATIONS [forgetful|breaking]
+// forgetful: a rank sometimes omits the edge call; breaking: sometimes another collective comes in between.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An embedded Python whose module calls MPI as mpi4py does: from one place in C, without the interpreter's
-// lock, so that only Python's own frames tell callers apart. Usage: embed SCRIPT
+// An embedded Python with a module that calls MPI as mpi4py does: from one place in C, without the interpreter's lock.
+// Only Python's frames distinguish the callers. Usage: embed SCRIPT
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <mpi.h>

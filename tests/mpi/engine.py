@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The background engine in running jobs: streams of mixed collectives under three kinds of policy, ends of every sort in
-the middle of things, thread levels, the bound on memory; results right, nothing hangs. No figures of time are judged."""
+"""The background engine in running jobs: streams of mixed collectives under three kinds of policy, all kinds of ends
+in the middle of calls, thread levels, the limit on memory. Results are right and no job hangs. No times are
+checked."""
 import json
 import os
 import pathlib
@@ -36,11 +37,11 @@ def dispatched(profile, name):
 
 
 def early(done):
-    """Runs that the engines began before their process came, from what every rank says at the end."""
+    """The number of runs that engines began before their process arrived, from the final message of every rank."""
     return sum(int(n) for n in re.findall(r"background engine: .*? (\d+) calls begun before", done.stderr))
 
 
-# A stream of mixed calls; TEST_CALLS=100000 for a long one by hand.
+# A stream of mixed calls; TEST_CALLS=100000 for a long run by hand.
 calls = int(os.environ.get("TEST_CALLS", "3000"))
 for name, content in POLICIES.items():
     chosen = policy(name, **content)
@@ -57,14 +58,15 @@ for name, content in POLICIES.items():
             check(early(done) > 0, f"the engine began calls before their process came: {done.stderr[-300:]}")
             print(f"{ranks} ranks: {ran}, {early(done)} begun early")
 
-# Ends in the middle of things.
+# Ends in the middle of calls.
 named = folder / "named.policy.json"
 for end, status in (("abort", 3), ("leave", None), ("exit", None), ("finalize", 0)):
     for n in (400, 1501):
         done, _ = job(f"{end}{n}", named, 4, mixed, n, n, end, timeout=120)
         check(status is None or done.returncode == status, f"{end} after {n} calls: status {done.returncode}: {done.stderr[-300:]}")
 
-# What the program is told of threads is what it would be told without us; ranks that cannot grant more switch the engine off for all.
+# The program gets the thread level that it would get without latecomer. If a rank grants no more, all ranks run without
+# engine.
 threads = a.bin + "/thread_level"
 for asked in ("init", "0", "1", "2", "3"):
     done, profile = job("level" + asked, named, 2, threads, asked)
@@ -77,7 +79,7 @@ for who in ("all", "1"):
     check(done.stderr.count("MPI_THREAD_MULTIPLE is not to be had") == 1, f"one line says so: {done.stderr[-400:]}")
     check(profile is not None and dispatched(profile, "bsls") > 0, "the algorithms run in the foreground")
 
-# What ranks say of their next arrival is exchanged, and the same on all of them, or the job would hang or be wrong.
+# The ranks exchange their edge calls and must all use the same values, or the job would hang or give wrong results.
 edges = policy("edges", rules=[{"match": {"op": "allreduce"}, "use": "prr"}], **ON)
 for mode in ("", "forgetful", "breaking"):
     for ranks in (2, 5):
@@ -91,7 +93,7 @@ for mode in ("", "forgetful", "breaking"):
     done, profile = job(f"without{mode}", without, 3, a.bin + "/edge", 200, mode)
     check(done.returncode == 0 and done.stdout == "right\n", f"edge {mode} without an engine: {done.returncode} {done.stdout} {done.stderr[-300:]}")
 
-# A bound that the messages exceed: what does not fit waits for its process.
+# The messages exceed the limit. A message that does not fit waits for its process.
 tight = policy("tight", rules=NAMED, background={"enabled": True, "max_buffer_mib": 1})
 done, profile = job("tight", tight, 4, a.bin + "/blocks", 60, 3000)
 check(done.returncode == 0 and done.stdout == "0 failures\n", f"a tight bound: {done.returncode} {done.stdout} {done.stderr[-300:]}")

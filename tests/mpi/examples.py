@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example scripts run to their end on few ranks, and print the publications' figures beside theirs. No time is looked at."""
+"""The example scripts end on few ranks and print the publications' figures beside theirs. No times are checked."""
 import pathlib
 import re
 

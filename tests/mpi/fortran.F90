@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! One program in two bindings: `use mpi`, whose calls reach the C level through libmpichfort, and `use mpi_f08`
-! (with -DF08), whose MPI_Init and MPI_Barrier go past it.
+! One program in two bindings: `use mpi`, whose calls reach the C level through libmpichfort, and `use mpi_f08` (with
+! -DF08), whose MPI_Init and MPI_Barrier bypass it.
 #ifdef F08
 #define IERR
 #define ONLY_IERR

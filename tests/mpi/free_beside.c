@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_THREAD_MULTIPLE: a communicator is freed while another thread waits in a collective for a rank that comes only
-// after that. Hangs if a lock of ours is held in the collective.
+// MPI_THREAD_MULTIPLE: frees a communicator while another thread waits in a collective for a rank that arrives only
+// after the free. Hangs if latecomer holds a lock in the collective.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     if (rank == 0) {
       pthread_t thread;
       pthread_create(&thread, NULL, collective, NULL);
-      usleep(100000);  // long enough to be inside; too short only means that nothing is tried
+      usleep(100000);  // long enough to be inside; if it is too short, the test checks nothing
       MPI_Comm_free(&freed);
       for (int r = 1; r < size; ++r) MPI_Send(&token, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
       pthread_join(thread, NULL);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`cmake --install` into a prefix that is then moved elsewhere: the command finds its library, programs find the
-header by CMake and by pkg-config, the pages can be read."""
+"""`cmake --install` into a prefix that is then moved. The command finds its library, programs find the header by
+CMake and by pkg-config, and the man pages are readable."""
 import json
 import os
 import pathlib
@@ -89,7 +89,7 @@ check(preload.exists(), f"pkg-config --variable=preload: {preload}")
 done = run(a.mpiexec, "-genv", "LD_PRELOAD", preload, "-genv", "LATECOMER_OUTPUT", folder / "pc.json", "-n", 2, client / "by_pkg_config")
 check(done.stdout == "[0.1.0] 1 0 1\n", f"preloaded by hand: {done.stdout!r} {done.stderr!r}")
 
-# Range communicators, from C and C++, by CMake and by pkg-config; never preloaded.
+# Range communicators from C and C++, by CMake and by pkg-config, without preload.
 (client / "part.c").write_text("""#include <latecomer/range.h>
 #include <stdio.h>
 int main(int argc, char** argv) {
@@ -138,7 +138,7 @@ done = run("sh", "-c", f"mpicc.mpich part.c {flags} -o part_by_pkg_config", cwd=
 check(done.returncode == 0, f"pkg-config latecomer-range: {flags}: {done.stderr[-600:]}")
 check(run(a.mpiexec, "-n", 4, client / "part_by_pkg_config", LD_PRELOAD=a.support).stdout == "4\n", "and by pkg-config")
 
-# Fortran, by bind(C), as docs/policy.md shows.
+# Fortran, by bind(C), as docs/guide/fortran.md shows.
 (client / "edge.f90").write_text("""program edge
   use mpi
   implicit none

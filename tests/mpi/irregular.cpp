@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hundreds of random gathervs and scattervs whose results are known by construction: every root, in place, sizes of
-// several distributions that change from call to call, counts of zero, displacements with gaps and in another order,
-// another datatype of the same signature on every rank, arguments that are not significant, sub-communicators of every
-// other rank and reversed, int and MPI_Count forms; delays at random. `irregular ROUNDS [DELAY_US]`
+// Hundreds of random gathervs and scattervs with results known by construction. Varies the root, in place, sizes of
+// several distributions, counts of zero, displacements with gaps and in another order, and insignificant arguments.
+// Each rank has another datatype of the same signature. Uses int and MPI_Count forms, communicators of every other rank
+// and of the reversed ranks, and random delays.
+// Usage: irregular ROUNDS [DELAY_US]
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -11,7 +12,7 @@
 
 namespace {
 
-/// Ints of every `stride`-th place: a datatype with gaps for stride > 1, two ints per item for `pairs`.
+/// Ints in every `stride`-th place: a datatype with gaps for stride > 1, and two ints per item for `pairs`.
 struct Ints {
   MPI_Datatype type = MPI_INT32_T;
   int stride = 1, per_item = 1;
@@ -20,7 +21,7 @@ struct Ints {
     if (kind == 1) MPI_Type_create_resized(MPI_INT32_T, 0, 12, &type), stride = 3, made = true;
     if (kind == 2 && even) {
       MPI_Type_vector(2, 1, 2, MPI_INT32_T,
-                      &type);  // ints 0 and 2; the next item begins at 3 and would overlap, so resized
+                      &type);  // ints 0 and 2; resized, because the next item begins at 3 and would overlap
       MPI_Datatype wide;
       MPI_Type_create_resized(type, 0, 16, &wide);
       MPI_Type_free(&type);
@@ -35,7 +36,7 @@ struct Ints {
   Ints& operator=(const Ints&) = delete;
 };
 
-/// Sizes in ints, alike on all ranks.
+/// Sizes in ints, the same on all ranks.
 std::vector<int> sizes_for(int ranks, bool even) {
   std::vector<int> out(static_cast<std::size_t>(ranks));
   const int kind = draw(6), mean = 1 + draw(draw(4) == 0 ? 3000 : 200);
@@ -76,7 +77,7 @@ void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool 
                             std::to_string(root) + (in_place ? ", in place" : "") + (large ? ", large" : "") + ", " +
                             std::to_string(rank) + " of " + std::to_string(ranks);
   const Ints all_type(own_draw(3), even), own_type(own_draw(3), even);
-  // The root's blocks: in an order of its own, with gaps, counted in items of its datatype.
+  // The root's blocks: in another order, with gaps, counted in items of its datatype.
   std::vector<int> order(static_cast<std::size_t>(ranks)), counts(order.size()), places(order.size());
   std::iota(order.begin(), order.end(), 0);
   if (own_draw(2)) std::reverse(order.begin(), order.end());
@@ -136,23 +137,22 @@ int main(int argc, char** argv) {
   int rounds;
   const int size = begin(argc, argv, rounds);
   Communicators comms;
-  // Some sizes stay for many calls, so that plans hold them; others belong to one call.
+  // Some sizes stay for many calls, so that plans contain them. Others belong to one call.
   std::vector<int> steady;
   for (int round = 0; round < rounds; ++round)
     for (const MPI_Comm comm : comms.all) {
       int members;
       MPI_Comm_size(comm, &members);
       const bool even = draw(2);
-      // Every other rank: two halves, which may differ by one rank; what is drawn has to be the same on both.
+      // Every other rank: two halves, which may differ by one rank. Both must draw the same values.
       std::vector<int> sizes = sizes_for(size, even);
-      // For most of the run long enough to be expected: trees that are planned from sizes are no candidates where calls
-      // differ.
+      // The sizes stay for most of the run. Trees that are planned from sizes are not candidates if the calls differ.
       if (round == 0 || (round % 20 == 0 && 4 * round > 3 * rounds)) steady = sizes_for(size, true);
       const bool keep = draw(6) != 0;
       one(comm, round, draw(2), draw(2 * size) % members, draw(3) == 0, draw(3) == 0, keep ? steady : sizes,
           keep || even);
       if (draw(4) == 0) {
-        int there = 1, all = 0;  // plans come into force after a call that depends on all
+        int there = 1, all = 0;  // plans come into force after a call that depends on all ranks
         MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_SUM, comm);
         if (all != members) fail("allreduce");
       }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Patterns known by construction come back: which ranks come last, how late, at which line; the same site
-ids in two runs under address randomisation; nothing lost between epochs, finalize and freed communicators."""
+"""The profile contains the patterns that the program constructs: the ranks that come last, their delays and their
+lines. Site ids are equal in two runs under address randomisation. No call is lost between epochs, finalize and
+freed communicators."""
 import json
 import pathlib
 
@@ -26,8 +27,8 @@ for name, sites in profiles.items():
     check(stairs["ranks"][3]["last_count"] >= 38 and late["ranks"][1]["last_count"] >= 38, f"{name}: who comes last")
     check(stairs["frames"][0]["file"].endswith("patterns.c") and stairs["frames"][0]["line"] == line_of, f"{name}: file and line {stairs['frames'][0]}")
     means = [r["mean_offset_ns"] for r in stairs["ranks"]]
-    # Sleeps are exact from below; a loaded machine only adds. Medians would hide that: compare the order
-    # and the floor.
+    # A sleep lasts at least its time, and load only lengthens it. Medians would hide that: compare the order and the
+    # minimum.
     check(all(means[r] - means[0] >= 0.8 * r * 10e6 for r in range(1, 4)), f"{name}: the staircase {[round(m / 1e6, 2) for m in means]} ms")
     check(stairs["imbalance_ns"]["p50"] >= 0.8 * 30e6 and late["imbalance_ns"]["p50"] >= 0.8 * 10e6, f"{name}: imbalance")
     check(stairs["bytes"] == {"min": 800, "mean": 800, "max": 800}, f"{name}: bytes")

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which datatypes count as gapless: those in the order of memory and no others, whoever had the handle before. One
-// process.
-#include "shim/layout.hpp"
+// Datatypes count as gapless if and only if they are in the order of memory, also with a reused handle. One process.
+#include "shim/dispatch/runner/layout.hpp"
 
 #include <cstdio>
 
@@ -9,7 +8,7 @@ namespace {
 
 int failures = 0;
 
-/// Twice: the second answer is the one that was kept.
+/// Checks twice: the second answer comes from the cache.
 void expect(const char* what, MPI_Datatype type, bool gapless) {
   for (int i = 0; i < 2; ++i) {
     latecomer::shim::Layout layout;
@@ -19,7 +18,7 @@ void expect(const char* what, MPI_Datatype type, bool gapless) {
   }
 }
 
-/// Frees the type, so that the next one gets its handle.
+/// Frees the type, so that the next type gets its handle.
 void expect_once(const char* what, MPI_Datatype type, bool gapless) {
   expect(what, type, gapless);
   MPI_Type_free(&type);
@@ -46,7 +45,7 @@ int main(int argc, char** argv) {
     large ? MPI_Type_create_hvector_c(4, 1, 8, MPI_INT, &type) : MPI_Type_create_hvector(4, 1, 8, MPI_INT, &type);
     expect_once("hvector with gaps", type, false);
   }
-  // One handle after the other: alike in all but the order.
+  // One handle for several types that differ only in their order.
   for (int round = 0; round < 3; ++round) {
     MPI_Type_create_indexed_block(3, 1, forward, MPI_INT, &type);
     expect_once("blocks in order", type, true);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs for the learning loop. All reduce integers, whose sums they check.
-//   learn two_sites CALLS COUNT STEP_US   two call sites of one size; rank 1 late at the first, rank 3 (or the last) at
-//   the second learn moving CALLS COUNT STEP_US      the late rank moves every 500 calls learn later CALLS COUNT
-//   STEP_US       three quarters of the calls from the first place, every tenth of them non-blocking, then all
-//                                         from the second, rank 1 late
-//   learn resting CALLS COUNT SEED        the same, with more places than are kept at hand, several operations, types,
-//   sizes and
-//                                         communicators that come and go; prints what it called how often with how many
-//                                         bytes
-//   learn divergent CALLS COUNT SEED      ranks reach the same reductions from places of their own choosing, with
-//   broadcasts,
-//                                         non-blocking reductions and two communicators between them
-//   learn varying CALLS COUNT SEED        nested loops whose trip counts vary
-//   learn bits CALLS COUNT LATE STEP_US   sums of doubles whose bits depend on how they are added, rank LATE late;
-//   prints a hash of all
+// Programs for the learning loop. All reduce integers and check the sums.
+//   learn two_sites CALLS COUNT STEP_US   two call sites of one size; rank 1 late at the first, rank 3 (or the last)
+//   late
+//                                         at the second
+//   learn moving CALLS COUNT STEP_US      the late rank changes every 500 calls
+//   learn later CALLS COUNT STEP_US       three quarters of the calls from the first place, every tenth of them
+//                                         non-blocking; then all from the second place with rank 1 late
+//   learn resting CALLS COUNT SEED        like `later`, with more places than the cache holds and several operations,
+//                                         types, sizes and temporary communicators; prints calls and bytes per
+//                                         operation
+//   learn divergent CALLS COUNT SEED      ranks reach the same reductions from random places, mixed with broadcasts,
+//                                         non-blocking reductions and two communicators
+//   learn varying CALLS COUNT SEED        nested loops with varying trip counts
+//   learn bits CALLS COUNT LATE STEP_US   sums of doubles whose bits depend on the order of additions; rank LATE is
+//   late;
+//                                         prints a hash of all sums
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static struct { long calls, bytes; } did[6];
 enum { kAllreduce, kBcast, kBarrier, kReduce, kIallreduce, kPair };
 static void did_one(int what, long bytes) { ++did[what].calls, did[what].bytes += bytes; }
 
-/// Several places, which the compiler is not to make one.
+/// Several places that the compiler must not merge.
 #define HERE(k, n, comm)                                                             \
   case k:                                                                            \
     MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, comm), did_one(kAllreduce, n * 8L); \
@@ -69,7 +70,7 @@ static unsigned shared(unsigned below) {
   shared_state = shared_state * 6364136223846793005UL + 1442695040888963407UL;
   return (unsigned)(shared_state >> 33) % below;
 }
-/// Each rank's own.
+/// Different numbers on each rank.
 static unsigned long own_state;
 static unsigned own(unsigned below) {
   own_state = own_state * 6364136223846793005UL + 1442695040888963407UL;
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
     MPI_Comm other = MPI_COMM_NULL, pair;
     MPI_Comm_split(MPI_COMM_WORLD, rank < 2, rank, &pair);
     for (long i = 0; i < calls; ++i) {
-      // Long stretches of one kind, so that most calls are like the one before.
+      // Long stretches of one kind, so that most calls equal the call before.
       const unsigned what = i / 3000 % 3 == 0 ? 0 : shared(200);
       count = (1 + (int)shared(8)) * most / 8;
       fill(i);
@@ -183,7 +184,7 @@ int main(int argc, char** argv) {
       }
     }
     MPI_Comm_free(&pair);
-    // What comes after is served, at the same call on all ranks.
+    // Latecomer serves the following calls, from the same call on all ranks.
     count = most;
     for (long i = 0; i < 20000; ++i) {
       fill(i);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The learning loop in running jobs: patterns per call site in one binary, rules by site and imbalance, auto, history,
-the agreement check; results right and nothing hangs, whatever is decided. No figures of time are judged here."""
+"""The learning loop in running jobs: patterns per call site in one binary, rules by site and imbalance, auto,
+history, the agreement check. Results are right and no job hangs under any decision. No times are checked."""
 import json
 import os
 import pathlib
@@ -60,13 +60,13 @@ never = policy("never", [{"match": {"op": "allreduce", "imbalance_factor": {"min
 profile = job("never", 4, learn, "two_sites", 100, 1000, 1000, policy=never)
 check(all(set(s["dispatch"]) == {"native"} for s in profile["sites"]) and profile["plans"] == [], "and does not where it does not match")
 
-# Where the pattern moves, schedules are built before their plan comes into force; inside a call only the first time.
+# If the pattern moves, schedules are built before their plan comes into force, and inside a call only the first time.
 clairvoyant = policy("clairvoyant", [{"match": {"op": "allreduce"}, "use": "clairvoyant"}])
 done = run(a.cli, "run", "--policy", clairvoyant, "--verbose", 2, "--output", folder / "ahead.json", "--", "-n", 4, learn, "moving", 2000, 4000, 3000, timeout=300, LD_PRELOAD=a.support)
 built = re.search(r"schedules built: (\d+) ahead of their plan, (\d+) inside a call", done.stderr)
 check(done.returncode == 0 and built and int(built[1]) >= 3 and int(built[2]) <= 2, f"schedules are built ahead: {built and built[0]} {done.stderr[-200:] if not built else ''}")
 
-# auto follows the late rank; every decision says why.
+# auto follows the late rank; every decision has a reason.
 auto = policy("auto", [{"match": {}, "use": "auto"}], network="measure")
 profile = job("moving", 4, learn, "moving", 2000, 4000, 3000, policy=auto)
 site = next(s for s in profile["sites"] if s["op"] == "allreduce")
@@ -77,7 +77,7 @@ check(seen and len(set(seen)) >= 3, f"forecasts follow the late rank: {seen}")
 done = run(a.cli, "run", "--auto", "--output", folder / "auto_flag.json", "--", "-n", 2, learn, "two_sites", 100, 1000, 100, LD_PRELOAD=a.support)
 check(done.returncode == 0 and json.loads((folder / "auto_flag.json").read_text())["job"]["mode"] == "apply", f"run --auto: {done.stderr}")
 
-# Where no rule is about what runs, epochs rest; every call is counted all the same, and what comes after is served.
+# If no rule can change the algorithm, epochs are idle. Every call is still counted, and the following calls are served.
 for ranks in (2, 3):
     rests = policy("rests", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}])
     profile = job(f"rests{ranks}", ranks, learn, "later", 20000, 100, 100, policy=rests)
@@ -107,7 +107,7 @@ for ranks in (2, 3):
           f"{ranks} ranks: most of it rests, nothing is lost: {[(s['op'], s['calls'], s['patterns'], s['rested']) for s in sites]}")
     check(any(s["dispatch"].get("ring", {"calls": 0})["calls"] > 100 for s in sites), f"{ranks} ranks: and the second place has its rule: {[s['dispatch'] for s in sites]}")
 
-# Ranks at the same operation from different places, at random: whatever is decided, alike.
+# Ranks reach the same operation from random places. All ranks must make the same decisions.
 mixed = policy("mixed", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}, {"match": {"op": "allreduce", "site": "*place"}, "use": "auto"}])
 for ranks in (2, 3, 5, 8):
     profile = job(f"divergent{ranks}", ranks, learn, "divergent", 100000 if ranks == 2 else 6000, 60, 5 + ranks, policy=mixed)
@@ -123,7 +123,7 @@ check(all(w.split("sites ")[1][:16] in ids for w in named), "by the ids of the r
 check(not any("native from here on" in w for w in profile["warnings"]), "and finds no rank at odds")
 check(not any("not available" in w for w in profile["warnings"]), f"and nothing says that it is not there: {profile['warnings']}")
 
-# Whoever is late, and from the first call to those whose plans have a pattern: the same bits, where only the order of the work may change.
+# The bits are the same with any late rank and any plan, if only the order of the work may change.
 same = policy("same_bits", [{"match": {"op": "allreduce"}, "use": "ordered_exchange"}], reproducible="run")
 for ranks in (3, 4, 8):
     hashes = set()
@@ -137,7 +137,7 @@ for ranks in (3, 4, 8):
         hashes.add(done.stdout)
     check(len(hashes) == 1, f"{ranks} ranks: the same bits whoever is late: {hashes}")
 
-# A later run takes over what an earlier one learnt.
+# A later run takes over the plans of an earlier run.
 early = policy("history", [{"match": {"op": "allreduce"}, "use": "prr"}], history=str(folder / "two_sites.json"))
 profile = job("later", 4, learn, "two_sites", 100, 20000, 20000, policy=early)
 native = sum(s["dispatch"].get("native", {"calls": 0})["calls"] for s in profile["sites"])
@@ -153,13 +153,14 @@ for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read")]:
     profile = job("bad_history", 2, learn, "two_sites", 50, 100, 100, policy=broken)
     check(any(says in w for w in profile["warnings"]), f"a history that cannot be used is named: {profile['warnings']}")
 profile = job("other_size", 2, learn, "two_sites", 50, 100, 100, policy=early)
-check(any("is of 4 ranks, this job has 2" in w for w in profile["warnings"]), "a history of another number of ranks is named")
+check(any("holds a job of 4 ranks, but this job has 2 ranks" in w for w in profile["warnings"]), "a history of another number of ranks is named")
 
-# advise: a policy that check accepts, of the sites that wait.
+# advise: makes a policy for the sites that wait, and check accepts it.
 observe = folder / "observe.policy.json"
 observe.write_text(json.dumps({"version": 1, "network": {"beta_ns_per_byte": 1.0, "latency_us": 2}}))
 job("observed", 4, learn, "two_sites", 100, 50000, 30000, policy=observe)
-# A network on which native is modelled at half of what this machine measures, however busy it is: the model is a forecast, and there is a gain.
+# A network on which the model gives native half of the measured time, however busy this machine is: the model counts as
+# valid and predicts a gain.
 seen = json.loads(run(a.cli, "advise", folder / "observed.json", "--json").stdout)["sites"]
 beta = min(s["native_ns"] for s in seen) / max(s["native_modelled_ns"] for s in seen) / 2
 done = run(a.cli, "advise", folder / "observed.json", "--network", f"beta={beta:.3f}ns/B,latency=2us", "-o", folder / "advised.json", "--json")

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that somebody planted where latecomer writes: no link is followed, no foreign folder is used or changed, and the
-job runs as it does natively with one warning."""
+"""Planted files in the places where latecomer writes. Latecomer follows no link, uses and changes no foreign folder,
+and the job runs as natively, with one warning."""
 import os
 import stat
 
 from common import a, check, finish, folder, run
 
-program = [a.bin + "/traps", "killed"]  # long enough for snapshots, and cut off
+program = [a.bin + "/traps", "killed"]  # long enough for snapshots, then killed
 secret = folder / "secret"
 
 
 def planted():
-    """A file that nothing may touch, with what it holds."""
+    """A file that must not change, and its content."""
     secret.write_text("keep\n")
     return secret
 
@@ -21,7 +21,7 @@ def untouched():
 
 
 def job(name, *words, **environment):
-    """Preloaded by hand: `latecomer run` would refuse some of these before they start."""
+    """Preloads by hand: `latecomer run` would refuse some of these cases at start."""
     return run(a.mpiexec, "-n", 2, *words, LD_PRELOAD=a.library + ":" + a.support, LATECOMER_OUTPUT=folder / name, **environment)
 
 
@@ -32,7 +32,7 @@ def warned(done):
 good = [a.bin + "/patterns", 400, 10]
 native = run(a.mpiexec, "-n", 2, *good, LD_PRELOAD=a.support)
 
-# A link in the place of the profile's folder of snapshots, to a folder of somebody else's.
+# A link in the place of the snapshot folder, to another user's folder.
 target = folder / "target"
 target.mkdir()
 (target / "notes").write_text("keep\n")
@@ -51,7 +51,7 @@ for which in ("a", "b"):
     check(done.returncode == 0 and done.stdout == native.stdout and untouched(), f"a link as rank0.{which}: its target is untouched: {done.returncode} {done.stderr}")
     check(len(warned(done)) == 1 and "is not a regular file" in warned(done)[0], f"a link as rank0.{which}: one warning: {warned(done)}")
 
-# Folders that are not latecomer's: another's files in it, others may write to it, another user's.
+# Folders that latecomer must not use: with foreign files, writable for others, or owned by another user.
 for case, says in (("holds", "it holds 'letters'"), ("open", "other users may write to it"), ("theirs", "it belongs to another user")):
     parts = folder / f"{case}.json.parts"
     parts.mkdir(mode=0o700)
@@ -62,14 +62,14 @@ for case, says in (("holds", "it holds 'letters'"), ("open", "other users may wr
     elif os.geteuid() == 0:
         os.chown(parts, 65534, 65534)
     else:
-        print("not root: a folder of another user is not tried")
+        print("skipped a folder of another user: this needs root")
         continue
     before = sorted(os.listdir(parts))
     done = job(f"{case}.json", *good)
     check(done.returncode == 0 and done.stdout == native.stdout and sorted(os.listdir(parts)) == before, f"{case}: nothing comes into the folder: {done.returncode} {os.listdir(parts)}")
     check(len(warned(done)) == 1 and says in warned(done)[0], f"{case}: one warning: {warned(done)}")
 
-# The final profile: no link of a guessed temporary name, nor of its own name, leads anywhere.
+# The final profile: links with a guessed temporary name or with its own name have no effect.
 (folder / "final.json.tmp").symlink_to(planted())
 done = job("final.json", *good)
 check(done.returncode == 0 and untouched() and (folder / "final.json.tmp").is_symlink() and (folder / "final.json").exists() and not warned(done), f"a link as the temporary file: {done.stderr}")
@@ -78,7 +78,7 @@ done = job("own.json", *good)
 check(done.returncode == 0 and untouched() and not (folder / "own.json").is_symlink(), f"a link as the profile is replaced: {done.stderr}")
 check(not list(folder.glob("*.tmp-*")), "no temporary file is left")
 
-# Snapshots are this user's alone; a second job takes the same folder over; the commands read and write as carefully.
+# Only this user can read the snapshots. A second job reuses the folder. The commands read and write with the same care.
 for round in range(2):
     done = job("cut.json", *program)
     parts = folder / "cut.json.parts"

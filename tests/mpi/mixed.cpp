@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A long stream of mixed collectives: scatter, gather, bcast, reduce, allreduce and barriers of random sizes and roots
-// on several communicators, which come and go, with random pauses; every result checked. `mixed CALLS SEED
-// [abort|leave|exit|finalize]`: with a third argument, after CALLS calls all ranks leave in the middle of things: rank
-// 0 aborts, every rank ends without MPI_Finalize (with or without exit handlers), or all call MPI_Finalize at once.
+// on several temporary communicators, with random pauses. Every result is checked.
+// Usage: mixed CALLS SEED [abort|leave|exit|finalize]
+// With a third argument, all ranks leave after CALLS calls: rank 0 aborts, every rank ends without MPI_Finalize (with
+// or without exit handlers), or all ranks call MPI_Finalize.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   shared_state = 88172645463325252ull + (argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0) * 977;
   own_state = shared_state + static_cast<unsigned>(world) * 1000003 + 7;
   const char* end = argc > 3 ? argv[3] : "";
-  // Collectives of one set of ranks: the stream is drawn alike on all of them.
+  // Collectives of one set of ranks. All members draw the same stream.
   std::vector<MPI_Comm> comms = {MPI_COMM_WORLD};
   for (int k = 0; k < 2; ++k) {
     MPI_Comm made;

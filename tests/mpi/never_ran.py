@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rule whose algorithm never ran: one line says so at the end of the run, and the report does."""
+"""A rule whose algorithm never ran gets one line at the end of the run and one in the report."""
 import json
 
 from common import a, check, finish, folder, run
@@ -9,7 +9,7 @@ def lines(text, words):
     return [line for line in text.splitlines() if words in line]
 
 
-# Too few calls for a plan, from which trees get their sizes; then an algorithm that needs none.
+# The job is too short for a plan, which gives trees their sizes. The second algorithm needs no plan.
 for name in ("sorted", "adaptive"):
     policy, profile = folder / f"{name}.policy.json", folder / f"{name}.json"
     policy.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": op}, "use": name} for op in ("gatherv", "scatterv")]}))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrival patterns that are known by construction: rank r comes r * STEP late at the first site, rank 1
-// alone at the second. With ARRIVALS=FOLDER each rank writes when it came to the first, by its kernel's own clock, in
-// nanoseconds, a line per call. Usage: patterns CALLS STEP_US
+// Arrival patterns known by construction: rank r arrives r * STEP late at the first site, and only rank 1 is late at
+// the second. With ARRIVALS=FOLDER each rank writes its arrivals at the first site, in ns of its kernel's clock, one
+// line per call.
+// Usage: patterns CALLS STEP_US
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI as an extension module brings it: a program that knows no MPI loads a library that does, locally.
-// With -DPLUGIN the library, else the program. Usage: plugin_host PLUGIN
+// MPI in an extension module: a program without MPI loads a library with MPI, with local scope. -DPLUGIN compiles the
+// library, otherwise the program. Usage: plugin_host PLUGIN
 #include <stdio.h>
 #ifdef PLUGIN
 #include <mpi.h>

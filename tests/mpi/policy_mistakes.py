@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A policy file with each kind of mistake: one line that names place and remedy, and the program runs on
-natively with the same output."""
+"""A policy file with each kind of mistake: one line names place and remedy, and the program runs natively with the
+same output."""
 from common import a, check, finish, folder, run
 
 program = [a.bin + "/breakers", "divergent"]

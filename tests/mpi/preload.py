@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The preload itself: what it exports, what it leaves alone, what it costs in steady state."""
+"""The preload itself: its exports, its effect on processes without MPI, and its cost in steady state."""
 import json
 import re
 import time
 
 from common import a, check, finish, folder, run
 
-# Exactly the collectives of MPICH are intercepted, all of them, and beside them only what is listed here.
+# Latecomer intercepts all collectives of MPICH and exports nothing else but these symbols.
 exported = set(re.findall(r" T (\w+)", run("nm", "-D", "--defined-only", a.library).stdout))
 in_mpi = set(re.findall(r" [TW] (MPI_\w+)", run("nm", "-D", "--defined-only", a.mpi).stdout))
 names = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce reduce_scatter "
@@ -17,7 +17,7 @@ check(collectives <= exported, f"all are intercepted; missing: {sorted(collectiv
 completion = "wait waitall waitany waitsome test testall testany testsome start startall request_free".split()
 others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Abort", "ucp_worker_progress", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge"}
 others |= {"MPI_" + name.capitalize() for name in completion}
-# Whatever MPICH's mpi_f08 binding sends past the C level: everything without a choice buffer.
+# All calls of MPICH's mpi_f08 binding that bypass the C level: those without a choice buffer.
 f08 = {f"mpi_{name}_f08_" for name in completion + "init init_thread query_thread finalize session_init abort barrier ibarrier barrier_init".split()}
 check(exported == collectives | others | f08, f"nothing else is exported: {sorted(exported ^ (collectives | others | f08))}")
 fortran = run("ldconfig", "-p").stdout
@@ -33,13 +33,13 @@ check("libmpi" not in needed, "the library links no MPI")
 undefined = [line for line in run("nm", "-D", "--undefined-only", a.library).stdout.splitlines() if re.search(r" P?MPI_", line)]
 check(not undefined, f"and refers to no symbol of MPI: {undefined[:3]}")
 
-# A process without MPI is untouched, bound early or late.
+# A process without MPI does not change, with early or late binding.
 for extra in ({}, {"LD_BIND_NOW": "1"}):
     done = run("/bin/sh", "-c", "echo hello; exit 3", LD_PRELOAD=a.library, **extra)
     check(done.returncode == 3 and done.stdout == "hello\n" and done.stderr == "", f"a shell under the preload {extra}: {done.stderr[:200]}")
 
-# Nothing is allocated in steady state, epochs included; only a new plan allocates.
-# (A sanitizer brings its own operator new.)
+# Steady state allocates nothing, even at ends of epochs; only a new plan allocates. (A sanitizer has its own operator
+# new.)
 sanitized = "libasan" in needed or "libtsan" in needed
 for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", "ring", 0)):
     options = ["--overwrite", "--output", folder / "steady.json"]
@@ -49,7 +49,7 @@ for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", 
     done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/steady", limit, LD_PRELOAD=a.allocations + ":" + a.support)
     check(done.returncode == 0, f"steady state, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
 
-# What reaches the program's communicators: its own collectives, and one agreement where the design allows it.
+# The program's communicators see only its own collectives, and one agreement where the design allows it.
 for name, use in (("observe", None), ("native", "native"), ("ring", "ring"), ("prr", "prr")):
     options = ["--overwrite", "--output", folder / "private.json"]
     if use:
@@ -58,7 +58,7 @@ for name, use in (("observe", None), ("native", "native"), ("ring", "ring"), ("p
     done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/private", LD_PRELOAD=a.spy + ":" + a.support)
     check(done.returncode == 0, f"nothing else on the program's communicators, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
 
-# A job of which one rank is not preloaded observes locally: same result, one warning, no hang.
+# A job with one rank without preload observes locally: same result, one warning, no hang.
 for missing in (0, 1, 2, 3):
     parts, words = [], []
     for rank in range(4):
@@ -75,14 +75,14 @@ for missing in (0, 1, 2, 3):
     check(f"latecomer recover {parts}" in warnings[0], "and the command that brings it together")
     check(run(a.cli, "recover", parts).returncode == 0 and run(a.cli, "report", folder / f"partial{missing}.json").returncode == 0, "which it does")
 
-# The environment: a bad value keeps the default, an unknown name is named with the nearest; inert on request.
+# The environment: a bad value keeps the default, an unknown name gets the nearest name, and LATECOMER_DISABLE works.
 done = run(a.cli, "run", "--output", folder / "e.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support, LATECOMER_VERBOS="1", LATECOMER_CHECK="yes")
 check(done.returncode == 0 and "LATECOMER_VERBOS, did you mean 'LATECOMER_VERBOSE'?" in done.stderr, f"an unknown variable: {done.stderr[:300]}")
 check("LATECOMER_CHECK: expected a number from 0 to 1, got 'yes'" in done.stderr, "a bad value")
 done = run(a.cli, "run", "--output", folder / "inert.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support, LATECOMER_DISABLE="1")
 check(done.returncode == 0 and done.stderr == "" and not list(folder.glob("inert.json*")), f"LATECOMER_DISABLE=1 is inert: {done.stderr[:200]}")
 
-# Without anything at all: a profile where it was asked for, an unwritable one is only a warning.
+# Without any variable: the profile has the requested path. An unwritable profile gives only a warning.
 done = run(a.cli, "run", "--force", "--output", "/nonexistent/x.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support)
 check(done.returncode == 0 and "cannot create" in done.stderr, f"an unwritable profile: {done.stderr[:200]}")
 finish()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts, with tests/support/spy_pmpi preloaded, what latecomer itself does on its communicators: the spy sees
-// PMPI calls, and the program's own calls go on as MPI calls.
+// Counts latecomer's own operations on its communicators, with tests/support/spy_pmpi preloaded. The spy sees PMPI
+// calls, and the program's own calls pass on as MPI calls.
 #include <mpi.h>
 #include <stdio.h>
 
@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
     MPI_Bcast(&data, 1, MPI_INT, 0, rooted);
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  // At start, the private communicator was made from MPI_COMM_WORLD; later one agreement, where nobody waits.
+  // At start, the private communicator was created from MPI_COMM_WORLD. Later comes one agreement, at a point without
+  // waits.
   const int world = spy_count(MPI_COMM_WORLD) - at_start, own = spy_count(dup), broadcasts = spy_count(rooted);
   const int bad = at_start != 1 || world != 0 || own != 1 || broadcasts != 0;
   printf("rank %d: at start %d, later: world %d, agreement %d, rooted %d\n", rank, at_start, world, own, broadcasts);

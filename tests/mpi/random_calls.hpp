@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs of random collectives share: drawing alike on all ranks, the communicators, and counting failures.
+// Shared by the programs of random collectives: random numbers that agree on all ranks, communicators, and failures.
 #pragma once
 
 #include <mpi.h>
@@ -24,7 +24,7 @@ inline std::uint64_t draw() {
 }
 inline int draw(int below) { return static_cast<int>(draw() % static_cast<unsigned>(below)); }
 
-inline std::uint64_t own_state = 1;  // each rank's own
+inline std::uint64_t own_state = 1;  // different on each rank
 inline int own_draw(int below) {
   own_state = own_state * 6364136223846793005ull + 1442695040888963407ull;
   return static_cast<int>(own_state >> 33) % below;
@@ -36,10 +36,10 @@ inline void pause_at_random() {
 }
 
 constexpr std::int32_t kUntouched = -77;
-/// What rank's block or vector of a round holds at i.
+/// The value at i of a rank's block or vector in a round.
 inline std::int32_t value(int round, int rank, int i) { return round * 1'000'003 + rank * 7919 + i * 31; }
 
-/// MPI_Init. Arguments: [ROUNDS [DELAY_US]]. Returns the ranks of the world.
+/// Calls MPI_Init. Arguments: [ROUNDS [DELAY_US]]. Returns the number of ranks.
 inline int begin(int argc, char** argv, int& rounds) {
   MPI_Init(&argc, &argv);
   int size;
@@ -51,7 +51,7 @@ inline int begin(int argc, char** argv, int& rounds) {
   return size;
 }
 
-/// The world, every other rank, the world reversed, and its duplicate.
+/// The world, every other rank, the world reversed, and a duplicate of the world.
 struct Communicators {
   std::vector<MPI_Comm> all{MPI_COMM_WORLD};
   Communicators() {
@@ -66,7 +66,7 @@ struct Communicators {
   }
 };
 
-/// Says how many failures all ranks have together; ends MPI. Returns the exit status.
+/// Prints the number of failures of all ranks and ends MPI. Returns the exit status.
 inline int finish() {
   int total = 0;
   PMPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

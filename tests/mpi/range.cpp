@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Range communicators: the acceptance tests (by number, on the number of ranks that each names), and every collective
-// on random ranges against MPI's own on a communicator of the same ranks. Usage: range [rounds]
+// Range communicators: the acceptance tests (by number, on their numbers of ranks), and every collective on random
+// ranges compared with MPI on a communicator of the same ranks. Usage: range [rounds]
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -70,7 +70,7 @@ void members() {  // 1
   check(none.barrier() == MPI_ERR_COMM && (inner.member() || inner.barrier() == MPI_ERR_COMM), "not a member");
 }
 
-void many() {  // 2: no MPI call is counted by tests/mpi/range.py
+void many() {  // 2: tests/mpi/range.py checks that no MPI call is made
   if (world_rank == 3) {
     std::vector<double> each;
     long long kept = 0;
@@ -88,7 +88,7 @@ void many() {  // 2: no MPI call is counted by tests/mpi/range.py
     std::nth_element(each.begin(), each.begin() + 50, each.end());
     std::printf("creation: %.1f ns\n", each[50] * 1e9);
   }
-  // A hundred thousand at once, every one of them alive: their number is their context.
+  // A hundred thousand live ranges at once, numbered by their contexts.
   std::vector<Comm> live;
   for (int i = 0; i < 100000; ++i) live.push_back(world.part(2, 5).with_context(i));
   if (live[0].member()) {
@@ -212,18 +212,18 @@ void zero_counts() {  // 8
           "gatherv into every other place");
 }
 
-void late_ranks() {  // 10; what may not wait for a late rank would wait for ever
+void late_ranks() {  // 10: an operation that must not wait for a late rank would wait forever
   if (world_size == 4) {
     int one = 1, sum = 0;
     const Comm all = world;
     Request request;
-    // The leaf has called, and does nothing until the root says that it is through.
+    // The leaf has called, and does nothing until the root has finished.
     good(all.ireduce(&one, &sum, 1, MPI_INT, MPI_SUM, 0, &request), "ireduce");
     if (world_rank == 3) MPI_Recv(nullptr, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
     if (world_rank == 0)
       check(sum == 4, "a leaf that had called: %d", sum), MPI_Send(nullptr, 0, MPI_INT, 3, 1, MPI_COMM_WORLD);
-    // A send to nobody, and a receive from nobody.
+    // A send and a receive with MPI_PROC_NULL.
     MPI_Status status;
     int x = 7, flag = 0;
     good(world.send(&x, 1, MPI_INT, MPI_PROC_NULL, 0), "send to MPI_PROC_NULL");
@@ -237,7 +237,7 @@ void late_ranks() {  // 10; what may not wait for a late rank would wait for eve
     const Comm chain[3] = {world.part(0, 3), world.part(3, 6), world.part(6, 9)};
     int mine = world_rank, sums[3] = {-1, -1, -1};
     std::vector<Request> requests;
-    // Rank 9 comes when ranks 0 to 2 are through.
+    // Rank 9 arrives after ranks 0 to 2 have finished.
     for (int r = 0; r < 3 && world_rank == 9; ++r)
       MPI_Recv(nullptr, 0, MPI_INT, r, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int c = 0; c < 3; ++c)
@@ -256,11 +256,11 @@ void late_ranks() {  // 10; what may not wait for a late rank would wait for eve
   }
 }
 
-/// Whatever the published library gets wrong beside that.
+/// Further details of the interface.
 void details() {
   const int next = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
   MPI_Status status;
-  // Tags beyond MPI's own limits; long, synchronous and short messages keep their order.
+  // Tags beyond MPI's own limits. Long, synchronous and short messages keep their order.
   std::vector<int> big(300000, world_rank), got(300000);
   int small = world_rank, small_got = -1;
   Request requests[4];
@@ -299,7 +299,7 @@ void details() {
     check(world.recv(got.data(), n - 1, MPI_INT, before, 6, &status) == MPI_ERR_TRUNCATE, "truncation is an error");
     good(latecomer_range_wait(&requests[0], MPI_STATUS_IGNORE), "wait");
   }
-  // A type that the program frees while its receive waits; gaps stay as they are.
+  // The program frees a type while its receive waits. Gaps keep their content.
   for (const int blocks : {3, 5000}) {
     MPI_Datatype gaps;
     MPI_Type_vector(blocks, 1, 2, MPI_INT, &gaps);
@@ -314,7 +314,7 @@ void details() {
                 (i + 1 == blocks || got[static_cast<std::size_t>(2 * i + 1)] == -7),
             "a vector with gaps");
   }
-  // Requests of MPI's own, mixed with MPI's.
+  // Requests of MPI, mixed with requests of ranges.
   int ours = -1, theirs = -1, sum = 0;
   MPI_Request mixed[3];
   good(world.irecv(&ours, MPI_Count{1}, MPI_INT, before, 11, &requests[0]), "irecv");
@@ -330,7 +330,7 @@ void details() {
             three[0].MPI_SOURCE == before && three[0].MPI_TAG == 11,
         "a mixed MPI_Waitall: %d %d %d", ours, theirs, sum);
   good(latecomer_range_wait(&requests[1], MPI_STATUS_IGNORE), "wait");
-  // waitany and waitsome with holes.
+  // waitany and waitsome with NULL requests.
   Request list[3] = {nullptr, nullptr, nullptr};
   int index = -1, indices[3], values[2] = {-1, -1};
   good(latecomer_range_waitany(3, list, &index, &status), "waitany");
@@ -345,7 +345,7 @@ void details() {
   int done = 0;
   good(latecomer_range_waitsome(3, list, &done, indices, MPI_STATUSES_IGNORE), "waitsome");
   check(done == 1 && indices[0] == 0 && values[0] == before, "waitsome");
-  // Real communicators.
+  // MPI communicators over ranges.
   MPI_Comm real = MPI_COMM_NULL;
   Request creation;
   good(world.icomm_create(0, &real, &creation), "icomm_create");
@@ -357,7 +357,7 @@ void details() {
   int level = 0;
   MPI_Query_thread(&level);
   if (world_size >= 4) {
-    // Two that overlap, begun in different orders.
+    // Two overlapping communicators, created in different orders.
     const Comm low = world.part(0, 2), high = world.part(3, 1, -1);
     MPI_Comm made[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
     Request both[2] = {nullptr, nullptr};
@@ -380,9 +380,9 @@ void details() {
   }
 }
 
-/// Every collective on random ranges against MPI's own, several at once.
+/// Every collective on random ranges compared with MPI, several at once.
 void random_collectives(int rounds) {
-  std::mt19937 random(42);  // alike on all ranks
+  std::mt19937 random(42);  // the same on all ranks
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   MPI_Datatype strided;  // two ints, a gap after each
   MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
@@ -417,14 +417,14 @@ void random_collectives(int rounds) {
     std::vector<MPI_Aint> places(static_cast<std::size_t>(p)), other_places(static_cast<std::size_t>(p));
     std::vector<int> counts4, places4, other4, other_places4;
     for (int r = 0; r < p; ++r) {
-      // Of a matrix that all know: rank i sends block(i, j) to j.
+      // Block sizes of a matrix that all ranks know: rank i sends block(i, j) to j.
       const auto block = [&](int i, int j) { return count == 0 ? 0 : (i * 3 + j * 5 + round) % (count + 1); };
       counts[static_cast<std::size_t>(r)] = block(r, me), other[static_cast<std::size_t>(r)] = block(me, r);
       places[static_cast<std::size_t>(r)] = (p - 1 - r) * count, other_places[static_cast<std::size_t>(r)] = r * count;
     }
     const int kind = round % 17;
     const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data());
-    // Gatherv and the like: blocks whose sizes do not depend on the receiver.
+    // Gatherv and similar collectives: the size of a block does not depend on the receiver.
     if (kind == 11 || kind == 12 || kind == 13)
       for (int r = 0; r < p; ++r)
         counts[static_cast<std::size_t>(r)] = other[static_cast<std::size_t>(r)] =
@@ -454,7 +454,7 @@ void random_collectives(int rounds) {
       case 1:
         rc = mine.ibcast(a.data(), n, type, root, &request), MPI_Bcast(b.data(), count, type, root, comm);
         break;
-      // MPICH 4.0.2 crashes in a reduce in place to another root than 0 (more than 2 KiB): not in place then.
+      // MPICH 4.0.2 crashes in a reduce in place to a root other than 0 (more than 2 KiB). Do not use in place then.
       case 2:
         rc = mine.ireduce(in.data(), a.data(), n, MPI_INT, mpi_op, root, &request),
         MPI_Reduce(in.data(), b.data(), count, MPI_INT, mpi_op, root, comm);
@@ -515,12 +515,12 @@ void random_collectives(int rounds) {
         MPI_Alltoallv(send, other4.data(), other_places4.data(), type, b.data(), counts4.data(), places4.data(), type,
                       comm);
         break;
-      // Different types of one signature on the two sides.
+      // Different types of one signature on both sides.
       case 15:
         rc = mine.igather(in.data(), 2 * n, MPI_INT, a.data(), n, gappy ? resized : MPI_2INT, root, &request);
         MPI_Gather(in.data(), 2 * count, MPI_INT, b.data(), count, gappy ? resized : MPI_2INT, root, comm);
         break;
-      default: {  // a type with gaps in a reduction is not MPI's own business: pairs, in order
+      default: {  // MPI cannot reduce a type with gaps by itself: use pairs, in order
         std::vector<Pair> x(static_cast<std::size_t>(count) + 1, Pair{me + 2, 3 * me + 1}), y(x.size()), z(x.size());
         rc = mine.ireduce(x.data(), y.data(), n, pair_type, affine_op, root, &request);
         good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
@@ -538,7 +538,7 @@ void random_collectives(int rounds) {
     const bool undefined = kind == 5 && me == 0;  // exscan on rank 0
     if (kind == 6 && in_place)
       a.resize(static_cast<std::size_t>(count)),
-          b.resize(static_cast<std::size_t>(count));  // beyond, MPI may leave anything
+          b.resize(static_cast<std::size_t>(count));  // MPI may leave any value after these
     if (!undefined && a != b) {
       std::size_t at = 0;
       while (a[at] == b[at]) ++at;
@@ -551,7 +551,7 @@ void random_collectives(int rounds) {
   MPI_Type_free(&strided), MPI_Type_free(&resized);
 }
 
-/// More than 2 GiB in one message, where there is memory for it.
+/// More than 2 GiB in one message, if the machine has the memory.
 void large() {
   const MPI_Count bytes = (MPI_Count{1} << 31) + 4097;
   std::vector<char> data(static_cast<std::size_t>(bytes), static_cast<char>(world_rank));
@@ -615,7 +615,7 @@ int main(int argc, char** argv) {
     details();
     random_collectives(rounds);
     if (threaded) threads();
-    // A communicator of the program's that goes, with a message on it that nobody received.
+    // Frees a communicator of the program with an unreceived message.
     MPI_Comm own;
     MPI_Comm_dup(MPI_COMM_WORLD, &own);
     Comm on_own;
@@ -630,7 +630,7 @@ int main(int argc, char** argv) {
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (world_rank == 0 && all == 0) std::printf("ranges are right\n");
-  // What was sent before MPI_Finalize arrives: of about the size from which on MPI waits for its receiver.
+  // A message sent before MPI_Finalize arrives. Its size is near the limit above which MPI waits for the receiver.
   std::vector<char> last(8192, static_cast<char>(world_rank));
   if (world_size > 1 && world_rank == 0)
     good(world.send(last.data(), 8192, MPI_CHAR, world_size - 1, 1), "a last send");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Range communicators on 1 to 10 ranks; with threads; one message of more than 2 GiB; under the preload, beside native
-collectives that are served; and no MPI call, no allocation in a creation."""
+"""Range communicators on 1 to 10 ranks, with threads, with one message of more than 2 GiB, and under the preload
+beside served native collectives. A creation calls no MPI function and allocates nothing."""
 import re
 
 from common import a, check, finish, folder, run
@@ -25,7 +25,7 @@ ranges(2, 0, "large")
 undefined = [line.split()[-1] for line in run("nm", "-u", a.build + "/shim/CMakeFiles/latecomer_range.dir/range/create.cpp.o").stdout.splitlines()]
 check(not [name for name in undefined if not name.startswith("__") and name != "_GLOBAL_OFFSET_TABLE_"], f"creation calls nothing: {undefined}")
 
-# Served collectives beside ours.
+# Served collectives beside those of ranges.
 policy = folder / "ring.json"
 policy.write_text('{"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}, {"match": {"op": "gatherv"}, "use": "linear"}]}')
 done = run(a.cli, "run", "--policy", policy, "--output", folder / "out.json", "--", "-n", 4, program, 170, timeout=200, LD_PRELOAD=a.support)

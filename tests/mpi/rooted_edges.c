@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of rooted collectives only. Every iteration a rank is late; results are checked. `rooted_edges ITERATIONS
-// LATE EDGE WHERE OP...`
+// A program of rooted collectives only. In every iteration one rank is late. Results are checked.
+// Usage: rooted_edges ITERATIONS LATE EDGE WHERE OP...
 //   LATE   the rank that is always late, or -1: another one in every iteration
-//   EDGE   0: nobody says how far it is; 1: all do, half way; 2: all but the last rank
-//   WHERE  world, halves (the ranks' two halves), ahead (nobody is late: non-roots run ahead of their root) or
-//   late_root
-//          (it comes 12 s late to its 13th call)
+//   EDGE   0: no edge calls; 1: all ranks make one half-way; 2: all but the last rank do
+//   WHERE  world, halves (the ranks' two halves), ahead (no rank is late: non-roots run ahead of their root) or
+//          late_root (it arrives 12 s late at its 13th call)
 //   OP     reduce, gather, scatter, bcast, gatherv, scatterv
 #include <mpi.h>
 #include <stdio.h>

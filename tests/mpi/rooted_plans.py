@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs of rooted collectives only: plans come, their patterns name the late rank, from history and from what ranks say of
-themselves; nobody waits where the policy does not ask for it. Results are checked in every run."""
+"""Programs of rooted collectives only. Plans come into force, and their patterns name the late rank, from history
+and from edge calls. No rank waits unless the policy asks for it. Every run checks its results."""
 import json
 import re
 
@@ -26,9 +26,9 @@ def calls(sites, source):
     return sum(s.get("pattern_sources", {}).get(source, {"calls": 0})["calls"] for s in sites)
 
 
-# History: the same rank is late all the time.
+# History: the same rank is always late.
 for op in OPS:
-    # A root that only gives would run ahead for ever: what it gives is collected again.
+    # A root that only sends would run ahead without limit: its data are gathered again.
     _, sites = job(f"history.{op}", {op: SORTED[op]}, 4, 300, 2, 0, "world", op, *(["gather"] if op in ("scatter", "bcast", "scatterv") else []))
     named = [d["last_rank"] for s in sites for d in s["decisions"] if s["op"] == op]
     check(calls(sites, "history") > 100 and named == [2], f"{op}: calls ran on a pattern that names rank 2: {calls(sites, 'history')} calls, {named}")
@@ -37,7 +37,7 @@ check(calls(sites, "history") > 200, f"two halves of the ranks: {calls(sites, 'h
 _, sites = job("fft", {"gather": "sls"}, 4, 500, 65536, program=a.bin + "/fft")
 check(any(s["op"] == "gather" and any(d["algorithm"] == "sls" and d["calls"] > 50 for d in s["decisions"]) for s in sites), f"a plan serves fft's gathers: {[s['decisions'] for s in sites]}")
 
-# Nobody waits, so no plan comes.
+# Ranks do not wait here, so no plan comes into force.
 for name, uses, extra in (("auto", "auto", {}), ("never", {"gather": "sls"}, {"rooted_waits": False})):
     _, sites = job(name, uses, 4, 200, 2, 0, "world", "gather", **extra)
     check(calls(sites, "history") == 0 and not any(d["last_rank"] is not None and d["algorithm"] != "native" and "pattern" in d for s in sites for d in s["decisions"]), f"{name}: no patterns: {[s.get('pattern_sources') for s in sites]}")
@@ -49,7 +49,8 @@ for op in ("gather", "reduce", "gatherv"):
     _, sites = job(f"ahead.{op}", {op: SORTED[op]}, 4, 3000, -1, 0, "ahead", op)
     check(sum(s["calls"] for s in sites) == 3000, f"{op} ahead of the root: all calls are there")
 
-# Edge: another rank is late every time, and says so. All ranks of a communicator use the same patterns, or the job would hang or be wrong.
+# Edge calls: another rank is late every time and states it. All ranks of a communicator must use the same patterns, or
+# the job would hang or give wrong results.
 for uses, kind in ((SORTED, "sorted"), (BACKGROUND, "background")):
     for where in ("world", "halves"):
         for ranks in (2, 3, 5, 8) if where == "world" else (4, 7):
@@ -63,7 +64,7 @@ for uses, kind in ((SORTED, "sorted"), (BACKGROUND, "background")):
 _, sites = job("edge.silent", SORTED, 5, 250, -1, 2, "world", "gather", background=True)
 check(calls(sites, "edge") > 100, f"one rank never says anything: {calls(sites, 'edge')} calls on patterns")
 
-# A program that is wrong by MPI's rules, or a root that is very late, is told what it waits for.
+# A program that violates MPI's rules, or a very late root, gets a message that names the wait.
 done, _ = job("late_root", {"gather": "sls"}, 3, 40, -1, 0, "late_root", "gather")
 told = [line for line in done.stderr.splitlines() if "has waited 10 s" in line]
 check(told and all("rooted_waits" in line and "rank 0" in line and "call 16" in line for line in told), f"after 10 s a rank says what it waits for: {told} {done.stderr[-300:]}")

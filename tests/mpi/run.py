@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs one MPI program natively and under the preload with a list of policies, and compares.
+"""Runs one MPI program natively and under the preload with a list of policies, and compares the runs.
 
-A policy's name: none (observe), finalize (observe, exchange at the end), nonblocking (native waits in the
-non-blocking forms), off, or an algorithm, for every collective that has one of that name.
-Exit status, and with --same-output also standard output, must be native's; the profile must be whole and
-conform to its schema; with --dispatches the algorithm must really have run."""
+A policy's name is none (observe), finalize (observe, exchange at the end), nonblocking (native waits in the
+non-blocking forms), off, or an algorithm. An algorithm applies to every collective that has one of that name.
+Exit status and, with --same-output, standard output must equal native's. The profile must be complete and conform
+to its schema. With --dispatches the algorithm must have run."""
 import argparse
 import json
 import os
@@ -110,6 +110,6 @@ for name in a.policies.split(","):
 for f in failures:
     print("FAILED", f)
 print(f"{len(failures)} failures")
-if not failures:  # else what they left is evidence
+if not failures:  # otherwise the files are evidence
     shutil.rmtree(folder, ignore_errors=True)
 sys.exit(bool(failures))

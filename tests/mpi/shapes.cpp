@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hundreds of random allreduces and reduces, each against MPICH's own allreduce (PMPI, which no preload sees; its
-// reduce in place to a root other than 0 crashes above 2 KiB): bit by bit where the operator is exact, bitwise equal on
-// all ranks always. In place, derived datatypes with gaps, user-defined operators (non-commutative ones too),
-// sub-communicators of every other rank and reversed.
+// Hundreds of random allreduces and reduces, each compared with MPICH's own allreduce. (PMPI bypasses every preload.
+// MPICH's reduce in place to a root other than 0 crashes above 2 KiB.) Compares bit by bit if the operator is exact;
+// results must always be bitwise equal on all ranks. Uses in place, derived datatypes with gaps, user-defined operators
+// (also non-commutative), and communicators of every other rank and of the reversed ranks.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +32,7 @@ void extrema(void* in, void* inout, int* n, MPI_Datatype*) {
     if (l[i].high > r[i].high) r[i].high = l[i].high;
   }
 }
-// Element: three of every five ints, in a type with gaps and a lower bound of 4 bytes.
+// An element is three of every five ints, in a type with gaps and a lower bound of 4 bytes.
 void sum_gapped(void* in, void* inout, int* n, MPI_Datatype* type) {
   MPI_Aint lower, extent;
   MPI_Type_get_extent(*type, &lower, &extent);
@@ -78,7 +78,7 @@ void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -
   } else if (result) {
     MPI_Reduce(in_place ? MPI_IN_PLACE : send.data(), got.data(), count, kind.type, kind.op, root, comm);
   } else {
-    // What is no argument here: a null pointer, or a buffer that has to stay as it is.
+    // An insignificant argument: a null pointer, or a buffer that must not change.
     MPI_Reduce(send.data(), count % 2 ? nullptr : got.data(), count, kind.type, kind.op, root, comm);
     want = got;
     if (got != (in_place ? sent : std::vector<char>(bytes, 0x33)))
@@ -103,7 +103,7 @@ void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -
   }
 }
 
-/// In place where MPICH 4.0.2 itself would not crash (above 2 KiB only at root 0), should the call stay native.
+/// Whether MPICH 4.0.2 survives the call natively: in place, it crashes above 2 KiB at roots other than 0.
 bool natively_safe(const Kind& kind, int count, int root, bool in_place) {
   return in_place && (root == 0 || kind.extent * static_cast<std::size_t>(count) <= 2048);
 }
@@ -208,12 +208,12 @@ int main(int argc, char** argv) {
       MPI_Comm_size(comm, &members);
       one(comm, kind, count, natively_safe(kind, count, root % members, in_place), root % members);
     }
-  // What natively crashes, for policies that serve every reduce: `shapes ROUNDS in_place`.
+  // Calls that crash natively, for policies that serve every reduce: `shapes ROUNDS in_place`.
   if (argc > 2)
     for (const Kind& kind : kinds)
       for (int root = 0; root < size; ++root)
         for (const int count : {600, 20'000}) one(MPI_COMM_WORLD, kind, count, true, root);
-  // Every kind in both forms on the world, at a size below and one above P.
+  // Every kind in both forms on the world, with one size below and one above P.
   for (const Kind& kind : kinds)
     for (const int count : {1, size + 5})
       for (const bool in_place : {false, true})

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rank 2 gathers fewer ints than the root expects, which MPI forbids: an error on the root, or the result that native
-// has, but never another. And between communicators, where what is not significant may be anything. Prints what
-// happened.
+// Rank 2 gathers fewer ints than the root expects, which MPI forbids. The root must get an error or native's result,
+// and never another result. Also uses inter-communicators with arbitrary insignificant arguments. Prints the outcome.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@ int main(int argc, char** argv) {
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  // Two groups: the first ranks, whose rank 0 collects from the others.
+  // Two groups: the first ranks, whose rank 0 gathers from the others.
   MPI_Comm half, across;
   MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &half);
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < size / 2 ? size / 2 : 0, 7, &across);
@@ -34,8 +33,7 @@ int main(int argc, char** argv) {
   for (int r = 0; r < size; ++r)
     for (int i = 0; i < (r == 2 ? 3 : 4); ++i) wrong += got[4 * r + i] != 100 * r + i;
   if (rank == 0) printf("short: %s\n", rc != MPI_SUCCESS ? "an error" : wrong ? "wrong" : "right"), fflush(stdout);
-  if (rank == 0)
-    sleep(1), MPI_Abort(MPI_COMM_WORLD, 0);  // the launcher passes on what was printed, then ends the others
+  if (rank == 0) sleep(1), MPI_Abort(MPI_COMM_WORLD, 0);  // the launcher forwards the output, then ends the other ranks
   MPI_Barrier(MPI_COMM_WORLD);
   return 0;
 }

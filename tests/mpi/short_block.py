@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gathervs that MPI forbids, and arguments that are not significant: what native gets right stays right, what it does not
-becomes an error, and nothing is ever wrong in silence."""
+"""Gathervs that MPI forbids, and insignificant arguments. If native is right, the result stays right; otherwise the
+call returns an error. No result is silently wrong."""
 import json
 
 from common import a, check, finish, folder, run

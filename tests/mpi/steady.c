@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// After warming up, thousands of calls of every kind without one allocation by latecomer. Runs with
+// After warming up, thousands of calls of every kind without an allocation by latecomer. Runs with
 // tests/support/count_allocations preloaded.
 #include <mpi.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     printf("count_allocations is not preloaded\n");
     MPI_Abort(MPI_COMM_WORLD, 3);
   }
-  // Long enough for logs and buffers to reach their size; then several more epochs.
+  // Long enough for logs and buffers to reach their final size, then several more epochs.
   for (int i = 0; i < 4; ++i) work(100), MPI_Barrier(MPI_COMM_WORLD);
   count_allocations(1);
   work(400);

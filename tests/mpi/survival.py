@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nothing is lost when a job does not come to its end: killed whole or in part, aborted, crashed, without
-MPI_Finalize; and latecomer never makes such an end hang or change."""
+"""No data are lost when a job ends early: killed in whole or in part, aborted, crashed, or without MPI_Finalize.
+Latecomer never makes such an end hang or change."""
 import json
 import os
 import pathlib
@@ -23,11 +23,12 @@ def recovered(name):
     return json.loads((folder / f"{name}.json").read_text())
 
 
-# By then 401 or more calls were made: the epochs that ended at 128 and 256 at least are on disk.
+# At that time 401 or more calls were made: at least the epochs that ended at calls 128 and 256 are on disk.
 for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_killed"):
     native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", name)
     done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
-    # Ranks that leave without MPI_Finalize: what the launcher makes of it is a race of its own (natively 0 in 36 of 40 runs, 9 in 4, seldom 1).
+    # Ranks leave without MPI_Finalize. The launcher's status is a race of its own (natively 0 in 36 of 40 runs, 9 in 4,
+    # seldom 1).
     same = done.returncode == native.returncode or (name == "no_finalize" and {done.returncode, native.returncode} <= {0, 1, 9})
     check(same, f"{name}: exit status {done.returncode}, natively {native.returncode}")
     profile = recovered(name)
@@ -36,9 +37,9 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     site = max(profile["sites"], key=lambda s: s["calls"])
     check(site["op"] == "allreduce" and site["calls"] >= 256, f"{name}: {site['calls']} calls, {site['patterns']} patterns, of {len(profile['clock'])} ranks")
     check(site["patterns"] >= 256 and max(site["ranks"], key=lambda r: r["last_count"])["rank"] == 1, f"{name}: who came last")
-    check(any("did not come to their end" in w for w in profile["warnings"]) or name == "no_finalize", f"{name}: it says that the job was cut short: {profile['warnings']}")
+    check(any("did not finish" in w for w in profile["warnings"]) or name == "no_finalize", f"{name}: it says that the job was cut short: {profile['warnings']}")
 
-# The whole job is killed from outside, launcher and all, at a time of nobody's choosing.
+# The whole job with its launcher is killed from outside at a random time.
 for round in range(3):
     name = f"outside{round}"
     job = subprocess.Popen([a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", "4", a.bin + "/traps", "run_on"], env=dict(os.environ, LD_PRELOAD=a.support),
@@ -49,11 +50,11 @@ for round in range(3):
     profile = recovered(name)
     check(profile is not None and max(s["patterns"] for s in profile["sites"]) >= 256, f"{name}: patterns up to the last epoch")
 
-# A job that ends well leaves nothing but its profile.
+# A job that ends normally leaves only its profile.
 done = run(a.cli, "run", "--output", folder / "well.json", "--", "-n", 4, a.bin + "/patterns", 200, 100, LD_PRELOAD=a.support)
 check(done.returncode == 0 and (folder / "well.json").exists() and not (folder / "well.json.parts").exists(), f"a good end leaves no parts: {done.stderr}")
 
-# Damaged or foreign files are named, the rest is used.
+# Damaged or foreign files are named, and the other files are used.
 parts = folder / "damaged.parts"
 parts.mkdir()
 source = folder / "all_killed.json.parts"
@@ -66,7 +67,7 @@ newer.write_bytes(newer.read_bytes()[:-100])
 done = run(a.cli, "recover", parts, "-o", folder / "damaged.json")
 check(done.returncode == 0 and "rank1.a" in done.stderr and "rank2.b: " in done.stderr and "4 of 4 ranks" in done.stdout, f"damaged: {done.stdout} {done.stderr}")
 done = run(a.cli, "recover", folder / "nowhere")
-check(done.returncode == 2 and "no directory of snapshots" in done.stderr, f"nothing there: {done.stderr}")
+check(done.returncode == 2 and "not a directory of snapshots" in done.stderr, f"nothing there: {done.stderr}")
 (folder / "empty.parts").mkdir()
 done = run(a.cli, "recover", folder / "empty.parts")
 check(done.returncode == 2 and "no snapshot of latecomer" in done.stderr, f"nothing in it: {done.stderr}")
@@ -74,7 +75,7 @@ policy = folder / "nospool.json"
 policy.write_text(json.dumps({"version": 1, "spool": False}))
 run(a.cli, "run", "--policy", policy, "--output", folder / "off.json", "--", "-n", 4, a.bin + "/traps", "killed", LD_PRELOAD=a.support)
 check(not (folder / "off.json.parts").exists(), '"spool": false leaves nothing')
-# Rank 0 comes to MPI_Finalize half a minute after the others: nobody gives up on it, and the profile is whole.
+# Rank 0 reaches MPI_Finalize half a minute after the others. All ranks wait for it, and the profile is complete.
 done = run(a.cli, "run", "--output", folder / "late_finalize.json", "--", "-n", 2, a.bin + "/traps", "late_finalize", LD_PRELOAD=a.support)
 check(done.returncode == 0 and (folder / "late_finalize.json").exists(), f"a late MPI_Finalize: exit status {done.returncode}, profile written: {done.stderr}")
 check(not (folder / "late_finalize.json.parts").exists(), "no snapshots are left behind")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program is told of its thread level. `thread_level init|LEVEL`
+// Prints the thread level that a program gets. Usage: thread_level init|LEVEL
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_THREAD_MULTIPLE: several communicators at once, one thread each, created and freed on the way.
+// MPI_THREAD_MULTIPLE: several communicators at once, one thread each, created and freed during the run.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

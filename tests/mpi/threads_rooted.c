@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_THREAD_MULTIPLE: four threads a rank scatter and gather on communicators of their own, which come and go.
-// Prints the seconds of the work.
+// MPI_THREAD_MULTIPLE: four threads per rank scatter and gather on their own temporary communicators. Prints the
+// seconds of the work.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command around jobs: launchers' own syntax, diff of two runs and of a program built anew, calibrate and
-what a policy makes of its answer, recover's refusals."""
+"""The commands around jobs: syntax of launchers, diff of two runs and of two builds of a program, calibrate and a
+policy with its answer, and the errors of recover."""
 import json
 import os
 import pathlib
@@ -21,7 +21,7 @@ def observed(name, *words, **environment):
     return profile
 
 
-# MPICH's options, its launcher by name, Slurm's.
+# MPICH's options, its launcher by name, and Slurm's.
 before = observed("before", "--", "-n", 2, patterns, 60, 100)
 observed("mpiexec", "--", "mpiexec.mpich", "-genv", "X", "1", "-n", 2, patterns, 60, 100)
 observed("launcher", "--launcher", a.mpiexec, "--", "-np", 2, patterns, 60, 100)
@@ -33,7 +33,7 @@ for words, says in [(["srun", "-n", "2"], "no program"), (["mpiexec.mpich"], "no
     check(done.returncode == 2 and says in done.stderr if says else done.returncode != 0, f"run -- {' '.join(words)}: {done.returncode} {done.stderr!r}")
 done = run(a.cli, "run", "--launcher", "aprun", "--", "-n", 2, patterns)
 check(done.returncode == 2 and "aprun" in done.stderr, f"a launcher that is not there: {done.stderr}")
-# By hand under Slurm, as the documentation says.
+# By hand under Slurm, as documented.
 done = run("srun", "--export=ALL,LD_PRELOAD=" + a.library + ",LATECOMER_OUTPUT=" + str(folder / "hand.json"), "-n", 2, patterns, 60, 100, PATH=path)
 check(done.returncode == 0 and (folder / "hand.json").exists(), f"srun --export=ALL,LD_PRELOAD=...: {done.stderr}")
 
@@ -54,7 +54,7 @@ check(done.returncode == 0 and done.stdout.count("allreduce") == 1 and "staircas
 done = run(a.cli, "diff", folder / "before.json", folder / "after.json", "--site", "nowhere")
 check(done.returncode == 2 and "no site matches 'nowhere'" in done.stderr, "diff --site that matches nothing")
 
-# A program built anew has other ids, but its places are where they were.
+# A new build of a program has other ids, but the same places.
 source = pathlib.Path(a.root) / "tests/mpi/patterns.c"
 for name, flags in (("built", ["-O1"]), ("rebuilt", ["-O1", "-falign-functions=64", "-DMORE"])):
     done = run("mpicc.mpich", "-g", *flags, "-fno-optimize-sibling-calls", "-fno-ipa-icf", source, "-o", folder / name)
@@ -67,7 +67,7 @@ check(len(rows) == 2 and all(r["calls"] == {"before": 60, "after": 60} for r in 
 rows = json.loads(run(a.cli, "diff", "--json", folder / "before.json", folder / "rebuilt.json").stdout)["sites"]
 check(len(rows) == 2 and {r["place"].split()[0] for r in rows} == {"staircase", "one_late"}, "matched across programs by place")
 
-# calibrate: what it prints is a policy's network, and it is measured.
+# calibrate: its output is a policy's network, and its figures are measured.
 done = run(a.cli, "calibrate", "-n", 2)
 network = json.loads(done.stdout)
 check(network["beta_ns_per_byte"] > 0 and network["alpha_us"] >= 0 and network["gamma_ns_per_byte"] > 0, f"calibrate: {network}")

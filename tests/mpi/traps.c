@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that broke other tools (MPI sessions, inter-communicators, spawned processes, null arguments,
-// errors on one rank, children, ends without MPI_Finalize). Each prints "right" on rank 0 and ends as it
-// does natively. Usage: traps CASE
+// Programs that broke other tools: MPI sessions, inter-communicators, spawned processes, null arguments, errors on one
+// rank, children, ends without MPI_Finalize. Each prints "right" on rank 0 and must end as natively. Usage: traps CASE
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,8 +30,8 @@ static void pause_ms(long ms) {
   nanosleep(&t, NULL);
 }
 
-// No MPI_Init at all, two sessions; or one, and the world model beside it. (MPICH 4.0.2 crashes by itself when
-// a session begins after the last one has ended.)
+// Two sessions without MPI_Init, or one session beside the world model. (MPICH 4.0.2 crashes when a session begins
+// after the last one has ended.)
 static void sessions(int also_world) {
   MPI_Session session[2];
   for (int round = 0; round < 2; ++round) {
@@ -84,7 +83,7 @@ static void in_place_null(void) {
   }
 }
 
-// A delete callback on MPI_COMM_SELF, set before anything else, calls MPI while MPI_Finalize runs.
+// A delete callback on MPI_COMM_SELF, set before any other, calls MPI during MPI_Finalize.
 static int late_callback(MPI_Comm comm, int keyval, void* attribute, void* extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
@@ -99,7 +98,7 @@ static void after_finalize(void) {
   for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
 }
 
-// Thousands of communicators, each for a few calls; handles of communicators and requests come back.
+// Thousands of communicators with a few calls each. Handles of communicators and requests are reused.
 static void churn(void) {
   for (int i = 0; i < 3000; ++i) {
     MPI_Comm comm;
@@ -109,7 +108,7 @@ static void churn(void) {
     else MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     if (i % 2) CHECK(sum_over(comm, 1) == size);
     MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm, &request);
-    if (i % 5 == 0) {  // the communicator goes first
+    if (i % 5 == 0) {  // free the communicator first
       MPI_Comm_free(&comm);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else if (i % 5 == 1) {
@@ -179,7 +178,7 @@ static void spawning(const char* self) {
   }
 }
 
-// One rank's own mistake: it gets an error, the others do not; everybody goes on.
+// One rank makes a mistake and gets an error. The other ranks get none, and all continue.
 static void one_error(void) {
   MPI_Comm dup;
   MPI_Comm_dup(MPI_COMM_WORLD, &dup);
@@ -194,7 +193,7 @@ static void one_error(void) {
   MPI_Comm_free(&dup);
 }
 
-// Children: a shell bound early, a fork that ends by exit(), a fork that goes on to another program.
+// Children: a shell with early binding, a fork that ends by exit(), a fork that executes another program.
 static void children(void) {
   for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
   setenv("LD_BIND_NOW", "1", 1);
@@ -218,7 +217,7 @@ static void children(void) {
   for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
 }
 
-// Calls for a while, a file says when epochs have passed, then an end that is not MPI_Finalize.
+// Makes calls for a while, creates a file after some epochs, then ends without MPI_Finalize.
 static void end_badly(const char* how) {
   for (int i = 0;; ++i) {
     if (rank == 1) pause_ms(1);
@@ -234,9 +233,9 @@ static void end_badly(const char* how) {
     if (strcmp(how, "all_killed") == 0) raise(SIGKILL);
     if (strcmp(how, "no_finalize") == 0) exit(0);
     if (strcmp(how, "late_killed") == 0 && rank == 1)
-      pause_ms(2000), raise(SIGKILL);  // the others wait in MPI_Finalize
+      pause_ms(2000), raise(SIGKILL);  // the other ranks wait in MPI_Finalize
     if (strcmp(how, "late_killed") == 0) break;
-    if (strcmp(how, "late_finalize") == 0) {  // as a rank that writes the results does
+    if (strcmp(how, "late_finalize") == 0) {  // like a rank that writes its results
       if (rank == 0) sleep(33);
       break;
     }
@@ -248,7 +247,7 @@ static void sums(int calls) {
   for (int i = 0; i < calls; ++i) CHECK(sum_over(MPI_COMM_WORLD, rank + i) == size * (size - 1) / 2 + i * size);
 }
 
-// All of MPI in another thread than main's.
+// All of MPI in a thread other than main's.
 static void* thread_of_mpi(void* unused) {
   begin();
   sums(200);
@@ -257,7 +256,7 @@ static void* thread_of_mpi(void* unused) {
   return unused;
 }
 
-// A timer's handler ends the job in the middle of whatever there is.
+// A timer's handler ends the job at any point.
 static void abort_now(int number) { MPI_Abort(MPI_COMM_WORLD, number == SIGALRM ? 7 : 8); }
 static void abort_in_handler(long us) {
   signal(SIGALRM, abort_now);

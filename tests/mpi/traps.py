@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every trap that other tools fell into: the program ends as it does natively, and what can be seen is seen."""
+"""The traps that broke other tools: the program ends as natively, and the profile has all visible calls."""
 import json
 import pathlib
 import re
@@ -12,7 +12,7 @@ ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {
 
 
 def under(name, *command, ranks=4, policy=None, preload=a.support, **extra):
-    """Runs under the preload; the result and the profile, recovered if the ranks were alone."""
+    """Runs under the preload. Returns the result and the profile, which is recovered if the ranks were alone."""
     out = folder / f"{name}.json"
     options = ["--overwrite", "--output", out] + (["--policy", policy] if policy else [])
     done = run(a.cli, "run", *options, "--", "-n", ranks, *command, LD_PRELOAD=preload, **extra)
@@ -31,7 +31,7 @@ def warned(done):
     return [line for line in done.stderr.splitlines() if "latecomer" in line and "warning" in line]
 
 
-# case, allreduces to be seen at least, what it may be warned of
+# case, least number of allreduces in the profile, expected warning
 for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", 1500, None), ("inter", 100, None), ("one_error", 800, None),
                              ("children", 40, None), ("thread_init", 200, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
     ranks = 2 if case == "spawn" else 4
@@ -52,7 +52,7 @@ check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") ==
 check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
 check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.observe.json.spawned-*.parts")), "spawned processes left their own")
 
-# MPI_Abort from a timer's handler, in the middle of anything: the job ends as it does natively, and what was seen can be recovered.
+# MPI_Abort from a timer's handler, at any point: the job ends as natively, and its observations can be recovered.
 for us in (8000, 20000, 21357, 33333, 50000):
     native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", "abort_in_handler", us)
     for policy in (None, ring):
@@ -66,7 +66,7 @@ for policy in (None, ring):
     check(done.returncode == native.returncode == 0 and done.stdout == native.stdout and "right" in done.stdout, f"MPI in static objects: {done.returncode} {done.stdout} {done.stderr[-300:]}")
     check(profile is not None and calls(profile) == 100 and not warned(done), f"MPI in static objects: {profile and calls(profile)} allreduces, {warned(done)}")
 
-# Other allocators, where they are installed.
+# Other allocators, if installed.
 for allocator in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
     found = pathlib.Path("/usr/lib/x86_64-linux-gnu") / allocator
     if not found.exists():
@@ -77,7 +77,7 @@ for allocator in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
             done, profile = under("allocator", a.bin + "/traps", "churn", policy=policy, preload=preload)
             check(done.returncode == 0 and "right" in done.stdout and profile and calls(profile) >= 1500 and not warned(done), f"{allocator}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
 
-# MPI that a plugin brings: dlopen with RTLD_LOCAL, bound early and late.
+# MPI in a plugin: dlopen with RTLD_LOCAL, early and late binding.
 plugin = next(pathlib.Path(a.build).rglob("libplugin.so"))
 native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/plugin_host", plugin)
 check(native.returncode == 0 and "right" in native.stdout, f"plugin natively, with the tests' own preload: {native.returncode} {native.stdout} {native.stderr[-300:]}")
@@ -86,7 +86,7 @@ for extra in ({}, {"LD_BIND_NOW": "1"}):
     check(done.returncode == 0 and "right" in done.stdout, f"plugin {extra}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
     check(profile is not None and calls(profile) == 60 and not warned(done), f"plugin {extra}: seen whole")
 
-# Another tool behind latecomer sees what the program does; one before it may keep MPI_Init to itself.
+# A tool behind latecomer sees the program's calls. A tool before it may keep MPI_Init to itself.
 tool = next(pathlib.Path(a.build).rglob("libother_tool.so"))
 done, profile = under("stacked", a.bin + "/patterns", 40, 100, preload=f"{tool}:{a.support}")
 seen = re.search(r"other tool: (\d+) allreduces, (\d+) broadcasts", done.stdout)
@@ -98,7 +98,7 @@ done = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.library}:{a.support}", 
 check(done.returncode == 0 and alone.stdout == done.stdout, f"stacked before: same output: {done.stderr[-300:]}")
 check(len(warned(done)) <= 1, f"one line at most: {warned(done)}")
 
-# A program of another MPI: inert, one clear line, whatever its handles look like.
+# A program of another MPI with other handles: latecomer is inactive and prints one clear line.
 other = pathlib.Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/xdlu")
 launcher = shutil.which("mpiexec.openmpi")
 if other.exists() and launcher:
@@ -112,7 +112,7 @@ if other.exists() and launcher:
     refused = run(a.cli, "run", "--", "-n", 2, other)
     check(refused.returncode == 2 and "Open MPI" in refused.stderr, "latecomer run refuses it before it starts")
 
-# Python: by default its binding's one line, with sites.python each Python line.
+# Python: by default the binding's line is the site, with sites.python each Python line.
 embed = pathlib.Path(a.bin + "/embed")
 if embed.exists():
     script = pathlib.Path(a.root) / "tests/mpi/embed_script.py"
@@ -131,7 +131,7 @@ if embed.exists():
 else:
     print("no Python to embed here")
 
-# Sites of several frames: the same in two runs, told apart by their callers.
+# Sites of several frames: equal in two runs, and different for different callers.
 deep = folder / "deep.json"
 deep.write_text(json.dumps({"version": 1, "sites": {"depth": 4}}))
 ids = []
@@ -143,7 +143,7 @@ for name in ("deep1", "deep2"):
     check(functions == [["one_late", "main"], ["staircase", "main"]] and all(s["calls"] == 40 for s in sites), f"depth 4: {functions}")
 check(ids[0] == ids[1], "depth 4: the same ids in two runs")
 
-# One address by many ways, from two threads: every call is counted where it came from, and nowhere else.
+# One address with many ways, from two threads: every call is counted at its caller and nowhere else.
 done, profile = under("callers", a.bin + "/callers", ranks=2, policy=deep)
 said = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("caller")]
 expected = {(f"caller<{n}>", recursed): count for n, direct, deeper in said for recursed, count in ((False, direct), (True, deeper))}

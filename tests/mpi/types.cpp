@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random datatypes of random constructors, nested up to three deep: reversed, overlapping where they are only sent,
-// with gaps, negative strides and absolute addresses. Every rank draws its own types of the call's signature. Every
-// collective that may be dispatched is compared with MPICH's own (PMPI, which no preload sees), all memory around the
-// data too. `types ROUNDS [DELAY_US]`
+// Random datatypes of random constructors, nested up to three deep: reversed, overlapping if only sent, with gaps,
+// negative strides and absolute addresses. Every rank draws its own types of the call's signature. Compares every
+// dispatched collective with MPICH's own (PMPI bypasses every preload), including all memory around the data.
+// Usage: types ROUNDS [DELAY_US]
 #include <algorithm>
 #include <cstring>
 
@@ -28,7 +28,7 @@ Type take(Type& child, MPI_Datatype made, std::vector<MPI_Aint> map) {
   return out;
 }
 
-/// `length` items of `child` at every one of `places`, in bytes.
+/// Appends `length` consecutive items of `child` at `place`, in bytes.
 void lay(std::vector<MPI_Aint>& map, const Type& child, int length, MPI_Aint place) {
   for (int i = 0; i < length; ++i)
     for (const MPI_Aint at : child.map) map.push_back(place + i * child.extent + at);
@@ -52,7 +52,7 @@ Type around(Type child, Draw pick) {
     next += lengths[i];
     types[i] = child.type, large_lengths[i] = lengths[i], large_places[i] = places[i], large_far[i] = far[i];
   }
-  if (!dense && pick(2)) {  // the same places backwards: what tells memory from typemap order
+  if (!dense && pick(2)) {  // the same places backwards: distinguishes memory order from typemap order
     for (int i = 0; i < n; ++i)
       places[i] = (n - 1 - i) * 2, far[i] = places[i] * child.extent, large_places[i] = places[i],
       large_far[i] = far[i], lengths[i] = 2, large_lengths[i] = 2;
@@ -147,10 +147,10 @@ bool distinct(std::vector<MPI_Aint> places) {
   return std::adjacent_find(places.begin(), places.end()) == places.end();
 }
 
-/// Memory for `blocks` of n ints each, and the arguments that tell MPI of them.
+/// Memory for `blocks` of n ints each, and the MPI arguments that describe them.
 class Buffer {
  public:
-  /// `written`: no place twice. Empty for n = 0.
+  /// `written`: no place occurs twice. Empty for n = 0.
   Buffer(int n, int blocks, bool written, Draw pick) {
     for (int attempt = 0;; ++attempt) {
       Type t = attempt < 8 ? random_type(pick) : Type{};
@@ -194,7 +194,7 @@ class Buffer {
       MPI_Get_address(origin_, &where);
       MPI_Datatype made;
       MPI_Type_create_hindexed(1, &count_, &where, t_.type, &made);
-      MPI_Datatype placed;  // the next block follows as it does without
+      MPI_Datatype placed;  // the next block follows as without it
       MPI_Type_create_resized(made, 0, count_ * t_.extent, &placed);
       MPI_Type_free(&made);
       const MPI_Aint extent = count_ * t_.extent;
@@ -232,12 +232,12 @@ class Buffer {
   void* data_ = nullptr;
 };
 
-const Type* reduced = nullptr;  // the type of the reduction that is under way
+const Type* reduced = nullptr;  // the type of the current reduction
 void add(void* in, void* inout, int* n, MPI_Datatype*) {
   for (int i = 0; i < *n; ++i)
     for (const MPI_Aint at : reduced->map) {
       const auto place = static_cast<std::uintptr_t>(i * reduced->extent + at);
-      // Pointers are the items' origin, which with absolute addresses is no place in memory.
+      // The pointers are the origin of the items. With absolute addresses this is no address in memory.
       auto* const from = reinterpret_cast<std::int32_t*>(reinterpret_cast<std::uintptr_t>(in) + place);
       auto* const to = reinterpret_cast<std::int32_t*>(reinterpret_cast<std::uintptr_t>(inout) + place);
       std::int32_t a, b;
@@ -249,7 +249,7 @@ void add(void* in, void* inout, int* n, MPI_Datatype*) {
 
 int shared_draw(int below) { return draw(below); }
 
-/// `call(native)` twice from the same memory: MPICH's own, then what the program gets.
+/// Runs `call(native)` twice on the same memory: MPICH's own collective, then the program's.
 template <typename Call>
 void compare(Buffer& into, const std::string& where, Call call) {
   const auto before = into.memory();
@@ -299,13 +299,13 @@ void one(int round, int op, MPI_Op sum) {
     Buffer b(n, 1, true, shared_draw);
     b.fill(round);
     reduced = &b.model();
-    // Native is asked for an allreduce: MPICH 4.0.2's reduce in place to a root other than 0 crashes.
+    // Call allreduce natively, because MPICH 4.0.2's reduce in place to a root other than 0 crashes.
     if (op == 5) {
       compare(b, where, [&](bool native) {
         return (native ? PMPI_Allreduce : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
       });
     } else {
-      // Root 0: there native may serve it, too.
+      // With root 0, native may serve the call, too.
       const auto before = b.memory();
       compare(b, where, [&](bool native) {
         if (native) {
@@ -329,7 +329,7 @@ int main(int argc, char** argv) {
   MPI_Op_create(add, 1, &sum);
   for (int round = 0; round < rounds; ++round) {
     for (int op = 0; op < 7; ++op) one(round, op, sum);
-    if (round % 8 == 0) MPI_Barrier(MPI_COMM_WORLD);  // plans may come into force
+    if (round % 8 == 0) MPI_Barrier(MPI_COMM_WORLD);  // lets plans come into force
   }
   MPI_Op_free(&sum);
   return finish();

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Two call sites that share one wrapper, as Fortran programs have them: rank 1 is late at the first, the last rank at
-! the second. Which is which shows only in the wrapper's caller. Usage: wrapper CALLS COUNT STEP_US
+! Two call sites that share one wrapper, as in Fortran programs: rank 1 is late at the first, the last rank at the
+! second. Only the wrapper's caller distinguishes them. Usage: wrapper CALLS COUNT STEP_US
 module reductions
   use mpi
   implicit none

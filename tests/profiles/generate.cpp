@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes the profile of a large job that never was, through the same code as a real one: the last rank is late by
-// 1 ms plus 10 us per site, the others arrive within 0.1 ms. Frames are this program's own functions, in turn.
-// Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for what each rank leaves on disk as the job
-// runs
+// Writes the profile of an imaginary large job, through the code that real jobs use. The last rank is late by 1 ms plus
+// 10 us per site, and the other ranks arrive within 0.1 ms. The frames are this program's own functions, in turn.
+// Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for the snapshots of the ranks
 
 #include <cstdio>
 #include <cstdlib>

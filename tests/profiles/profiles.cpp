@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Histograms, accumulation per site, the travelling form and the profile file.
+// Histograms, accumulation per site, serialization of contributions, and the profile file.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -91,7 +91,7 @@ TEST_CASE("site book: ties within the uncertainty have no last rank; rooted call
   CHECK(site.factor_milli.count() == 0);
 }
 
-TEST_CASE("contribution: survives the journey; a torn one is refused", "[record]") {
+TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {
   Contribution c;
   c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
   c.frames.push_back({11, "/bin/a", "abcd", 0x123, "", "", 0});
@@ -136,26 +136,26 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
   CHECK(json["sites"][0]["ranks"][1]["last_count"] == 9);
   bool said = false;
   for (const auto& w : json["warnings"])
-    said = said || w.get<std::string>().find("1 call records could not be matched") == 0;
+    said = said || w.get<std::string>().find("1 call records have no partner on every rank") == 0;
   CHECK(said);
 }
 
 TEST_CASE("site keys: stable values", "[record]") {
-  // Written into profiles and policies: must never change.
+  // Profiles and policies contain these values: they must never change.
   CHECK(site_hash("abcd", "/x/y", 0x10) == site_hash("abcd", "/other/z", 0x10));
   CHECK(site_hash("", "/x/y", 0x10) == site_hash("", "/other/y", 0x10));
   CHECK(site_hash("abcd", "", 0x10) != site_hash("abcd", "", 0x11));
   CHECK(SiteKey{site_hash("abcd", "", 0x10), core::Collective::allreduce, 4}.id().size() == 16);
 }
 
-TEST_CASE("plans: those of MPI_COMM_WORLD are told by their text", "[profiles]") {
+TEST_CASE("plans: is_of_world recognises plans of MPI_COMM_WORLD", "[profiles]") {
   core::Plan plan;
   plan.entries.emplace_back();
   CHECK(is_of_world(plan_json(kWorldIdentity, 4, 16, plan, {})));
   CHECK_FALSE(is_of_world(plan_json(kWorldIdentity + 16, 4, 16, plan, {})));
 }
 
-TEST_CASE("sites: calls of epochs that rest are told apart and not among those that wait", "[profiles]") {
+TEST_CASE("sites: calls in idle epochs are counted apart from those with arrival patterns", "[profiles]") {
   Contribution c;
   c.job.ranks = 1;
   auto& site = c.local[{11, core::Collective::allreduce, 2}];
@@ -164,12 +164,11 @@ TEST_CASE("sites: calls of epochs that rest are told apart and not among those t
   std::vector<Contribution> parts;
   parts.push_back(std::move(c));
   const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
-  CHECK(profile["sites"][0]["calls"] == 2);  // three calls by ranks, of two
+  CHECK(profile["sites"][0]["calls"] == 2);  // three calls of single ranks, two ranks per call
   CHECK(profile["sites"][0]["rested"] == 1);
 }
 
-TEST_CASE("profile: an algorithm that a rule names and that never ran is named, with the calls and the reason",
-          "[profiles]") {
+TEST_CASE("profile: a warning names an algorithm that never ran, with the calls and the reason", "[profiles]") {
   const auto optimal = core::index_of(core::find_algorithm(core::Collective::scatterv, "optimal")),
              binomial = core::index_of(core::find_algorithm(core::Collective::bcast, "binomial"));
   const auto said = [&](bool decided, bool ran, core::Range comm_size = {}) {
@@ -194,13 +193,13 @@ TEST_CASE("profile: an algorithm that a rule names and that never ran is named, 
     write_profile(
         std::move(parts), [&](std::string_view part) { text += part; }, &never);
     const auto profile = nlohmann::json::parse(text);
-    REQUIRE(never.size() <= 1);  // there is no call of bcast
+    REQUIRE(never.size() <= 1);  // the job has no call of bcast
     if (never.empty()) return std::string();
     CHECK(std::find(profile["warnings"].begin(), profile["warnings"].end(), never[0]) != profile["warnings"].end());
     return never[0];
   };
-  CHECK(said(false, false).find("scatterv optimal: 0 of 7,245 calls: no sizes known before the first plan") == 0);
+  CHECK(said(false, false).find("scatterv optimal: 0 of 7,245 calls: it needs the sizes of all blocks") == 0);
   CHECK(said(true, false) == "scatterv optimal: 0 of 7,245 calls: the rule at line 3: native until sizes were seen");
-  CHECK(said(false, false, {8, 16}).find("no call has the communicator size") != std::string::npos);
+  CHECK(said(false, false, {8, 16}).find("no call matches the communicator size") != std::string::npos);
   CHECK(said(true, true).empty());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: counts operator new while a C program says so. MPICH and UCX are C, so in a C program
-// every such allocation is latecomer's.
+// Counts calls of operator new while a C program asks for it. MPICH and UCX are written in C, so in a C program each
+// such allocation is latecomer's.
 #include <atomic>
 #include <cstdlib>
 #include <new>

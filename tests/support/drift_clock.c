@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: a monotonic clock that runs fast or slow by DRIFT_PPM, from the first reading on.
+// A monotonic clock that runs fast or slow by DRIFT_PPM from the first reading on.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: an MPI that grants MPI_THREAD_SERIALIZED at most, on the ranks that GRANT_LESS lists ("all" or one
-// rank).
+// An MPI that grants at most MPI_THREAD_SERIALIZED on the ranks in GRANT_LESS ("all" or one rank).
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several hosts on one machine: network namespaces on a bridge in a namespace of its own; nothing of it touches the
-machine's network. Needs root, or the right to make namespaces."""
+"""Several hosts on one machine: network namespaces on a bridge in another namespace. The machine's own network does
+not change. Needs root, or the right to create namespaces."""
 import json
 import os
 import subprocess
@@ -11,8 +11,8 @@ from processes import end_tree
 
 
 def run_until_profile(words, out, environment):
-    """The profile of a job, which is ended once it is written, and what it said: MPICH over TCP may hang in MPI_Finalize
-    (docs/architecture.md)."""
+    """Runs a job, and ends it when its profile is written. Returns the profile and the job's messages. MPICH over
+    TCP may hang in MPI_Finalize."""
     out.unlink(missing_ok=True)
     job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     written, deadline = 0, time.time() + 300
@@ -32,9 +32,9 @@ def ip(*words):
 
 
 class Hosts:
-    """`name`0 ... `name`(count-1), 10.77.0.1 on; mbit: rate of each link, both ways; None: unlimited."""
+    """`name`0 ... `name`(count-1), from 10.77.0.1 on; mbit: rate of each link in both directions; None: unlimited."""
 
-    # What makes MPICH talk between them.
+    # Makes MPICH use the links.
     environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
 
     def __init__(self, name, count, mbit=None):
@@ -53,7 +53,7 @@ class Hosts:
             ip("-n", space, "addr", "add", f"10.77.0.{r + 1}/24", "dev", "eth0")
             ip("-n", space, "link", "set", "eth0", "up")
             ip("-n", space, "link", "set", "lo", "up")
-            # A connection that was idle while the program computed is as fast as before: what a cluster's network does.
+            # After an idle time the connection keeps its speed, as in a cluster's network.
             subprocess.run(["ip", "netns", "exec", space, "sysctl", "-qw", "net.ipv4.tcp_slow_start_after_idle=0"], capture_output=True)
             if mbit:
                 for where, device in ((space, "eth0"), (name, f"port{r}")):
@@ -66,8 +66,8 @@ class Hosts:
         ip("netns", "del", self.name)
 
     def enter(self, path, inside='exec env LD_PRELOAD="$preload" "$@"'):
-        """Writes a script that runs its arguments in the namespace of its rank, under a host name of its own (MPICH
-        takes ranks of one name for one node), what is preloaded for the program alone."""
+        """Writes a script that runs its arguments in the namespace of its rank, with a host name of its own: MPICH
+        takes ranks with one host name for one node. The preload applies to the program only."""
         path.write_text(f"""#!/bin/sh
 preload=$LD_PRELOAD; unset LD_PRELOAD
 exec ip netns exec {self.name}$PMI_RANK unshare -u env PRELOAD="$preload" sh -c 'hostname host$PMI_RANK; preload=$PRELOAD; unset PRELOAD; {inside}' sh "$@"
@@ -76,7 +76,7 @@ exec ip netns exec {self.name}$PMI_RANK unshare -u env PRELOAD="$preload" sh -c 
         return path
 
     def calibrate(self, build, launch, support):
-        """The wire's own figures, measured between two namespaces."""
+        """The wire's figures, measured between two namespaces."""
         words = ["mpiexec.mpich", "-n", str(self.count), *map(str, launch), str(build / "bin/latecomer-calibrate"), "yield"]
         wire = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=str(support), **self.environment))
         line = wire.stdout.readline()

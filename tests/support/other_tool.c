@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: another tool of the ordinary kind, to be stacked before or behind latecomer. Counts the
-// allreduces and broadcasts that reach it; keeps MPI_Init to itself, as such tools do.
+// Another preloaded tool, for stacking before or behind latecomer. Counts the allreduces and broadcasts that reach it,
+// and keeps MPI_Init to itself, as such tools do.
 #include <mpi.h>
 #include <stdio.h>
 

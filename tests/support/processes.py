@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ends a job by its process ids: MPICH's launcher gives the ranks process groups of their own, and a name may be another
-job's."""
+"""Ends a job by its process ids. MPICH's launcher gives the ranks process groups of their own, and a name may match
+another job's processes."""
 import os
 import pathlib
 import select
@@ -23,13 +23,13 @@ def children(pid):
 
 
 def end_tree(job, timeout_s=30):
-    """Kills a subprocess.Popen and all that it started, directly or not. Returns whether all of them have ended."""
+    """Kills a subprocess.Popen and all its direct and indirect children. Returns whether all of them have ended."""
     opened, ahead = [], [job.pid]
     while ahead:
         pid = ahead.pop()
         try:
             opened.append(os.pidfd_open(pid))
-            os.kill(pid, signal.SIGSTOP)  # a stopped process starts no others while its children are listed
+            os.kill(pid, signal.SIGSTOP)  # a stopped process starts no children while they are listed
         except ProcessLookupError:
             continue
         ahead += children(pid)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: sits between latecomer and MPI and counts the collectives that reach each communicator,
-// whoever calls them: the program's, passed through, and latecomer's own.
+// Sits between latecomer and MPI and counts the collectives that reach each communicator: the program's calls and
+// latecomer's own.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

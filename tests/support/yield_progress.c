@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test support: makes native MPICH (ch4:ucx) give its core away while it waits. Without it, more ranks than
-// cores collapse: 8 ranks on 2 cores need 29 ms for an allreduce of one float. Preloaded on both sides of
-// every comparison, and named in every result that was measured with it.
+// Makes native MPICH (ch4:ucx) yield its core while it waits. Otherwise more ranks than cores collapse: 8 ranks on 2
+// cores need 29 ms for an allreduce of one float. Preload it on both sides of every comparison, and name it in every
+// result that was measured with it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -22,7 +22,7 @@ static int look_in(struct dl_phdr_info* info, size_t size, void* found) {
   return *(Progress*)found != NULL;
 }
 
-// UCX that came with a library of local scope, as mpi4py loads it, is not among the next definitions.
+// If UCX was loaded with local scope, as mpi4py does, it is not among the next definitions.
 static Progress find_next(void) {
   Progress found = (Progress)dlsym(RTLD_NEXT, "ucp_worker_progress");
   if (!found) dl_iterate_phdr(look_in, &found);

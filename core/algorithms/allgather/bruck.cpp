@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allgather/bruck. Steps: whoever has the blocks of 2^k ranks from its own on sends them to r - 2^k and gets as many
-// from r + 2^k; blocks go to where they belong at once, in two messages where they wrap around, instead of being turned
-// at the end. Cost: ceil(log2 P) alpha (some twice) + (P-1) b beta. Best for short blocks. Buffers: none. Operands:
-// none. Source: Bruck et al., IEEE TPDS 8 (1997).
+// allgather/bruck. Ranks double the number of their blocks in each step.
+// Steps: In step k, rank r holds the blocks of 2^k ranks from its own on. It sends them to rank r - 2^k and receives as
+// many from rank r + 2^k. Every block is received at its final place, in two messages where the range of blocks wraps
+// around, so no rotation is necessary at the end.
+// Cost: ceil(log2 P) alpha + (P-1) b beta for P ranks and blocks of b bytes; a step with two messages adds an alpha.
+// Best for short blocks.
+// Operands: none.
+// Buffers: none.
+// Source: Bruck et al. 1997 (IEEE TPDS 8).
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::allgather {

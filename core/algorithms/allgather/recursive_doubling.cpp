@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allgather/recursive_doubling. Steps: partners at distance 1, 2, 4, ... exchange all blocks that they have, which lie
-// side by side; numbers of ranks that are no power of two run bruck. Cost: log2 P alpha + (P-1) b beta. Best for short
-// blocks. Buffers: none. Operands: none. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.1.
+// allgather/recursive_doubling. Partners exchange all blocks that they hold.
+// Steps: Partners at distance 1, 2, 4, ... exchange their blocks, which are contiguous. Runs bruck if P is no power of
+// two.
+// Cost: log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two. Best for short blocks.
+// Operands: none.
+// Buffers: none.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.1.
 #include <bit>
 
 #include "core/algorithms/algorithm.hpp"

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allgather/ring. Steps: in step t rank r sends block r - t to r + 1. Cost: (P-1) (alpha + b beta). Best for long
-// blocks; the one for blocks of different sizes, since every message is one block. Buffers: none. Operands: none.
-// Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.1.
+// allgather/ring. Blocks travel around a ring.
+// Steps: In step t, rank r sends block r - t to rank r + 1.
+// Cost: (P-1) (alpha + b beta) for P ranks and blocks of b bytes. Best for long blocks. Suits blocks of different
+// sizes, because every message is one block.
+// Operands: none.
+// Buffers: none.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::allgather {
@@ -11,7 +15,7 @@ Schedule ring(const Instance& instance, Rank me) {
   const int ranks = call.ranks;
   if (call.count == 0) co_return;
   const auto block = [&](int r) { return output({(r + ranks) % ranks * call.count, call.count}); };
-  OpId have = kNoOp, sent = kNoOp;  // brought the block that the next step sends
+  OpId have = kNoOp, sent = kNoOp;  // have: the operation that produced the block to send in the next step
   if (!call.in_place) have = co_yield copy(block(me), {Buffer::input, 0, call.count});
   Window sends, recvs;
   for (int t = 0; t < ranks - 1; ++t) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allreduce/rabenseifner. Steps: ranks beyond the largest power of two are folded into their neighbours;
-// reduce-scatter by recursive halving (partners at distance 1, 2, 4, ..., which keeps operands in rank
-// order); allgather by recursive doubling back through the same partners; the folded ranks get the result.
-// Cost: 2 log2 P alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P a power of two; folding adds two
-// messages of N. Buffers: N of scratch.
-// Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.5.
+// allreduce/rabenseifner. Recursive halving, then recursive doubling.
+// Steps: Folding reduces the number of ranks to a power of two: rank 2i sends its vector to rank 2i+1. Recursive
+// halving over partners at distance 1, 2, 4, ... leaves each rank one reduced block. Recursive doubling returns through
+// the same partners and gathers the blocks. At the end, rank 2i receives the result from rank 2i+1.
+// Cost: 2 log2 P alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for N bytes and P ranks, P a power of two. Folding adds two
+// messages of N.
+// Operands: rank order, because the nearest partners combine first.
+// Buffers: N of scratch.
+// Source: Rabenseifner 2004 (ICCS); Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.5.
 #include "core/algorithms/halving.hpp"
 
 namespace latecomer::core::algorithms::allreduce {
@@ -15,6 +18,7 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap;
+  // Channels. kHalve and kDouble are the first of one per step; log2 P is at most 30.
   enum { kFold = 0, kUnfold = 1, kHalve = 2, kDouble = 64 };
 
   if (folding.gives(me)) {
@@ -54,15 +58,16 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   for (int step = steps - 1; step >= 0; --step) {
     const HalvingLevel& level = levels[static_cast<std::size_t>(step)];
     const int round = 2 * steps - 1 - step;
+    const OpId before_sent = lockstep ? sent : kNoOp, before_ready = lockstep ? ready : kNoOp;
     OpId now = sent, got = kNoOp;
     if (level.kept.count > 0)
       now = co_yield send(level.partner, output(level.kept), kDouble + step).after(ready, sent).in_round(round);
     if (level.given.count > 0)
       got = co_yield recv(level.partner, output(level.given), kDouble + step)
-                .after(level.sent, lockstep ? sent : kNoOp, lockstep ? ready : kNoOp)
+                .after(level.sent, before_sent, before_ready)
                 .in_round(round);
     sent = now;
-    // The next send covers this level's halves: what was sent now waited for the older ones.
+    // The next send covers both halves of this level. This level's send waited for all older receives.
     if (got != kNoOp) ready = got;
   }
   if (folding.takes(me)) co_yield send(me - 1, output(all), kUnfold).after(ready, sent);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allreduce/recursive_doubling. Steps: ranks beyond the largest power of two are folded into their
-// neighbours (2i into 2i+1); then in step k partners at distance 2^k exchange whole vectors; the folded
-// ranks get the result. Operands are combined in rank order on both sides, so all ranks agree bit by bit.
-// Cost: ceil(log2 P) (alpha + N beta + N gamma), plus two messages where P is no power of two.
-// Best for short vectors. Buffers: N of scratch.
-// Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.5.
+// allreduce/recursive_doubling. Partners exchange and combine whole vectors.
+// Steps: Folding reduces the number of ranks to a power of two: rank 2i sends its vector to rank 2i+1. In step k,
+// partners at distance 2^k exchange their vectors, and both combine them. At the end, rank 2i receives the result from
+// rank 2i+1.
+// Cost: ceil(log2 P) (alpha + N beta + N gamma) for P ranks and N bytes, plus two messages where P is no power of two.
+// Best for short vectors.
+// Operands: rank order on both partners, so all ranks get the same bits.
+// Buffers: N of scratch.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.5.
 #include "core/algorithms/halving.hpp"
 
 namespace latecomer::core::algorithms::allreduce {
@@ -15,14 +18,14 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap;
-  enum { kFold = 0, kUnfold = 1, kExchange = 2 };
+  enum { kFold = 0, kUnfold = 1, kExchange = 2 };  // channels; kExchange is the first of one per step
 
   if (folding.gives(me)) {
     const OpId sent = co_yield send(me + 1, own(call, all), kFold);
     co_yield recv(me + 1, output(all), kUnfold).after(sent);
     co_return;
   }
-  OpId ready = kNoOp;  // produced the current value
+  OpId ready = kNoOp;  // the operation that produced the current value
   if (!call.in_place) ready = co_yield copy(output(all), own(call, all));
   if (call.ranks == 1) co_return;
   co_yield ScratchNeed{call.count};
@@ -31,7 +34,7 @@ Schedule recursive_doubling(const Instance& instance, Rank me) {
     const OpId landed = co_yield recv(me - 1, spare, kFold);
     ready = co_yield reduce(current, spare).after(landed, ready);
   }
-  OpId spare_free = ready;  // the spare buffer is no longer read
+  OpId spare_free = ready;  // the last operation that reads the spare buffer
   OpId spare_sent = kNoOp, previous_sent = kNoOp;
   for (int mask = 1, step = 0; mask < folding.pow2(); mask <<= 1, ++step) {
     const Rank partner = folding.rank_of(folding.id_of(me) ^ mask);

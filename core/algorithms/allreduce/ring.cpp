@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allreduce/ring. Steps: the vector is cut into P segments; in step t of 2P-2 rank p sends segment
-// (p - t) mod P to p+1; the first P-1 steps reduce, the others override.
-// Cost: 2 (P-1) alpha + 2 (P-1)/P N beta + (P-1)/P N gamma (N bytes). Optimal bandwidth when balanced.
-// Buffers: in place 8 segments of scratch, otherwise none. Operands: rotated rank order, so commutative only.
-// Source: Patarasuk, Yuan, JPDC 2009; paper 002 (Proficz, J Supercomput 2018), section 4.2.
+// allreduce/ring. Segments travel around a ring twice.
+// Steps: The vector is cut into P segments. In step t of 2P-2, rank p sends segment (p - t) mod P to rank p+1. The
+// first P-1 steps reduce; the others replace the receiver's segment by the result.
+// Cost: 2 (P-1) alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P ranks and N bytes. Optimal bandwidth for balanced
+// arrivals.
+// Operands: rotated rank order, so commutative operators only.
+// Buffers: in-place calls 8 segments of scratch, others none.
+// Source: Patarasuk, Yuan 2009 (JPDC 69); Proficz 2018 (J. Supercomputing 74), section 4.2.
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core::algorithms::allreduce {

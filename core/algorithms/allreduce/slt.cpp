@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allreduce/slt, sorted linear tree. Steps: the linear tree over the ranks sorted by arrival, so that the
-// latest is the last in the pipeline and finds everything else reduced when it comes; a finished segment
-// goes on around the ring, from the last position to the first.
-// Cost: (S + 2P - 3) (alpha + N/S (beta + gamma)); one rank late by D: about D + (S + P - 1) steps.
-// Operands: sorted by arrival, so commutative only and dependent on the pattern.
-// Source: paper 002 (Proficz, J Supercomput 2018), section 4.1; the way around the ring: ALGORITHMS 1.
+// allreduce/slt. The sorted linear tree: the latest rank is the last in the pipeline.
+// Steps: The linear tree over the ranks sorted by arrival. All other contributions are reduced when the latest rank
+// arrives. Finished segments continue around the ring, from the last position to the first.
+// Cost: (S + 2P - 3) (alpha + N/S (beta + gamma)) for P ranks and N bytes in S segments. One rank late by D: about D
+// plus S + P - 1 steps.
+// Operands: order of arrival, so commutative operators only, and the result's rounding depends on the pattern.
+// Buffers: in-place calls 8 segments of scratch, others none.
+// Source: Proficz 2018 (J. Supercomputing 74), section 4.1. Only the way around the ring matches the paper's figures
+// for balanced arrivals: in the model, the way back through the chain costs 20% more.
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core::algorithms::allreduce {

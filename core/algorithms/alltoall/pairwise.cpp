@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// alltoall/pairwise. Steps: in step t rank r sends to r + t and receives from r - t, eight steps at a time.
-// Cost: (P-1) (alpha + b beta). Buffers: P b of scratch in place, otherwise none. Operands: none.
-// Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.3.
+// alltoall/pairwise. Every rank sends each block directly.
+// Steps: In step t, rank r sends to rank r + t and receives from rank r - t. Up to eight steps are in flight.
+// Cost: (P-1) (alpha + b beta) for P ranks and blocks of b bytes.
+// Operands: none.
+// Buffers: in-place calls P b of scratch, others none.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.3.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::alltoall {

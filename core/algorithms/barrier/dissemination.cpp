@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// barrier/dissemination. Steps: in step k rank r tells r + 2^k and hears of r - 2^k. Cost: ceil(log2 P) alpha.
-// Buffers: none. Operands: none. Source: Hensgen, Finkel, Manber, Int. J. Parallel Programming 17 (1988).
+// barrier/dissemination. Every rank learns of all arrivals in log2 P steps.
+// Steps: In step k, rank r sends an empty message to rank r + 2^k and receives one from rank r - 2^k.
+// Cost: ceil(log2 P) alpha for P ranks.
+// Operands: none.
+// Buffers: none.
+// Source: Hensgen, Finkel, Manber 1988 (Int. J. Parallel Programming 17).
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::barrier {
@@ -11,7 +15,7 @@ Schedule dissemination(const Instance& instance, Rank me) {
   OpId heard = kNoOp, told = kNoOp;
   int step = 0;
   for (int distance = 1; distance < ranks; distance *= 2, ++step) {
-    // A send in flight is no reason to wait, except in lockstep.
+    // Only lockstep waits for the previous send.
     const OpId now = co_yield send((me + distance) % ranks, nothing, step)
                          .after(heard, instance.parameters.overlap ? kNoOp : told)
                          .in_round(step);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast/arrival_binomial. Steps: as binomial, over virtual ranks: who arrives early receives in an early phase.
-// Cost: ceil(log2 P) (alpha + N beta); one receiver late by D: max(D + alpha + N beta, that), where others can be
-// leaves. Buffers: none. Operands: none. Source: paper 001, section 4.1 (SBN), for a broadcast.
+// bcast/arrival_binomial. The sorted binomial tree.
+// Steps: As binomial, over virtual ranks: a rank that arrives early receives in an early phase.
+// Cost: r = ceil(log2 P) (alpha + N beta) for P ranks and N bytes. One receiver late by D, if the tree has a leaf for
+// it: max(D + alpha + N beta, r).
+// Operands: none.
+// Buffers: none.
+// Source: SBN in Proficz 2020 (Cluster Computing 23), section 4.1, for a broadcast.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::bcast {

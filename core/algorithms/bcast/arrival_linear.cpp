@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast/arrival_linear. Steps: the root sends all to everybody, in the order of arrival. Cost: (P-1) (alpha + N beta);
-// one receiver late by D: max(D + alpha + N beta, that). Buffers: none. Operands: none. Source: paper 001, section 4.1
-// (SLIN), for a broadcast.
+// bcast/arrival_linear. The root sends in the order of arrival.
+// Steps: The root sends the vector to all other ranks, in the order of their arrival.
+// Cost: r = (P-1) (alpha + N beta) for P ranks and N bytes. One receiver late by D: max(D + alpha + N beta, r).
+// Operands: none.
+// Buffers: none.
+// Source: SLIN in Proficz 2020 (Cluster Computing 23), section 4.1, for a broadcast.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::bcast {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast/binomial. Steps: everybody sends all to its children, the largest subtree first. Cost: ceil(log2 P) (alpha + N
-// beta). Best for short vectors. Buffers: none. Operands: none. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005,
-// section 4.2.
+// bcast/binomial. The binomial tree.
+// Steps: Every rank sends the vector to its children, the largest subtree first.
+// Cost: ceil(log2 P) (alpha + N beta) for P ranks and N bytes. Best for short vectors.
+// Operands: none.
+// Buffers: none.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.2.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::bcast {

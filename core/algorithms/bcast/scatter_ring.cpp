@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast/scatter_ring. Steps: the vector is cut into P parts, which a binomial tree scatters; then parts go around a
-// ring, each to those who did not have it from the scatter. Cost: (log2 P + P - 1) alpha + 2 (P-1)/P N beta. Best for
-// long vectors. Buffers: none. Operands: none. Source: Barnett et al., SHPCC 1994 (van de Geijn's algorithm); Thakur,
-// Rabenseifner, Gropp, IJHPCA 2005, section 4.2.
+// bcast/scatter_ring. A binomial scatter, then an allgather around a ring.
+// Steps: The vector is cut into P parts, which a binomial tree scatters. The parts then travel around a ring. A rank
+// skips the parts that its neighbor has from the scatter.
+// Cost: (log2 P + P - 1) alpha + 2 (P-1)/P N beta for P ranks and N bytes. Best for long vectors.
+// Operands: none.
+// Buffers: none.
+// Source: Barnett et al. 1994 (SHPCC; van de Geijn's algorithm); Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section
+// 4.2.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::bcast {
@@ -18,7 +22,7 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
     const Elements begin = part_of(call.count, ranks, from).offset;
     return output({begin, part_of(call.count, ranks, from + n).offset - begin});
   };
-  enum { kScatter = kChannels - 1 };
+  enum { kScatter = kChannels - 1 };  // channel; the ring uses those below
   OpId landed = kNoOp, sent = kNoOp;
   if (const Slice mine = parts(v, tree.size(v)); v != 0 && mine.count > 0)
     landed = co_yield recv(tree.parent_of(v), mine, kScatter);
@@ -31,11 +35,11 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
       sent =
           co_yield send(tree.rank_at(child), theirs, kScatter).after(landed, lockstep ? sent : kNoOp).in_round(round);
   }
-  // Around the ring of virtual ranks: in step t node v passes part v - t on.
+  // The ring of virtual ranks: in step t, virtual rank v sends part v - t.
   const int right = (v + 1) % ranks, left = (v + ranks - 1) % ranks;
   const auto has = [&](int node, int part) { return part >= node && part < node + tree.size(node); };
   Window sends, recvs;
-  OpId before = kNoOp;  // brought the part that this step sends, unless the scatter did
+  OpId before = kNoOp;  // the receive of the part to send in this step, unless the scatter brought it
   for (int t = 0; t < ranks - 1; ++t) {
     const int out = (v - t + ranks) % ranks, in = (left - t + ranks) % ranks;
     const int channel = t % kScatter;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The generators by name; what they may be asked; the plan of an allreduce.
+// Which problems can be planned, and the plans of those.
 #include "core/algorithms/clairvoyant/planner.hpp"
 
 #include <algorithm>
@@ -8,11 +8,6 @@
 
 namespace latecomer::core::clairvoyant {
 
-void plan_linear(const Problem& problem, const Emit& emit);
-void plan_heap(const Problem& problem, const Emit& emit);
-void plan_segment(const Problem& problem, const Emit& emit);
-void plan_rows(const Problem& problem, const Emit& emit);
-void plan_wide(const Problem& problem, const Emit& emit);
 void plan_exchange(const Problem& problem, const EmitExchange& emit);
 
 namespace {
@@ -38,33 +33,17 @@ std::string mistake(const Problem& problem) {
 
 }  // namespace
 
-std::string plan(const Problem& problem, const Emit& emit, Generator generator) {
+std::string plan(const Problem& problem, const Emit& emit, Generate& generate) {
   if (auto what = mistake(problem); !what.empty()) return what;
-  switch (generator) {
-    case Generator::linear:
-      plan_linear(problem, emit);
-      break;
-    case Generator::heap:
-      plan_heap(problem, emit);
-      break;
-    case Generator::segment:
-      plan_segment(problem, emit);
-      break;
-    case Generator::rows:
-      plan_rows(problem, emit);
-      break;
-    case Generator::wide:
-      plan_wide(problem, emit);
-      break;
-  }
+  generate(problem, emit);
   return "";
 }
 
-Result<std::vector<Message>> plan(const Problem& problem, Generator generator) {
+Result<std::vector<Message>> plan(const Problem& problem, Generate& generate) {
   std::vector<Message> out;
   if (auto what = plan(
           problem, [&](std::span<const Message> round) { out.insert(out.end(), round.begin(), round.end()); },
-          generator);
+          generate);
       !what.empty())
     return Error{std::move(what)};
   return out;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Clairvoyant planner: who sends which segment to whom in which round, when arrival times are known beforehand.
-// Five generators of one and the same plan; time and memory are what tells them apart. Deterministic to the last tie.
-// Source: paper 000 (Marendic et al. 2016 as corrected by Proficz, Ocetkiewicz, J Supercomput 2021), sections 4 and 5;
-// the rules as restated in ALGORITHMS 3.
+// Deterministic to the last tie. Source: Marendic et al. 2016 as corrected by Proficz and Ocetkiewicz 2021, sections 4
+// and 5. The folder generators/ has the publication's own generators of the same plan.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -35,24 +33,17 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-enum class Generator {
-  linear,   ///< the corrected pseudocode: every segment and process looked at in turn (000, 4.6)
-  heap,     ///< a pairing heap of candidates per segment (000, 4.1)
-  segment,  ///< a segment tree over bit columns (000, 5.4): 5 bits per (process, segment)
-  rows,     ///< bit rows beside the bit columns (docs/clairvoyant.md): 2 bits per (process, segment), no log P
-  wide,     ///< the same in registers of 512 bits, where the processor has them (AVX-512), up to 2048 processes and
-            ///< segments; else as rows
-};
-inline constexpr std::string_view kGeneratorNames[] = {"linear", "heap", "segment", "rows", "wide"};
-
 /// Gets the messages of one round.
 using Emit = std::function<void(std::span<const Message>)>;
-/// The plan of a reduce, round by round, since one rank keeps but its own; within a round by receivers as they are
-/// served.
-/// "", or what is out of range.
-std::string plan(const Problem& problem, const Emit& emit, Generator generator = Generator::wide);
+/// Generates the plan of a reduce round by round, since one rank keeps its own part only; within a round by receivers
+/// in the order in which they are served.
+using Generate = void(const Problem& problem, const Emit& emit);
+/// The generator of production: bit rows beside bit columns, 2 bits per (process, segment).
+Generate plan_rows;
+/// Generates the plan of a problem in range. "", or what is out of range.
+std::string plan(const Problem& problem, const Emit& emit, Generate& generate = plan_rows);
 /// The same as a list.
-Result<std::vector<Message>> plan(const Problem& problem, Generator generator = Generator::wide);
+Result<std::vector<Message>> plan(const Problem& problem, Generate& generate = plan_rows);
 
 /// By round, then destination.
 void sort(std::vector<Message>& messages);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The course of rounds that the fast generators share: who takes part in each, and which rounds are skipped. Instead of
-// a priority queue, the group of the next round is a merge of the old one with those still to arrive (000,
-// section 5.2).
+// a priority queue, the group of the next round is a merge of the old one with those still to arrive (Proficz and
+// Ocetkiewicz 2021, section 5.2).
 #pragma once
 
 #include <algorithm>
@@ -45,9 +45,6 @@ class Rounds {
     merge();
     return true;
   }
-  /// Whether this round's group is another than the last one's; who of it was not in that.
-  bool changed() const { return changed_; }
-  std::span<const Member> newcomers() const { return newcomers_; }
   std::int64_t round() const { return round_; }
   /// Those who take part in this round: by availability, ties by rank.
   std::span<const Rank> group() const { return ranks_; }
@@ -72,8 +69,7 @@ class Rounds {
         std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
       }
     }
-    changed_ = !newcomers_.empty() || group_.size() != ranks_.size();
-    if (!changed_) return;
+    if (newcomers_.empty() && group_.size() == ranks_.size()) return;
     ranks_.clear();
     for (const Member& m : group_) ranks_.push_back(m.rank);
   }
@@ -84,11 +80,11 @@ class Rounds {
   std::vector<Member> group_, newcomers_;
   std::vector<Rank> ranks_;  // of the group
   std::int64_t round_ = 0;
-  bool begun_ = false, changed_ = false;
+  bool begun_ = false;
 };
 
 /// Places of the ranks by the remainder of their arrival modulo the round, ties by rank: the group of any round is in
-/// the order of places, beginning at its first member's (000, section 5.4.3).
+/// the order of places, beginning at its first member's (section 5.4.3).
 class Places {
  public:
   explicit Places(const Problem& problem) : rank_(problem.arrivals.size()), place_(rank_.size()) {

@@ -35,7 +35,7 @@ std::vector<int> rows_of(const Instance& in, int segments) {
     out.insert(out.end(),
                {static_cast<int>(std::min<std::int64_t>(m.round, INT32_MAX)), m.src, m.dst, m.segment, finished, 0, 0});
   };
-  if (in.call.op == Collective::allreduce) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
+  if (reduces_to_all(in.call.op)) plan_everywhere(problem, [&](const Exchange& m) { add(m, m.finished); });
   else
     plan(problem, [&](std::span<const Message> round) {
       for (const Message& m : round) add(m, false);
@@ -158,12 +158,12 @@ Schedule walk(const Instance& instance, Rank me) {
 Schedule follow(const Instance& instance, Rank me, std::span<const int> table, int segments, bool keeps_pace,
                 int in_flight, bool ordered) {
   const Call& call = instance.call;
-  const bool everywhere = call.op != Collective::reduce, lockstep = !instance.parameters.overlap;
+  const bool reduces = is_reduction(call.op), everywhere = !reduces || reduces_to_all(call.op),
+             lockstep = !instance.parameters.overlap;
   const bool keeps = everywhere || me == call.root;  // the result is wanted here
   if (call.count == 0) co_return;
   if (call.ranks == 1) {
-    if (!call.in_place && call.op != Collective::bcast)
-      co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
+    if (!call.in_place && reduces) co_yield copy(output({0, call.count}), own(call, me, {0, call.count}));
     co_return;
   }
   const auto part = [&](int j) { return part_of(call.count, segments, j); };
@@ -177,9 +177,9 @@ Schedule follow(const Instance& instance, Rank me, std::span<const int> table, i
     OpId sent = kNoOp;     // the last that read it; what is overwritten later was sent once only
     bool counted = false;  // own contribution is among the ordered sums
   };
-  const Share first = call.op == Collective::bcast ? (me == call.root ? Share::sum : Share::gone)
-                      : own_in_output(call, me)    ? Share::sum
-                                                   : Share::own;
+  const Share first = !reduces                  ? (me == call.root ? Share::sum : Share::gone)
+                      : own_in_output(call, me) ? Share::sum
+                                                : Share::own;
   std::vector<Held> held(static_cast<std::size_t>(segments), Held{first});
   const auto sum_of = [&](Part p) { return keeps ? output(p) : Slice{Buffer::scratch, p.offset, p.count}; };
   OpId last_sent = kNoOp, last_ready = kNoOp;

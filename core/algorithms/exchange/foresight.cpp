@@ -33,7 +33,7 @@ Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
   if (overhead_ > 0)
     apart_ = std::min(apart_, problem.network.eager(problem.segment_bytes()) ? overhead_ * 9 / 10 : overhead_ / 2);
   behind_ = static_cast<Nanoseconds>(kBehind * static_cast<double>(grid.slot));
-  late_ = static_cast<Nanoseconds>(problem.late * static_cast<double>(grid.slot));
+  late_ = static_cast<Nanoseconds>(kLate * static_cast<double>(grid.slot));
   for (std::size_t r = 0; r < courses_.size(); ++r) {
     Course& c = courses_[r];
     c.moved = Moment{problem.arrivals[r], static_cast<Rank>(r)}, c.processor = c.taken_in = problem.arrivals[r];

@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
+#include "core/algorithms/exchange/pace.hpp"
 #include "core/algorithms/exchange/plan.hpp"
 
 namespace latecomer::core::exchange {
 
 using clairvoyant::kPosted;
-/// Sends of a rank that may be under way at a time.
-inline constexpr int kMostSends = 4;
 
 /// Slots, as nanoseconds.
 struct Grid {
@@ -55,7 +54,7 @@ class Causes {
     if (a.at != b.at) return a.at < b.at;
     std::int64_t x = a.cause, y = b.cause;
     int turn_of_a = a.turn, turn_of_b = b.turn;
-    for (int i = 0; i < kSteps && x != y; ++i) {
+    for (int i = 0; i < kComparedCauses && x != y; ++i) {
       const Cause *of_a = find(x), *of_b = find(y);
       if (!of_a || !of_b) {
         if (of_a || of_b) return !of_a;
@@ -77,8 +76,8 @@ class Causes {
   };
   /// Causes that are compared, some three a message: with 8 one plan in three was lost, with 24 one in fifty, with 64 a
   /// few of long ones.
-  static constexpr int kSteps = 1024;
-  /// Causes that are remembered: kSteps each of 1,024 ranks.
+  static constexpr int kComparedCauses = 1024;
+  /// Causes that are remembered: kComparedCauses each of 1,024 ranks.
   static constexpr std::size_t kKept = 1 << 20;
   const Cause* find(std::int64_t i) const {
     return i >= 0 && i + static_cast<std::int64_t>(kKept) >= count_ ? &all_[static_cast<std::size_t>(i) % kKept]

@@ -10,16 +10,16 @@
 #include "core/algorithms/exchange/plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "core/algorithms/algorithm.hpp"
 #include "core/algorithms/clairvoyant/tables.hpp"
 #include "core/algorithms/exchange/foresight.hpp"
+#include "core/algorithms/exchange/owners.hpp"
+#include "core/algorithms/exchange/pace.hpp"
+#include "core/algorithms/exchange/ranking.hpp"
 #include "core/algorithms/ordered.hpp"
-#include "core/base/logarithm.hpp"
 
 namespace latecomer::core::exchange {
 namespace {
@@ -29,11 +29,6 @@ using clairvoyant::kWordBits;
 using clairvoyant::Word;
 using clairvoyant::words_for;
 constexpr int kNone = -1;
-
-template <typename List>
-auto& at(List& list, int i) {
-  return list[static_cast<std::size_t>(i)];
-}
 
 Nanoseconds last_of(std::span<const Nanoseconds> arrivals) {
   return *std::max_element(arrivals.begin(), arrivals.end());
@@ -74,107 +69,22 @@ auto both(const Word* a, const Word* b) {
   return [=](std::size_t w) { return a[w] & b[w]; };
 }
 
-/// Items by how often they were counted, those with the least first.
-class Ranking {
- public:
-  Ranking(int items, int most)
-      : counts_(static_cast<std::size_t>(items), 0),
-        order_(counts_.size()),
-        position_(counts_.size()),
-        ends_(static_cast<std::size_t>(most) + 1, items) {
-    std::iota(order_.begin(), order_.end(), 0), std::iota(position_.begin(), position_.end(), 0);
-  }
-  int count(int item) const { return at(counts_, item); }
-  /// To the end of those with as many, and their end before it.
-  void add(int item) {
-    const int last = --at(ends_, at(counts_, item)++), other = at(order_, last), mine = at(position_, item);
-    std::swap(at(order_, last), at(order_, mine));
-    at(position_, other) = mine, at(position_, item) = last;
-  }
-  const std::vector<int>& order() const { return order_; }
-  /// Where in the order those that were counted so often, or less, end.
-  int end_of(int count) const { return at(ends_, count); }
-
- private:
-  std::vector<int> counts_, order_, position_, ends_;
-};
-
-/// By how much what whoever has it sends on in every slot grows in one: r^hop = r^(hop - 1) + 1.
-double growth(double hop) {
-  if (hop <= 1) return 2;
-  // Newton's steps on the logarithm of r^(hop - 1) (r - 1), which is concave: from the left, where r = 1 + 1/hop is,
-  // they stay on the left.
-  constexpr int kMost = 40;
-  double r = 1 + 1 / hop;
-  for (int i = 0; i < kMost; ++i) {
-    const double step = -((hop - 1) * logarithm(r) + logarithm(r - 1)) / ((hop - 1) / r + 1 / (r - 1));
-    if (step <= 1e-15) break;
-    r += step;
-  }
-  return r;
-}
-
-/// Copies of a segment from which on whoever gets it has no time to pass it on before everybody has it.
-double leaves_from(double hop, int ranks) {
-  // r^-hop.
-  const double r = growth(hop);
-  return ranks * (r - 1) / r;
-}
-
-/// Slots until what one has is everywhere, while much else is on its way.
-double spreading(double hop, int ranks) {
-  // As a part of that what it has to wait for besides was seen to be a quarter (16 to 1024 ranks, ways of two to five
-  // slots).
-  constexpr double kWaits = 1.25;
-  return hop + kWaits * logarithm(std::max(2, ranks)) / logarithm(growth(hop));
-}
-
-/// The course of messages: every rank begins one each way per slot, and what it receives is of use `hop` slots later.
-struct Beat {
-  Nanoseconds slot;
-  double hop;  // in slots: whoever forwards begins with one
-  int sends;   // messages under way at a time, until they are complete
-  Nanoseconds of_a_pipeline(double steps, int ranks) const {
-    return static_cast<Nanoseconds>(static_cast<double>(slot) * (steps + spreading(hop, ranks)));
-  }
-};
-
-Beat beat_of(Bytes segment, const Network& n, double may_be_late = kLate) {
-  // A model without a cost per message has none of its own: no machine is like that.
-  constexpr double kLeastSlot = 100;
-  const double port = static_cast<double>(n.port_ns(segment)), way = port + n.flight_ns(segment) + 2 * n.overhead_ns;
-  // What is eager is complete when it has left, what waits for its receiver when it is there: so many keep the port
-  // busy, the processor being at another just then.
-  const double least = std::max({port, 2 * n.overhead_ns, kLeastSlot}),
-               cycle = n.eager(segment) ? port + n.overhead_ns : way;
-  const double sends = std::clamp<double>(std::ceil(cycle / least), 1, kMostSends);
-  // More messages on their way than a schedule has operations waiting (kLookahead) would not keep to a plan.
-  constexpr double kLongest = 144;
-  const double slot = std::ceil(std::max({least, cycle / sends, way / kLongest}));
-  // Posted before its slot begins. What a message is a little late by is handed on, until it is too much and one waits
-  // for the next slot.
-  const double hop = (way + n.overhead_ns) / slot, whole = std::floor(hop), late = hop - whole;
-  return {static_cast<Nanoseconds>(slot), late > 0 ? whole + 1 / (1 + std::floor(may_be_late / late)) : whole,
-          static_cast<int>(sends)};
-}
-Beat beat_of(const Problem& problem) { return beat_of(problem.segment_bytes(), problem.network, problem.late); }
-
 /// The last rank comes when a slot begins; with several messages under way, when the first of its own is posted.
-Grid grid_of(const Problem& problem, const Beat& beat) {
+Grid grid_of(const Problem& problem, const Pace& pace) {
   const Nanoseconds last = last_of(problem.arrivals);
-  return {beat.slot,
-          last % beat.slot - beat.slot + (beat.sends > 1 ? static_cast<Nanoseconds>(problem.network.overhead_ns) : 0)};
+  return {pace.slot,
+          last % pace.slot - pace.slot + (pace.sends > 1 ? static_cast<Nanoseconds>(problem.network.overhead_ns) : 0)};
 }
 
 class Planner {
  public:
-  Planner(const Problem& problem, std::span<const Rank> owners, const Emit& emit)
+  Planner(const Problem& problem, const Emit& emit)
       : problem_(problem),
         emit_(emit),
         ranks_(problem.ranks()),
         segments_(problem.segments),
-        owners_(owners),
-        places_(collecting(problem, owners).collectors),
+        owners_(problem.owners),
+        places_(collectors_of(problem)),
         taken_(static_cast<std::size_t>(ranks_)),
         turn_(static_cast<std::size_t>(ranks_)),
         place_(turn_.size(), 0),
@@ -192,21 +102,21 @@ class Planner {
         free_(kSets, ranks_),
         candidates_(words_for(ranks_)),
         newest_(turn_.size(), kNone),
-        passed_on_(leaves_from(beat_of(problem).hop, ranks_)),
+        passed_on_(leaves_from(pace_of(problem.segment_bytes(), problem.network).hop, ranks_)),
         holders_(ranks_, segments_),
         merges_(static_cast<std::size_t>(segments_) * static_cast<std::size_t>(places_)),
         waiting_(problem.ordered ? segments_ : 1, problem.ordered ? OrderedNode::count(ranks_) : 1),
         copies_(segments_, ranks_),
         eager_(problem.network.eager(problem.segment_bytes())),
-        grid_(grid_of(problem, beat_of(problem))),
-        ahead_(problem, grid_, beat_of(problem).sends) {
+        grid_(grid_of(problem, pace_of(problem.segment_bytes(), problem.network))),
+        ahead_(problem, grid_, pace_of(problem.segment_bytes(), problem.network).sends) {
     std::vector<Rank> by_arrival(static_cast<std::size_t>(ranks_));
     std::iota(by_arrival.begin(), by_arrival.end(), 0);
     std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](Rank x, Rank y) { return arrival(x) < arrival(y); });
     // Contributions to a segment come one after the other, so who comes next begins with the next owner. Not with the
     // one before: what it has first would be what those who came before it, and are further by then, have last.
     for (int k = 0; k < ranks_; ++k)
-      at(turn_, by_arrival[static_cast<std::size_t>(k)]) = problem.turn + k / places_,
+      at(turn_, by_arrival[static_cast<std::size_t>(k)]) = k / places_,
                 at(place_, by_arrival[static_cast<std::size_t>(k)]) = k % places_;
     for (int k = 0; k < places_; ++k)
       for (Rank r = 0; r < ranks_; ++r)
@@ -246,12 +156,11 @@ class Planner {
     }
   }
 
-  Outcome run(Nanoseconds until) {
+  Outcome run() {
     std::vector<Rank> everybody(static_cast<std::size_t>(ranks_)), active,
         receivers;  // something happens there; may receive from now on
     std::iota(everybody.begin(), everybody.end(), 0);
     while (to_go_ > 0) {
-      if (now_ > until) return {kForever, true, moments_};
       // Those who have idled are in nobody's way; but what waits for its receiver must not be there before what was
       // planned first.
       const bool idle = events_.empty() || events_.begin()->first > now_ + grid_.slot;
@@ -301,7 +210,7 @@ class Planner {
       }
       send(active, receivers);
     }
-    return {end_, kept_, moments_};
+    return {end_, kept_};
   }
 
  private:
@@ -319,11 +228,9 @@ class Planner {
   /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send
   /// it their sums.
   Rank collector(int k, int j) const { return at(collector_, k * segments_ + j); }
-  /// Owners in turn, as far apart as may be, or, where some own more than others, of any number of segments so many;
-  /// nobody is two of a segment's.
+  /// The collectors of a segment: owners in turn, as far apart as possible, each at most once.
   void find_collectors() {
     const std::size_t size = owners_.size(), places = static_cast<std::size_t>(places_), apart = size / places;
-    const bool each_once = size <= turn_.size();
     for (int j = 0; j < segments_; ++j)
       for (int k = 0; k < places_; ++k) {
         const auto taken = [&](Rank r) {
@@ -332,7 +239,7 @@ class Planner {
           return false;
         };
         const std::size_t segment = static_cast<std::size_t>(j), place = static_cast<std::size_t>(k);
-        std::size_t turn = (each_once ? segment + place * apart : segment * places + (segment + place) % places) % size;
+        std::size_t turn = (segment + place * apart) % size;
         // Not always the next, or one rank would be the next of many.
         if (taken(owners_[turn])) turn = (turn + 1 + segment) % size;
         while (taken(owners_[turn])) turn = (turn + 1) % size;
@@ -367,7 +274,6 @@ class Planner {
   /// Matches those who have something happening with whoever is free. False: nothing was sent.
   bool send(std::span<const Rank> active, std::span<const Rank> receivers) {
     const std::int64_t before = to_go_;
-    ++moments_;
     const std::span<const Rank> holders =
         eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
     for (const Rank p : active)
@@ -644,7 +550,7 @@ class Planner {
   BitRows waiting_;                                   // sums that wait for their neighbours
   Ranking copies_;                                    // segments, by those whom they have been promised
   std::map<Nanoseconds, std::vector<Event>> events_;  // on the grid
-  std::int64_t to_go_ = 0, moments_ = 0;
+  std::int64_t to_go_ = 0;
   bool quiet_ = false, lull_ = false, kept_ = true;
   const bool eager_;
   const Grid grid_;
@@ -654,162 +560,6 @@ class Planner {
 
 }  // namespace
 
-Outcome plan(const Problem& problem, std::span<const Rank> owners, const Emit& emit, Nanoseconds until) {
-  return Planner(problem, owners, emit).run(until);
-}
-
-int in_flight(const Problem& problem) { return beat_of(problem).sends; }
-
-Collecting collecting(const Problem& problem, std::span<const Rank> owners) {
-  // So many that contributions to each of them, one after the other, take about as long as the sums they send; one more
-  // collector costs one more message per segment. 200 ranks, hdr with overhead, 32 MiB, random over 5 ms: with two of
-  // them 1.57 of the bound, with four 1.23; 1,024 ranks, 4 MiB, hdr, a quarter late: with 16 1.10, with 21 1.11.
-  constexpr double kOfRoot = 1.1, kFew = 8;
-  constexpr int kRanks = 48;
-  const int ranks = problem.ranks();
-  if (problem.source >= 0 || problem.ordered) return {};
-  const Nanoseconds last = last_of(problem.arrivals);
-  // Contributions to a segment that cannot have been sent when the last rank comes.
-  double late = 0;
-  for (const Nanoseconds t : problem.arrivals)
-    late += std::max(
-        0.0, 1 - static_cast<double>(last - t) / static_cast<double>(std::max<Nanoseconds>(1, problem.vector_ns())));
-  const double idle = late * (1 - late / ranks);
-  // Of owners that own more than others, or less, a list says only how often each does.
-  const auto of_owners = static_cast<int>(
-      owners.size() > problem.arrivals.size() ? std::set<Rank>(owners.begin(), owners.end()).size() : owners.size());
-  const int collectors = problem.collectors > 0
-                             ? std::min(problem.collectors, of_owners)
-                             : std::max(1, std::min({idle < kFew ? 1 : static_cast<int>(kOfRoot * std::sqrt(idle)),
-                                                     ranks / kRanks, of_owners}));
-  return {collectors, idle / collectors};
-}
-
-std::vector<std::vector<Rank>> owner_candidates(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns,
-                                                Nanoseconds message_ns, Rank sink) {
-  const Nanoseconds last = last_of(arrivals);
-  std::vector<std::vector<Rank>> out;
-  std::vector<Nanoseconds> times{0, message_ns, vector_ns / 2, vector_ns, 2 * vector_ns};
-  // An owner takes in a contribution of everybody, which of short vectors takes longer than the vector.
-  const Nanoseconds everybody = static_cast<Nanoseconds>(arrivals.size()) * message_ns;
-  for (const Nanoseconds t : {everybody / 16, everybody / 8, everybody / 4, everybody / 2, everybody})
-    if (t > times.back()) times.push_back(t);
-  for (const Nanoseconds before : times) {
-    std::vector<Rank> owners;
-    for (std::size_t r = 0; r < arrivals.size(); ++r)
-      if (arrivals[r] <= last - before && static_cast<Rank>(r) != sink) owners.push_back(static_cast<Rank>(r));
-    if (!owners.empty() && (out.empty() || owners.size() < out.back().size())) out.push_back(std::move(owners));
-  }
-  return out;
-}
-
-std::vector<Rank> owners_by_time(std::span<const Nanoseconds> arrivals, Nanoseconds vector_ns, Nanoseconds least_ns) {
-  // Whoever can take in less than that part of what others can had better be none.
-  constexpr double kWorth = 0.2, kAlike = 0.95;
-  // Where nearly all can take in as much, owner_candidates says who.
-  constexpr double kMany = 0.1;
-  constexpr int kSteps = 60;
-  const std::size_t ranks = arrivals.size();
-  if (ranks < 3 || vector_ns <= 0) return {};
-  const auto vector = static_cast<double>(vector_ns);
-  const Nanoseconds last = last_of(arrivals);
-  // The least x for which f(x), which grows, is 1.
-  const auto solve = [](double most, auto f) {
-    double low = 0;
-    for (int i = 0; i < kSteps; ++i) {
-      const double x = (low + most) / 2;
-      (f(x) < 1 ? low : most) = x;
-    }
-    return most;
-  };
-  // Until `end` after the last arrival a port receives what is final, and of so much of the vector what all others
-  // contribute.
-  const auto can = [&](std::size_t r, double end) {
-    return std::max(0.0, end + static_cast<double>(last - arrivals[r]) - vector) /
-           (static_cast<double>(ranks - 2) * vector);
-  };
-  const double end = std::max(static_cast<double>(least_ns), solve(2 * vector, [&](double t) {
-                                double sum = 0;
-                                for (std::size_t r = 0; r < ranks; ++r) sum += can(r, t);
-                                return sum;
-                              }));
-  std::vector<double> part(ranks), credit(ranks, 0);
-  for (std::size_t r = 0; r < ranks; ++r) part[r] = can(r, end);
-  const double most = solve(1, [&](double t) {
-    double sum = 0;
-    for (const double p : part) sum += std::min(p, t);
-    return sum;
-  });
-  double sum = 0;
-  std::size_t between = 0;
-  for (double& p : part) {
-    p = p < kWorth * most ? 0 : std::min(p, most), sum += p;
-    between += p > 0 && p < kAlike * most;
-  }
-  if (sum <= 0 || static_cast<double>(between) < kMany * static_cast<double>(ranks)) return {};
-  // Of any number of segments each owns about its part.
-  std::vector<Rank> out(std::max<std::size_t>(kChannels, ranks + 1));
-  for (Rank& owner : out) {
-    for (std::size_t r = 0; r < ranks; ++r) credit[r] += part[r];
-    owner = static_cast<Rank>(std::max_element(credit.begin(), credit.end()) - credit.begin());
-    credit[static_cast<std::size_t>(owner)] -= sum;
-  }
-  return out;
-}
-
-int segments_for(Elements count, Bytes element_bytes, int ranks, int owners, const Network& network, double before,
-                 int limit) {
-  return segments_worth_trying(count, element_bytes, ranks, owners, network, before, limit).front();
-}
-
-std::vector<int> segments_worth_trying(Elements count, Bytes element_bytes, int ranks, int owners,
-                                       const Network& network, double before, int limit) {
-  constexpr std::int64_t kCells = 1 << 20;  // ranks times segments: the plan takes time, see docs/late_exchange.md
-  // Where messages are said to cost nothing else, half of that is not worth more of them.
-  const double nearly = network.overhead_ns > 0 ? 1.005 : 1.01;
-  // Contributions are a quarter to a half of what ports are busy with.
-  constexpr double kUneven = 0.25;
-  // Making a plan of kCells takes a second or two.
-  constexpr double kMaking = 0.03;
-  const auto most = std::min<Elements>(
-      {kChannels, std::max(1, limit), std::max<Elements>(1, count), std::max<Elements>(1, kCells / ranks)});
-  const auto time = [&](int s) {
-    const Elements largest = largest_part(count, s);
-    const double each = std::min(1.0, static_cast<double>((s + owners - 1) / owners * owners) / s - 1);
-    // Who owns nothing has nothing to receive for long.
-    constexpr double kIdle = 1.02;
-    const double idle = s >= owners ? 1 : kIdle;
-    // A processor that has nothing to spare is late sometimes.
-    constexpr double kCrowded = 0.06;
-    const Beat beat = beat_of(largest * element_bytes, network);
-    const double busy = 2 * network.overhead_ns / static_cast<double>(beat.slot), squared = busy * busy,
-                 crowded = kCrowded * squared * squared * squared * squared;
-    return static_cast<double>(beat.of_a_pipeline(s + before, ranks)) * (1 + kUneven * each) *
-           (1 + kMaking * s * ranks / kCells) * (1 + crowded) * idle;
-  };
-  std::map<int, double> times;
-  const auto note = [&](int s) {
-    if (const auto [at, is_new] = times.try_emplace(s, 0); is_new) at->second = time(s);
-  };
-  for (int s = 1; s <= most; s += std::max(1, s / 64)) note(s);
-  for (int s = owners; s <= most; s += owners * std::max(1, s / 64 / owners)) note(s);
-  const double least = std::min_element(times.begin(), times.end(), [](const auto& x, const auto& y) {
-                         return x.second < y.second;
-                       })->second;
-  // The fewest that are nearly as good: a plan in few segments is sooner made.
-  std::vector<int> out{
-      std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.second <= nearly * least; })->first};
-  // Others, clearly apart, that are better than those around them: a way is a whole slot less there, or each owner has
-  // as many.
-  constexpr double kWorth = 1.05;
-  constexpr int kAround = 16;
-  for (const auto& [s, time] : times) {
-    const bool best = std::all_of(times.lower_bound(s - s / kAround), times.upper_bound(s + s / kAround),
-                                  [&, mine = time](const auto& t) { return mine <= t.second; });
-    if (best && time <= kWorth * least && std::abs(s - out.front()) > out.front() / kAround) out.push_back(s);
-  }
-  std::sort(out.begin() + 1, out.end(), [&](int a, int b) { return times.at(a) < times.at(b); });
-  return out;
-}
+Outcome plan(const Problem& problem, const Emit& emit) { return Planner(problem, emit).run(); }
 
 }  // namespace latecomer::core::exchange

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// exscan/doubling. Steps: as scan/doubling; what arrives is put before the result, which begins without the own
-// contribution, and before what is passed on. Cost: ceil(log2 P) (alpha + N beta + 2 N gamma). Buffers: 3 N of scratch.
-// Operands: rank order. Source: Hillis, Steele, CACM 29 (1986).
+// exscan/doubling. Recursive doubling; rank r gets the result over ranks 0 to r - 1.
+// Steps: As scan/doubling. A rank combines a received partial result from the left twice: with its result, which
+// excludes its own contribution, and with the partial result that it forwards.
+// Cost: ceil(log2 P) (alpha + N beta + 2 N gamma) for P ranks and N bytes.
+// Operands: rank order.
+// Buffers: 3 N of scratch.
+// Source: Hillis, Steele 1986 (CACM 29).
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::exscan {
@@ -11,7 +15,7 @@ Schedule doubling(const Instance& instance, Rank me) {
   const Part all{0, call.count};
   if (call.count == 0 || call.ranks == 1) co_return;
   const bool lockstep = !instance.parameters.overlap;
-  const Slice passed{Buffer::scratch, 0, call.count};  // the result over the last 2^k ranks, this one among them
+  const Slice passed{Buffer::scratch, 0, call.count};  // the result over the last 2^k ranks including this one
   co_yield ScratchNeed{call.count};
   const OpId begun = co_yield copy(passed, own(call, all));
   OpId ready = begun, result = begun, sent = kNoOp;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gather/bsbn, background sorted binomial. Steps: as sbn; receives do not wait for the process, sends do.
-// Cost: log2 P alpha + (P-1) b beta, P a power of two; root late by D: max(D, that), then local copies.
-// Buffers: the subtree's blocks of scratch, P b at the root. Operands: none. Source: paper 001, section 4.2 (BSBN).
+// gather/bsbn. The background sorted binomial tree.
+// Steps: As sbn. Receives do not wait for the arrival of the process; sends do.
+// Cost: r = log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two. Root late by D: max(D, r),
+// then local copies.
+// Operands: none.
+// Buffers: the blocks of the subtree in scratch; P b at the root.
+// Source: BSBN in Proficz 2020 (Cluster Computing 23), section 4.2.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::gather {

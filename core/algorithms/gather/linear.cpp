@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gather/linear. Steps: the root receives every block, in rank order. Cost: (P-1) (alpha + b beta). Buffers: none.
-// Operands: none. Source: paper 001, section 2.1 (LIN).
+// gather/linear. The root receives in rank order.
+// Steps: The root receives every block, in rank order.
+// Cost: (P-1) (alpha + b beta) for P ranks and blocks of b bytes.
+// Operands: none.
+// Buffers: none.
+// Source: LIN in Proficz 2020 (Cluster Computing 23), section 2.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::gather {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gather/sbn, sorted binomial. Steps: as binomial, over virtual ranks: who arrives early sends in an early phase, the
-// last sit next to the root, which permutes the blocks at the end. Cost: log2 P alpha + (P-1) b beta, P a power of two.
-// Buffers: the subtree's blocks of scratch, P b at the root. Operands: none. Source: paper 001, section 4.2 (SBN).
+// gather/sbn. The sorted binomial tree.
+// Steps: As binomial, over virtual ranks: a rank that arrives early sends in an early phase, and the latest ranks are
+// next to the root. The root permutes the blocks at the end.
+// Cost: log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two.
+// Operands: none.
+// Buffers: the blocks of the subtree in scratch; P b at the root.
+// Source: SBN in Proficz 2020 (Cluster Computing 23), section 4.2.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::gather {

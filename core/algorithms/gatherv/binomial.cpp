@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gatherv/binomial. Steps: blocks are joined in rank order, whatever their sizes: of two neighbouring ranges of 2^k
-// ranks the root of the second receives, or who has the root. Cost: log2 P alpha + up to log2 P S beta, S the sum of
-// the blocks. Buffers: what a node passes on; none at leaves and at the root. Operands: none. Source: paper 003, 5.1
-// (oblivious).
+// gatherv/binomial. The binomial tree that ignores block sizes.
+// Steps: Neighboring ranges of 2^k ranks join in rank order. The root of the second range receives, or the root of the
+// call.
+// Cost: log2 P alpha + up to log2 P S beta. P is the number of ranks, S the sum of the block sizes.
+// Operands: none.
+// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Source: Träff 2019 (IEEE TPDS 30), section 5.1 (oblivious trees).
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::gatherv {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gatherv/linear. Steps: everybody sends its block to the root, in rank order. Cost: (P-1) alpha + S beta, S the sum of
-// the blocks. Buffers: what a node passes on; none at leaves and at the root. Operands: none. Source: paper 003, 5.1;
-// MPICH.
+// gatherv/linear. A star.
+// Steps: Every rank sends its block to the root, in rank order.
+// Cost: (P-1) alpha + S beta. P is the number of ranks, S the sum of the block sizes.
+// Operands: none.
+// Buffers: none.
+// Source: Träff 2019 (IEEE TPDS 30), section 5.1; MPICH.
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::gatherv {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gatherv/two_block. Steps: small and large blocks are gathered in a tree each at the same time, then one message joins
-// them. Cost: ceil(log2 P') alpha + S beta, two sizes, S the sum of the blocks. Buffers: what a node passes on; none at
-// leaves and at the root. Operands: none. Source: paper 003, 5.2 (Lemma 2).
+// gatherv/two_block. One tree for small blocks and one for large blocks.
+// Steps: Small and large blocks are gathered in two concurrent trees. One message joins them.
+// Cost: at most max(ceil(log2 P1) alpha + S1 beta, ceil(log2 P2) alpha + S2 beta) + alpha + min(S1, S2) beta for a free
+// root. Pi is the number of ranks in tree i, Si the sum of their block sizes.
+// Operands: none.
+// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Source: Träff 2019 (IEEE TPDS 30), section 5.2 (Lemma 2).
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::gatherv {

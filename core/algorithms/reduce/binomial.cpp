@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/binomial, the binomial tree. Steps: ranks are counted from the root (from rank 0 where operands must stay in
-// rank order; the result then goes from 0 to the root); in step k whoever has bit k set sends its partial result 2^k
-// down and is done. Cost: ceil(log2 P) (alpha + N beta + N gamma). Best for short vectors. Operands: rank order if
-// asked for. Buffers: up to 2 N of scratch. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the BNOM of
-// paper 000, section 6.
+// reduce/binomial. The binomial tree.
+// Steps: Ranks are numbered from the root, or from rank 0 for non-commutative operators. In step k, a rank whose number
+// has bit k sends its partial result to the number 2^k below and is done. If the tree ends at rank 0, this rank sends
+// the result to the root.
+// Cost: ceil(log2 P) (alpha + N beta + N gamma) for P ranks and N bytes. Best for short vectors.
+// Operands: rank order for non-commutative operators, otherwise rotated rank order.
+// Buffers: up to 2 N of scratch.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.4; BNOM in Proficz, Ocetkiewicz 2021 (J.
+// Supercomputing 77), section 6.
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::reduce {
@@ -12,7 +16,7 @@ Schedule binomial(const Instance& instance, Rank me) {
   const Call& call = instance.call;
   const Part all{0, call.count};
   if (call.count == 0) co_return;
-  enum { kTree = 0, kForward = 40 };
+  enum { kTree = 0, kForward = 40 };  // channels; kTree is the first of one per step, and log2 P is at most 31
   const Rank top = call.commutative ? call.root : 0;
   const int id = (me - top + call.ranks) % call.ranks;
   const auto rank_of = [&](int virtual_rank) { return (virtual_rank + top) % call.ranks; };
@@ -21,8 +25,8 @@ Schedule binomial(const Instance& instance, Rank me) {
     if (!call.in_place) co_yield copy(output(all), own(call, me, all));
     co_return;
   }
-  // The value so far, and where the next partial result lands. The root's output is one of the two if the tree ends
-  // there.
+  // `value` is the partial result; `spare` receives the next one. The output of the root is one of the buffers if the
+  // tree ends at the root.
   Slice value = own(call, me, all), spare{Buffer::scratch, 0, call.count},
         other{Buffer::scratch, call.count, call.count};
   if (root && me == top && !call.in_place) other = output(all), std::swap(spare, other);
@@ -42,7 +46,7 @@ Schedule binomial(const Instance& instance, Rank me) {
     if (writable && call.commutative) {
       spare_free = ready = co_yield core::reduce(value, spare).after(landed, ready);
     } else {
-      // own o theirs: they are the higher ranks.
+      // The own value is the left operand, because the sender has the contributions of higher ranks.
       spare_free = ready = co_yield core::reduce(spare, value).after(landed, ready);
       const Slice old = value;
       value = spare;

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/late_exchange. Steps: ranks that come early, the root never, own the segments between them and take in
-// everybody's contribution but the root's; a segment's sum goes to the root as soon as it is complete. Where the model
-// knows better of another reduce for these arrivals, it is that one. Cost: about N beta + 2 (alpha + N/S beta) after
-// the last arrival, whoever and how many are late. Operands: by arrival, so commutative only and dependent on the
-// pattern. Buffers: N and 9 segments of scratch, at most N more or 2 segments, or the other reduce's. The schedule is
-// computed from the pattern. Source: ALGORITHMS 6, for a reduce; docs/late_exchange.md.
-#include <array>
-
-#include "core/algorithms/exchange/choose.hpp"
+// reduce/late_exchange, an exchange that is planned for the forecast arrival times.
+// Steps: ranks that arrive early, never the root, own the segments. They add up the contributions of all ranks but the
+// root. The sum of a segment goes to the root as soon as it is complete.
+// Cost: about N beta + 2 (alpha + N/S beta) after the last arrival, for any number of late ranks. N: bytes of the
+// vector, S: segments.
+// Operands: added by arrival, so for commutative operators only; the association depends on the pattern.
+// Buffers: N and 9 segments of scratch.
+// Source: this project; docs/results/late_exchange.md.
+#include "core/algorithms/exchange/carry_out.hpp"
 
 namespace latecomer::core::algorithms::reduce {
-namespace {
-
-/// Instead of a plan, where the model prefers it.
-constexpr std::array kOthers{"binomial", "rabenseifner", "radix_k", "ring", "clairvoyant"};
-
-std::vector<int> table_of(const Instance& given) {
-  const exchange::Setting setting(given);
-  return exchange::fitted_or_other(setting, exchange::plan_for(setting, given.call.root), kOthers);
-}
-
-}  // namespace
 
 Schedule late_exchange(const Instance& instance, Rank me) {
-  return exchange::carry_out(instance, me, table_of, kOthers);
+  return exchange::carry_out(instance, me, {.sink = instance.call.root});
 }
 
 }  // namespace latecomer::core::algorithms::reduce

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/rabenseifner. Steps: ranks beyond the largest power of two are folded into their neighbours; reduce-scatter by
-// recursive halving (partners at distance 1, 2, 4, ..., which keeps operands in rank order); the blocks go back through
-// the same partners towards the root. Cost: 2 log2 P alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P a power of two;
-// folding adds up to two messages of N. Operands: rank order. Buffers: N of scratch, 2 N on other ranks than the root.
-// Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.4; the RAB of paper 000,
-// section 6.
+// reduce/rabenseifner. Recursive halving, then a binomial gather.
+// Steps: Folding reduces the number of ranks to a power of two: rank 2i sends its vector to rank 2i+1. Recursive
+// halving over partners at distance 1, 2, 4, ... leaves each rank one reduced block. The blocks return through the same
+// partners towards the root.
+// Cost: 2 log2 P alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for N bytes and P ranks, P a power of two. Folding adds up
+// to two messages of N.
+// Operands: rank order, because the nearest partners combine first.
+// Buffers: N of scratch at the root, 2 N on other ranks.
+// Source: Rabenseifner 2004 (ICCS); Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.4; RAB in Proficz,
+// Ocetkiewicz 2021 (J. Supercomputing 77), section 6.
 #include "core/algorithms/halving.hpp"
 
 namespace latecomer::core::algorithms::reduce {
@@ -15,14 +19,15 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Folding folding(call.ranks);
   const bool lockstep = !instance.parameters.overlap, root = me == call.root;
+  // Channels. kHalve and kBack are the first of one per step; log2 P is at most 30.
   enum { kFold = 0, kUnfold = 1, kHalve = 2, kBack = 64 };
 
-  if (folding.gives(me)) {  // and is done, unless it is the root
+  if (folding.gives(me)) {  // only the root then receives the result
     const OpId sent = co_yield send(me + 1, own(call, me, all), kFold);
     if (root) co_yield recv(me + 1, output(all), kUnfold).after(sent);
     co_return;
   }
-  // The value: the root's output, elsewhere the second half of the scratch.
+  // The partial result is in the output at the root, and in the second half of the scratch elsewhere.
   const auto value = [&](Part p) { return root ? output(p) : Slice{Buffer::scratch, call.count + p.offset, p.count}; };
   const auto landing = [&](Part p) { return Slice{Buffer::scratch, p.offset, p.count}; };
   co_yield ScratchNeed{call.ranks == 1 ? 0 : root ? call.count : 2 * call.count};
@@ -53,7 +58,7 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
     }
     if (lockstep) before = level.sent;
   }
-  // Back: of two partners the one on the root's side takes the other's blocks.
+  // Way back: of two partners, the one on the root's side receives the blocks of the other.
   const int apart = folding.id_of(me) ^ folding.id_of(call.root);
   OpId got_last = ready;
   for (int step = steps - 1; step >= 0; --step) {
@@ -65,7 +70,7 @@ Schedule rabenseifner(const Instance& instance, Rank me) {
       co_return;
     }
     if (level.given.count > 0)
-      // What comes lies where this rank's own halves were: their sends must be complete.
+      // The receive overwrites the half that this rank sent, so that send must be complete.
       got_last = co_yield recv(level.partner, value(level.given), kBack + step)
                      .after(level.sent, got_last, lockstep ? ready : kNoOp)
                      .in_round(round);

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/radix_k. Steps: P is cut into factors k (of at most 8 where it has such); in each round the ranks form groups
-// of k, the block that a group shares is cut into k pieces, and every member collects its piece from all others; after
-// the last round everybody holds N/P of the result, which goes to the root. Cost: sum of (k - 1) over the rounds, plus
-// P - 1, times alpha, + about 2 (P-1)/P N beta + (P-1)/P N gamma. Operands: rank order. Buffers: up to 2 N of scratch.
-// Source: Peterka, Goodell, Ross, Shen, Thakur, SC 2009 (radix-k); the RXK of paper 000, section 6.
+// reduce/radix_k. Reduce-scatter in groups of k ranks, then a gather.
+// Steps: P is factored into group sizes k, of at most 8 where possible. In each round the ranks form groups of k and
+// cut the block that a group shares into k pieces. Every member collects its piece from all others. After the last
+// round each rank holds N/P of the result and sends it to the root.
+// Cost: (sum of (k - 1) over the rounds + P - 1) alpha + about 2 (P-1)/P N beta + (P-1)/P N gamma for P ranks and N
+// bytes.
+// Operands: rank order.
+// Buffers: up to 2 N of scratch.
+// Source: Peterka, Goodell, Ross, Shen, Thakur 2009 (SC); RXK in Proficz, Ocetkiewicz 2021 (J. Supercomputing 77),
+// section 6.
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core::algorithms::reduce {
 namespace {
 
-/// Group sizes, the largest that are at most kMost; a prime factor above it stands alone.
+/// The group sizes: the largest factors of P that are at most kMostPerGroup. A larger prime factor is a group size of
+/// its own.
 std::vector<int> group_sizes(int ranks) {
-  constexpr int kMost = 8;
+  constexpr int kMostPerGroup = 8;  // chosen, not measured
   std::vector<int> out;
-  for (int k = kMost; k >= 2; --k)
+  for (int k = kMostPerGroup; k >= 2; --k)
     while (ranks % k == 0) out.push_back(k), ranks /= k;
-  for (int k = kMost + 1; ranks > 1; ++k)
+  for (int k = kMostPerGroup + 1; ranks > 1; ++k)
     while (ranks % k == 0) out.push_back(k), ranks /= k;
   return out;
 }
@@ -34,14 +40,14 @@ Schedule radix_k(const Instance& instance, Rank me) {
   const auto cell = [&](int index) { return part_of(call.count, call.ranks, index).offset; };
   const auto cells = [&](int from, int to) { return Part{cell(from), cell(to) - cell(from)}; };
 
-  // The value of a round is the own contribution or a result of the round before; results lie side by side in the
+  // The value of a round is the own contribution or the result of the previous round. Results are contiguous in the
   // scratch.
   Slice value = own(call, me, {0, call.count});
   OpId ready = kNoOp;
   Elements scratch = 0;
   int stride = 1, low = 0, width = call.ranks, round = 0;
   Window sends;
-  std::vector<OpId> reads;  // of the own contribution, where it lies in the output
+  std::vector<OpId> reads;  // operations that read the own contribution
   for (const int k : sizes) {
     const int mine = me / stride % k;
     const Rank first = me - mine * stride;
@@ -61,7 +67,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
     OpId done = kNoOp;
     Slice sum{Buffer::scratch, scratch, kept.count};
     if (kept.count > 0) {
-      // From the last member down, so that every operand comes from the left.
+      // Combines from the last member down, so that every further operand is the left one.
       OpId previous = lockstep ? ready : kNoOp;
       std::vector<OpId> landed(static_cast<std::size_t>(k), kNoOp);
       std::vector<Slice> at(static_cast<std::size_t>(k));
@@ -80,7 +86,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
         landings.push(got);
         landed[static_cast<std::size_t>(i)] = got;
       }
-      if (mine == k - 1) {  // the own piece is not to be written: the next one takes it from the right
+      if (mine == k - 1) {  // the own piece is the right operand, and its buffer must not be written
         sum = {Buffer::scratch, scratch, kept.count};
         scratch += kept.count;
         co_yield ScratchNeed{scratch};
@@ -101,7 +107,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
     low += mine * piece_width, width = piece_width, stride *= k, ++round;
   }
 
-  // Who holds which cell: the digits of the rank, in the order of the rounds.
+  // The cell of a rank: the digits of the rank in the mixed radix of the rounds, first round first.
   const auto cell_of = [&](Rank r) {
     int index = 0, span = call.ranks, digit_stride = 1;
     for (const int k : sizes) span /= k, index += r / digit_stride % k * span, digit_stride *= k;
@@ -112,7 +118,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
     if (mine.count > 0) co_yield send(call.root, value, round).after(ready).in_round(round);
     co_return;
   }
-  // In place the own contribution lies where the result goes.
+  // In place, the result overwrites the own contribution, so all reads of it must be complete.
   Window gathered;
   OpId gate = kNoOp;
   if (call.in_place) {
@@ -121,7 +127,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
         gate = read;
         continue;
       }
-      // An empty copy is a meeting point of dependencies.
+      // An empty copy joins dependencies.
       gate = co_yield copy({Buffer::scratch, 0, 0}, {Buffer::scratch, 0, 0}).after(gate, read);
     }
   }

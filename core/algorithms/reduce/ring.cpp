@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce/ring, the parallel ring (bucket algorithm). Steps: the vector is cut into P segments, each of which is reduced
-// on its way around the ring and ends at the rank of its number; those then go to the root. Cost: 2 (P-1) alpha + 2
-// (P-1)/P N beta + (P-1)/P N gamma. Buffers: N and, where results do not land in the output, 8 segments of scratch.
-// Operands: rotated rank order, so commutative only. Source: the RING of paper 000, section 6; Barnett et al., J
-// Parallel Distrib Comput 1993 (bucket algorithms).
+// reduce/ring. The parallel ring, or bucket algorithm.
+// Steps: The vector is cut into P segments. Each segment is reduced on its way around the ring and ends at the rank of
+// its number. The ranks then send their segments to the root.
+// Cost: 2 (P-1) alpha + 2 (P-1)/P N beta + (P-1)/P N gamma for P ranks and N bytes.
+// Operands: rotated rank order, so commutative operators only.
+// Buffers: 8 segments of scratch.
+// Source: Barnett et al. 1993 (JPDC, bucket algorithms); RING in Proficz, Ocetkiewicz 2021 (J. Supercomputing 77),
+// section 6.
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core::algorithms::reduce {
@@ -18,18 +21,18 @@ Schedule ring(const Instance& instance, Rank me) {
   }
   const auto part = [&](int q) { return part_of(call.count, ranks, q); };
   const Elements largest = largest_part(call.count, ranks);
-  // A partial result lands in a slot, takes this rank's contribution and goes on; the last one stays.
+  // A slot receives a partial result, takes this rank's contribution, and is sent to the right. The last one stays.
   const auto slot_at = [&](int slot) { return Slice{Buffer::scratch, slot * largest, 0}; };
   co_yield ScratchNeed{kWindow * largest};
   const Rank right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
-  enum { kGather = kChannels - 1 };
+  enum { kGather = kChannels - 1 };  // channel; the ring uses those below
   Window sends, recvs;
   OpId have = kNoOp, previous_sent = kNoOp;
   Slice holding{};
   OpId sent_slot[kWindow];
   std::fill(std::begin(sent_slot), std::end(sent_slot), kNoOp);
   std::vector<OpId> reader(root && call.in_place ? static_cast<std::size_t>(ranks) : 0,
-                           kNoOp);  // per part: who reads the root's own
+                           kNoOp);  // [part], the operation that reads the root's own contribution in the output
   const auto note_reader = [&](int q, OpId id) {
     if (!reader.empty()) reader[static_cast<std::size_t>(q)] = id;
   };

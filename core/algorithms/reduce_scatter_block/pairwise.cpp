@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce_scatter_block/pairwise. Steps: every rank sends each of the others its block; what arrives is put before the
-// result, from r - 1, r - 2, ... for commutative operators, else from the last rank to the first. Cost: (P-1) (alpha +
-// b beta + b gamma). Buffers: up to 9 b of scratch. Operands: rank order if asked for. Source: Thakur, Rabenseifner,
-// Gropp, IJHPCA 2005, section 4.6.
+// reduce_scatter_block/pairwise. Every rank receives all contributions to its block directly.
+// Steps: Every rank sends each other rank its block and combines the received blocks from the left. For commutative
+// operators, blocks come from ranks r - 1, r - 2, ...; otherwise from the last rank down to the first.
+// Cost: (P-1) (alpha + b beta + b gamma) for P ranks and blocks of b bytes.
+// Operands: rank order for non-commutative operators, otherwise rotated rank order.
+// Buffers: up to 9 b of scratch.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.6.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::reduce_scatter_block {
@@ -14,16 +17,17 @@ Schedule pairwise(const Instance& instance, Rank me) {
   const Buffer source = call.in_place ? Buffer::output : Buffer::input;
   const auto block = [&](Rank r) { return Slice{source, r * call.count, call.count}; };
   const auto slot = [&](int at) { return Slice{Buffer::scratch, at * call.count, call.count}; };
-  // In place the result may lie where other ranks' blocks wait to be sent.
+  // In place, the place of the result may hold blocks that are not sent yet.
   const Slice result = call.in_place ? slot(kWindow) : output({0, call.count});
   if (ranks > 1 || call.in_place) co_yield ScratchNeed{(kWindow + (call.in_place ? 1 : 0)) * call.count};
   const int first = call.commutative ? me : ranks - 1;
   const bool lockstep = !instance.parameters.overlap;
   Window sends, recvs;
-  OpId ready = kNoOp, sent = kNoOp, first_gone = kNoOp;  // the last: block 0, where the result goes in place
+  OpId ready = kNoOp, sent = kNoOp;
+  OpId first_gone = kNoOp;  // the send of block 0, which the result overwrites in place
   if (first == me) ready = co_yield copy(result, block(me));
   for (int t = call.commutative ? 1 : 0; t < ranks; ++t) {
-    // Sends of operands that are wanted in rank order are all posted: who takes them first is not for us to know.
+    // Non-commutative: posts all sends at once, because the order in which their receivers are ready is unknown.
     const Rank to = (me + t) % ranks, from = (first - t + ranks) % ranks;
     const OpId wait = lockstep && call.commutative ? sent : kNoOp;
     const OpId before = lockstep && call.commutative ? ready : kNoOp;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reduce_scatter_block/recursive_halving. Steps: partners at distance P/2, P/4, ..., 1 give each other the half of
-// their blocks that lies on the other's side, and add what they get; numbers of ranks that are no power of two, and
-// operators that do not commute, run pairwise. Cost: log2 P alpha + (P-1) b (beta + gamma). Buffers: 3/4 P b of
-// scratch. Operands: by distance, so commutative only. Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, section 4.6.
+// reduce_scatter_block/recursive_halving. Partners exchange halves of their blocks.
+// Steps: Partners at distance P/2, P/4, ..., 1 send each other the half of their blocks that the other side keeps, and
+// combine the received blocks with their own. Runs pairwise if P is no power of two or the operator is not commutative.
+// Cost: log2 P alpha + (P-1) b (beta + gamma) for blocks of b bytes and P ranks, P a power of two.
+// Operands: by distance, so commutative operators only.
+// Buffers: 3/4 P b of scratch.
+// Source: Thakur, Rabenseifner, Gropp 2005 (IJHPCA 19), section 4.6.
 #include <bit>
 
 #include "core/algorithms/algorithm.hpp"
@@ -19,7 +22,7 @@ Schedule halving(const Instance& instance, Rank me) {
   if (call.count == 0) co_return;
   const Buffer source = call.in_place ? Buffer::output : Buffer::input;
   const auto own = [&](int from, int n) { return Slice{source, from * call.count, n * call.count}; };
-  // The blocks of the half that is kept first; beside them, what is received later.
+  // The scratch has the blocks of the half that the first step keeps, then the blocks that later steps receive.
   const int base = me / half * half;
   const auto sums = [&](int from, int n) { return Slice{Buffer::scratch, (from - base) * call.count, n * call.count}; };
   const auto landing = [&](int n) { return Slice{Buffer::scratch, half * call.count, n * call.count}; };
@@ -44,7 +47,7 @@ Schedule halving(const Instance& instance, Rank me) {
       ready = co_yield reduce(sums(mine, distance), landing(distance)).after(landed, ready);
     }
   }
-  // In place the result may lie where blocks wait to be sent.
+  // In place, the result may overwrite blocks of the first send.
   co_yield copy(output({0, call.count}), sums(me, 1)).after(ready, first_sent);
 }
 

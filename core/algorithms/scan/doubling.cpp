@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scan/doubling. Steps: in step k rank r sends what it has, the result over its last 2^k ranks, to r + 2^k, and puts
-// what r - 2^k sends before its own. No rank sends what the other already has: one reduction a step, half of the
-// messages of an exchange. Cost: ceil(log2 P) (alpha + N beta + N gamma). Buffers: 2 N of scratch. Operands: rank
-// order. Source: Hillis, Steele, CACM 29 (1986).
+// scan/doubling. Recursive doubling; rank r gets the result over ranks 0 to r.
+// Steps: In step k, rank r sends its partial result, over its last 2^k ranks, to rank r + 2^k. It combines the partial
+// result of rank r - 2^k from the left. This takes one reduction per step, and half of the messages of an exchange.
+// Cost: ceil(log2 P) (alpha + N beta + N gamma) for P ranks and N bytes.
+// Operands: rank order.
+// Buffers: 2 N of scratch.
+// Source: Hillis, Steele 1986 (CACM 29).
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core::algorithms::scan {
@@ -12,7 +15,7 @@ Schedule doubling(const Instance& instance, Rank me) {
   const Part all{0, call.count};
   if (call.count == 0) co_return;
   const bool lockstep = !instance.parameters.overlap;
-  OpId ready = kNoOp;  // produced the result so far
+  OpId ready = kNoOp;  // the operation that produced the partial result
   if (!call.in_place) ready = co_yield copy(output(all), own(call, all));
   OpId sent = kNoOp, slot_free[2] = {kNoOp, kNoOp};
   int step = 0;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatter/binomial. Steps: the root sends each child the blocks of its subtree, the largest subtree first; children do
-// the same. Cost: log2 P alpha + (P-1) b beta, P a power of two. Buffers: the subtree's blocks of scratch; P b at the
-// root where its blocks do not follow each other. Operands: none. Source: paper 001, section 2.1 (BN).
+// scatter/binomial. The binomial tree.
+// Steps: The root sends each child the blocks of its subtree, the largest subtree first. Children do the same.
+// Cost: log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two.
+// Operands: none.
+// Buffers: the blocks of the subtree in scratch; at the root P b where its blocks are not contiguous.
+// Source: BNOM in Proficz 2020 (Cluster Computing 23), section 2.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::scatter {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatter/bsbn, background sorted binomial. Steps: as sbn; receives, and passing on what came, do not wait for the
-// process. Cost: log2 P alpha + (P-1) b beta, P a power of two; one receiver late by D: max(D, that). Buffers: the
-// subtree's blocks of scratch, P b at the root. Operands: none. Source: paper 001, section 4.1 (BSBN).
+// scatter/bsbn. The background sorted binomial tree.
+// Steps: As sbn. Receives and the forwarding of data do not wait for the arrival of the process.
+// Cost: r = log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two. One receiver late by D:
+// max(D, r).
+// Operands: none.
+// Buffers: the blocks of the subtree in scratch; P b at the root.
+// Source: BSBN in Proficz 2020 (Cluster Computing 23), section 4.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::scatter {

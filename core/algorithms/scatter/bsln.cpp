@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatter/bsln, background sorted linear. Steps: as slin; a receive may be complete before its process arrives, which
-// then takes its block. Cost: (P-1) (alpha + b beta); one receiver late by D: max(D, that). Buffers: b of scratch,
-// except at the root. Operands: none. Source: paper 001, section 4.1 (BSLN).
+// scatter/bsln. The background sorted linear scatter.
+// Steps: As slin. A receive may complete before its process arrives. The process then copies its block.
+// Cost: r = (P-1) (alpha + b beta) for P ranks and blocks of b bytes. One receiver late by D: max(D, r).
+// Operands: none.
+// Buffers: b of scratch, except at the root.
+// Source: BSLN in Proficz 2020 (Cluster Computing 23), section 4.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::scatter {

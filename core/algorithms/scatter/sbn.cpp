@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatter/sbn, sorted binomial. Steps: as binomial, over virtual ranks: who arrives early receives in an early phase;
-// the root permutes the blocks to match. Cost: log2 P alpha + (P-1) b beta, P a power of two; one receiver late by D:
-// max(D + alpha + b beta, that). Buffers: the subtree's blocks of scratch, P b at the root. Operands: none.
-// Source: paper 001, section 4.1 (SBN).
+// scatter/sbn. The sorted binomial tree.
+// Steps: As binomial, over virtual ranks: a rank that arrives early receives in an early phase. The root permutes the
+// blocks to match.
+// Cost: r = log2 P alpha + (P-1) b beta for blocks of b bytes and P ranks, P a power of two. One receiver late by D:
+// max(D + alpha + b beta, r).
+// Operands: none.
+// Buffers: the blocks of the subtree in scratch; P b at the root.
+// Source: SBN in Proficz 2020 (Cluster Computing 23), section 4.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::scatter {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatter/slin, sorted linear. Steps: as linear, in the order of arrival. Cost: (P-1) (alpha + b beta); one receiver
-// late by D: max(D + alpha + b beta, that). Buffers: none. Operands: none. Source: paper 001, section 4.1 (SLIN).
+// scatter/slin. The sorted linear scatter.
+// Steps: As linear, in the order of arrival.
+// Cost: r = (P-1) (alpha + b beta) for P ranks and blocks of b bytes. One receiver late by D: max(D + alpha + b beta,
+// r).
+// Operands: none.
+// Buffers: none.
+// Source: SLIN in Proficz 2020 (Cluster Computing 23), section 4.1.
 #include "core/algorithms/blocks.hpp"
 
 namespace latecomer::core::algorithms::scatter {

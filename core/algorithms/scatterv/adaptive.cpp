@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatterv/adaptive. Steps: as binomial, but of two ranges the one that is cheaper to send does. Here it is walked
-// backwards, from the root on. Cost: ceil(log2 P) alpha + S beta, root free, S the sum of the blocks. Buffers: what a
-// node passes on; none at leaves and at the root. Operands: none. Source: paper 003, Proposition 1; Traeff 2018.
+// scatterv/adaptive. The binomial tree that adapts to block sizes.
+// Steps: Sends the messages of gatherv/adaptive in reverse order, from the root.
+// Cost: ceil(log2 P) alpha + S beta for a free root. P is the number of ranks, S the sum of the block sizes.
+// Operands: none.
+// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Source: Träff 2019 (IEEE TPDS 30), Proposition 1; Träff 2018.
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::scatterv {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatterv/binary. Steps: the cheapest ordered tree of at most two children per node. Here it is walked backwards, from
-// the root on. Cost: the least of any ordered tree of two children, S the sum of the blocks. Buffers: what a node
-// passes on; none at leaves and at the root. Operands: none. Source: paper 003, 4.3 (Theorem 3).
+// scatterv/binary. The cheapest ordered binary tree.
+// Steps: Sends the messages of gatherv/binary in reverse order, from the root.
+// Cost: the least of all ordered binary trees.
+// Operands: none.
+// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Source: Träff 2019 (IEEE TPDS 30), section 4.3 (Theorem 3).
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::scatterv {

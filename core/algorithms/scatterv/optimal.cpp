@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatterv/optimal. Steps: the cheapest strongly ordered tree for the expected sizes and arrivals. Here it is walked
-// backwards, from the root on. Cost: the least of any strongly ordered tree, S the sum of the blocks. Buffers: what a
-// node passes on; none at leaves and at the root. Operands: none. Source: paper 003, 4.2 (Theorem 2); docs/trees.md.
+// scatterv/optimal. The cheapest strongly ordered tree.
+// Steps: Sends the messages of gatherv/optimal in reverse order, from the root.
+// Cost: the least of all strongly ordered trees.
+// Operands: none.
+// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Source: Träff 2019 (IEEE TPDS 30), section 4.2 (Theorem 2). docs/results/trees.md gives the extension to arrivals.
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::scatterv {

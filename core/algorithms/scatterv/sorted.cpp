@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scatterv/sorted. Steps: the cheapest ordered tree over several orders of the ranks: as they are, by size, by arrival,
-// by both. Here it is walked backwards, from the root on. Cost: the least of ordered trees over ranks sorted by arrival
-// and size, S the sum of the blocks. Buffers: what a node passes on; none at leaves and at the root. Operands: none.
-// Source: paper 003, 5.1, after Traeff 2004; docs/trees.md.
+// scatterv/sorted. The cheapest ordered tree over several orders of the ranks.
+// Steps: Sends the messages of gatherv/sorted in reverse order, from the root.
+// Cost: the least of these trees.
+// Operands: none.
+// Buffers: an inner node has the blocks of its subtree in scratch; leaves and the root need none.
+// Source: Träff 2019 (IEEE TPDS 30), section 5.1, after Träff 2004. docs/results/trees.md gives the extension to
+// arrivals.
 #include "core/algorithms/irregular.hpp"
 
 namespace latecomer::core::algorithms::scatterv {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Range communicators (paper 004, there "RBC"): communicators over ranks first, first + stride, ..., last of an MPI
-// communicator or of another range, created by each process for itself, in constant time, without communication or
-// memory. Usable by any MPI program; nothing has to be preloaded. docs/ranges.md explains; range.hpp is the C++ form.
+// Range communicators ("RBC" in Axtmann, Wiebigke and Sanders 2018): communicators over ranks first, first + stride,
+// ..., last of an MPI communicator or of another range. Each process creates them locally, in constant time, without
+// communication or memory. Any MPI program can use them without a preload. docs/explanation/range_communicators.md
+// explains them; range.hpp is the C++ form.
 //
-// A range is a value: copy it, forget it. Two ranges of the same members in the same order, of the same depth and
-// context, are one communicator, whoever made them; any others never see each other's messages, wildcards included.
+// A range is a value: copy it freely, and do not free it. Two ranges with the same members in the same order, the same
+// depth and the same context are one communicator, even if different processes created them. All other ranges are
+// isolated from each other, wildcards included.
 //
-// All functions return an MPI error class; MPI error handlers are not invoked. Rules are MPI's: collectives of one
-// range are called by all its members in the same order; buffers, and MPI_Ops, of operations in flight are left alone
-// (datatypes may be freed). Tags: 0 to INT_MAX. Counts are MPI_Count, displacements MPI_Aint in extents of the
-// datatype. MPI_IN_PLACE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE mean
-// what they mean in MPI. status.MPI_SOURCE is the rank in the range. Callable from several threads under
-// MPI_THREAD_MULTIPLE.
+// All functions return an MPI error class and do not invoke MPI error handlers. The rules are MPI's: all members of a
+// range call its collectives in the same order, and the program does not touch the buffers and MPI_Ops of operations in
+// flight (it may free datatypes). Tags: 0 to INT_MAX. Counts are MPI_Count, displacements MPI_Aint in extents of the
+// datatype. MPI_IN_PLACE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE have
+// MPI's meaning. status.MPI_SOURCE is the rank in the range. Several threads may call under MPI_THREAD_MULTIPLE.
 #ifndef LATECOMER_RANGE_H
 #define LATECOMER_RANGE_H
 
@@ -28,26 +29,26 @@ struct latecomer_range_hub;
 typedef struct latecomer_range {
   struct latecomer_range_hub* hub;
   int first, size, stride;
-  int depth;   /* 0: all of an MPI communicator; of a part: one more than of what it is a part of */
-  int context; /* chosen by the program, for several communicators over the same ranks */
-  int rank;    /* own rank in the range; MPI_UNDEFINED: not a member */
+  int depth;   /* 0: all of an MPI communicator; a part has the depth of its parent plus 1 */
+  int context; /* chosen by the program, to tell communicators over the same ranks apart */
+  int rank;    /* rank of this process in the range; MPI_UNDEFINED: not a member */
 } latecomer_range;
 
-/* NULL: no operation; complete. */
+/* NULL: no operation. Counts as complete. */
 typedef struct latecomer_range_operation* latecomer_range_request;
-/* A message that improbe has taken out of the queue. */
+/* A message that improbe has removed from the queue. */
 typedef struct latecomer_range_envelope* latecomer_range_message;
 
-/* All ranks of an intra-communicator, as a range. The first time for a communicator this is collective over it (one
- * MPI_Comm_dup); later it is local. The communicator must outlive the range. Errors: MPI_ERR_COMM. */
+/* All ranks of an intra-communicator, as a range. The first call for a communicator is collective over it (one
+ * MPI_Comm_dup); later calls are local. The communicator must outlive the range. Errors: MPI_ERR_COMM. */
 int latecomer_range_attach(MPI_Comm comm, latecomer_range* range);
-/* Ranks first, first + stride, ..., up to last of `of`; stride may be negative, a last that is not hit is passed over.
- * No communication, no memory, no call of MPI. Errors: MPI_ERR_ARG (stride 0, no rank between), MPI_ERR_RANK (beyond
- * `of`). */
+/* Ranks first, first + stride, ..., up to last of `of`. The stride may be negative, and the stride need not reach last.
+ * Local: does not communicate, allocate or call MPI. Errors: MPI_ERR_ARG (stride 0, or the range is empty),
+ * MPI_ERR_RANK (not in `of`). */
 int latecomer_range_create(const latecomer_range* of, int first, int last, int stride, latecomer_range* range);
-/* The same ranks as another communicator. */
+/* A range of the same ranks with another context. */
 int latecomer_range_with_context(const latecomer_range* of, int context, latecomer_range* range);
-/* Rank in the attached communicator of rank r of the range, and back (MPI_UNDEFINED: not a member). */
+/* Converts rank r of the range to a rank of the attached communicator, and back (MPI_UNDEFINED: not a member). */
 int latecomer_range_to_mpi(const latecomer_range* range, int r);
 int latecomer_range_from_mpi(const latecomer_range* range, int mpi_rank);
 
@@ -100,8 +101,8 @@ int latecomer_range_iallgather(const void* send, MPI_Count send_count, MPI_Datat
 int latecomer_range_ialltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
                               MPI_Count recv_count, MPI_Datatype recv_type, const latecomer_range* range,
                               latecomer_range_request* request);
-/* counts and displacements: [size], at the root of gatherv and scatterv only; they must stay until the operation is
- * complete. */
+/* counts and displacements: shape [size]. gatherv and scatterv read them on the root only. They must stay valid until
+ * the operation is complete. */
 int latecomer_range_igatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
                              const MPI_Count* recv_counts, const MPI_Aint* displacements, MPI_Datatype recv_type,
                              int root, const latecomer_range* range, latecomer_range_request* request);
@@ -115,8 +116,7 @@ int latecomer_range_ialltoallv(const void* send, const MPI_Count* send_counts, c
                                MPI_Datatype send_type, void* recv, const MPI_Count* recv_counts,
                                const MPI_Aint* recv_displacements, MPI_Datatype recv_type, const latecomer_range* range,
                                latecomer_range_request* request);
-/* Completion. All drive every operation of the library forward, whatever they ask for. A completed request becomes
- * NULL. */
+/* Completion. Each of these calls advances all operations of the library. A completed request becomes NULL. */
 int latecomer_range_test(latecomer_range_request* request, int* flag, MPI_Status* status);
 int latecomer_range_wait(latecomer_range_request* request, MPI_Status* status);
 int latecomer_range_testall(int count, latecomer_range_request requests[], int* flag, MPI_Status statuses[]);
@@ -125,17 +125,17 @@ int latecomer_range_waitall(int count, latecomer_range_request requests[], MPI_S
 int latecomer_range_waitany(int count, latecomer_range_request requests[], int* index, MPI_Status* status);
 int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[],
                              MPI_Status statuses[]);
-/* An operation as a request of MPI's own (a generalised one), for MPI_Wait, MPI_Waitall and the like, mixed with any
- * others. Takes the operation over: *request becomes NULL. */
+/* Converts an operation to a generalised request of MPI for MPI_Wait, MPI_Waitall and similar calls, together with any
+ * other requests. *request becomes NULL. */
 int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request* mpi_request);
 
-/* A real MPI communicator over the range, made without blocking: paper 004, section VI, as far as it can be had from
- * outside of MPI (docs/ranges.md). Called by the members only. `tag` keeps concurrent creations over one range apart.
- */
+/* Creates an MPI communicator over the range without blocking (Axtmann, Wiebigke and Sanders 2018, section VI; for the
+ * limits outside of MPI see docs/explanation/range_communicators.md). Only the members call it. Concurrent creations
+ * over one range need different tags. */
 int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm* comm,
                                  latecomer_range_request* request);
 
-/* The blocking forms: wait() for the above. An i-function's arguments without its request. */
+/* The blocking forms: they wait, and have the arguments of the i-function without the request. */
 #define LATECOMER_RANGE_BLOCKING(name, parameters, arguments)                          \
   static inline int latecomer_range_##name parameters {                                \
     latecomer_range_request request = NULL;                                            \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Range communicators for C++: range.h's functions as members, with errors as return values all the same.
+// Range communicators for C++: the functions of range.h as members. Errors are return values here, too.
 //   latecomer::range::Comm world;
 //   if (world.attach(MPI_COMM_WORLD) != MPI_SUCCESS) ...
 //   const auto half = world.part(0, world.size() / 2 - 1);   // local, no communication
@@ -16,10 +16,12 @@ class Comm {
  public:
   Comm() = default;
   explicit Comm(const latecomer_range& range) : range_(range) {}
-  /// All ranks of an MPI communicator: collective the first time. Returns an MPI error class.
+  /// All ranks of an MPI communicator. The first call for a communicator is collective over it. Returns an MPI error
+  /// class.
   int attach(MPI_Comm comm) { return latecomer_range_attach(comm, &range_); }
 
-  /// Ranks first, first + stride, ... up to last; an empty Comm if there is none (create() says why).
+  /// Ranks first, first + stride, ..., up to last; an empty Comm if the arguments are wrong (create() returns the
+  /// error).
   Comm part(int first, int last, int stride = 1) const {
     Comm out;
     create(first, last, stride, &out);
@@ -40,8 +42,8 @@ class Comm {
   int from_mpi(int mpi_rank) const { return latecomer_range_from_mpi(&range_, mpi_rank); }
   const latecomer_range* get() const { return &range_; }
 
-  // Everything else: the C function of that name, without the range. latecomer_range_ibcast(data, ..., &range,
-  // &request) is range.ibcast(data, ..., &request), latecomer_range_probe(from, tag, &range, &status) is
+  // All other functions: the C function of the same name without the range argument. latecomer_range_ibcast(data, ...,
+  // &range, &request) is range.ibcast(data, ..., &request), latecomer_range_probe(from, tag, &range, &status) is
   // range.probe(from, tag, &status).
 #define LATECOMER_RANGE_PLAIN(name)               \
   template <typename... A>                        \
@@ -81,7 +83,7 @@ class Comm {
   }
 
  private:
-  // The range goes before the last argument: rotated there, one by one.
+  // Inserts the range before the last argument by rotating the arguments.
   template <typename F, typename Last>
   static int insert(F f, const latecomer_range* range, Last last) {
     return f(range, last);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exits that come later.
+#include "shim/dispatch/completion.hpp"
+
+#include <algorithm>
+
+namespace latecomer::shim {
+
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested) {
+  const JobLock lock;
+  if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
+  job().queue.add(&job().mine.local[{record.site, record.op, comm_size}],
+                  record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0),
+                  core::is_irregular(record.op) ? -1 : record.bytes, rested);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The exit of a call, recorded when it happens: at once, or when a request completes.
+#pragma once
+
+#include "shim/state/job.hpp"
+
+namespace latecomer::shim {
+
+/// now() on the job's common clock.
+inline Nanoseconds common_now() { return job().clocks.common(); }
+
+/// Exit time of call n in the log, if it is still there. The caller holds the lock.
+inline void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
+  if (n >= state.logged_from && n - state.logged_from < state.log.size()) state.log[n - state.logged_from].exit = exit;
+}
+
+/// Exit of a call that completed later; `record` has its exit time. `state`: nullptr if the communicator is gone.
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested);
+
+}  // namespace latecomer::shim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The background engine: one thread that runs the background lane of coming calls before the process arrives in them.
+//
+// How it learns of a call: whoever has arrived in call n tells those it sends to, and whom it wants a token of, by a
+// notice (which call, which algorithm, which plan) just before the message itself. That is no forecast: n is the same
+// call on all ranks, and what is decided for it is decided alike. A notice that cannot be served (unknown communicator,
+// plan not heard yet, no memory left, an earlier call still open) is kept or dropped; then the process does by itself
+// what the engine did not, when it arrives. So notices cost nothing in correctness if they are late or lost.
+//
+// Who owns a run: the engine until the process arrives, the process while it is in the call, the engine again for
+// messages that are under way when the process leaves. Messages go over a communicator of their own; a run for call n
+// begins only when everything that earlier calls of the same communicator send or receive there has been posted, so
+// that messages match in the order of calls. See docs/background.md.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "shim/dispatch/engine/edges.hpp"
+#include "shim/dispatch/executor/executor.hpp"
+
+namespace latecomer::shim {
+
+/// What the engine knows of one communicator.
+struct Watched {
+  std::uint64_t identity = 0;
+  int context = 0, size = 0, rank = 0;
+  std::vector<Rank> world;
+  std::atomic<std::uint64_t> begun{0};     ///< calls that the process has entered
+  std::atomic<std::uint64_t> posted{0};    ///< calls before this one have posted all their messages
+  std::shared_ptr<const core::Plan> plan;  ///< under the engine's lock
+  std::uint64_t plan_hash = 0;
+};
+
+/// Starts the thread if all ranks of the job can; collective over job().comm. `granted`: this rank's MPI is
+/// MPI_THREAD_MULTIPLE.
+void start_engine(bool granted);
+bool engine_runs();
+/// Ends the thread. Messages under way are completed, as MPI_Finalize would wait for them.
+void stop_engine() noexcept;
+/// The same at the end of a process that has not called MPI_Finalize: nothing is completed.
+void halt_engine() noexcept;
+
+/// Registers an identified communicator, if there is an engine.
+void watch(CommState& state);
+void unwatch(CommState& state);
+/// Another plan is in force.
+void engine_plan(CommState& state);
+
+/// The process runs call n: takes over what the engine began, and leaves to it what need not be waited for. `operands`:
+/// bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error code.
+int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands,
+                    const OwnPattern* own);
+
+/// The program says on this rank that `fraction` of the work before its next collective is done, at `at` on the common
+/// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the
+/// fraction) and tells the other ranks of the communicator that the last such call was on. Does nothing without an
+/// engine.
+void engine_edge(double fraction, Nanoseconds at);
+/// For a call that the plan gives this to, on a watched communicator: every rank's predicted arrival, the same on all
+/// of them; empty if no rank has said anything, and the plan's pattern, number `planned`, serves. `arrival`: of this
+/// process, on the common clock. Waits for engines, not for processes (shim/dispatch/engine/edges.hpp).
+std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival);
+/// A coming call will send to these ranks of MPI_COMM_WORLD: connections are made now, if there is an engine.
+void engine_greet(std::span<const Rank> world);
+/// The process has left a blocking collective: the work before its next one begins.
+void engine_iteration(Nanoseconds at);
+
+/// Call n uses none of the engine's messages.
+inline void pass(CommState& state, std::uint64_t n) {
+  if (!state.watched) return;
+  state.watched->begun.store(n + 1, std::memory_order_relaxed);
+  state.watched->posted.store(n + 1, std::memory_order_release);
+}
+
+/// Runs begun before the process arrived, so far; patterns exchanged for single calls and messages sent for them;
+/// processor time of the thread, ns.
+struct EngineFigures {
+  std::uint64_t notices = 0, begun = 0, complete = 0, patterns = 0, edge_messages = 0;
+  Nanoseconds busy = 0;
+};
+
+}  // namespace latecomer::shim

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which schedule a call runs, and on what memory.
+#include "shim/dispatch/executor/executor.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "core/select/planned_tables.hpp"
+#include "core/select/planning.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/executor/irregular.hpp"
+#include "shim/guard.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+core::PlannedTables& tables = *new core::PlannedTables;  // never destroyed: callbacks may come after exit handlers
+
+constexpr std::size_t kKeptSchedules =
+    64;  // per communicator: slots of a period, sizes that alternate inside one iteration
+
+}  // namespace
+
+Executor::Executor() = default;
+Executor::~Executor() = default;
+
+constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
+
+core::Call Executor::Key::call(int ranks) const {
+  core::Call out;
+  out.op = algorithm->op;
+  out.root = root;
+  out.ranks = ranks;
+  out.count = count;
+  out.element_bytes = element_bytes;
+  out.in_place = in_place;
+  out.commutative = commutative;
+  return out;
+}
+
+std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Plan* plan) {
+  return build(rank, ranks, key,
+               key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]),
+               key.sizes < 0 ? std::vector<core::Bytes>{} : plan->sizes[static_cast<std::size_t>(key.sizes)]);
+}
+
+namespace {
+
+/// An element is a block: what the root has in scratch is never built there.
+std::shared_ptr<Compiled> compile_irregular(core::RankProgram program) {
+  auto pieces = core::skip_packing(program, 1);
+  auto out = std::make_shared<Compiled>(std::move(program));
+  out->pieces = std::move(pieces);
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern,
+                                          const std::vector<core::Bytes>& sizes) {
+  core::Parameters parameters;
+  parameters.segments = key.segments;
+  parameters.overlap = key.overlap;
+  parameters.network = job().policy.network;
+  parameters.sizes = sizes;
+  parameters.only = rank;
+  const core::Instance instance = core::plans_segments(*key.algorithm)
+                                      ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters)
+                                      : core::Instance(key.call(ranks), pattern, parameters);
+  core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
+  if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));
+  // Below that copying is as fast (tests/bench/permutation: 0.26 to 0.85 of its time above, up to 1.4 below).
+  constexpr core::Elements kWorthIndexing = 16384;
+  const auto pieces =
+      core::has_blocks(key.algorithm->op) ? core::skip_packing(program, kWorthIndexing) : std::vector<core::Pieces>{};
+  return std::make_shared<Compiled>(std::move(program), pieces);
+}
+
+Compiled& Executor::compiled(CommState& state, const Key& key) {
+  for (auto& [known, program] : kept_)
+    if (known == key) return *program;
+  auto program = build(state.rank, state.size, key, &state.plan.plan());
+  built_inside.fetch_add(1, std::memory_order_relaxed);
+  if (kept_.size() < kKeptSchedules) {
+    kept_.emplace_back(key, std::move(program));
+    return *kept_.back().second;
+  }
+  next_victim_ = (next_victim_ + 1) % kKeptSchedules;
+  kept_[next_victim_] = {key, std::move(program)};
+  return *kept_[next_victim_].second;
+}
+
+std::uint64_t Executor::planned() { return tables.planned(); }
+
+Executor::Key Executor::key_of(Key shape, const core::Decision& decision) {
+  shape.algorithm = decision.algorithm;
+  shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes,
+  shape.overlap = decision.overlap;
+  return shape;
+}
+
+Executor::Key Executor::shape_of(const CommState& state, const core::Signature& signature, const Operands& operands) {
+  const core::Call call = core::call_of(signature, state.size);
+  Key shape;
+  shape.count = call.count;
+  shape.element_bytes = call.element_bytes;
+  shape.root = call.root;
+  // Whoever is not the root of a scatter may pass anything as what it does not send.
+  const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
+  shape.in_place =
+      matters &&
+      (core::is_scatter(signature.op) ? operands.recv : operands.send) == MPI_IN_PLACE;
+  shape.commutative = call.commutative;
+  return shape;
+}
+
+void Executor::note(const CommState& state, const core::Signature& signature, std::uint64_t hash,
+                    const Operands& operands) {
+  // Most communicators see a few kinds of calls only, and many live for a few calls.
+  if (seen_.empty()) seen_.resize(4);
+  for (;;) {
+    Seen& seen = seen_[hash % seen_.size()];
+    if (seen.known && seen.signature == hash) return;
+    if (!seen.known || seen_.size() == kKinds) {
+      seen = {hash, signature, shape_of(state, signature, operands), true};
+      return;
+    }
+    std::vector<Seen> more(2 * seen_.size());
+    for (const Seen& s : seen_)
+      if (s.known) more[s.signature % more.size()] = s;
+    seen_ = std::move(more);
+  }
+}
+
+/// Whether what was built for one plan is what another asks for: patterns and sizes may have other places there.
+static bool carried_over(Executor::Key key, const core::Plan& before, const core::Plan& after,
+                         const Executor::Key& wanted) {
+  const auto same = [](const auto& xs, int x, const auto& ys, int y) {
+    return x < 0 || y < 0 ? x == y : xs.at(static_cast<std::size_t>(x)) == ys.at(static_cast<std::size_t>(y));
+  };
+  if (!same(before.patterns, key.pattern, after.patterns, wanted.pattern) ||
+      !same(before.sizes, key.sizes, after.sizes, wanted.sizes))
+    return false;
+  key.pattern = wanted.pattern, key.sizes = wanted.sizes;
+  return key == wanted;
+}
+
+static void greet_peers(const CommState& state, const Compiled& program) {
+  std::vector<Rank> peers;
+  for (const core::Operation& op : program.ops)
+    if (op.kind == core::OpKind::send) peers.push_back(state.world[static_cast<std::size_t>(op.peer)]);
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  engine_greet(peers);
+}
+
+void Executor::prepare(CommState& state, const core::Plan& plan) {
+  prepared_.clear();
+  if (seen_.empty()) return;
+  for (const core::PlanEntry& e : plan.entries) {
+    const Seen& seen = seen_[e.signature % seen_.size()];
+    if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
+    const core::Decision decision = core::decide_as(job().policy, seen.call, state.size, e);
+    if (!decision.algorithm || (decision.algorithm->background && state.watched)) continue;  // the engine keeps its own
+    const Key key = key_of(seen.shape, decision);
+    if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
+    const auto known = std::find_if(kept_.begin(), kept_.end(),
+                                    [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
+    if (known != kept_.end()) {
+      prepared_.emplace_back(key, known->second);
+      continue;
+    }
+    prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
+    built_ahead.fetch_add(1, std::memory_order_relaxed);
+    if (engine_runs()) greet_peers(state, *prepared_.back().second);
+    // The memory too: what a run would allocate is allocated now.
+    const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
+    if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+  }
+}
+
+void Executor::change_plans() {
+  std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0 || entry.first.sizes >= 0; });
+  for (auto& entry : prepared_) {
+    if (kept_.size() == kKeptSchedules) break;
+    if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; }))
+      kept_.push_back(std::move(entry));
+  }
+  prepared_.clear();
+}
+
+int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
+                  const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+  int rc = MPI_SUCCESS;
+  try {
+    std::optional<OwnPattern> own;
+    if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
+    if (own) forecast = {true, own->pattern.arrival(state.rank)};
+    else if (decision.pattern >= 0)
+      forecast = {
+          false,
+          state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
+    const core::Pattern* const pattern = own ? &own->pattern : nullptr;
+    const Key key = key_of(shape_of(state, signature, given), decision);
+    if (core::is_irregular(signature.op)) rc = run_irregular(state, key, given, block, pattern);
+    else
+      rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, pattern)
+                                            : run_movement(state, n, key, given, own ? &*own : nullptr);
+  } catch (const std::bad_alloc&) {
+    rc = MPI_ERR_NO_MEM;
+  }
+  if (rc == MPI_SUCCESS) return MPI_SUCCESS;
+  // Other ranks are inside the same schedule: no stepping back, the program's error handler decides.
+  warn("an operation of %s failed inside MPI; the communicator's error handler decides",
+       std::string(decision.algorithm->name).c_str());
+  inside = false;  // the handler is the program's
+  PMPI_Comm_call_errhandler(state.comm, rc);
+  inside = true;
+  return rc;
+}
+
+int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given,
+                           const OwnPattern* own) {
+  Bytewise bytes(key.call(state.size), state.rank, job().comm, given, staged_);
+  if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
+  Operands plain = given;
+  plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
+  const int rc = key.algorithm->background && state.watched
+                     ? run_with_engine(state, n, key, plain, own)
+                     : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr);
+  return rc == MPI_SUCCESS ? bytes.finish() : rc;
+}
+
+int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block,
+                            const core::Pattern* own) {
+  const core::Call call = key.call(state.size);
+  const bool root = state.rank == call.root;
+  std::shared_ptr<Compiled> once;
+  if (key.algorithm->built_together && key.sizes < 0) {
+    core::TreePart part;
+    const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root, block, part);
+    if (rc != MPI_SUCCESS) return rc;
+    const bool gathers = core::is_gather(call.op);
+    once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {})
+                                                       : core::scatter_part(call, state.rank, std::move(part), {})));
+  }
+  if (own && !once)
+    once = build(
+        state.rank, state.size, key, *own,
+        key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
+  Compiled& program = once ? *once : compiled(state, key);
+  if (!irregular_) irregular_ = std::make_unique<Irregular>();
+  int rc = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
+  if (rc != MPI_SUCCESS) return rc;
+  Running running;
+  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr, irregular_.get());
+  running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
+  rc = running.run_until(job().courteous, [&] { return running.done(); });
+  if (rc != MPI_SUCCESS) running.abandon();
+  return rc;
+}
+
+int Executor::run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own) {
+  Layout layout;
+  const int rc = layout.fill(operands.datatype);
+  return rc == MPI_SUCCESS ? run_schedule(state, key, operands, layout, own) : rc;
+}
+
+int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout,
+                           const core::Pattern* own) {
+  const std::shared_ptr<Compiled> once = own ? build(state.rank, state.size, key, *own) : nullptr;
+  Compiled& program = once ? *once : compiled(state, key);
+  const std::size_t need = layout.bytes_for(program.scratch);
+  if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+  Running running;
+  running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
+  running.give_scratch(scratch_.data(), layout);
+  running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
+                 static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
+  const int rc = running.run_until(job().courteous, [&] { return running.done(); });
+  if (rc != MPI_SUCCESS) running.abandon();
+  return rc;
+}
+
+}  // namespace latecomer::shim

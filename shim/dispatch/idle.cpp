@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls of a communicator that rests: the ends of the way that is taken seldom.
+#include "shim/dispatch/idle.hpp"
+
+#include "shim/dispatch/intercept.hpp"
+#include "shim/entry.hpp"
+
+namespace latecomer::shim {
+
+// A page's beginning, and first among the sources: what else is touched by every call (entry.hpp) follows in the same
+// page.
+alignas(4096) LATECOMER_TOGETHER constinit Idle idle;
+
+namespace {
+/// What has passed is told, and `now` stands there instead.
+void replace(Idle::Site& site, const Idle::Site& now) {
+  if (site.calls > 0)
+    site.local->add_rested(site.calls, site.sized, site.bytes_min, site.bytes_max, static_cast<double>(site.bytes_sum));
+  site = now;
+}
+}  // namespace
+
+void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
+  Job& j = job();
+  // Several threads would have to share what is counted; the background engine looks at the sequence.
+  if (!state.resting || !j.may_idle || j.threads || state.watched || !one_frame || !state.sequence.settled() ||
+      j.edge_said)
+    return;
+  // The last ones before the boundary look for what has been announced, so that it can be prepared.
+  constexpr std::int64_t kAwakeBefore = 8;
+  const std::int64_t left =
+      static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore;
+  // Where more than one frame has to be looked at, the address alone does not say who calls.
+  const std::uint64_t address = slot.key.load(std::memory_order_relaxed);
+  if (left <= 0 || slot.site.load(std::memory_order_relaxed) == 0 || !slot.local || slot.op != op ||
+      slot.comm_size != state.size)
+    return;
+  if (idle.size != state.size) idle_forget();  // what a place has called is kept by size
+  Idle::Site& site = idle.site_at(address);
+  if (site.address != address || site.local != slot.local)
+    replace(site, {.address = address, .local = slot.local, .op = op});
+  const auto [type, size] = Describe::known_type();
+  idle.type = type, idle.type_size = size;
+  idle.comm = state.comm, idle.size = state.size;
+  idle.state = &state, idle.granted = idle.left = left;
+}
+
+void idle_stop() {
+  if (!idle.state) return;
+  idle.state->sequence.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
+  idle.state = nullptr, idle.left = 0;
+}
+
+void idle_drain() {
+  for (Idle::Site& site : idle.sites) replace(site, {.address = site.address, .local = site.local, .op = site.op});
+}
+
+void idle_forget() {
+  for (Idle::Site& site : idle.sites) replace(site, {});
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Around an intercepted collective.
+#include "shim/dispatch/intercept.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/text.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/log.hpp"
+#include "shim/sites/sites.hpp"
+#include "shim/state/post.hpp"
+
+namespace latecomer::shim {
+
+namespace {
+
+// Which predefined operators MPI defines on which predefined datatypes (MPI 4.0, 6.9.2). A pair that is
+// not listed stays native, so that MPI reports the mistake; no listed pair is a mistake.
+enum TypeGroup : std::uint8_t {
+  kInteger = 1,
+  kFloating = 2,
+  kLogical = 4,
+  kComplex = 8,
+  kByte = 16,
+  kPair = 32,
+  kMulti = 64
+};
+
+struct KnownType {
+  MPI_Datatype type;
+  std::uint8_t group;
+};
+
+constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
+                                {MPI_SIGNED_CHAR, kInteger},
+                                {MPI_UNSIGNED_CHAR, kInteger},
+                                {MPI_SHORT, kInteger},
+                                {MPI_UNSIGNED_SHORT, kInteger},
+                                {MPI_INT, kInteger},
+                                {MPI_UNSIGNED, kInteger},
+                                {MPI_LONG, kInteger},
+                                {MPI_UNSIGNED_LONG, kInteger},
+                                {MPI_LONG_LONG, kInteger},
+                                {MPI_UNSIGNED_LONG_LONG, kInteger},
+                                {MPI_INT8_T, kInteger},
+                                {MPI_INT16_T, kInteger},
+                                {MPI_INT32_T, kInteger},
+                                {MPI_INT64_T, kInteger},
+                                {MPI_UINT8_T, kInteger},
+                                {MPI_UINT16_T, kInteger},
+                                {MPI_UINT32_T, kInteger},
+                                {MPI_UINT64_T, kInteger},
+                                {MPI_INTEGER, kInteger},
+                                {MPI_INTEGER1, kInteger},
+                                {MPI_INTEGER2, kInteger},
+                                {MPI_INTEGER4, kInteger},
+                                {MPI_INTEGER8, kInteger},
+                                {MPI_FLOAT, kFloating},
+                                {MPI_DOUBLE, kFloating},
+                                {MPI_LONG_DOUBLE, kFloating},
+                                {MPI_REAL, kFloating},
+                                {MPI_DOUBLE_PRECISION, kFloating},
+                                {MPI_REAL4, kFloating},
+                                {MPI_REAL8, kFloating},
+                                {MPI_LOGICAL, kLogical},
+                                {MPI_C_BOOL, kLogical},
+                                {MPI_COMPLEX, kComplex},
+                                {MPI_DOUBLE_COMPLEX, kComplex},
+                                {MPI_C_FLOAT_COMPLEX, kComplex},
+                                {MPI_C_DOUBLE_COMPLEX, kComplex},
+                                {MPI_BYTE, kByte},
+                                {MPI_FLOAT_INT, kPair},
+                                {MPI_DOUBLE_INT, kPair},
+                                {MPI_LONG_INT, kPair},
+                                {MPI_2INT, kPair},
+                                {MPI_SHORT_INT, kPair},
+                                {MPI_AINT, kMulti},
+                                {MPI_OFFSET, kMulti},
+                                {MPI_COUNT, kMulti}};
+
+/// The predefined types by hash of the handle: their size never changes, so MPI is asked once.
+class TypeTable {
+ public:
+  struct Entry {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    std::uint8_t group = 0;
+    std::int32_t size = 0;
+  };
+  TypeTable() {
+    for (const KnownType& known : kTypes) {
+      std::size_t at = place(known.type);
+      while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
+      MPI_Count size = 0;
+      if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS)
+        entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
+    }
+  }
+  /// nullptr if the type is not one of them.
+  const Entry* find(MPI_Datatype type) const {
+    for (std::size_t at = place(type);; at = (at + 1) % kSize) {
+      if (entries_[at].type == type) return &entries_[at];
+      if (entries_[at].type == MPI_DATATYPE_NULL) return nullptr;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kSize = 256;
+  static std::size_t place(MPI_Datatype type) { return static_cast<std::uint32_t>(type) * 2654435761u >> 24; }
+  Entry entries_[kSize];
+};
+const TypeTable* types = nullptr;
+
+[[gnu::noinline, gnu::cold]] const TypeTable& make_types() {
+  static const TypeTable made;
+  __atomic_store_n(&types, &made, __ATOMIC_RELEASE);
+  return made;
+}
+
+inline const TypeTable& predefined() {
+  const TypeTable* there = __atomic_load_n(&types, __ATOMIC_ACQUIRE);
+  return there ? *there : make_types();
+}
+
+std::uint8_t group_of(MPI_Datatype type) {
+  const auto* known = predefined().find(type);
+  return known ? known->group : 0;
+}
+
+void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
+  using core::OpClass;
+  struct Row {
+    MPI_Op op;
+    OpClass op_class;
+    std::uint8_t groups;
+  };
+  static constexpr Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
+                                  {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
+                                  {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
+                                  {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
+                                  {MPI_LAND, OpClass::logical, kInteger | kLogical},
+                                  {MPI_LOR, OpClass::logical, kInteger | kLogical},
+                                  {MPI_LXOR, OpClass::logical, kInteger | kLogical},
+                                  {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
+                                  {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                                  {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                                  {MPI_MAXLOC, OpClass::loc, kPair},
+                                  {MPI_MINLOC, OpClass::loc, kPair}};
+  for (const Row& row : kRows) {
+    if (row.op != op) continue;
+    const std::uint8_t group = group_of(type);
+    s.op_class = row.op_class;
+    s.servable = (group & row.groups) != 0;
+    // Equal maxima of floating point may differ in the sign of zero: exact only where bits are.
+    s.exact = (group & (kInteger | kLogical | kByte | kMulti)) != 0 || row.op_class == OpClass::loc;
+    return;
+  }
+  if (op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP) return;
+  int commutes = 0;
+  if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return;
+  s.op_class = commutes ? OpClass::user : OpClass::user_noncommutative;
+  s.servable = true;
+}
+
+}  // namespace
+
+bool may_wait_nonblocking(const CommState& state, const core::Signature& signature) {
+  const Job& j = job();
+  if (state.foreign || state.size == 1) return false;
+  return !core::is_reduction(signature.op) || signature.exact ||
+         (j.policy.mode == core::Mode::apply && j.policy.reproducible == core::Reproducible::any);
+}
+
+core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
+  if (count < 0 || type == MPI_DATATYPE_NULL) return -1;
+  MPI_Count size = 0;
+  if (const auto* known = predefined().find(type)) [[likely]] {
+    size = known->size;
+    last_type.store(std::uint64_t{static_cast<std::uint32_t>(type)} << 32 | static_cast<std::uint32_t>(size),
+                    std::memory_order_relaxed);
+  } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
+  return static_cast<core::Bytes>(size * count * times);
+}
+
+void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+  if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
+  classify(signature_, type, op);
+}
+
+namespace {
+
+bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exchange::epoch; }
+
+// What is not done on every call stays out of the way of what is: its registers are not saved for nothing.
+
+[[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
+  const KeepErrno keep;
+  CommState& state = *call.state;
+  const bool rested = state.resting;
+  if (step.identify && resolve_members(state)) identify(state, true);
+  if (step.hear) hear(state, step.n, step.waits);
+  if (!step.ends_epoch) return;
+  sweep_outgoing();  // of earlier boundaries
+  call.ended_epoch = !rested;
+  if (rested) idle_forget();
+  end_epoch(state, rested);
+  collect(state);
+  if (step.announce) announce(state, step.n);
+}
+
+/// What the policy alone decides, kept: numbers of segments are looked for. One entry for each place of a signature.
+core::Decision decide_alone(const core::Signature& signature, int comm_size) {
+  struct Known {
+    core::Signature signature;
+    int comm_size = 0;
+    core::Decision decision;
+  };
+  constexpr std::size_t kKnown = 256;
+  static std::array<Known, kKnown>& known =
+      *new std::array<Known, kKnown>;  // never destroyed: callbacks may come after exit handlers
+  const std::uint64_t place = core::mix64(signature.hash() ^ static_cast<std::uint64_t>(comm_size)) % kKnown;
+  {
+    const JobLock lock;
+    if (const Known& k = known[place]; k.comm_size == comm_size && k.signature == signature) return k.decision;
+  }
+  const core::Decision decision = core::decide(job().policy, signature, comm_size);
+  const JobLock lock;
+  known[place] = {signature, comm_size, decision};
+  return decision;
+}
+
+[[gnu::cold]] void note_unplanned(const core::Decision& decision) {
+  const JobLock lock;
+  auto& all = job().mine.unplanned;
+  const int index = core::index_of(decision.unplanned);
+  auto at = std::find_if(all.begin(), all.end(), [&](const profiles::Unplanned& u) { return u.algorithm == index; });
+  if (at == all.end()) at = all.insert(all.end(), {index, -1, 0, 0});
+  at->instead = core::index_of(decision.algorithm), ++at->calls,
+  at->messages = std::max(at->messages, decision.planning);
+}
+
+[[gnu::noinline]] void decide_call(Call& call) {
+  const KeepErrno keep;
+  CommState& state = *call.state;
+  const bool planned = !state.plan.plan().empty();
+  const bool notes = job().announces && state.usable() && call.signature.dispatchable();
+  const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
+  const core::PlanEntry* entry = planned ? state.plan.at(call.n, hash) : nullptr;
+  call.decision = entry ? core::decide_as(job().policy, call.signature, state.size, *entry)
+                        : decide_alone(call.signature, state.size);
+  if (call.decision.unplanned) [[unlikely]]
+    note_unplanned(call.decision);
+  if (notes) {
+    if (!state.executor) state.executor = std::make_unique<Executor>();
+    state.executor->note(state, call.signature, hash, call.operands);
+  }
+  if (!call.decision.algorithm) return;
+  // Agreeing makes all members wait for each other: only where this very call does so.
+  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes) && resolve_members(state))
+    identify(state);
+  if (!state.usable() || state.refused) {
+    call.decision = {};
+    return;
+  }
+  if (job().checks && !check_call(state, call.signature, call.n, call.slot->site.load(std::memory_order_relaxed))) {
+    state.refused = true;  // on all ranks: the leader told them
+    call.decision = {};
+    return;
+  }
+  if (!state.executor) state.executor = std::make_unique<Executor>();
+  call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
+}
+
+/// Whether the process had said how far it was; said once, of one call.
+std::uint8_t edge_of(const Call& call) {
+  Job& j = job();
+  if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]]
+    return 0;
+  return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
+}
+
+profiles::CallRecord record_of(const Call& call) {
+  return {.arrival = call.arrival,
+          .site = call.slot->site.load(std::memory_order_relaxed),
+          .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
+          .root = call.signature.root,
+          .op = call.signature.op,
+          .kind = call.signature.kind,
+          .algorithm = call.algorithm,
+          .edge = edge_of(call)};
+}
+
+void write_log(const Call& call) {
+  CommState& state = *call.state;
+  if (state.resting) {
+    edge_of(call);  // what was said is said of this call, logged or not
+    return;
+  }
+  if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
+    if (!state.sequence.waits()) ++state.log_missed;  // there epochs may be longer than what is looked at of them
+    return;
+  }
+  state.log.push_back(record_of(call));
+  if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
+}
+
+[[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
+  if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
+  profiles::CallRecord& record = state.log[n - state.logged_from];
+  record.expected =
+      static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
+  if (forecast.edge) record.edge |= profiles::kRanByEdge;
+}
+
+[[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
+  profiles::LocalSite* local =
+      &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size}];
+  if (call.slot->key.load(std::memory_order_relaxed) != 0)
+    call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
+  return local;
+}
+
+[[gnu::always_inline]] inline void finish_now(Call& call, Nanoseconds exit) {
+  CommState& state = *call.state;
+  SiteSlot& slot = *call.slot;
+  write_exit(state, call.n, exit);
+  if (call.forecast.expected >= 0) [[unlikely]]
+    write_forecast(state, call.n, call.forecast);
+  profiles::LocalSite* local = slot.local;
+  if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
+    local = find_local(call);
+  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes(),
+                  state.resting && call.algorithm == 0);
+}
+
+/// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
+bool plan_may_be_there(const Call& call) {
+  return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard;
+}
+
+[[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
+  const KeepErrno keep;
+  Job& j = job();
+  CommState& state = *call.state;
+  if (call.ended_epoch && j.clocks.domains > 1) {
+    hear_offset(j.clocks);
+    if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes))
+      renew_offset(j.clocks);
+  }
+  if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
+  if (agree && resolve_members(state)) identify(state);
+  if (plan_may_be_there(call)) hear_early(state);
+}
+
+}  // namespace
+
+void begin_call(Call& call, void* return_address, void* frame) noexcept try {
+  CommState& state = *call.state;
+  Job& j = job();
+  call.slot = &site_of(return_address, frame);
+  if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
+
+  const bool talks = talking(j);
+  if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
+    if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size))
+      state.sequence.allow_waits();
+  const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
+  call.n = step.n;
+  if (step.hear || step.ends_epoch) [[unlikely]]
+    at_boundary(call, step);
+  if (call.decides && j.together) decide_call(call);
+  if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
+  if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
+    set_log_aside(state);
+  if (j.threads) {  // another thread may be completing a non-blocking call of this communicator
+    const std::lock_guard lock(j.mutex);
+    write_log(call);
+  } else {
+    write_log(call);
+  }
+} catch (...) {
+  warn("out of memory while preparing a collective");
+  PMPI_Comm_call_errhandler(call.state->comm, MPI_ERR_NO_MEM);
+}
+
+void end_call(Call& call, int rc) noexcept try {
+  if (!call.slot) return;  // there was no memory for the site
+  CommState& state = *call.state;
+  Job& j = job();
+  const Nanoseconds exit = common_now();
+  if (j.threads) {
+    const std::lock_guard lock(j.mutex);
+    finish_now(call, exit);
+  } else {
+    finish_now(call, exit);
+  }
+  if (rc != MPI_SUCCESS) state.broken = true;
+  if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
+    engine_iteration(exit);
+  bool agree = false;
+  if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
+  if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
+    after_call(call, agree, exit);
+  if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]]
+    idle_begin(state, *call.slot, call.signature.op);
+} catch (...) {
+  warn("out of memory while recording a collective");
+}
+
+void defer_call(Call& call, MPI_Request request) noexcept try {
+  if (!call.slot) return;
+  PendingCall pending;
+  pending.request = request;
+  pending.state = call.state;
+  pending.n = call.n;
+  pending.record = record_of(call);
+  pending.comm_size = call.state->size;
+  pending.rested = call.state->resting && core::counted(call.signature.kind);
+  pending.persistent = call.signature.kind == core::CallKind::persistent;
+  note_pending(pending);
+} catch (...) {
+  warn("out of memory while recording a collective");
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happens around an intercepted collective: describe it, count it, decide, run it, record it.
+// The wrappers in wrap.cpp are made of these templates.
+#pragma once
+
+#include <atomic>
+#include <type_traits>
+
+#include "shim/dispatch/communicators.hpp"
+#include "shim/dispatch/completion.hpp"
+#include "shim/dispatch/executor/executor.hpp"
+#include "shim/dispatch/idle.hpp"
+#include "shim/dispatch/requests.hpp"
+#include "shim/guard.hpp"
+#include "shim/sites/sites.hpp"
+#include "shim/state/job.hpp"
+#include "shim/waiting/courteous.hpp"
+
+namespace latecomer::shim {
+
+/// Whether this native blocking call is to wait in its non-blocking form: a function of U(n) and of what the
+/// whole job agreed on.
+bool may_wait_nonblocking(const CommState& state, const core::Signature& signature);
+
+/// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
+struct Call {
+  explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
+      : state(&of),
+        arrival(at),
+        decides(job().decides &&
+                !(job().may_idle && of.resting && of.sequence.next_number() < of.sequence.next_boundary())) {
+    signature.op = op;
+    signature.kind = kind;
+  }
+  CommState* state;
+  SiteSlot* slot = nullptr;
+  Nanoseconds arrival;
+  bool
+      decides;  ///< what the call is matters for more than counting it: it may be dispatched, or logged for what may be
+  core::Signature signature;
+  core::Decision decision;
+  std::uint64_t n = 0;
+  std::uint8_t algorithm = 0;  ///< as in CallRecord
+  bool ended_epoch = false;
+  core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
+  Forecast forecast;            ///< of the pattern that it ran on
+  core::Bytes all_blocks = -1;  ///< the same of all blocks together, at the root
+  /// What this rank's own figures say: INTERFACE's `bytes`.
+  core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
+  Operands operands;
+};
+
+/// Fills U(n) from the arguments of one call; see collectives.def.
+class Describe {
+ public:
+  explicit Describe(Call& call)
+      : call_(call), state_(*call.state), signature_(call.signature), operands_(call.operands) {}
+
+  int size() const { return state_.size; }
+  bool is(int root) const { return state_.rank == root; }
+  Describe& rooted(int root) {
+    signature_.root = root;
+    return *this;
+  }
+  void empty() { signature_.bytes = 0; }
+  void unsized() { signature_.bytes = -1; }
+  void total(MPI_Count count, MPI_Datatype type, int times) {
+    // Programs use few datatypes: the predefined one that was met last is at hand.
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0
+                           ? static_cast<core::Bytes>(last & 0xffffffff) * count * times
+                           : bytes_of(count, type, times);
+  }
+  void bcast(void* buffer, MPI_Count count, MPI_Datatype type) {
+    total(count, type, 1);
+    movement(nullptr, 0, MPI_DATATYPE_NULL, buffer, count, type);
+  }
+  /// A scatter or a gather: what counts is the side that has all blocks at the root, one block elsewhere.
+  void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+              MPI_Datatype recv_type) {
+    if (is(signature_.root) == core::is_scatter(signature_.op)) total(send_count, send_type, size());
+    else total(recv_count, recv_type, size());
+    movement(send, send_count, send_type, recv, recv_count, recv_type);
+  }
+  /// Blocks of different sizes: what all ranks know of the call is that it is one.
+  template <typename Count, typename Displacement>
+  void gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const Count* counts,
+               const Displacement* displacements, MPI_Datatype recv_type) {
+    irregular(counts, recv_type, send_count, send_type);
+    operands_ = {send,        recv,       0,         recv_type,
+                 MPI_OP_NULL, send_count, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
+  }
+  template <typename Count, typename Displacement>
+  void scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type,
+                void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    irregular(counts, send_type, recv_count, recv_type);
+    operands_ = {send,        recv, recv_count, recv_type,
+                 MPI_OP_NULL, 0,    send_type,  {counts, displacements, sizeof(Count) > sizeof(int)}};
+  }
+  template <typename Count>
+  void sum(const Count* counts, MPI_Datatype type) {
+    MPI_Count all = 0;
+    for (int i = 0; counts && i < size(); ++i) all += counts[i];
+    signature_.bytes = bytes_of(all, type, 1);
+  }
+  void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+    total(count, type, 1);
+    signature_.count = count;
+    if (call_.decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
+  }
+
+  /// The predefined datatype that was met last, and its size in bytes.
+  static std::pair<MPI_Datatype, std::int32_t> known_type() {
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    return {static_cast<MPI_Datatype>(last >> 32), static_cast<std::int32_t>(last)};
+  }
+
+ private:
+  /// Data are moved as bytes: what types they have is each rank's own affair.
+  void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+                MPI_Datatype recv_type) {
+    if (!call_.decides || signature_.bytes <= 0 || signature_.root < 0 || signature_.root >= size()) return;
+    signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
+    signature_.servable = signature_.exact = true;
+    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
+  }
+  template <typename Count>
+  void irregular(const Count* counts, MPI_Datatype all_type, MPI_Count own_count, MPI_Datatype own_type) {
+    signature_.bytes = -1;
+    signature_.count = 1;
+    signature_.servable = signature_.exact = call_.decides && signature_.root >= 0 && signature_.root < size();
+    if (!is(signature_.root)) {
+      call_.block = bytes_of(own_count, own_type, 1);
+    } else if (counts) {
+      MPI_Count all = 0;
+      for (int r = 0; r < size(); ++r) all += counts[r];
+      call_.all_blocks = bytes_of(all, all_type, 1), call_.block = bytes_of(counts[state_.rank], all_type, 1);
+    }
+  }
+  void operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
+  static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
+  static inline constinit std::atomic<std::uint64_t> last_type{0};  // handle and size
+  Call& call_;
+  const CommState& state_;
+  core::Signature& signature_;
+  Operands& operands_;
+};
+
+/// Counts the call, does what the agreement asks for at this point, and decides.
+/// `frame`: the handler's frame address.
+void begin_call(Call& call, void* return_address, void* frame) noexcept;
+/// Records the call; may agree on the communicator's identity.
+void end_call(Call& call, int rc) noexcept;
+/// A non-blocking call was started or a persistent one made: remembers the request.
+void defer_call(Call& call, MPI_Request request) noexcept;
+/// `start`: begins the non-blocking form of a blocking call, or nullptr.
+template <typename Fill, typename Native, typename Start = std::nullptr_t>
+int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
+              Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
+  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) return native();
+  if (!active.load(std::memory_order_acquire) && !start_late()) return native();
+  if (inside) return native();
+  CommState* state = state_of(comm);
+  if (!state) return native();
+  inside = true;
+  if (idle.state) [[unlikely]]
+    idle_stop();
+  Call call(*state, op, kind, common_now());
+  // Between communicators not all arguments are significant on every rank: none is looked at.
+  if (!state->foreign) {
+    Describe description(call);
+    fill(description);
+  }
+  begin_call(call, return_address, __builtin_frame_address(0));
+  inside = false;  // callbacks of user-defined operators may call MPI
+  int rc;
+  if (call.decision.algorithm) {
+    inside = true;
+    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
+                              call.forecast);
+    inside = false;
+  } else {
+    if constexpr (!std::is_null_pointer_v<Start>) {
+      if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
+        MPI_Request pending = MPI_REQUEST_NULL;
+        rc = start(&pending);
+        if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
+      } else {
+        rc = native();
+      }
+    } else {
+      rc = native();
+    }
+  }
+  inside = true;
+  if (kind == core::CallKind::blocking) end_call(call, rc);
+  else if (rc == MPI_SUCCESS) defer_call(call, *request);
+  inside = false;
+  return rc;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The completion calls: wrappers that notice when an observed request completes. While no observed request
+// is under way they cost one load.
+#include "shim/dispatch/requests.hpp"
+
+#include <atomic>
+
+#include "shim/entry.hpp"
+#include "shim/guard.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+constexpr int kTable = 1024;
+PendingCall table[kTable];
+std::atomic<int> pending{0};
+std::mutex table_mutex;
+int high = 0;  // entries in use lie below
+
+PendingCall* find(MPI_Request request) {
+  for (int i = 0; i < high; ++i)
+    if (table[i].request == request && table[i].request != MPI_REQUEST_NULL) return &table[i];
+  return nullptr;
+}
+
+void drop(PendingCall& call) {
+  call.request = MPI_REQUEST_NULL;
+  pending.fetch_sub(1, std::memory_order_relaxed);
+  while (high > 0 && table[high - 1].request == MPI_REQUEST_NULL) --high;
+}
+
+void finish(MPI_Request request, Nanoseconds exit) {
+  const std::lock_guard lock(table_mutex);
+  PendingCall* call = find(request);
+  if (!call || (call->persistent && !call->started)) return;
+  call->record.exit = exit;
+  finish_later(call->state, call->n, call->record, call->comm_size, call->rested);
+  if (call->persistent) call->started = false;
+  else drop(*call);
+}
+
+bool watching() { return active.load(std::memory_order_relaxed) && pending.load(std::memory_order_relaxed) > 0; }
+
+/// The observed requests among `requests`, as they were before the completing call.
+class Watch {
+ public:
+  Watch(int count, const MPI_Request* requests) {
+    if (!watching()) return;
+    const std::lock_guard lock(table_mutex);
+    for (int i = 0; i < count && found_ < kMost; ++i)
+      if (requests[i] != MPI_REQUEST_NULL && find(requests[i])) at_[found_] = i, was_[found_++] = requests[i];
+  }
+  void all_done() const {
+    if (found_ == 0) return;
+    const Nanoseconds exit = common_now();
+    for (int k = 0; k < found_; ++k) finish(was_[k], exit);
+  }
+  void done(int index) const {  // MPI_UNDEFINED matches none
+    for (int k = 0; k < found_; ++k)
+      if (at_[k] == index) finish(was_[k], common_now());
+  }
+  /// `base`: 0 in C, 1 in Fortran.
+  void some_done(int count, const int* indices, int base) const {
+    for (int i = 0; count != MPI_UNDEFINED && i < count && found_ > 0; ++i) done(indices[i] - base);
+  }
+  static void everything(const Watch& watch) { watch.all_done(); }
+
+ private:
+  static constexpr int kMost = 256;  // observed requests completed by one call; more lose their exit time
+  int found_ = 0;
+  int at_[kMost];
+  MPI_Request was_[kMost];
+};
+
+/// A completing call: watches the requests, completes, and lets `account` say which are done.
+template <typename Complete, typename Account>
+int completing(int count, MPI_Request* requests, Complete complete, Account account) {
+  const Watch watch(count, requests);
+  const int rc = complete();
+  if (rc == MPI_SUCCESS) account(watch);
+  return rc;
+}
+
+void start_persistent(int count, const MPI_Request* requests) {
+  if (!watching()) return;
+  const std::lock_guard lock(table_mutex);
+  for (int i = 0; i < count; ++i) {
+    PendingCall* call = find(requests[i]);
+    if (!call || !call->persistent) continue;
+    call->record.arrival = common_now();
+    call->record.exit = 0;
+    call->started = true;
+  }
+}
+
+void forget_request(MPI_Request request) {
+  if (!watching()) return;
+  const std::lock_guard lock(table_mutex);
+  if (PendingCall* call = find(request)) drop(*call);
+}
+
+}  // namespace
+
+void note_pending(const PendingCall& call) {
+  const std::lock_guard lock(table_mutex);
+  // The same handle again: its former operation was completed where we do not see it.
+  if (PendingCall* stale = find(call.request)) drop(*stale);
+  int slot = 0;
+  while (slot < kTable && table[slot].request != MPI_REQUEST_NULL) ++slot;
+  if (slot == kTable) {
+    profiles::CallRecord record = call.record;  // counted, exit unknown
+    if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size, call.rested);
+    return;
+  }
+  table[slot] = call;
+  if (slot >= high) high = slot + 1;
+  pending.fetch_add(1, std::memory_order_relaxed);
+}
+
+void forget_pending(const CommState* state) {
+  if (pending.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard lock(table_mutex);
+  for (int i = 0; i < high; ++i)
+    if (table[i].state == state) table[i].state = nullptr;
+}
+
+// Every completion call twice: the C level and MPICH's mpi_f08 binding, which goes past it (its statuses and
+// request handles lie in memory as C's do; ierror is optional).
+LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
+  return completing(
+      1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything);
+}
+LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything);
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
+  return completing(
+      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything);
+}
+LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything);
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
+  return completing(
+      count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); },
+      [&](const Watch& w) { w.done(*index); });
+}
+LATECOMER_ENTRY(void, mpi_waitany_f08_,
+                (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
+      [&](const Watch& w) { w.done(*index - 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
+  return completing(
+      count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
+      [&](const Watch& w) { w.some_done(*done, indices, 0); });
+}
+LATECOMER_ENTRY(void, mpi_waitsome_f08_,
+                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
+      [&](const Watch& w) { w.some_done(*done, indices, 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
+  return completing(
+      1, request, [&] { return next::MPI_Test(request, flag, status); },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
+}
+LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses)) {
+  return completing(
+      count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
+}
+LATECOMER_ENTRY(void, mpi_testall_f08_,
+                (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      *count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; },
+      [&](const Watch& w) {
+        if (*flag) w.all_done();
+      });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status)) {
+  return completing(
+      count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); },
+      [&](const Watch& w) {
+        if (*flag) w.done(*index);
+      });
+}
+LATECOMER_ENTRY(void, mpi_testany_f08_,
+                (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      *count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; },
+      [&](const Watch& w) {
+        if (*flag) w.done(*index - 1);
+      });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
+  return completing(
+      count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
+      [&](const Watch& w) { w.some_done(*done, indices, 0); });
+}
+LATECOMER_ENTRY(void, mpi_testsome_f08_,
+                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+  int rc = MPI_SUCCESS;
+  completing(
+      *count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
+      [&](const Watch& w) { w.some_done(*done, indices, 1); });
+  if (ierror) *ierror = rc;
+}
+LATECOMER_ENTRY(int, MPI_Start, (MPI_Request * request)) {
+  start_persistent(1, request);
+  return next::MPI_Start(request);
+}
+LATECOMER_ENTRY(void, mpi_start_f08_, (MPI_Request * request, int* ierror)) {
+  start_persistent(1, request);
+  next::mpi_start_f08_(request, ierror);
+}
+LATECOMER_ENTRY(int, MPI_Startall, (int count, MPI_Request* requests)) {
+  start_persistent(count, requests);
+  return next::MPI_Startall(count, requests);
+}
+LATECOMER_ENTRY(void, mpi_startall_f08_, (const int* count, MPI_Request* requests, int* ierror)) {
+  start_persistent(*count, requests);
+  next::mpi_startall_f08_(count, requests, ierror);
+}
+LATECOMER_ENTRY(int, MPI_Request_free, (MPI_Request * request)) {
+  forget_request(*request);
+  return next::MPI_Request_free(request);
+}
+LATECOMER_ENTRY(void, mpi_request_free_f08_, (MPI_Request * request, int* ierror)) {
+  forget_request(*request);
+  next::mpi_request_free_f08_(request, ierror);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank's schedule in flat arrays, and one run of it on MPI, operation by operation. A run may begin before the
+// process arrives (background lane only, in scratch only) and change hands between threads, but is one thread's at a
+// time.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/schedule/pieces.hpp"
+#include "shim/dispatch/runner/layout.hpp"
+#include "shim/mpi.hpp"
+#include "shim/patience.hpp"
+
+namespace latecomer::shim {
+
+using core::Rank;
+
+/// A schedule, with the work space of one run at a time.
+struct Compiled {
+  /// `pieces`: of messages whose elements are bytes, ascending.
+  explicit Compiled(core::RankProgram program, const std::vector<core::Pieces>& pieces = {});
+  ~Compiled();
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+  std::vector<core::Operation> ops;
+  std::vector<std::int32_t> dependent_begin, dependents;  // dependents of i: [begin[i], begin[i+1])
+  std::vector<std::int32_t> initial_waiting;
+  core::Elements scratch = 0;
+  int messages = 0, foreground = 0;
+  struct Indexed {
+    core::OpId message;
+    core::Buffer buffer;
+    MPI_Datatype type;
+  };
+  std::vector<Indexed> indexed;      ///< messages that lie in pieces, ascending
+  std::vector<core::Pieces> pieces;  ///< the same, where only a call knows the size of an element
+  // Work space.
+  std::vector<std::int32_t> waiting, ready, held, active, finished;
+  std::vector<MPI_Request> requests;
+  std::vector<void*> tickets;
+};
+
+/// The entry of a message in a list by message, or nullptr.
+template <typename Entry>
+const Entry* entry_of(const std::vector<Entry>& entries, core::OpId message) {
+  const auto at = std::lower_bound(entries.begin(), entries.end(), message,
+                                   [](const Entry& e, core::OpId m) { return e.message < m; });
+  return at != entries.end() && at->message == message ? &*at : nullptr;
+}
+
+/// Carries a schedule's messages where they are not MPI's own on one communicator. All but `done` return an MPI error
+/// code.
+class Wire {
+ public:
+  /// `ticket`: by which the message's completion is asked for, until `done` has said so.
+  virtual int send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) = 0;
+  virtual int receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) = 0;
+  /// `rc`: of the message, once it is complete.
+  virtual bool done(void* ticket, int* rc) = 0;
+  /// Nobody will ask any more.
+  virtual void drop(void* ticket) = 0;
+
+ protected:
+  ~Wire() = default;
+};
+
+/// Blocks of any size and place, where an element of a schedule is a whole block: one block per message, nothing in
+/// scratch.
+struct Blocks {
+  struct Side {
+    char* base = nullptr;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Count extent = 0;
+    const MPI_Count* counts = nullptr;        ///< [blocks]; nullptr: `count` for the only one
+    const MPI_Aint* displacements = nullptr;  ///< [blocks], in extents
+    MPI_Count count = 0;
+    char* at(core::Elements block) const { return base + (displacements ? displacements[block] * extent : 0); }
+    MPI_Count items(core::Elements block) const { return counts ? counts[block] : count; }
+  };
+  Side input, output;
+  const Side& of(core::Buffer b) const { return b == core::Buffer::input ? input : output; }
+};
+
+/// Where a schedule runs.
+struct Where {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int context = 0;
+  std::span<const Rank> world;  ///< comm rank -> rank in `comm`
+  int self = 0;                 ///< own rank in `comm`
+  Wire* wire = nullptr;         ///< instead of `comm`, which then serves for copies to oneself only
+};
+
+/// What is to be known of a message before it is posted.
+class Herald {
+ public:
+  virtual void before_message(Rank peer) = 0;
+
+ protected:
+  ~Herald() = default;
+};
+
+/// Serves a schedule whose elements are not items of one datatype. All return an MPI error code; `id`: of the
+/// operation.
+class Blockwise {
+ public:
+  virtual int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) = 0;
+  /// `there`: false if the message has to come before it can be received; then it is asked again.
+  virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
+                      bool& there) = 0;
+  virtual int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
+
+ protected:
+  ~Blockwise() = default;
+};
+
+class Running {
+ public:
+  /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`:
+  /// nullptr for elements of one datatype; else foreground operations only.
+  void begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
+  /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
+  void give_scratch(char* memory, const Layout& layout);
+  /// The process is there: its buffers, and what foreground operations work with.
+  void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout);
+  /// Instead of arrive(): elements are blocks of their own sizes. `blocks`: kept until the run has ended.
+  void arrive(const Blocks& blocks);
+  /// Starts and completes what can be. Returns an MPI error code; `moved`: something was completed.
+  int step(bool& moved);
+
+  bool done() const { return done_ == program_->ops.size(); }
+  bool foreground_done() const { return foreground_left_ == 0; }
+  bool background_done() const { return program_->ops.size() - done_ == static_cast<std::size_t>(foreground_left_); }
+  /// Every message has been given to MPI.
+  bool all_posted() const { return unposted_ == 0; }
+  /// Steps until `reached()`, leaving the core to others meanwhile. Returns an MPI error code.
+  template <typename Reached>
+  int run_until(bool courteous, Reached reached) {
+    Patience patience(courteous);
+    int rc = MPI_SUCCESS;
+    while (rc == MPI_SUCCESS && !reached()) {
+      bool moved = false;
+      rc = step(moved);
+      if (moved) patience.reset();
+      else patience.wait();
+    }
+    return rc;
+  }
+  /// After an error, or when nobody will ever come.
+  void abandon();
+
+ private:
+  void complete(std::int32_t op);
+  int start(std::int32_t id);
+  int post(std::int32_t id, bool& posted);
+  struct Items {
+    char* data;
+    MPI_Count count;
+    MPI_Datatype type;
+  };
+  Items items(const core::Slice& s) const;
+  Items items(core::OpId message) const;
+  int test(int& count);
+  void keep_unfinished();
+  char* at(const core::Slice& s) const { return base_[static_cast<int>(s.buffer)] + s.offset * layout_.extent; }
+
+  Compiled* program_ = nullptr;
+  Where where_;
+  Herald* herald_ = nullptr;
+  Blockwise* blocks_ = nullptr;
+  const Blocks* table_ = nullptr;
+  Layout layout_;
+  MPI_Datatype type_ = MPI_BYTE;
+  MPI_Op op_ = MPI_OP_NULL;
+  char* base_[core::kBuffers] = {};
+  std::size_t head_ = 0, tail_ = 0, held_ = 0, done_ = 0;
+  int active_ = 0, unposted_ = 0, foreground_left_ = 0;
+  bool arrived_ = false;
+};
+
+}  // namespace latecomer::shim

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The measurement of clock offsets: ping-pong messages along a tree of domains, and updates inside a domain.
+#include "shim/state/clocks.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "shim/state/job.hpp"
+#include "shim/state/post.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+struct Ping {
+  std::uint64_t serial = 0;
+};
+struct Pong {
+  std::uint64_t serial = 0;
+  Nanoseconds common = 0, uncertainty = 0;
+};
+struct Update {
+  Nanoseconds offset = 0, uncertainty = 0, looked_at = 0, drift_ppb = 0;
+  int looks = 0;
+};
+enum : int { kPing = kClockChannel, kPong = kPongChannel, kUpdate = kUpdateChannel };
+
+// Round trips per measurement of an offset. Chosen, not measured.
+constexpr int kPings = 16;
+// Between two measurements. Chosen, not measured: drift adds 1 us per second until a drift is known (drift_ppb_).
+constexpr Nanoseconds kRenewEvery = 1'000'000'000;
+// The longest wait in renew_offset(). Derived: kPings round trips of a fast network. With more ranks than cores, the
+// other rank needs a core first. That value is chosen, not measured.
+constexpr Nanoseconds kWindow = 100'000, kCourteousWindow = 2'000'000;
+
+template <typename T>
+void send_now(Rank to, int tag, const T& value) {
+  PMPI_Send(&value, sizeof value, MPI_BYTE, to, tag, job().comm);
+}
+template <typename T>
+void receive_now(Rank from, int tag, T& value) {
+  PMPI_Recv(&value, sizeof value, MPI_BYTE, from, tag, job().comm, MPI_STATUS_IGNORE);
+}
+
+/// Receives a message with that tag if one has arrived.
+template <typename T>
+bool receive_if(Rank from, int tag, T& value, Rank* who = nullptr) {
+  int there = 0, size = 0;
+  MPI_Message message;
+  MPI_Status status;
+  if (PMPI_Improbe(from, tag, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return false;
+  PMPI_Get_count(&status, MPI_BYTE, &size);
+  if (who) *who = status.MPI_SOURCE;
+  return PMPI_Mrecv(&value, std::min<int>(size, sizeof value), MPI_BYTE, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+         size == sizeof value;
+}
+
+}  // namespace
+
+Nanoseconds Clocks::uncertainty_now() const {
+  if (domains == 1) return 0;
+  const Nanoseconds age = now() - looked_at_.load(std::memory_order_relaxed);
+  return uncertainty.load(std::memory_order_relaxed) +
+         age / 1'000'000 * drift_ppb_.load(std::memory_order_relaxed) / 1'000;
+}
+
+void Clocks::take(Nanoseconds low, Nanoseconds high, Nanoseconds parents) {
+  const Nanoseconds fresh = low + (high - low) / 2, width = std::max<Nanoseconds>(0, (high - low + 1) / 2);
+  const Nanoseconds at = now(), age = at - looked_at_.load(std::memory_order_relaxed);
+  if (looks.load(std::memory_order_relaxed) > 0 && age > 0) {
+    const Nanoseconds moved = fresh > offset ? fresh - offset : offset - fresh;
+    // Twice the drift since the last measurement: the kernel sometimes steers its clock.
+    if (parent >= 0)
+      drift_ppb_ = std::max<Nanoseconds>(
+          1000, 2 * static_cast<Nanoseconds>(static_cast<double>(moved) * 1e9 / static_cast<double>(age)));
+  }
+  offset = fresh;
+  uncertainty = width + parents;
+  looked_at_ = at;
+  ++looks;
+}
+
+void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
+  std::vector<Rank> lookers;
+  for (std::size_t r = 0; r < first_of.size(); ++r)
+    if (first_of[r] == static_cast<Rank>(r)) lookers.push_back(static_cast<Rank>(r));
+  c.domains = static_cast<int>(lookers.size());
+  if (c.domains == 1) return;
+  c.looker = first_of[static_cast<std::size_t>(rank)];
+  if (c.looker == rank) {
+    for (std::size_t r = 0; r < first_of.size(); ++r)
+      if (first_of[r] == rank && static_cast<Rank>(r) != rank) c.members.push_back(static_cast<Rank>(r));
+    const auto me = static_cast<std::size_t>(std::find(lookers.begin(), lookers.end(), rank) - lookers.begin());
+    if (me != 0) c.parent = lookers[me & (me - 1)];
+    for (std::size_t bit = 1; me + bit < lookers.size() && (me & bit) == 0; bit <<= 1)
+      c.children.push_back(lookers[me + bit]);
+    if (c.parent >= 0) {
+      Nanoseconds low = INT64_MIN, high = INT64_MAX;
+      Pong pong;
+      for (int i = 0; i < kPings; ++i) {
+        const Nanoseconds sent = now();
+        send_now(c.parent, kPing, Ping{});
+        receive_now(c.parent, kPong, pong);
+        low = std::max(low, pong.common - now());
+        high = std::min(high, pong.common - sent);
+      }
+      c.take(low, high, pong.uncertainty);
+    } else {
+      c.drift_ppb_ = 0;  // this clock is the common clock
+      c.take(0, 0, 0);
+    }
+    for (const Rank child : c.children)
+      for (int i = 0; i < kPings; ++i) {
+        Ping ping;
+        receive_now(child, kPing, ping);
+        send_now(child, kPong, Pong{ping.serial, c.common(), c.uncertainty});
+      }
+  }
+  Update mine{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
+  if (c.looker == rank) {
+    for (const Rank member : c.members) send_now(member, kUpdate, mine);
+    return;
+  }
+  receive_now(c.looker, kUpdate, mine);
+  c.offset = mine.offset, c.uncertainty = mine.uncertainty, c.looked_at_ = mine.looked_at, c.looks = mine.looks;
+}
+
+void renew_offset(Clocks& c) {
+  const Nanoseconds begin = now();
+  if (c.domains == 1 || begin - std::max(c.tried_at_, c.looked_at_.load()) < kRenewEvery) return;
+  if (c.parent < 0 && c.children.empty()) return;
+  c.tried_at_ = begin;
+  Nanoseconds low = INT64_MIN, high = INT64_MAX, sent = 0, parents = 0;
+  int answers = 0;
+  bool asked = false;
+  const std::uint64_t first_serial = c.serial_ + 1;
+  const bool courteous = job().courteous;
+  const Nanoseconds window = courteous ? kCourteousWindow : kWindow;
+  auto unasked = static_cast<int>(c.children.size()) * kPings;
+  while (now() - begin < window && ((c.parent >= 0 && answers < kPings) || unasked > 0)) {
+    if (courteous) sched_yield();
+    if (c.parent >= 0 && answers < kPings) {
+      if (!asked) {
+        sent = now();
+        asked = post_bytes(c.parent, kPing, Ping{++c.serial_});
+      }
+      Pong pong;
+      if (receive_if(c.parent, kPong, pong) && pong.serial >= first_serial) {
+        low = std::max(low, pong.common - now());
+        high = std::min(high, pong.common - sent);
+        parents = pong.uncertainty;
+        ++answers;
+        asked = false;
+      }
+    }
+    for (const Rank child : c.children) {
+      Ping ping;
+      if (!receive_if(child, kPing, ping)) continue;
+      post_bytes(child, kPong, Pong{ping.serial, c.common(), c.uncertainty_now()});
+      --unasked;
+    }
+  }
+  if (c.parent < 0) {
+    c.take(0, 0, 0);
+    return;
+  }
+  if (answers == 0) return;
+  // Keep a narrow interval if the wide one agrees with it. If they disagree, the clocks drifted more than assumed, and
+  // the new interval is right.
+  const Nanoseconds width = (high - low) / 2 + parents, old = c.uncertainty_now();
+  const bool agree = low - parents <= c.offset + old && high + parents >= c.offset - old;
+  if (agree && width > old) return;
+  c.take(low, high, parents);
+  const Update update{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
+  for (const Rank member : c.members) post_bytes(member, kUpdate, update);
+}
+
+void hear_offset(Clocks& c) {
+  if (c.domains == 1 || c.looker == job().rank) return;
+  Update update;
+  while (receive_if(c.looker, kUpdate, update))
+    c.offset = update.offset, c.uncertainty = update.uncertainty, c.looked_at_ = update.looked_at,
+    c.drift_ppb_ = update.drift_ppb, c.looks = update.looks;
+}
+
+}  // namespace latecomer::shim

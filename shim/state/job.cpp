@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The only job of this process.
+#include "shim/state/job.hpp"
+
+#include <algorithm>
+
+namespace latecomer::shim {
+
+std::atomic<bool> active{false};
+
+Job* const job_instance = new Job;
+
+void Job::keep_plan(std::string text) {
+  // Each snapshot contains these plans, so limit them. When the limit is reached, drop the newest plan that is not of
+  // MPI_COMM_WORLD: a later run takes over the plans of MPI_COMM_WORLD. The limits are chosen, not measured.
+  constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
+  std::size_t bytes = text.size();
+  for (const std::string& plan : mine.plans) bytes += plan.size();
+  while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || bytes > kPlanBytes)) {
+    const auto other = std::find_if_not(mine.plans.rbegin(), mine.plans.rend(),
+                                        [](const std::string& p) { return profiles::is_of_world(p); });
+    const auto gone = other == mine.plans.rend() ? mine.plans.end() - 1 : other.base() - 1;
+    bytes -= gone->size(), mine.plans.erase(gone);
+  }
+  mine.plans.push_back(std::move(text));
+}
+
+}  // namespace latecomer::shim

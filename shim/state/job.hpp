@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of the job in this process: the private communicator, the policy, the clocks, the state of each
+// communicator of the program, and the contents of the profile. This file holds data. shim/dispatch and shim/job act on
+// it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/learning/learner.hpp"
+#include "core/policy/policy.hpp"
+#include "profiles/decisions.hpp"
+#include "profiles/record.hpp"
+#include "profiles/spool.hpp"
+#include "shim/environment.hpp"
+#include "shim/mpi.hpp"
+#include "shim/state/clocks.hpp"
+#include "shim/tags.hpp"
+
+namespace latecomer::shim {
+
+inline constexpr int kWorldContext = 0;
+/// Reports and snapshots take at most 1 / kPauseAfterWriting of the time: a pause of that many times the last write
+/// precedes the next one. Chosen, not measured: 0.05% of the time.
+inline constexpr Nanoseconds kPauseAfterWriting = 2000;
+
+struct Executor;    // shim/dispatch/executor/executor.hpp
+struct Leadership;  // shim/dispatch/exchange/exchange.hpp
+struct Watched;     // shim/dispatch/engine/engine.hpp
+
+/// A communicator of the program on one rank. An attribute with a null copy function holds it.
+struct CommState {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int size = 0, rank = 0;
+  bool broken = false;         ///< an operation returned an error: exchange no more logs
+  bool refused = false;        ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
+  bool foreign = false;        ///< inter-communicator, or processes of another world: only observe
+  std::int32_t context = -1;   ///< -1: not agreed; kContexts: none was free
+  std::uint64_t identity = 0;  ///< agreed, or the hash of members and order of creation
+  core::Sequence sequence;
+  std::uint64_t logged_from = 0;  ///< call number of log[0]
+  Nanoseconds waited = 0;         ///< time at boundaries waiting for the leader, since the last log
+  bool resting = false;           ///< this is an idle epoch, on all ranks; no plan is in force
+  std::uint32_t log_missed = 0;   ///< calls that did not fit into the log
+  std::vector<profiles::CallRecord> log;
+  std::vector<Rank> world;  ///< [comm rank]: world rank
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once the communicator is identified
+  core::PlanInForce plan;
+  std::unique_ptr<core::Learner::Announcement> heard;  ///< an announcement that arrived before its boundary
+  std::shared_ptr<Watched> watched;                    ///< the communicator's data in the background engine
+  CommState *next = nullptr, *previous = nullptr;
+
+  bool identified() const { return context >= 0; }
+  bool usable() const { return context >= 0 && context < kContexts; }
+};
+
+struct Job {
+  bool together = false;  ///< the roll call confirmed every rank; `comm` exists
+  bool threads = false;   ///< MPI_THREAD_MULTIPLE, or unknown
+  bool sessions = false;  ///< a session began before MPI_Init
+  int rank = 0, size = 1;
+  MPI_Comm comm = MPI_COMM_NULL;         ///< private, with the ranks of MPI_COMM_WORLD
+  MPI_Comm engine_comm = MPI_COMM_NULL;  ///< the same for the background engine, if it runs
+  MPI_Group world_group = MPI_GROUP_NULL;
+  int keyval = MPI_KEYVAL_INVALID;
+  int pid = 0;  ///< of the process that started MPI; a forked child has another
+  Environment environment;
+  core::Policy policy;
+  std::string output;         ///< absolute path of the profile
+  bool announces = false;     ///< mode apply, and a rule needs plans
+  bool rooted_waits = false;  ///< rooted calls may ask for boundaries that wait (core::waits_for_leader)
+  bool checks = false;        ///< LATECOMER_CHECK on rank 0
+  profiles::History history;  ///< on rank 0
+  Clocks clocks;
+  Nanoseconds started = 0;
+  bool courteous = false;          ///< some machine of the job has more ranks than cores
+  bool nonblocking_waits = false;  ///< native blocking collectives run in their non-blocking form to wait courteously
+
+  std::mutex mutex;  ///< guards everything below, if `threads`
+  CommState* states = nullptr;
+  CommState* world_state = nullptr;
+  profiles::LocalQueue queue;   ///< calls that are not yet in mine.local
+  profiles::Contribution mine;  ///< contribution to the profile: local sites, patterns led here, retained logs
+  std::vector<std::string> past_decisions;  ///< of freed communicators
+  std::size_t retained_records = 0, retained_missed = 0;
+  profiles::Spool spool;
+  bool profile_gathered = false;           ///< this rank's contribution is on its way to rank 0
+  std::vector<profiles::LiveLog> live;     ///< work space of write_spool()
+  std::atomic<Nanoseconds> spool_next{0};  ///< earliest time of the next snapshot (kPauseAfterWriting)
+  std::atomic<Nanoseconds> spool_late{0};  ///< from this time on, write without waiting for an epoch's end
+  std::atomic<bool> edge_said{false};      ///< since the last call that an algorithm may serve
+  bool may_idle =
+      false;  ///< idle epochs are possible: native calls wait in MPI's own form, and all rules decide through plans
+  bool decides = false;  ///< some native call may be replaced, so the reduction's operator matters
+  std::map<std::uint64_t, std::uint32_t> creations;  ///< number of communicators per group hash
+  std::atomic<Nanoseconds> learning{0};              ///< time spent on announcements that modelled nothing
+  std::atomic<std::uint32_t> identities{0};  ///< number of identities assigned as a leader; several threads may lead
+  std::vector<std::uint64_t> used_contexts;  ///< bit set
+  bool offering = false;                     ///< this process offers a context in an agreement
+  std::set<std::uint64_t> agreeing;          ///< numbers of the communicators that wait for an agreement, if `threads`
+  std::mutex context_mutex;                  ///< guards the three above; never held while waiting for another rank
+
+  /// Keeps one element of the profile's `plans`. The caller holds the lock.
+  void keep_plan(std::string text);
+};
+
+/// True between the end of MPI_Init and the teardown, in programs that latecomer observes.
+extern std::atomic<bool> active;
+extern Job* const job_instance;  // never destroyed: callbacks may run after exit handlers
+inline Job& job() { return *job_instance; }
+
+/// Locks job().mutex if several threads may be inside MPI.
+class JobLock {
+ public:
+  JobLock() : lock_(job().mutex, std::defer_lock) {
+    if (job().threads) lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Two steps in the life of a job that a call may set off. shim/job defines them.
+
+/// Starts local observation at an intercepted call if latecomer did not see MPI start (another tool keeps MPI_Init to
+/// itself). Returns false if MPI is not running or latecomer is disabled.
+bool start_late();
+
+/// Writes a snapshot to disk if enough time has passed since the last one. `due`: an epoch has ended; without it,
+/// writes only after five seconds.
+void keep_on_disk(bool due, Nanoseconds at);
+
+}  // namespace latecomer::shim

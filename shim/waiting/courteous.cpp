@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Courteous waiting. MPICH busy-waits: with more ranks than cores, whoever waits takes the core from whom it
+// waits for (8 ranks on 2 cores: 29 ms for an allreduce of one float). Two ways to give it away:
+//   progress     every wait of MPICH over UCX ends up in ucp_worker_progress; where that found nothing to
+//                do, yield. Nothing of the program's communication changes, so this is used if all ranks
+//                have it.
+//   nonblocking  blocking collectives in their non-blocking form, tested and yielding. MPICH may associate a
+//                reduction differently there, so reductions that are not exact stay as they are unless the
+//                policy allows another rounding.
+#include "shim/waiting/courteous.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "shim/entry.hpp"
+#include "shim/patience.hpp"
+#include "shim/state/job.hpp"
+
+namespace latecomer::shim {
+
+namespace {
+thread_local unsigned progressed = 0;
+std::atomic<bool> yields{false};
+}  // namespace
+
+// UCX's progress function, not MPI's: aimed here only while waiting is to be courteous or the engine wants to know.
+LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
+  thread_local Patience patience(true);
+  thread_local Nanoseconds left = 0;
+  // A program that tests and computes in turns is not waiting: it keeps its core.
+  constexpr Nanoseconds kBetweenPolls = 3'000;
+  const unsigned did = next::ucp_worker_progress(worker);
+  progressed += did;
+  if (!yields.load(std::memory_order_relaxed)) return did;
+  if (did != 0 || now() - left > kBetweenPolls) patience.reset();
+  // Threads of one process take turns at MPI's lock, which is held here: nobody sleeps with it.
+  if (did == 0 && job().threads) sched_yield();
+  else if (did == 0) patience.wait();
+  left = now();
+  return did;
+}
+
+bool yield_in_progress(bool on) {
+  if (!next::ucp_worker_progress) return false;
+  yields = on;
+  aim_entry("ucp_worker_progress", on);
+  return true;
+}
+
+void count_progress() {
+  if (next::ucp_worker_progress) aim_entry("ucp_worker_progress", true);
+}
+
+unsigned progress_of_thread() { return progressed; }
+
+int wait_courteously(MPI_Request request) {
+  Patience patience(true);
+  for (;;) {
+    int done = 0;
+    const int rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (rc != MPI_SUCCESS || done) return rc;
+    patience.wait();
+  }
+}
+
+}  // namespace latecomer::shim
