@@ -59,8 +59,8 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
       sum += time, end = std::max(end, arrival + network.alpha_ns + sum / ports + latency);
     return end;
   }
-  double rounds = 0;
-  for (double have = 1; have < call.ranks; have *= ports + 1) ++rounds;
+  double rounds = 0, have = 1;
+  while (have < call.ranks) have *= ports + 1, ++rounds;
   return std::max(last,
                   root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
 }

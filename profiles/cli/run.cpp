@@ -233,7 +233,10 @@ int run(const Options& o) {
            1);
   if (!o.policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(o.policy).c_str(), 1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
-  const auto set = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
   const std::string policy = o.policy.empty() ? set("LATECOMER_POLICY") : o.policy;
   if (!policy.empty() && !policy_is_good(policy, o.force)) return 2;
   if (set("LATECOMER_DISABLE") == "1") {

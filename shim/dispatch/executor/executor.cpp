@@ -108,9 +108,7 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
   shape.root = call.root;
   // Whoever is not the root of a scatter may pass anything as what it does not send.
   const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
-  shape.in_place =
-      matters &&
-      (core::is_scatter(signature.op) ? operands.recv : operands.send) == MPI_IN_PLACE;
+  shape.in_place = matters && (core::is_scatter(signature.op) ? operands.recv : operands.send) == MPI_IN_PLACE;
   shape.commutative = call.commutative;
   return shape;
 }
