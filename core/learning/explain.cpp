@@ -76,7 +76,7 @@ std::string Learner::why_text(const Slot& slot) const {
     case Why::unknown:
       return "nothing was decided yet: " + grouped(static_cast<std::int64_t>(slot.calls)) +
              " calls were seen, and a plan comes into force at a call that shows that the leader has passed "
-             "(docs/agreement.md)";
+             "(docs/explanation/agreement.md)";
     case Why::unserved:
       if (s.kind != CallKind::blocking) return "it does not block: algorithms serve blocking calls only";
       if (!is_dispatched(s.op)) return "there is no algorithm for " + op + " in this version";

@@ -3,7 +3,8 @@
 // who have arrived hold the same segment; a finished segment spreads in the same rounds, by the receivers and senders
 // that combining leaves free, the one that the fewest have first. Cost: balanced about 2 (P-1)/P N beta; one rank late:
 // about N beta and a few rounds after it. Operands: by arrival, so commutative only and dependent on the pattern.
-// Buffers: 2 segments of scratch. Source: paper 000, section 7 names it as future work; rules in docs/clairvoyant.md.
+// Buffers: 2 segments of scratch. Source: paper 000, section 7 names it as future work;
+// rules in docs/explanation/schedules.md.
 #include "core/algorithms/clairvoyant/walk.hpp"
 
 namespace latecomer::core::algorithms::allreduce {

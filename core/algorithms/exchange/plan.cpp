@@ -6,7 +6,7 @@
 // Only who has something happen at this very moment sends at it: nothing else would hold it back until then. Whoever
 // has idled waits for what lands next. One message in thirty thousand that leaves a few slots early takes a place in
 // its receiver's port, which hands the delay on, and none of it is ever made good: 68 ms instead of 44
-// (docs/late_exchange.md).
+// (docs/explanation/schedules.md).
 #include "core/algorithms/exchange/plan.hpp"
 
 #include <algorithm>

@@ -3,7 +3,8 @@
 // segment that it can combine, the root (or, until it comes, the first there) first, so that what the early ranks have
 // is small when the late ones come. Cost: about (log2 P + S) (alpha + N/S (beta + gamma)), balanced; one rank late:
 // about S of these rounds after it. Operands: by arrival, so commutative only and dependent on the pattern. Buffers: N
-// and 2 segments of scratch. The schedule is computed from the pattern, P S steps (docs/clairvoyant.md). Source: paper
+// and 2 segments of scratch. The schedule is computed from the pattern, P S steps
+// (docs/explanation/schedules.md). Source: paper
 // 000 (corrected Clairvoyant), sections 4 and 5; ALGORITHMS 3.
 #include "core/algorithms/clairvoyant/walk.hpp"
 

@@ -7,7 +7,7 @@
 // comes. A rank that has not said by then, though it did not long ago, is expected as much later than now as others
 // said it before they came; one that says nothing gets its forecast. The bytes go down the tree, and every rank uses
 // them. So a rank sends at most two messages up and one to each child, whatever P is. Who waits: a process that has
-// arrived waits for the engines between it and the root, never for another process. See docs/background.md.
+// arrived waits for the engines between it and the root, never for another process. See docs/explanation/learning.md.
 #pragma once
 
 #include <list>

@@ -10,7 +10,7 @@
 // Who owns a run: the engine until the process arrives, the process while it is in the call, the engine again for
 // messages that are under way when the process leaves. Messages go over a communicator of their own; a run for call n
 // begins only when everything that earlier calls of the same communicator send or receive there has been posted, so
-// that messages match in the order of calls. See docs/background.md.
+// that messages match in the order of calls. See docs/explanation/schedules.md.
 #pragma once
 
 #include <atomic>
