@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Janus Quicksort (Axtmann, Wiebigke and Sanders 2018, section VII). Sorts n elements on P processes, for any n and P.
-// Process i ends with elements [i n / P, (i + 1) n / P) of the sorted order; the first n mod P processes have one more.
+// Process i ends with elements [i n / P, (i + 1) n / P) of the sorted order. The first n mod P processes have one more.
 //
 // The sorted order has n places, and every process owns an interval of places. A task sorts an interval of places on
 // the processes that own one of them. A process at the end of a task may also own places of the next task. Such a janus
@@ -151,9 +151,9 @@ struct Places {
 /// The assignment of a part's elements to processes (Axtmann, Wiebigke and Sanders 2018, section VII). Greedy: in the
 /// order of the senders, computed by one scan; a process may receive from all others. Deterministic: first spreads the
 /// small pieces evenly over the processes that own only places of the part, then fills the rest with large pieces.
-/// Processes that know one piece of both sides match them. With it a process sends at most eight messages per level and
-/// receives at most 3 r + 3 messages of a part. r is the number of processes of the task per process that the part
-/// fills.
+/// Processes that know one piece of both sides match them. A process then sends at most eight messages per level, and
+/// it receives at most 3 r + 3 messages of a part. Here r is the number of the task's processes, divided by the number
+/// of processes that the part fills.
 enum class Assignment { greedy, deterministic };
 
 /// Measurements of one sort.

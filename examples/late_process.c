@@ -15,7 +15,7 @@ static void compute(double ms) {
   nanosleep(&t, NULL);
 }
 
-/* Who is late in an iteration; all ranks know it alike. */
+/* The late rank of an iteration. All ranks compute the same one. */
 static int late_in(int iteration, const char* who, int size) {
   if (strncmp(who, "moves:", 6) == 0) return iteration / (atoi(who + 6) > 0 ? atoi(who + 6) : 1) % size;
   if (strcmp(who, "random") != 0) return atoi(who);

@@ -2,10 +2,12 @@
 // Measures the figures of the network model between rank 0 of a communicator and up to eight others, and takes medians.
 // Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init; Mpi says whose MPI functions.
 //
-// Hockney's model with the rest of core/network/network.hpp, each figure from the experiment that shows it
-// alone: latency and its rendezvous form from round trips, beta from the slope between two large sizes that go both
-// ways at once, as in collectives, the eager threshold from whether a send completes while nobody receives, alpha and
-// overhead from a train of small messages, gamma and copy from local loops.
+// Each parameter of core/network/network.hpp comes from an experiment that shows it alone:
+// - latency, eager and rendezvous: round trips;
+// - beta: the slope between two large sizes that go both ways at once, as in collectives;
+// - the eager threshold: the largest send that completes without a receive;
+// - alpha and overhead: a train of small messages;
+// - gamma and copy: local loops.
 // Bounded in time on any network: a few messages show how fast it is, and from that follow sizes and rounds. Rank 0
 // decides them and tells its partner.
 #pragma once

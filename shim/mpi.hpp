@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one way the shim sees MPI. The library refers to no MPI symbol at all: strong references make non-MPI
-// children fail to start under LD_BIND_NOW=1 (measured), and weak ones stay null when the program brings MPI
-// with dlopen(RTLD_LOCAL), as Python's extension modules do. entry.cpp finds the functions at first use.
+// The one way the shim sees MPI. The library refers to no MPI symbol. With strong references, children without MPI fail
+// to start under LD_BIND_NOW=1 (measured). Weak ones stay null when the program brings MPI with
+// dlopen(RTLD_LOCAL), as Python's extension modules do. entry.cpp finds the functions at the first use.
+// This file lists every PMPI function that the shim calls, except the non-blocking forms that wrap.cpp lists.
 #pragma once
 
 #include <mpi.h>

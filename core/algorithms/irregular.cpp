@@ -10,10 +10,10 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A tree in one table, which all ranks of a simulation share. The table holds, in this order:
-/// [ranks] each: parents, first places, numbers of places, own places;
-/// [ranks + 1]: index of each rank's first child;
-/// [ranks]: all children (the last element is unused);
-/// [ranks]: the rank at each place.
+/// - [ranks] each: parents, first places, numbers of places, own places;
+/// - [ranks + 1]: index of each rank's first child;
+/// - [ranks]: all children (the last element is unused);
+/// - [ranks]: the rank at each place.
 class Table {
  public:
   explicit Table(const std::vector<int>& table) : ranks_((static_cast<int>(table.size()) - 1) / 7), table_(table) {}

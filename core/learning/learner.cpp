@@ -223,7 +223,7 @@ bool Learner::nearly_together(const Slot& slot) const {
   return imbalance < std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
 }
 
-/// Nothing is dispatched there and nothing would be if it were looked at longer.
+/// Nothing is dispatched at this slot, and more observations would change nothing.
 bool Learner::quiet(const Slot& slot) const {
   switch (slot.why) {
     case Why::unserved:
@@ -332,8 +332,8 @@ bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
          c.modelled_ns <= std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch);
 }
 
-/// `auto`: native until there is a forecast to build on and native has been measured; then what the model likes best,
-/// on trial; what does not win is not tried again until the pattern changes.
+/// `auto` keeps native until a forecast exists and native has been measured. Then it tries the candidates, the best of
+/// the model first. A candidate that does not win is not tried again until the pattern changes.
 void Learner::choose(Slot& slot) {
   const Forecast& f = slot.forecast;
   slot.modelled = -1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the leader of a communicator learns and decides (DESIGN 4): the period of the sequence of calls, a forecast of
-// the arrival pattern per slot, and for each slot an algorithm, by the policy's rules or, where they say `auto`, by
-// the model first and by measurement after. Nothing here is known to other ranks: what it decides becomes bytes
-// of a plan. No MPI, no clock.
+// The learner of a communicator's leader: the period of the sequence of calls, a forecast of the arrival pattern per
+// slot, and an algorithm per slot. The rules of the policy decide, or with `auto` the model and then measurements.
+// Other ranks know nothing of this: decisions become bytes of a plan. No MPI, no clock.
 #pragma once
 
 #include <array>
@@ -94,7 +93,7 @@ class Learner {
   std::uint64_t period() const { return slots_.size(); }
   std::vector<SlotReport> reports() const;
 
-  static constexpr std::size_t kHistory = 1024;  ///< calls in which a period is looked for; at most half of it
+  static constexpr std::size_t kHistory = 1024;  ///< calls that are searched for a period of at most half of them
   static constexpr int kEnough = 8;              ///< measured calls before a verdict
   /// Messages that one announcement may model: what a single candidate may take, so that each gets its turn. What is
   /// left waits for the next.

@@ -27,9 +27,9 @@ class Rest {
     std::uint64_t calls = 0;  ///< 0: as ever
   };
 
-  /// Asked at every announcement, in order: what the epoch that it begins is to be. `quiet`: from what has been seen,
-  /// looking longer would change nothing (logs of the last epoch or two may still be on their way). `n`, `now`: call
-  /// and time, by any clock. `glance`: calls that have to be looked at between two rests, per epoch.
+  /// The kind of the epoch that an announcement begins. Call it at every announcement, in order. `quiet`: more
+  /// observations would change nothing (logs of the last two epochs may still be under way). `n`, `now`: call and time,
+  /// by any clock. `glance`: calls to log between two rests, per epoch.
   Epoch next(bool quiet, std::uint64_t n, Nanoseconds now, std::uint64_t glance) {
     const double pace =
         n > asked_n_ ? static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_) * Sequence::kSteadyEpoch
@@ -41,7 +41,7 @@ class Rest {
       return {};
     }
     if (calm_ < kCalm) return ++calm_, Epoch{};
-    // The leader's clock is all that is looked at meanwhile: somebody who is late now makes calls take longer.
+    // During a rest only the leader's clock is read: a late rank makes the calls take longer.
     if (left_ > 0 && (static_cast<double>(now - begun_) + (under_way_ + 1) * pace > kBlind || pace > kSlower * usual_))
       left_ = 0, awake_ = kAwake;
     if (left_ == 0) {

@@ -47,8 +47,8 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// One operation of one rank. send, reduce and copy read `src`; recv, reduce and copy write `dst`.
-/// reduce computes dst := src o dst for each element: src is the LEFT operand, as in MPI_Reduce_local.
+/// One operation of one rank. The kinds send, reduce and copy read `src`. The kinds recv, reduce and copy write `dst`.
+/// A reduce computes dst := src o dst for each element: src is the LEFT operand, as in MPI_Reduce_local.
 /// An operation starts when every operation in `deps` is complete.
 struct Operation {
   static constexpr int kMaxDeps = 8;  ///< measured: all algorithms of the catalogue on 2 to 32 ranks need at most 5

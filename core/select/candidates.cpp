@@ -103,7 +103,7 @@ void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> mo
   std::int64_t cost = cost_of(a, call_, segments, parameters_.network);
   if (cost > found_.most) {
     const bool form = closed_form_after_last(a, call_, segments, parameters_.network, pattern_).has_value();
-    // That more segments are more than may be looked at is no news where fewer are looked at.
+    // The reason names a number of segments that exceeds the budget only if no smaller number was compared.
     const bool fewer =
         before >= 0 || std::any_of(trials_.begin(), trials_.end(), [&](const Trial& t) { return t.algorithm == &a; });
     if (!form && !fewer) found_.left_out.push_back({index_of(&a), segments, cost});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may serve a call under a forecast, by the model: the question behind `auto` and `latecomer advise`. Every
-// algorithm is charged the messages that it sends, and those that it plans; what a budget does not hold is left out, or
-// a closed form stands for it, and either is said.
+// The algorithms that may serve a call under a forecast, compared by the model, for `auto` and `latecomer advise`. Each
+// algorithm costs the messages that it sends and those that it plans. If this exceeds a budget, a closed form stands
+// for it, or it is left out. The result says which.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace latecomer::core {
 
 /// A modelled time above this share of native's is no gain worth another rounding and a rebuilt schedule.
 inline constexpr double kWorthTrying = 0.95;
-/// Where native takes more than this many times what is modelled, the model does not describe the machine: ranks share
-/// cores (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms).
+/// If native takes more than this many times the modelled time, the model does not describe the machine. The usual
+/// reason is that ranks share cores (4 ranks on 2 cores, in shared memory: modelled 64 us, measured 4.0 ms).
 inline constexpr double kNoForecast = 5;
-/// So little is what any call takes beside its messages.
+/// Nanoseconds that any call takes beside its messages. Chosen, not measured.
 inline constexpr double kOfAnyCall = 10'000;
 inline bool is_forecast(double modelled_ns, double measured_ns) {
   return measured_ns <= kNoForecast * modelled_ns + kOfAnyCall;

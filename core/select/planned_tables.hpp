@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans that one process has made, for whoever asks for the same again: another call, or another communicator of as
-// many ranks. One plan serves all sizes of a class. What is at hand here saves time and decides nothing.
+// Plans that this process has made, kept for other calls and other communicators of the same shape. One plan serves all
+// sizes of a class. The cache saves time and decides nothing.
 #pragma once
 
 #include <compare>

@@ -18,7 +18,7 @@ std::int64_t sends_of(const Algorithm& a, const Instance& instance, Rank r) {
   return out;
 }
 
-/// Who takes in contributions or has the data at first.
+/// The number of ranks that collect contributions, or that have the data at first.
 int owners_of(const Call& call) { return is_reduction(call.op) ? call.ranks : 1; }
 
 }  // namespace

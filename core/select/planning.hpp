@@ -23,23 +23,23 @@ std::int64_t size_class(std::int64_t size);
 /// The call for which the plan of a call is made: the least of its size class.
 Call planned_call(Call call);
 
-/// Messages of all ranks together, counted in their schedules: all of them on up to 64 ranks, of more ranks a sample of
-/// 16 beside the root's. Of an algorithm that plans message by message: what its plan has at most, without planning it.
-/// `segments`: 0 for its own choice.
+/// Messages of all ranks together. Up to 64 ranks all schedules are counted, above that the root's and a sample of 16.
+/// For an algorithm that plans message by message: the largest number that its plan can have, without planning it.
+/// `segments`: 0 for the algorithm's own choice.
 std::int64_t messages_of(const Algorithm& algorithm, const Call& call, int segments, const Network& network);
 
-/// What planning takes in messages; 0: nothing is planned. The same as `messages_of` but for trees, which are looked
-/// for.
+/// The cost of planning, in messages. 0: nothing is planned. Equal to `messages_of` except for trees, which take a
+/// search.
 std::int64_t planning_of(const Algorithm& algorithm, const Call& call, int segments, const Network& network);
 
 /// Whether an algorithm plans a whole exchange in segments.
 inline bool plans_segments(const Algorithm& a) { return a.planning == Planning::whole && a.segments != Segments::none; }
-/// Messages of such a plan: each segment comes together from all ranks, and goes to all, or one of the two.
+/// Messages of such a plan: each segment is collected from all ranks, or sent to all ranks, or both.
 inline std::int64_t planned_messages(const Call& call, int segments) {
   return std::int64_t{reduces_to_all(call.op) ? 2 : 1} * call.ranks * segments;
 }
-/// With fewer segments such a plan is not worth making: some owners would have nothing, and it takes them longer than
-/// native; a pipeline of fewer than about log2 P gains nothing over a tree.
+/// The smallest number of segments for which such a plan is worth its time. With fewer, some owners would have nothing,
+/// and a pipeline of fewer than about log2 P segments gains nothing over a tree.
 int fewest_segments(const Algorithm& algorithm, const Call& call);
 
 /// How an algorithm serves a call where a plan may take so many messages.

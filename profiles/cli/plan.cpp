@@ -81,7 +81,7 @@ struct TreeArguments {
   bool plain = false, time = false, list_sizes = false, json = false;
 };
 
-/// What the command line has beyond the options that there are: the nearest one is named.
+/// Unknown options of the command line: the nearest one is named.
 void refuse_extras(const CLI::App& command) {
   for (const std::string& word : command.remaining()) {
     if (!word.starts_with('-')) {

@@ -4,7 +4,7 @@
 // for binary trees.
 //
 // Let B(i,j), the least time over ranks i..j, grow under inclusion. A node with two children splits its range at some
-// k. The first child's side then grows with k and the second child's falls, so there is a first k* where the first side
+// k. The first child's side then grows with k and the second child's falls. So a first k* exists where the first side
 // is not the smaller one, and k* never falls with j. Below k* the second side counts, and the largest k is the best.
 // From k* on the first side counts. There the smallest k is the best, except that
 // - the second message costs no start-up where it is empty, which gives one more candidate, and

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Statements of Axtmann, Wiebigke and Sanders 2018 about figures 5 to 7, in the model. A range is created locally. For
-// an MPI communicator the model has the least that MPICH 4 does: the members agree on a context by an allreduce of a
-// mask, and each member writes a table of all. MPI_Comm_split precedes this by an allgather of color and key over the
-// parent.
+// an MPI communicator the model has the least that MPICH 4 does. The members agree on a context by an allreduce of a
+// mask, and each member writes a table of all members. MPI_Comm_split precedes this by an allgather of color and key
+// over the parent.
 #include <algorithm>
 #include <cmath>
 #include <map>

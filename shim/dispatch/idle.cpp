@@ -30,7 +30,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   constexpr std::int64_t kAwakeBefore = 8;
   const std::int64_t left =
       static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore;
-  // Where more than one frame has to be looked at, the address alone does not say who calls.
+  // At a site of several frames, the return address alone does not identify the site.
   const std::uint64_t address = slot.key.load(std::memory_order_relaxed);
   if (left <= 0 || slot.site.load(std::memory_order_relaxed) == 0 || !slot.local || slot.op != op ||
       slot.comm_size != state.size)

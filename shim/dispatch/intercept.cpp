@@ -209,7 +209,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   if (step.announce) announce(state, step.n);
 }
 
-/// What the policy alone decides, kept: numbers of segments are looked for. One entry for each place of a signature.
+/// The decision of the policy alone, cached because it may search for a number of segments. One entry per signature.
 core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   struct Known {
     core::Signature signature;
@@ -298,7 +298,7 @@ void write_log(const Call& call) {
     return;
   }
   if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
-    if (!state.sequence.waits()) ++state.log_missed;  // there epochs may be longer than what is looked at of them
+    if (!state.sequence.waits()) ++state.log_missed;  // an epoch may be longer than the logged part of it
     return;
   }
   state.log.push_back(record_of(call));

@@ -168,7 +168,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   if (idle.state) [[unlikely]]
     idle_stop();
   Call call(*state, op, kind, common_now());
-  // Between communicators not all arguments are significant on every rank: none is looked at.
+  // On an inter-communicator not all arguments are significant on every rank, so none is read.
   if (!state->foreign) {
     Describe description(call);
     fill(description);

@@ -18,7 +18,7 @@ using core::Collective;
         Collective::collective, CallKind::kind, comm, __builtin_return_address(0), request, \
         [&](auto& d) { description; }, [&] { return next::symbol arguments; }, start);      \
   }
-// The non-blocking form of the same call, for courteous waiting; a null pointer where there is none.
+// The non-blocking form of the same call, for courteous waiting; a null pointer if MPI has none.
 #define LATECOMER_START(symbol, arguments) \
   [&](MPI_Request* request) { return next::symbol(LATECOMER_STRIP arguments, request); }
 

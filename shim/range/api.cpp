@@ -155,7 +155,7 @@ int start(const latecomer_range* range, const Arguments& a, latecomer_range_requ
       rc = counted(a.send_counts, a.send_displacements);
     if (rc == MPI_SUCCESS && receives && (a.op == Kind::gatherv || all_v))
       rc = counted(a.recv_counts, a.recv_displacements);
-    // In place is for whom it is for.
+    // MPI_IN_PLACE applies to the root only, or to all ranks of a collective without a root.
     if (a.send == MPI_IN_PLACE && (scatters || ((gathers || a.op == Kind::reduce) && !root))) rc = MPI_ERR_BUFFER;
     if (a.recv == MPI_IN_PLACE && !(scatters && root)) rc = MPI_ERR_BUFFER;
     if (rc != MPI_SUCCESS) return rc;

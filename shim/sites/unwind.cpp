@@ -27,9 +27,9 @@ constexpr int kStack = 48;       // frames of a walk, MPI's included; chosen, no
 bool python = false;
 
 // libunwind takes 20 ns per frame from its cache, and one or two system calls without it. Its result for a return
-// address is always the same: the caller's frame ends at a fixed distance from rsp or from rbp. rbp is saved at a fixed
-// distance from there, or not at all. So ask libunwind for this rule once per return address, and follow the rule
-// afterwards. At depth 4 an observed call from one site then takes 60 ns more than a bare wrapper
+// address is always the same. The caller's frame ends at a fixed distance from rsp or from rbp. The register rbp is
+// saved at a fixed distance from there, or not at all. So ask libunwind for this rule once per return address, and
+// follow the rule afterwards. At depth 4 an observed call from one site then takes 60 ns more than a bare wrapper
 // (tests/bench/overhead, 2 ranks, busy cores).
 
 /// Gives the end of the frame of a return address. Packed into one word beside its key.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Courteous waiting. MPICH busy-waits: with more ranks than cores, whoever waits takes the core from whom it
-// waits for (8 ranks on 2 cores: 29 ms for an allreduce of one float). Two ways to give it away:
+// Courteous waiting. MPICH busy-waits. With more ranks than cores, a waiting rank takes the core from the rank that it
+// waits for (8 ranks on 2 cores: 29 ms for an allreduce of one float). Two ways give the core away:
 //   progress     every wait of MPICH over UCX ends up in ucp_worker_progress; where that found nothing to
 //                do, yield. Nothing of the program's communication changes, so this is used if all ranks
 //                have it.

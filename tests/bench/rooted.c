@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times of scatter, gather or bcast with one late rank, by the program's own clock. With OP "compute", all ranks
 // compute the same work between gathers and none is delayed: this shows the loss of processor time.
-// Usage: rooted OP ITERATIONS BYTES LATE_RANK DELAY_MS     BYTES: the root's total
+// Usage: rooted OP ITERATIONS BYTES LATE_RANK DELAY_MS
+// BYTES is the root's total.
+//
 // Prints in ms: run time (first arrival to last exit), mean elapsed time, elapsed time of the late rank, and computing
 // time.
 #include <mpi.h>

@@ -192,7 +192,7 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
     const Verdict verdict = verify(call, materialize(algorithm, instance));
     INFO(algorithm.name << ", " << i << ": " << ranks << " ranks, " << call.count << " elements, " << verdict.what);
     REQUIRE(verdict.ok());
-    // Whoever asks for one rank's part only gets the same.
+    // A plan that keeps one rank's part only gives the same schedule.
     Parameters mine = parameters;
     mine.only = static_cast<Rank>(random() % static_cast<unsigned>(ranks));
     const RankProgram one = materialize(algorithm, Instance(call, pattern, mine), mine.only);
@@ -219,8 +219,7 @@ TEST_CASE("exchange: schedules of random patterns and networks pass the verifier
   CHECK(several > 5);  // with more than one message under way
 }
 
-TEST_CASE("exchange: ordered contributions are added alike whoever comes when, and in however many segments",
-          "[exchange]") {
+TEST_CASE("exchange: ordered contributions are added alike under every pattern and number of segments", "[exchange]") {
   std::mt19937_64 random(13);
   for (const int ranks : {2, 3, 4, 5, 7, 8, 12, 31, 64}) {
     const Call call{Collective::allreduce, ranks, 0, 90, 8, false, false};
@@ -315,7 +314,7 @@ TEST_CASE("exchange: near the bound with one late process", "[exchange]") {
       CHECK(over_bound(ranks, 4 << 20, "ascending:500ms", network) < 1.5);
       CHECK(over_bound(ranks, 4 << 20, "randlate:500ms:1", network) < 1.5);
     }
-  // Whoever it is: of few ranks each is a good part of all.
+  // Any late rank: with few ranks each holds a large part of the vector.
   for (int ranks = 3; ranks <= 8; ++ranks)
     for (Rank late = 0; late < ranks; ++late)
       CHECK(over_bound(ranks, 1 << 20, ("onelate:" + std::to_string(late) + ":500ms").c_str(), "eth1g") < 1.1);
@@ -327,16 +326,15 @@ TEST_CASE("exchange: near the bound with one late process", "[exchange]") {
 
 TEST_CASE("exchange: many ranks", "[exchange]") {
   const char* const overhead = "hdr,overhead=0.5us,gamma=0.03ns/B";
-  // What lies at a rank when it comes is taken in before its first message goes, or after, as the schedule has it: 9.1
-  // where the plan had it the other way round.
+  // The plan takes in what waits for an arriving rank in the schedule's order. In the other order it took 9.1.
   CHECK(over_bound(200, 256 << 10, "randlate:5ms:1", "tryton2018,overhead=0.5us,gamma=0.3ns/B", "late_exchange",
                    Collective::allreduce, 847) < 1.4);
   if (!LATECOMER_LONG_TESTS) return;
   // Fewer segments than owners, eager: 43 ranks receive no contributions, and nothing holds back what they send.
   CHECK(over_bound(1024, 1 << 20, "onelate:341:500ms", "hdr") < 1.2);
   CHECK(over_bound(1024, 32 << 20, "onelate:341:500ms", "eth1g", "late_exchange", Collective::allreduce, 980) < 1.05);
-  // A way of 45 messages. First copies go to who has nothing as new to pass on: 1.17 by what ranks lack alone. k items
-  // that leave a port once take 1.125.
+  // A way of 45 messages. First copies go to ranks with nothing as new to pass on. By missing segments alone it takes
+  // 1.17. The least for k items that leave a port once is 1.125.
   const double of_items =
       over_bound(1024, 256 << 10, "onelate:341:500ms", "tryton2018", "late_exchange", Collective::allreduce, 1024);
   CHECK(of_items < 1.135);

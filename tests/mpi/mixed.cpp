@@ -2,6 +2,7 @@
 // A long stream of mixed collectives: scatter, gather, bcast, reduce, allreduce and barriers of random sizes and roots
 // on several temporary communicators, with random pauses. Every result is checked.
 // Usage: mixed CALLS SEED [abort|leave|exit|finalize]
+//
 // With a third argument, all ranks leave after CALLS calls: rank 0 aborts, every rank ends without MPI_Finalize (with
 // or without exit handlers), or all ranks call MPI_Finalize.
 #include <mpi.h>

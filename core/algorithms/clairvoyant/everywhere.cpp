@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clairvoyant for allreduce. The reduce's rules with three changes: there is no sink, so partial results meet wherever
-// two hold the same segment; nobody leaves; and a segment that one process holds for all is finished and spreads: in
-// every round, after the combining has been arranged, each process that has not sent sends a finished segment, of those
-// it has the one with the fewest holders, to whoever lacks it, has received nothing in the round and has the fewest.
-// (Served in the group's order instead, the first would have everything before the last had anything to pass on: 116
-// rounds instead of 76 after the arrival of one late process, 48 processes, 64 segments.)
+// Clairvoyant for an allreduce. The rules of the reduce apply, with three changes:
+// - There is no sink. Partial results meet wherever two ranks hold the same segment.
+// - No rank leaves.
+// - A segment that one rank holds for all ranks is finished and spreads. In every round, each rank that has not sent
+//   yet sends the finished segment with the fewest holders. The receiver lacks this segment, has received nothing in
+//   this round, and has the fewest finished segments of all such ranks.
+// In the order of the group instead, the first rank would have all segments before the last has any to pass on. This
+// takes 116 rounds instead of 76 after one late rank (48 ranks, 64 segments).
 #include <algorithm>
 
 #include "core/algorithms/clairvoyant/tables.hpp"

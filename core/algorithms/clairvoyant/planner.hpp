@@ -48,8 +48,8 @@ Result<std::vector<Message>> plan(const Problem& problem, Generate& generate = p
 /// By round, then destination.
 void sort(std::vector<Message>& messages);
 
-/// The plan of an allreduce (what the paper leaves as future work): partial results are combined by the reduce's rules
-/// without a sink, and what is finished spreads by what is left of every round. `problem.root` counts for nothing.
+/// The plan of an allreduce, which the paper leaves as future work. Partial results are combined by the rules of the
+/// reduce without a sink. Finished segments use the rest of each round. `problem.root` has no effect.
 struct Exchange : Message {
   bool finished = false;  ///< a finished segment, to be stored; otherwise a partial result, to be added
 };

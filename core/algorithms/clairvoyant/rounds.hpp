@@ -83,8 +83,8 @@ class Rounds {
   bool begun_ = false;
 };
 
-/// Places of the ranks by the remainder of their arrival modulo the round, ties by rank: the group of any round is in
-/// the order of places, beginning at its first member's (section 5.4.3).
+/// Places of the ranks: by the remainder of the arrival modulo the round, ties by rank. The group of any round is in
+/// the order of places and begins at the place of its first member (section 5.4.3).
 class Places {
  public:
   explicit Places(const Problem& problem) : rank_(problem.arrivals.size()), place_(rank_.size()) {

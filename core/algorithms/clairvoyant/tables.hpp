@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who holds what, as bits by columns and by rows, and who may still send in a round.
+// The segments that each rank holds, as bits by columns and by rows, and the ranks that may still send in a round.
 #pragma once
 
 #include <bit>
@@ -129,7 +129,7 @@ class Rows {
   int place(Rank r) const { return places_.of(r); }
 
  private:
-  /// Takes a receiver out of the senders while its own sender is looked for.
+  /// Takes a receiver out of the senders during the search for its own sender.
   class Without {
    public:
     Without(Rows& rows, int place) : senders_(rows.senders_[word(place)]), mine_(senders_ & bit(place)) {
@@ -145,8 +145,8 @@ class Rows {
     Word mine_;
   };
 
-  /// Towards the end of a round nearly everybody has sent, and segment after segment would be looked at in vain: then
-  /// the few others' columns say more than the rows.
+  /// Near the end of a round most ranks have sent, and most rows are empty. The columns of the few other ranks then
+  /// answer sooner than the rows.
   Found find_among_few(const Word* mine, bool sink) const {
     int few[kFew], count = 0;
     const std::size_t h = word(head_);
@@ -191,8 +191,8 @@ class Rows {
   Places places_;
   BitRows held_;     // [place][segment]
   BitRows holders_;  // [segment][place]
-  // Segments that somebody in the group holds, and that two do: nobody else can be found for one's own that nobody
-  // shares. What has been looked for in vain is left out until the round ends.
+  // Segments that at least one rank of the group holds, and that at least two hold. A segment that only the receiver
+  // holds has no sender. A segment without a sender is left out until the round ends.
   std::vector<Word> here_, shared_, found_here_, found_shared_;
   std::vector<int> members_;   // of the group, that hold the segment
   std::vector<Word> senders_;  // [place] who may still send

@@ -148,8 +148,8 @@ Schedule walk(const Instance& instance, Rank me) {
   const int segments =
       std::min(kChannels, instance.parameters.segments > 0 ? instance.parameters.segments
                                                            : segments_for(call, instance.parameters.network));
-  // One message at a time and direction: with more the messages leave in another order than planned, and whoever waits
-  // in the wrong queue delays everybody behind (two at a time: up to 60% slower in the model, eight: five times).
+  // One message at a time and direction. More would leave in another order than planned, and a message in the wrong
+  // queue delays all behind it. In the model two at a time are up to 60% slower, eight five times.
   return follow(instance, me,
                 call.ranks > 1 ? instance.shared([&] { return rows_of(instance, segments); }) : std::span<const int>(),
                 segments, false);

@@ -24,9 +24,9 @@ Foresight::Foresight(const Problem& problem, const Grid& grid, int sends)
       courses_(problem.arrivals.size()) {
   const Bytes smallest = problem.segment_bytes() - problem.element_bytes;
   shortest_ = problem.network.port_ns(smallest) + rounded_up(problem.network.flight_ns(smallest));
-  // Nearer than that is the order of two messages not to be trusted.
+  // The order of two messages that are nearer, in slots, is uncertain. Chosen: plans were kept from 0.03 on.
   constexpr double kApart = 0.03;
-  // Whoever is behind its slots by more than that leaves one out.
+  // A rank that is more behind, in slots, leaves one out. Chosen, not measured.
   constexpr double kBehind = 0.5;
   apart_ = static_cast<Nanoseconds>(kApart * static_cast<double>(grid.slot));
   // Both sides of what waits for its receiver are known, and a rank posts its messages an overhead apart.

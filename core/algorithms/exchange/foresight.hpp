@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of messages that keep to a plan, to the nanosecond: when each is posted, when it has passed its
-// receiver's port, when it has been taken in there. By the rules of the model (core/model/simulate.hpp, one port each
-// way) and of the schedules that are made of plans (clairvoyant/walk.hpp, paced).
+// The course of messages that keep to a plan, to the nanosecond: when each is posted, when it has passed its receiver's
+// port, and when the receiver has taken it in. The rules are those of the model (core/model/simulate.hpp, one port each
+// way) and of the schedules that follow a plan (clairvoyant/walk.hpp, paced).
 //
-// A plan says slots, and ranks are early in them by whatever they arrived early or a message's way is shorter than
-// whole slots. Along a chain of ranks that nothing holds back that adds up; a whole slot early, a message takes the
-// port of one that was planned before it, and from there on nothing is in step. So what is planned next has to know.
+// A plan is in slots, and ranks are early in them: they arrive before a slot, or a message takes less than whole slots.
+// Along a chain of ranks this adds up. A message that is one slot early takes the port of a message that was planned
+// before it, and from then on nothing keeps to the plan. So the planner has to follow the course.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ struct Moment {
   int turn = 0;             ///< among what the same caused at the same time
 };
 
-/// Of what happens at the same time the model takes first what was caused first, and ranks that do the same slot after
-/// slot differ in nothing else: half a microsecond of overhead, and they are out of step.
+/// Of two events at the same time the model takes the one that was caused first. Ranks that do the same in every slot
+/// differ in nothing else, so the planner has to know the causes.
 class Causes {
  public:
   /// What happens later because of `cause`.

@@ -49,9 +49,10 @@ std::vector<Rank> owners_for(const Problem& problem) {
 }
 
 int collectors_of(const Problem& problem) {
-  // So many that contributions to each of them, one after the other, take about as long as the sums they send; one more
-  // collector costs one more message per segment. 200 ranks, hdr with overhead, 32 MiB, random over 5 ms: with two of
-  // them 1.57 of the bound, with four 1.23; 1,024 ranks, 4 MiB, hdr, a quarter late: with 16 1.10, with 21 1.11.
+  // The contributions to one collector take about as long as the sums of all collectors: the root of the number of late
+  // ranks. One more collector costs one more message per segment. Model, time over the bound: 200 ranks, hdr with
+  // overhead, 32 MiB, random over 5 ms: two collectors 1.57, four 1.23. 1,024 ranks, 4 MiB, hdr, a quarter late: 16
+  // collectors 1.10, 21 collectors 1.11.
   constexpr double kOfRoot = 1.1, kFew = 8;
   constexpr int kRanks = 48;
   const int ranks = problem.ranks();

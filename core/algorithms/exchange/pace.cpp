@@ -11,7 +11,7 @@
 namespace latecomer::core::exchange {
 namespace {
 
-/// By how much what whoever has it sends on in every slot grows in one: r^hop = r^(hop - 1) + 1.
+/// The growth per slot of the copies of a segment if every holder sends it on in every slot: r^hop = r^(hop - 1) + 1.
 double growth(double hop) {
   if (hop <= 1) return 2;
   // Newton's steps on the logarithm of r^(hop - 1) (r - 1), which is concave: from the left, where r = 1 + 1/hop is,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time goes on from event to event: a port gets free, a rank arrives, a message lands. At each moment first
-// contributions are matched with owners, then final segments with those who lack them. A match is looked for only among
-// what has changed, so that none is missed and none is looked for twice.
+// The planner. Time goes from event to event: a port gets free, a rank arrives, a message lands. At each moment the
+// planner matches contributions with owners, then final segments with ranks that lack them. It considers only ranks
+// with a change, so that it finds every match once.
 //
-// Only who has something happen at this very moment sends at it: nothing else would hold it back until then. Whoever
-// has idled waits for what lands next. One message in thirty thousand that leaves a few slots early takes a place in
-// its receiver's port, which hands the delay on, and none of it is ever made good: 68 ms instead of 44
-// (docs/explanation/schedules.md).
+// A rank sends only at a moment at which something happens to it, because nothing else would hold it back until then.
+// An idle rank waits for its next landing. A message that leaves a few slots early takes a place in its receiver's
+// port. The port hands the delay on, and the plan never makes it good: 68 ms instead of 44 with one such message in
+// 30,000.
 #include "core/algorithms/exchange/plan.hpp"
 
 #include <algorithm>
@@ -151,7 +151,7 @@ class Planner {
     }
     for (const Rank r : by_arrival) {
       post(grid_.up(arrival(r)), What::arrives, r, 0);
-      // An eager message may be there before who receives it.
+      // An eager message may land before its receiver arrives.
       post(grid_.up(eager_ ? 0 : arrival(r)), What::may_receive, r, 0);
     }
   }
@@ -215,8 +215,7 @@ class Planner {
 
  private:
   enum class What : char { arrives, may_send, may_receive, lands, is_summed, is_final };
-  // Who is free; of the senders, those with something happening now; of the receivers, those for whom by_what_few_have
-  // looked.
+  // Free senders, and those with an event now. Free receivers, and those that by_what_few_have() considers.
   enum Set { kSenders, kReady, kReceivers, kLacking, kSets };
   struct Event {
     What what;
@@ -225,8 +224,8 @@ class Planner {
   };
 
   Nanoseconds arrival(Rank r) const { return problem_.arrivals[static_cast<std::size_t>(r)]; }
-  /// Who takes in the contributions of the k-th part of the ranks to segment j; the first is its owner, the others send
-  /// it their sums.
+  /// The rank that collects the contributions of the k-th part of the ranks to segment j. The first is the owner, and
+  /// the others send it their sums.
   Rank collector(int k, int j) const { return at(collector_, k * segments_ + j); }
   /// The collectors of a segment: owners in turn, as far apart as possible, each at most once.
   void find_collectors() {
@@ -271,14 +270,14 @@ class Planner {
     }
   }
 
-  /// Matches those who have something happening with whoever is free. False: nothing was sent.
+  /// Matches ranks that have an event with free ranks. False: nothing was sent.
   bool send(std::span<const Rank> active, std::span<const Rank> receivers) {
     const std::int64_t before = to_go_;
     const std::span<const Rank> holders =
         eager_ ? std::span<const Rank>() : active;  // what has landed lets them post a receive
     for (const Rank p : active)
       if (free_.test(kSenders, p)) free_.set(kReady, p);
-    // Nothing holds back who receives no contributions: whoever of those waits for a receiver is early.
+    // Ranks that receive no contributions go first: nothing else would hold back their next message.
     for (const Rank p : active)
       if (at(taken_, p).empty()) contribute(p);
     for (const Rank p : active)
@@ -330,16 +329,16 @@ class Planner {
       }
     }
 
-    /// Of the first in a ranking's order, which `list` is in, that are not among `those`, the one of least cost that
-    /// fits; of those with as much cost the next after `from`: else two of few ranks may be left over in every other
-    /// slot, each a sender and the only receiver itself.
+    /// Of the first ranks in `list`, which is in the ranking's order, that are not among `those`: the one of least cost
+    /// that fits. Among equals it is the next after `from`. Otherwise two of few ranks could remain in every other
+    /// slot, each a sender and itself the only receiver.
     template <typename Cost, typename Fits>
     Rank best(const std::vector<Rank>& list, const Ranking& ranking, const Word* those, Rank from, Cost cost,
               Fits fits) {
       if (none_ || first_of([&](std::size_t w) { return left_[w] & ~those[w]; }, 0, ranks_) == kNone) return kNone;
-      // Ranks that differ by so much are as good; and so many are looked at. 1,024 ranks, after-last over the bound,
-      // mean over 24 plans of few late: 1, 2, 4 apart 1.207, 1.192, 1.190; 32, 64, 128, 256 of
-      // them 1.216, 1.207, 1.193, 1.190.
+      // Ranks whose counts differ by at most kApart are equal, and at most kLookedAt ranks are compared. 1,024 ranks,
+      // after last over the bound, mean over 24 plans of few late ranks: kApart 1, 2, 4: 1.207, 1.192, 1.190; kLookedAt
+      // 32, 64, 128, 256: 1.216, 1.207, 1.193, 1.190.
       constexpr int kApart = 4, kLookedAt = 256;
       alike_.clear();
       std::size_t least = 0;
@@ -379,7 +378,7 @@ class Planner {
     bool none_;
   };
 
-  /// Whom a receiver may ask for a message: those who have idled, too, if it can hold that back.
+  /// The ranks that a receiver may ask for a message: also idle ones, if the receiver can hold the message back.
   Set callable(Rank q) { return eager_ || !ahead_.holds(q, now_) ? kReady : kSenders; }
 
   bool in_turn(Rank src, Rank dst, bool added) { return quiet_ || ahead_.in_turn(src, dst, added, now_); }
@@ -409,7 +408,7 @@ class Planner {
         post(there, What::lands, dst, j);
       } else {
         post(merges.done, k ? What::is_summed : What::is_final, dst, j);
-        // Whoever will have something to pass on needs it less than those who have nothing.
+        // A rank that will have something to pass on needs this less than a rank that has nothing.
         if (k == 0) end_ = std::max(end_, merges.done), promise(j, dst);
       }
     }
@@ -451,8 +450,8 @@ class Planner {
     }
   }
 
-  /// Who may send what is final now, those first who have only what many have: for anything else there is always a
-  /// receiver.
+  /// Orders the ranks that may send final segments now. Ranks with common segments only go first, because a scarce
+  /// segment always has a receiver.
   void by_what_few_have() {
     spreaders_.clear(), emptiest_.clear();
     if (!anything_to_spread()) return;
@@ -489,7 +488,7 @@ class Planner {
     Candidates receivers(*this, kLacking);
     rarest_first([&](int j) {
       if (!has_.test(j, p)) return receivers.none();
-      // What few have goes to who has nothing as new to pass on, and what many have to who is busy with that.
+      // Scarce segments go to ranks with nothing as new to pass on, and common segments to busy ranks.
       const int sign = copies_.count(j) < passed_on_ ? -1 : 1;
       const Rank q = receivers.best(
           emptiest_, holders_, promised_[j], p, [&](Rank r) { return sign * newest_copies(r); },
@@ -517,7 +516,7 @@ class Planner {
     promised_.set(j, holder), copies_.add(j), holders_.add(holder);
     if (int& newest = at(newest_, holder); newest == kNone || copies_.count(j) < copies_.count(newest)) newest = j;
   }
-  /// Copies of the newest segment that a rank has been promised; as if all had it where there is none.
+  /// Copies of the newest segment that a rank has been promised. Without one: the number of ranks.
   int newest_copies(Rank r) const { return at(newest_, r) == kNone ? ranks_ : copies_.count(at(newest_, r)); }
 
   const Problem& problem_;
@@ -538,7 +537,7 @@ class Planner {
   std::vector<Word> candidates_;
   std::vector<std::pair<std::int64_t, Rank>> alike_;  // by cost
   std::vector<int> newest_;                           // [ranks] see newest_copies
-  const double passed_on_;                            // by whoever gets a segment with fewer copies
+  const double passed_on_;                            // below so many copies a segment is passed on
   Ranking holders_;                                   // ranks, by final segments that have been promised them
   std::vector<Rank> spreaders_, emptiest_;            // of now; who may receive, with the least first
   struct Merges {

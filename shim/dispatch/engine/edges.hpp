@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Edge: what ranks say of their next arrival, made into one pattern for one coming call of a communicator.
+// Edge: the predicted arrivals of all ranks in one coming call of a communicator, combined into one pattern.
 //
-// Ranks of a communicator form a tree, rank 0 at its root. What a rank says goes up: once with all that its part of the
-// tree has said, when that is complete. Who arrives before it has the pattern sends what there is up at once, its own
-// arrival with it. The root freezes the pattern when all have said, or when the first such message or its own process
-// comes. A rank that has not said by then, though it did not long ago, is expected as much later than now as others
-// said it before they came; one that says nothing gets its forecast. The bytes go down the tree, and every rank uses
-// them. So a rank sends at most two messages up and one to each child, whatever P is. Who waits: a process that has
-// arrived waits for the engines between it and the root, never for another process. See docs/explanation/learning.md.
+// The ranks of the communicator form a tree with rank 0 at its root. Predictions go up. A rank sends its own once, with
+// all predictions of its part of the tree, when these are complete. A rank that arrives before it has the pattern sends
+// at once everything that it has, and its own arrival. The root freezes the pattern when it has all predictions, when
+// the first such message arrives, or when its own process arrives. A rank that has predicted recently, but not for this
+// call, counts as late: by as much as other predictions precede their arrivals. A rank that never predicts gets its
+// forecast. The bytes go down the tree, and every rank uses them. A rank sends at most two messages up and one to each
+// child, whatever P is. A process that has arrived waits for the engines between it and the root, never for another
+// process. See docs/explanation/learning.md.
 #pragma once
 
 #include <list>
@@ -49,8 +50,8 @@ class Edges {
   void say(Nanoseconds arrival, Nanoseconds now);
   /// Takes and passes on what has come. False: nothing had.
   bool advance();
-  /// Sends an empty message to a rank of MPI_COMM_WORLD that nothing was sent to before, so that a connection is there
-  /// when an algorithm needs it (paper 002, section 3).
+  /// Sends an empty message to a rank of MPI_COMM_WORLD that has got none before, so that a connection exists when an
+  /// algorithm needs it (Proficz 2018, section 3).
   void greet(Rank world);
   /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Empty: nobody has said
   /// anything, and the plan's pattern serves. Waits for the engines on the way to the tree's root.

@@ -418,9 +418,9 @@ class Engine {
   }
 
   void loop() {
-    // A look in vain costs what a timer costs: 2 to 5 us on a machine of one's own, 20 to 50 us on a virtual one
-    // (measured), of the program's core if it has no other. So looks are rationed by what they cost here, and while
-    // something moves one looks again at once.
+    // A poll that finds nothing costs as much as a timer: measured 2 to 5 us on a real machine, 20 to 50 us on a
+    // virtual one. It may take this from the program's core. So the polls are rationed by their cost on this machine.
+    // While messages move, the engine polls again at once.
     constexpr Nanoseconds kShortest = 50'000, kIdle = 500'000, kLongest = 20'000'000;
     constexpr double kShare = 0.004;  // of the time
     prctl(PR_SET_TIMERSLACK, 1000);
@@ -469,7 +469,7 @@ class Engine {
       }
       cost += (static_cast<double>(figures_.busy - spent) - cost) / 16;
       spent = figures_.busy;
-      // The longer the process has been away, the less it matters when it is looked for.
+      // The longer the process has been away, the less the delay of a poll matters.
       const auto rationed = static_cast<Nanoseconds>(cost / kShare);
       const Nanoseconds idle =
           std::clamp<Nanoseconds>(std::max(rationed, (now() - last_claim_) / 100), kIdle, kLongest);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The background engine: one thread that runs the background lane of coming calls before the process arrives in them.
 //
-// How it learns of a call: whoever has arrived in call n tells those it sends to, and whom it wants a token of, by a
-// notice (which call, which algorithm, which plan) just before the message itself. That is no forecast: n is the same
-// call on all ranks, and what is decided for it is decided alike. A notice that cannot be served (unknown communicator,
-// plan not heard yet, no memory left, an earlier call still open) is kept or dropped; then the process does by itself
-// what the engine did not, when it arrives. So notices cost nothing in correctness if they are late or lost.
+// Notices. A rank that has arrived in call n sends a notice just before a message: which call, which algorithm, which
+// plan. It sends one to each rank that it sends to, or whose token it needs. A notice is no forecast: call n is the
+// same call on all ranks, and its decision is the same. The engine keeps or drops a notice that it cannot serve
+// (unknown communicator, unknown plan, no memory, an earlier call open). The process then does this part itself when it
+// arrives. So a late or lost notice costs time, never correctness.
 //
-// Who owns a run: the engine until the process arrives, the process while it is in the call, the engine again for
-// messages that are under way when the process leaves. Messages go over a communicator of their own; a run for call n
-// begins only when everything that earlier calls of the same communicator send or receive there has been posted, so
-// that messages match in the order of calls. See docs/explanation/schedules.md.
+// Ownership. The engine owns a run until the process arrives. The process owns it during the call. The engine owns it
+// again for messages that are under way when the process leaves. Messages use a communicator of their own. A run for
+// call n begins only when all messages of earlier calls of the same communicator have been posted there, so that
+// messages match in the order of calls. See docs/explanation/schedules.md.
 #pragma once
 
 #include <atomic>
@@ -54,13 +54,12 @@ void engine_plan(CommState& state);
 int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands,
                     const OwnPattern* own);
 
-/// The program says on this rank that `fraction` of the work before its next collective is done, at `at` on the common
-/// clock: predicts its arrival there as papers 001 and 002 do (what has passed since the last one, divided by the
-/// fraction) and tells the other ranks of the communicator that the last such call was on. Does nothing without an
-/// engine.
+/// The program reports that `fraction` of the work before its next collective is done, at `at` on the common clock.
+/// Predicts the arrival there: the time since the last collective, divided by the fraction (Proficz 2018, Proficz
+/// 2020). Tells the other ranks of the communicator of the last such call. Has no effect without an engine.
 void engine_edge(double fraction, Nanoseconds at);
-/// For a call that the plan gives this to, on a watched communicator: every rank's predicted arrival, the same on all
-/// of them; empty if no rank has said anything, and the plan's pattern, number `planned`, serves. `arrival`: of this
+/// The predicted arrivals of all ranks in this call, equal on all of them, on a watched communicator whose plan asks
+/// for it. Empty if no rank has predicted: then the plan's pattern, number `planned`, applies. `arrival`: of this
 /// process, on the common clock. Waits for engines, not for processes (shim/dispatch/engine/edges.hpp).
 std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival);
 /// A coming call will send to these ranks of MPI_COMM_WORLD: connections are made now, if there is an engine.

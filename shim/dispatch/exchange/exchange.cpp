@@ -33,8 +33,8 @@ struct Header {
   Nanoseconds waited = 0;       // log: for the leader, since the last
 };
 
-/// Waits for others at a boundary of a communicator with rooted calls only, and says so once that takes long: a program
-/// that relies on its gathers not to synchronise would hang here.
+/// A wait for other ranks at a boundary of a communicator with rooted calls only. Warns if it takes long, because a
+/// program that relies on gathers not to synchronize would hang here.
 class BoundaryWait {
  public:
   explicit BoundaryWait(const CommState& state) : state_(state) {}
@@ -181,10 +181,10 @@ void identify(CommState& state, bool waits) {
       state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
   int context = kContexts;
   for (int attempt = 0;; ++attempt) {
-    // One agreement at a time may take from this process's contexts. With threads the first round only brings the
-    // members together, so that contexts are never under offer to a member that has yet to come, and gives the
-    // number by which all processes prefer the same communicator: that one gets a context within a few rounds.
-    // No lock is held while the others are waited for: a thread that frees a communicator needs it.
+    // One agreement at a time may take contexts of this process. With threads the first round only brings the members
+    // together, so that no context is offered to a member that has not come yet. It also gives each communicator a
+    // number. All processes prefer the same number, so that communicator gets a context within a few rounds. No lock is
+    // held during the wait, because a thread that frees a communicator needs it.
     bool mine = !j.threads;
     {
       const std::lock_guard lock(j.context_mutex);
@@ -345,7 +345,7 @@ void end_epoch(CommState& state, bool rested) {
     warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
   state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
   state.log.clear();
-  state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // whoever has an epoch behind it is likely to have more
+  state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
 }
 
 void collect(CommState& state) {

@@ -97,8 +97,8 @@ void hear(CommState& state, std::uint64_t n, bool waits);
 /// looks through all messages that nobody has asked for whenever a receive is posted, so none may be left behind.
 void hear_last(CommState& state);
 
-/// Between the announcement and its coming into force, right after an operation: if it is there, builds the schedules
-/// that it asks for, so that none is built inside a collective for calls of a kind that was seen before.
+/// Receives an announcement that has arrived early, and builds the schedules of its plan. So no schedule is built
+/// inside a collective for a kind of call that was seen before. Call it right after an operation.
 void hear_early(CommState& state);
 
 /// Without an exchange: keeps the log for the end and starts a new one.

@@ -106,7 +106,7 @@ Executor::Key Executor::shape_of(const CommState& state, const core::Signature& 
   shape.count = call.count;
   shape.element_bytes = call.element_bytes;
   shape.root = call.root;
-  // Whoever is not the root of a scatter may pass anything as what it does not send.
+  // Ranks other than the root may pass any pointer as the buffer that they do not use.
   const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
   shape.in_place = matters && (core::is_scatter(signature.op) ? operands.recv : operands.send) == MPI_IN_PLACE;
   shape.commutative = call.commutative;

@@ -68,10 +68,10 @@ class Irregular final : public Blockwise {
   std::size_t taken_ = 0, headers_used_ = 0;
 };
 
-/// This rank's part of the adaptive tree, built by the ranks themselves, bottom up: the first ranks of two neighbouring
-/// ranges tell each other how long theirs takes, both see which one is to send, and tell the ranges' roots. At most
-/// ceil(log2 P) exchanges per rank; a leaf waits for its neighbour only. Source: Traeff, Parallel Computing 75 (2018),
-/// as paper 003 (3) uses it. `size`: of the own block, bytes. Returns an MPI error code.
+/// This rank's part of the adaptive tree, which the ranks build themselves, bottom up. The first ranks of two
+/// neighbouring ranges exchange the times of their ranges. Both see which range has to send, and tell the roots of the
+/// ranges. Each rank takes part in at most ceil(log2 P) exchanges, and a leaf waits for its neighbour only. Source:
+/// Träff 2018, as in Träff 2019, section 3. `size`: bytes of the own block. Returns an MPI error code.
 int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank root, core::Bytes size,
                    core::TreePart& part);
 

@@ -8,8 +8,8 @@
 // depth and the same context are one communicator, even if different processes created them. All other ranges are
 // isolated from each other, wildcards included.
 //
-// All functions return an MPI error class and do not invoke MPI error handlers. The rules are MPI's: all members of a
-// range call its collectives in the same order, and the program does not touch the buffers and MPI_Ops of operations in
+// All functions return an MPI error class and do not invoke MPI error handlers. The rules are MPI's. All members of a
+// range call its collectives in the same order. The program does not touch the buffers and MPI_Ops of operations in
 // flight (it may free datatypes). Tags: 0 to INT_MAX. Counts are MPI_Count, displacements MPI_Aint in extents of the
 // datatype. MPI_IN_PLACE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE have
 // MPI's meaning. status.MPI_SOURCE is the rank in the range. Several threads may call under MPI_THREAD_MULTIPLE.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generator `segment_tree`: a segment tree over bit columns, one per process; an inner node is the OR of its children,
-// stored as an array with the root at 1. Leaves are in the order of places; a process whose place lies before the
-// head's uses a second leaf, P places later. Whoever has sent is cleared from the tree until the round ends; then the
-// tree is rebuilt once. The sink needs no pseudo-root: it is served first, and its own leaf is left out of the OR like
-// any other's. 5 bits per (process, segment): 4 in the tree, one in the columns beside it. Source: Proficz and
+// Generator `segment_tree`: a segment tree over bit columns, one per process. An inner node is the OR of its children.
+// The tree is an array with the root at 1. Leaves are in the order of places. A process whose place lies before the
+// head's uses a second leaf, P places later. A process that has sent is cleared from the tree until the round ends.
+// Then the tree is rebuilt once. The sink needs no pseudo-root: it is served first, and its own leaf is left out of the
+// OR like any other. 5 bits per (process, segment): 4 in the tree, 1 in the columns beside it. Source: Proficz and
 // Ocetkiewicz 2021, sections 5.2 to 5.6.
 #include <bit>
 
