@@ -3,7 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <span>
 
 #include "core/base/types.hpp"
