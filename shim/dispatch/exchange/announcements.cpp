@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The member's side of an announcement: receives it early, at its call, or when the communicator ends.
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/messages.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+
+using namespace exchange;
+
+namespace {
+/// Fills state.heard unless it is filled; false if nothing has come.
+bool take_announcement(CommState& state) {
+  using Kind = core::Learner::Announcement::Kind;
+  if (state.heard) return true;
+  auto heard = std::make_unique<core::Learner::Announcement>();
+  if (state.rank == 0) {
+    *heard = std::move(state.leadership->announced);
+  } else {
+    Header header;
+    std::vector<char> body;
+    if (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) return false;
+    heard->kind = static_cast<Kind>(header.count);
+    heard->rest = header.rest != 0;
+    heard->epoch = header.epoch;
+    // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
+    if (heard->kind == Kind::plan)
+      core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
+  }
+  state.heard = std::move(heard);
+  return true;
+}
+}  // namespace
+
+void hear_last(CommState& state) {
+  if (state.rank == 0 || state.heard || !state.usable() || !state.sequence.awaits()) return;
+  Header header;
+  std::vector<char> body;
+  take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body);
+}
+
+void hear_early(CommState& state) try {
+  if (state.heard || !state.usable() || state.broken || !take_announcement(state)) return;
+  if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor)
+    state.executor->prepare(state, state.heard->plan);
+} catch (...) {
+  // Whether the message was taken is not known: no stepping back alone.
+  warn("out of memory while taking a plan");
+  PMPI_Comm_call_errhandler(state.comm, MPI_ERR_NO_MEM);
+}
+
+void hear(CommState& state, std::uint64_t n, bool waits) {
+  using Kind = core::Learner::Announcement::Kind;
+  if (!state.usable()) return;
+  if (waits) {
+    BoundaryWait wait(state);
+    while (!take_announcement(state)) wait.again();
+    state.waited += wait.so_far();
+  }
+  Patience patience(job().courteous);
+  while (!take_announcement(state)) patience.wait();
+  const auto heard = std::move(state.heard);
+  if (state.rank == 0 && !heard->rest) state.leadership->learner->in_force(n);
+  state.sequence.lasts(heard->epoch);
+  state.resting = heard->rest && heard->kind == Kind::none;
+  if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
+  state.plan.install(std::move(heard->plan));
+  engine_plan(state);
+  if (state.executor) state.executor->change_plans();
+}
+
+}  // namespace latecomer::shim

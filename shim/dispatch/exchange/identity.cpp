@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The identity and the tag context of a communicator, on which its members agree.
+
+#include <numeric>
+
+#include "core/base/text.hpp"
+#include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/messages.hpp"
+#include "shim/log.hpp"
+#include "shim/waiting/courteous.hpp"
+
+namespace latecomer::shim {
+
+using namespace exchange;
+
+bool resolve_members(CommState& state) {
+  if (!state.world.empty()) return !state.foreign;
+  Job& j = job();
+  MPI_Group group;
+  PMPI_Comm_group(state.comm, &group);
+  std::vector<int> all(static_cast<std::size_t>(state.size));
+  std::iota(all.begin(), all.end(), 0);
+  state.world.resize(all.size());
+  PMPI_Group_translate_ranks(group, state.size, all.data(), j.world_group, state.world.data());
+  PMPI_Group_free(&group);
+  std::uint64_t hash = static_cast<std::uint64_t>(state.size);
+  for (const Rank r : state.world) {
+    if (r == MPI_UNDEFINED) state.foreign = true;
+    hash = core::mix64(hash ^ static_cast<std::uint64_t>(r));
+  }
+  const JobLock lock;
+  state.identity = core::mix64(hash + j.creations[hash]++);
+  return !state.foreign;
+}
+
+namespace {
+/// MPI_Allreduce of words by MPI_BOR; where members may be waited for, in a form that can be watched.
+int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
+  if (!waits) return PMPI_Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm);
+  MPI_Request request;
+  int rc = PMPI_Iallreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm, &request);
+  BoundaryWait wait(state);
+  for (int done = 0; rc == MPI_SUCCESS && !done;)
+    if (rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE); !done) wait.again();
+  return rc;
+}
+}  // namespace
+
+void identify(CommState& state, bool waits) {
+  Job& j = job();
+  constexpr int kWords = kContexts / 64;
+  // Used contexts of all members, the leader's serial number, and whether a member could not offer its contexts.
+  std::array<std::uint64_t, kWords + 2> words;
+  std::uint64_t& serial = words[kWords];
+  std::uint64_t& busy = words[kWords + 1];
+  // A process that leads many communicators numbers them higher and higher: a number comes first sooner or later,
+  // whatever the others go on to agree on.
+  std::uint64_t number =
+      state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
+  int context = kContexts;
+  for (int attempt = 0;; ++attempt) {
+    // One agreement at a time may take contexts of this process. With threads the first round only brings the members
+    // together, so that no context is offered to a member that has not come yet. It also gives each communicator a
+    // number. All processes prefer the same number, so that communicator gets a context within a few rounds. No lock is
+    // held during the wait, because a thread that frees a communicator needs it.
+    bool mine = !j.threads;
+    {
+      const std::lock_guard lock(j.context_mutex);
+      if (j.threads && attempt > 0) {
+        j.agreeing.insert(number);
+        mine = !j.offering && *j.agreeing.begin() == number;
+      }
+      j.offering = j.offering || mine;
+      for (int w = 0; w < kWords; ++w)
+        words[static_cast<std::size_t>(w)] = j.used_contexts[static_cast<std::size_t>(w)];
+    }
+    serial = attempt > 0 && state.rank != 0 ? 0 : number;
+    busy = !mine;
+    const int rc = unite(state, words.data(), kWords + 2, waits);
+    if (rc != MPI_SUCCESS) {
+      // Nothing more is exchanged here; ranks that were told otherwise run into the same communicator's next error.
+      const std::lock_guard lock(j.context_mutex);
+      if (mine) j.offering = false;
+      j.agreeing.erase(number);
+      state.broken = true, state.context = kContexts;
+      return;
+    }
+    number = serial;
+    context = kContexts;
+    for (int c = 0; c < kContexts && context == kContexts && busy == 0; ++c)
+      if ((words[static_cast<std::size_t>(c) / 64] >> (c % 64) & 1) == 0) context = c;
+    {
+      const std::lock_guard lock(j.context_mutex);
+      if (context < kContexts)
+        j.used_contexts[static_cast<std::size_t>(context) / 64] |= std::uint64_t{1} << (context % 64);
+      if (mine) j.offering = false;
+      if (busy == 0) j.agreeing.erase(number);
+    }
+    if (busy == 0) break;  // on all members: the union is the same
+    const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
+    if (attempt > 0) nanosleep(&nap, nullptr);
+  }
+  {
+    const JobLock lock;
+    state.context = context;
+    state.identity = core::mix64(number);
+  }
+  if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
+  if (state.rank == 0) lead(state);
+  watch(state);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sends and takes the messages of the exchange.
+#include "shim/dispatch/exchange/messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "shim/log.hpp"
+#include "shim/state/post.hpp"
+
+namespace latecomer::shim {
+
+namespace exchange {
+
+void BoundaryWait::again() {
+  constexpr Nanoseconds kLong = 10'000'000'000;
+  patience_.wait();
+  if (said_ || ++turns_ % 64 != 0 || now() - begin_ < kLong) return;
+  said_ = true;
+  warn(
+      "rank %d has waited 10 s before call %llu of a communicator of %d, a boundary at which plans for rooted "
+      "collectives are agreed on, for rank %d (rank 0 there) or another that is "
+      "not there yet; \"rooted_waits\": false in the policy never waits",
+      job().rank, static_cast<unsigned long long>(state_.sequence.next_number() - 1), state_.size, state_.world[0]);
+}
+
+bool post(Rank world, int tag, const Header& header, const void* data, std::size_t size, bool may_refuse) {
+  return shim::post(world, tag, &header, sizeof header, data, size, may_refuse);
+}
+
+bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vector<char>& body) {
+  for (;;) {
+    int there = 0;
+    MPI_Message message;
+    MPI_Status status;
+    if (PMPI_Improbe(world, tag, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return false;
+    int size = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &size);
+    body.resize(static_cast<std::size_t>(std::max(size, 0)));
+    if (PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (body.size() < sizeof header) continue;
+    std::memcpy(&header, body.data(), sizeof header);
+    if (header.identity == identity) return true;
+  }
+}
+
+void records_in(const Header& header, const std::vector<char>& body, std::vector<profiles::CallRecord>& records) {
+  records.resize(std::min<std::size_t>(header.count, (body.size() - sizeof header) / sizeof(profiles::CallRecord)));
+  if (!records.empty())
+    std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
+}
+
+}  // namespace exchange
+
+}  // namespace latecomer::shim
