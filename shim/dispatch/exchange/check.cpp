@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // LATECOMER_CHECK: compares the calls of all ranks before they run.
-
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/log.hpp"
 #include "shim/waiting/courteous.hpp"

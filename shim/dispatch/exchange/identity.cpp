@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The identity and the tag context of a communicator, on which its members agree.
-
 #include <numeric>
 
 #include "core/base/text.hpp"
