@@ -48,8 +48,8 @@ for path in sources:
         problems.append(f"{path.relative_to(root)}: only the command may include the Clairvoyant generators of the paper")
 # Inside the shim, in the same way; "" is the folder itself.
 order = ["", "state", "waiting", "sites", "dispatch/runner", "dispatch/executor", "dispatch/engine", "dispatch/exchange", "dispatch", "job", "range"]
-# entry.cpp starts the table of sites with the process. The executor continues a run that the engine has begun.
-upwards = {("shim/entry.cpp", "sites"), ("shim/dispatch/executor/executor.cpp", "dispatch/engine")}
+# The executor continues a run that the engine has begun, and the engine compiles through the executor.
+upwards = {("shim/dispatch/executor/executor.cpp", "dispatch/engine")}
 for path in (root / "shim").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)
