@@ -95,7 +95,7 @@ core::Result<History> read_history(const std::string& path, int ranks) {
   try {
     if (const int before = profile.at("job").at("ranks"); before != ranks)
       return core::Error{"history: '" + path + "' holds a job of " + std::to_string(before) +
-                         " ranks, but this job has " + std::to_string(ranks)};
+                         " ranks, but this job has " + std::to_string(ranks) + " ranks"};
     for (const Json& site : profile.at("sites")) {
       if (site.at("comm_size") != ranks || site.at("ranks").size() != static_cast<std::size_t>(ranks)) continue;
       std::vector<Nanoseconds> offsets;
