@@ -8,7 +8,7 @@ import pathlib
 from common import a, check, finish, folder, run
 
 source = (pathlib.Path(a.root) / "tests/mpi/patterns.c").read_text().splitlines()
-line_of = next(i for i, text in enumerate(source, 1) if "staircase(const" in text)
+line_of = 1 + next(i for i, text in enumerate(source, 1) if "staircase(const" in text)
 profiles = {}
 for name, extra in (("epoch", {}), ("again", {}), ("finalize", {"exchange": "finalize"}), ("network", {"network": "eth1g"})):
     policy = folder / "p.json"
