@@ -2,6 +2,7 @@
 // The member's side of an announcement: receives it early, at its call, or when the communicator ends.
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
