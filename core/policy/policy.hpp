@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy file, which says what latecomer may do. The parser reports every error with its line, key path and the
 // nearest valid value. A policy with an error is not used at all. The same text gives the same policy on every rank.
-// The tables of keys in policy.cpp drive the parser and the JSON Schema.
+// The tables of keys in keys.cpp drive the parser and the JSON Schema.
 #pragma once
 
 #include <cstdint>

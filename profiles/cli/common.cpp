@@ -82,4 +82,14 @@ std::vector<double> sizes_named(const std::string& text) {
   return std::move(*sizes);
 }
 
+std::string shell_word(const std::string& word) {
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") ==
+          std::string::npos)
+    return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace latecomer::cli

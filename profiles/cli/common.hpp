@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers of several sub-commands: they look up algorithms by name, read numbers and format numbers for people.
+// Helpers of several sub-commands: they look up algorithms by name, read numbers, and format numbers and words for
+// people.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +29,8 @@ bool site_matches(const std::string& id, const std::string& place, const std::st
 std::string human_time(double ns);
 /// Formats 65536 as "64 KiB".
 std::string human_bytes(double bytes);
+
+/// A word as a shell takes it, in quotes if it needs them.
+std::string shell_word(const std::string& word);
 
 }  // namespace latecomer::cli

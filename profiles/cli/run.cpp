@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer run`: starts an MPI program with the library preloaded on the ranks only.
-#include <glob.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <sstream>
 
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
-#include "profiles/files.hpp"
+#include "profiles/cli/output.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -55,143 +50,23 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-/// Whether the job may run under the policy, a file or the text itself. Prints its mistakes as `latecomer check` does.
-bool policy_is_good(const std::string& policy, bool force) {
+/// Reads the policy: a file, or the text itself. Prints its mistakes as `latecomer check` does.
+core::PolicyReport read_policy(const std::string& policy) {
   const bool inlined = policy.starts_with("{");
   const std::string name = inlined ? "the policy" : policy;
-  const core::PolicyReport report = core::parse_policy(inlined ? policy : read_text(policy));
+  core::PolicyReport report = core::parse_policy(inlined ? policy : read_text(policy));
   for (const auto& p : report.problems)
     std::cerr << name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
-  if (report.ok() || force) return true;
-  std::cerr
-      << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
-  return false;
+  return report;
 }
-
-bool holds_something(const fs::path& folder) {
-  std::error_code error;
-  return fs::is_directory(folder, error) && !fs::is_empty(folder, error) && !error;
-}
-
-/// A word as a shell takes it.
-std::string quoted(const std::string& word) {
-  if (!word.empty() &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") ==
-          std::string::npos)
-    return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-/// Where the job's profile goes. `%j` is known here; `%p` and `%h` are known to rank 0 only, so that files are then
-/// looked for by a pattern.
-class Output {
- public:
-  explicit Output(std::string form) {
-    const bool by_default = form.empty();
-    if (by_default) form = "latecomer.%j.json";
-    char host[256] = "localhost";
-    gethostname(host, sizeof host - 1);
-    std::string job = std::to_string(getpid());
-    for (const char* name : {"JOB_ID", "LSB_JOBID", "PBS_JOBID", "SLURM_JOB_ID"})
-      if (const char* value = std::getenv(name); value && *value) job = value;
-    form = fs::absolute(form).string();
-    for (int again = 1;; ++again) {
-      const std::string id = again == 1 ? job : job + "-" + std::to_string(again);
-      for_ranks_ = fill(form, id, "%h", "%p", "%%"), anywhere_ = fill(form, id, "*", "*", "%"),
-      here_ = fill(form, id, host, "*", "%");
-      // Several jobs of one batch job, or a process number that has come again.
-      if (!by_default || !taken()) break;
-    }
-    has_process_ = fill(form, "", "", "*", "").find('*') != std::string::npos;
-    for (const std::string& path : matches(anywhere_)) before_[path] = state(path);
-  }
-
-  const std::string& for_ranks() const { return for_ranks_; }
-
-  /// BadUsage if the profile cannot be written, or if something would be lost.
-  void prepare(bool overwrite, bool force) const {
-    const fs::path folder = fs::path(here_).parent_path();
-    if (!force && folder.string().find('*') == std::string::npos &&
-        (access(folder.c_str(), W_OK | X_OK) != 0 || !fs::is_directory(folder)))
-      throw BadUsage("run: cannot write the profile in '" + folder.string() + "': " +
-                     std::strerror(errno ? errno : ENOTDIR) + "; --output names another place, --force runs anyway");
-    if (fs::is_directory(here_))
-      throw BadUsage("run: the profile '" + here_ + "' is a folder; --output takes the name of a file");
-    if (has_process_) return;
-    if (!overwrite && fs::exists(fs::symlink_status(here_)))
-      throw BadUsage("run: the profile '" + here_ +
-                     "' is there already; --overwrite replaces it, --output names another");
-    if (!holds_something(parts())) return;
-    if (!overwrite)
-      throw BadUsage("run: '" + parts() + "' holds snapshots of an earlier job; latecomer recover " + quoted(here_) +
-                     " makes its profile, --overwrite discards them, --output names another place");
-    if (const auto removed = profiles::remove_snapshots(parts()); !removed)
-      std::cerr << "latecomer: " << removed.error() << "\n";
-  }
-
-  /// A file that this job has written, or "".
-  std::string written() const {
-    for (const std::string& path : matches(anywhere_))
-      if (const auto known = before_.find(path); known == before_.end() || known->second != state(path)) return path;
-    return "";
-  }
-  /// A folder of snapshots of this job, without ".parts", or "".
-  std::string left() const {
-    for (const std::string& path : matches(anywhere_ + ".parts"))
-      if (holds_something(path)) return path.substr(0, path.size() - 6);
-    return "";
-  }
-
- private:
-  using State = std::pair<ino_t, std::pair<time_t, long>>;
-
-  static std::string fill(const std::string& form, const std::string& job, const std::string& host,
-                          const std::string& process, const std::string& percent) {
-    std::string out;
-    for (std::size_t i = 0; i < form.size(); ++i) {
-      const char next = form[i] == '%' && i + 1 < form.size() ? form[i + 1] : '\0';
-      if (next == 'j') out += job, ++i;
-      else if (next == 'h') out += host, ++i;
-      else if (next == 'p') out += process, ++i;
-      else if (next == '%') out += percent, ++i;
-      else out += form[i];
-    }
-    return out;
-  }
-  static State state(const std::string& path) {
-    struct stat info {};
-    if (stat(path.c_str(), &info) != 0) return {};
-    return {info.st_ino, {info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
-  }
-  static std::vector<std::string> matches(const std::string& pattern) {
-    if (pattern.find('*') == std::string::npos)
-      return fs::exists(pattern) ? std::vector<std::string>{pattern} : std::vector<std::string>{};
-    glob_t found{};
-    std::vector<std::string> out;
-    if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-      out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-    return out;
-  }
-  std::string parts() const { return here_ + ".parts"; }
-  bool taken() const { return fs::exists(fs::symlink_status(here_)) || fs::exists(fs::symlink_status(parts())); }
-
-  std::string for_ranks_;  ///< as LATECOMER_OUTPUT
-  std::string anywhere_;   ///< "*" for what rank 0 fills in
-  std::string here_;       ///< the same, if rank 0 is on this host
-  bool has_process_ = false;
-  std::map<std::string, State> before_;
-};
 
 /// What the job left, and the command that comes next.
 void say_next(const Output& output, const Ended& ended, const std::string& program) {
   const auto shown = [](const std::string& path) {
     const std::string here = fs::current_path().string() + "/";
-    return quoted(path.starts_with(here) ? path.substr(here.size()) : path);
+    return shell_word(path.starts_with(here) ? path.substr(here.size()) : path);
   };
-  const std::string self = quoted(program_invocation_name);
+  const std::string self = shell_word(program_invocation_name);
   const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on))
                                           : "ended with status " + std::to_string(ended.status);
   if (const std::string profile = output.written(); !profile.empty()) {
@@ -201,7 +76,7 @@ void say_next(const Output& output, const Ended& ended, const std::string& progr
               << " recover " << shown(left) << "\n";
   } else if (ended.status == 0 && !ended.passed_on) {
     std::cerr << "latecomer: no profile: no rank called MPI_Init of an MPI that latecomer works with; is "
-              << quoted(program) << " an MPI program?\n";
+              << shell_word(program) << " an MPI program?\n";
   } else {
     std::cerr << "latecomer: no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
   }
@@ -238,7 +113,13 @@ int run(const Options& o) {
     return std::string(value ? value : "");
   };
   const std::string policy = o.policy.empty() ? set("LATECOMER_POLICY") : o.policy;
-  if (!policy.empty() && !policy_is_good(policy, o.force)) return 2;
+  core::PolicyReport report;
+  if (!policy.empty()) report = read_policy(policy);
+  if (!report.ok() && !o.force) {
+    std::cerr
+        << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
+    return 2;
+  }
   if (set("LATECOMER_DISABLE") == "1") {
     preload(launch, library);
     return start(launch);
@@ -246,12 +127,9 @@ int run(const Options& o) {
   const Output output(o.output.empty() ? set("LATECOMER_OUTPUT") : o.output);
   output.prepare(o.overwrite, o.force);
   setenv("LATECOMER_OUTPUT", output.for_ranks().c_str(), 1);
-  const bool off =
-      !policy.empty() &&
-      core::parse_policy(policy.starts_with("{") ? policy : read_text(policy)).policy.mode == core::Mode::off;
   preload(launch, library);
   const Ended ended = run_and_wait(launch);
-  if (!off) say_next(output, ended, program);
+  if (report.policy.mode != core::Mode::off) say_next(output, ended, program);
   if (ended.signal) {
     // As if the launcher had been started in the place of this process.
     const rlimit no_core{0, 0};

@@ -27,8 +27,7 @@ void write_whole(Job& j, std::vector<profiles::Contribution> parts) {
   if (!result) warn("%s", result.error().c_str());
   else say(1, "profile written to %s", j.output.c_str());
   say(2, "schedules built: %d ahead of their plan, %d inside a call; exchanges planned: %llu",
-      Executor::built_ahead.load(), Executor::built_inside.load(),
-      static_cast<unsigned long long>(Executor::planned()));
+      Executor::built_ahead.load(), Executor::built_inside.load(), static_cast<unsigned long long>(plans_made()));
 }
 
 /// Waits courteously for `done`. Returns false if a rank has died that the others wait for (RankWait).

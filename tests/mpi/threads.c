@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_THREAD_MULTIPLE: several communicators at once, one thread each, created and freed during the run.
-#include <mpi.h>
-#include <pthread.h>
-#include <stdio.h>
+#include "threads.h"
 
 enum { kThreads = 3 };
-static int rank, size, bad[kThreads];
-static MPI_Comm comms[kThreads];
 
 static void* work(void* argument) {
   const int me = (int)(long)argument;
@@ -24,21 +20,4 @@ static void* work(void* argument) {
   return NULL;
 }
 
-int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (provided == MPI_THREAD_MULTIPLE) {
-    pthread_t threads[kThreads];
-    for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, (void*)(long)i);
-    for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
-    for (int i = 0; i < kThreads; ++i) MPI_Comm_free(&comms[i]);
-  }
-  int any = 0;
-  for (int i = 0; i < kThreads; ++i) any |= bad[i];
-  printf("rank %d %s\n", rank, any ? "wrong" : "right");
-  MPI_Finalize();
-  return any;
-}
+int main(int argc, char** argv) { return run_threads(&argc, &argv, kThreads, kThreads, work); }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_THREAD_MULTIPLE: four threads per rank scatter and gather on their own temporary communicators. Prints the
 // seconds of the work.
-#include <mpi.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "threads.h"
+
 enum { kThreads = 4, kMost = 4000 };
-static int rank, size, rounds = 20, number = kThreads, bad[kThreads];
-static MPI_Comm comms[kThreads];
+static int rounds = 20;
 
 static void* work(void* argument) {
   const int me = (int)(long)argument;
@@ -41,24 +39,8 @@ static void* work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int number = kThreads;
   if (argc > 1) rounds = atoi(argv[1]);
   if (argc > 2 && atoi(argv[2]) < kThreads) number = atoi(argv[2]);
-  const double begin = MPI_Wtime();
-  if (provided == MPI_THREAD_MULTIPLE) {
-    pthread_t threads[kThreads];
-    for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    for (int i = 0; i < number; ++i) pthread_create(&threads[i], NULL, work, (void*)(long)i);
-    for (int i = 0; i < number; ++i) pthread_join(threads[i], NULL);
-    for (int i = 0; i < kThreads; ++i) MPI_Comm_free(&comms[i]);
-  }
-  int any = 0;
-  for (int i = 0; i < kThreads; ++i) any |= bad[i];
-  if (rank == 0) fprintf(stderr, "%.3f s\n", MPI_Wtime() - begin);
-  printf("rank %d %s\n", rank, any ? "wrong" : "right");
-  MPI_Finalize();
-  return any;
+  return run_threads(&argc, &argv, kThreads, number, work);
 }

@@ -17,9 +17,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "shim/dispatch/engine/edges.hpp"
-#include "shim/dispatch/executor/executor.hpp"
+#include "shim/dispatch/runner/compile.hpp"
+#include "shim/dispatch/runner/operands.hpp"
+#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
@@ -51,7 +54,7 @@ void engine_plan(CommState& state);
 
 /// The process runs call n: takes over what the engine began, and leaves to it what need not be waited for. `operands`:
 /// bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error code.
-int run_with_engine(CommState& state, std::uint64_t n, const Executor::Key& key, const Operands& operands,
+int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
                     const OwnPattern* own);
 
 /// The program reports that `fraction` of the work before its next collective is done, at `at` on the common clock.

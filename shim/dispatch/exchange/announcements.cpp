@@ -2,6 +2,7 @@
 // The member's side of an announcement: receives it early, at its call, or when the communicator ends.
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -52,13 +53,9 @@ void hear_early(CommState& state) try {
 void hear(CommState& state, std::uint64_t n, bool waits) {
   using Kind = core::Learner::Announcement::Kind;
   if (!state.usable()) return;
-  if (waits) {
-    BoundaryWait wait(state);
-    while (!take_announcement(state)) wait.again();
-    state.waited += wait.so_far();
-  }
-  Patience patience(job().courteous);
-  while (!take_announcement(state)) patience.wait();
+  BoundaryWait wait(state, waits);
+  while (!take_announcement(state)) wait.again();
+  if (waits) state.waited += wait.so_far();
   const auto heard = std::move(state.heard);
   if (state.rank == 0 && !heard->rest) state.leadership->learner->in_force(n);
   state.sequence.lasts(heard->epoch);

@@ -38,7 +38,7 @@ int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
   if (!waits) return PMPI_Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm);
   MPI_Request request;
   int rc = PMPI_Iallreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm, &request);
-  BoundaryWait wait(state);
+  BoundaryWait wait(state, true);
   for (int done = 0; rc == MPI_SUCCESS && !done;)
     if (rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE); !done) wait.again();
   return rc;

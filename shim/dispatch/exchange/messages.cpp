@@ -15,8 +15,8 @@ namespace exchange {
 void BoundaryWait::again() {
   constexpr Nanoseconds kLong = 10'000'000'000;
   patience_.wait();
-  if (said_ || ++turns_ % 64 != 0 || now() - begin_ < kLong) return;
-  said_ = true;
+  if (silent_ || ++turns_ % 64 != 0 || now() - begin_ < kLong) return;
+  silent_ = true;
   warn(
       "rank %d has waited 10 s before call %llu of a communicator of %d, a boundary at which plans for rooted "
       "collectives are agreed on, for rank %d (rank 0 there) or another that is "

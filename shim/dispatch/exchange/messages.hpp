@@ -21,12 +21,13 @@ struct Header {
   Nanoseconds waited = 0;       // log: for the leader, since the last
 };
 
-/// A wait for other ranks at a boundary of a communicator with rooted calls only. Warns if it takes long, because a
-/// program that relies on gathers not to synchronize would hang here.
+/// A wait for other ranks at a boundary.
 class BoundaryWait {
  public:
-  explicit BoundaryWait(const CommState& state) : state_(state) {}
-  /// Waits a little. Warns once after 10 s.
+  /// `rooted`: the communicator has rooted calls only. A program that relies on gathers not to synchronize would hang
+  /// in this wait, so it warns once after 10 s.
+  BoundaryWait(const CommState& state, bool rooted) : state_(state), silent_(!rooted) {}
+  /// Waits a little.
   void again();
   Nanoseconds so_far() const { return now() - begin_; }
 
@@ -35,7 +36,7 @@ class BoundaryWait {
   Patience patience_{job().courteous};
   Nanoseconds begin_ = now();
   unsigned turns_ = 0;
-  bool said_ = false;
+  bool silent_;
 };
 
 /// Sends a message without waiting. See shim::post.

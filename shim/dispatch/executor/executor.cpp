@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 
-#include "core/select/planned_tables.hpp"
 #include "core/select/planning.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/executor/irregular.hpp"
@@ -14,8 +13,6 @@
 
 namespace latecomer::shim {
 namespace {
-
-core::PlannedTables& tables = *new core::PlannedTables;  // never destroyed: callbacks may come after exit handlers
 
 constexpr std::size_t kKeptSchedules =
     64;  // per communicator: slots of a period, sizes that alternate inside one iteration
@@ -27,60 +24,10 @@ Executor::~Executor() = default;
 
 constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
 
-core::Call Executor::Key::call(int ranks) const {
-  core::Call out;
-  out.op = algorithm->op;
-  out.root = root;
-  out.ranks = ranks;
-  out.count = count;
-  out.element_bytes = element_bytes;
-  out.in_place = in_place;
-  out.commutative = commutative;
-  return out;
-}
-
-std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Plan* plan) {
-  return build(rank, ranks, key,
-               key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]),
-               key.sizes < 0 ? std::vector<core::Bytes>{} : plan->sizes[static_cast<std::size_t>(key.sizes)]);
-}
-
-namespace {
-
-/// An element is a block: what the root has in scratch is never built there.
-std::shared_ptr<Compiled> compile_irregular(core::RankProgram program) {
-  auto pieces = core::skip_packing(program, 1);
-  auto out = std::make_shared<Compiled>(std::move(program));
-  out->pieces = std::move(pieces);
-  return out;
-}
-
-}  // namespace
-
-std::shared_ptr<Compiled> Executor::build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern,
-                                          const std::vector<core::Bytes>& sizes) {
-  core::Parameters parameters;
-  parameters.segments = key.segments;
-  parameters.overlap = key.overlap;
-  parameters.network = job().policy.network;
-  parameters.sizes = sizes;
-  parameters.only = rank;
-  const core::Instance instance = core::plans_segments(*key.algorithm)
-                                      ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters)
-                                      : core::Instance(key.call(ranks), pattern, parameters);
-  core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
-  if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));
-  // Below that copying is as fast (tests/bench/permutation: 0.26 to 0.85 of its time above, up to 1.4 below).
-  constexpr core::Elements kWorthIndexing = 16384;
-  const auto pieces =
-      core::has_blocks(key.algorithm->op) ? core::skip_packing(program, kWorthIndexing) : std::vector<core::Pieces>{};
-  return std::make_shared<Compiled>(std::move(program), pieces);
-}
-
-Compiled& Executor::compiled(CommState& state, const Key& key) {
+Compiled& Executor::compiled(CommState& state, const ScheduleKey& key) {
   for (auto& [known, program] : kept_)
     if (known == key) return *program;
-  auto program = build(state.rank, state.size, key, &state.plan.plan());
+  auto program = build_schedule(state.rank, state.size, key, &state.plan.plan());
   built_inside.fetch_add(1, std::memory_order_relaxed);
   if (kept_.size() < kKeptSchedules) {
     kept_.emplace_back(key, std::move(program));
@@ -91,18 +38,16 @@ Compiled& Executor::compiled(CommState& state, const Key& key) {
   return *kept_[next_victim_].second;
 }
 
-std::uint64_t Executor::planned() { return tables.planned(); }
-
-Executor::Key Executor::key_of(Key shape, const core::Decision& decision) {
+ScheduleKey Executor::key_of(ScheduleKey shape, const core::Decision& decision) {
   shape.algorithm = decision.algorithm;
   shape.segments = decision.segments, shape.pattern = decision.pattern, shape.sizes = decision.sizes,
   shape.overlap = decision.overlap;
   return shape;
 }
 
-Executor::Key Executor::shape_of(const CommState& state, const core::Signature& signature, const Operands& operands) {
+ScheduleKey Executor::shape_of(const CommState& state, const core::Signature& signature, const Operands& operands) {
   const core::Call call = core::call_of(signature, state.size);
-  Key shape;
+  ScheduleKey shape;
   shape.count = call.count;
   shape.element_bytes = call.element_bytes;
   shape.root = call.root;
@@ -132,8 +77,8 @@ void Executor::note(const CommState& state, const core::Signature& signature, st
 }
 
 /// Whether what was built for one plan is what another asks for: patterns and sizes may have other places there.
-static bool carried_over(Executor::Key key, const core::Plan& before, const core::Plan& after,
-                         const Executor::Key& wanted) {
+static bool carried_over(ScheduleKey key, const core::Plan& before, const core::Plan& after,
+                         const ScheduleKey& wanted) {
   const auto same = [](const auto& xs, int x, const auto& ys, int y) {
     return x < 0 || y < 0 ? x == y : xs.at(static_cast<std::size_t>(x)) == ys.at(static_cast<std::size_t>(y));
   };
@@ -161,7 +106,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
     const core::Decision decision = core::decide_as(job().policy, seen.call, state.size, e);
     if (!decision.algorithm || (decision.algorithm->background && state.watched)) continue;  // the engine keeps its own
-    const Key key = key_of(seen.shape, decision);
+    const ScheduleKey key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
     const auto known = std::find_if(kept_.begin(), kept_.end(),
                                     [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
@@ -169,7 +114,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
       prepared_.emplace_back(key, known->second);
       continue;
     }
-    prepared_.emplace_back(key, build(state.rank, state.size, key, &plan));
+    prepared_.emplace_back(key, build_schedule(state.rank, state.size, key, &plan));
     built_ahead.fetch_add(1, std::memory_order_relaxed);
     if (engine_runs()) greet_peers(state, *prepared_.back().second);
     // The memory too: what a run would allocate is allocated now.
@@ -200,7 +145,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
           false,
           state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
     const core::Pattern* const pattern = own ? &own->pattern : nullptr;
-    const Key key = key_of(shape_of(state, signature, given), decision);
+    const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
     if (core::is_irregular(signature.op)) rc = run_irregular(state, key, given, block, pattern);
     else
       rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, pattern)
@@ -218,7 +163,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
   return rc;
 }
 
-int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& given,
+int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& given,
                            const OwnPattern* own) {
   Bytewise bytes(key.call(state.size), state.rank, job().comm, given, staged_);
   if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
@@ -230,7 +175,7 @@ int Executor::run_movement(CommState& state, std::uint64_t n, const Key& key, co
   return rc == MPI_SUCCESS ? bytes.finish() : rc;
 }
 
-int Executor::run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block,
+int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
                             const core::Pattern* own) {
   const core::Call call = key.call(state.size);
   const bool root = state.rank == call.root;
@@ -244,7 +189,7 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
                                                        : core::scatter_part(call, state.rank, std::move(part), {})));
   }
   if (own && !once)
-    once = build(
+    once = build_schedule(
         state.rank, state.size, key, *own,
         key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : compiled(state, key);
@@ -259,15 +204,16 @@ int Executor::run_irregular(CommState& state, const Key& key, const Operands& op
   return rc;
 }
 
-int Executor::run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own) {
+int Executor::run_reduction(CommState& state, const ScheduleKey& key, const Operands& operands,
+                            const core::Pattern* own) {
   Layout layout;
   const int rc = layout.fill(operands.datatype);
   return rc == MPI_SUCCESS ? run_schedule(state, key, operands, layout, own) : rc;
 }
 
-int Executor::run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout,
+int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
                            const core::Pattern* own) {
-  const std::shared_ptr<Compiled> once = own ? build(state.rank, state.size, key, *own) : nullptr;
+  const std::shared_ptr<Compiled> once = own ? build_schedule(state.rank, state.size, key, *own) : nullptr;
   Compiled& program = once ? *once : compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
   if (scratch_.size() < need + 64) scratch_.resize(need + 64);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
+#include "shim/dispatch/runner/compile.hpp"
 #include "shim/dispatch/runner/operands.hpp"
-#include "shim/dispatch/runner/running.hpp"
 #include "shim/state/job.hpp"
 
 namespace latecomer::shim {
@@ -27,23 +27,6 @@ struct Forecast {
 struct Executor {
   Executor();
   ~Executor();
-  /// What a schedule is built from, on one rank of one communicator.
-  struct Key {
-    const core::Algorithm* algorithm = nullptr;
-    core::Elements count = 0;
-    core::Bytes element_bytes = 0;
-    int segments = 0, pattern = -1, sizes = -1;
-    Rank root = 0;
-    bool overlap = true, in_place = false, commutative = true;
-    core::Call call(int ranks) const;
-    bool operator==(const Key&) const = default;
-  };
-  /// `plan`: has the key's pattern; may be nullptr without one.
-  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Plan* plan);
-  /// For a pattern of the call's own.
-  static std::shared_ptr<Compiled> build(Rank rank, int ranks, const Key& key, const core::Pattern& pattern,
-                                         const std::vector<core::Bytes>& sizes = {});
-
   /// Runs `decision` for call n on `state`. Returns an MPI error code; errors have been given to the
   /// communicator's error handler.
   /// `block`: bytes of the own block of a gatherv or scatterv.
@@ -53,9 +36,6 @@ struct Executor {
 
   /// Schedules that this process built inside a collective, and before one.
   static std::atomic<int> built_inside, built_ahead;
-
-  /// Plans that this process has made.
-  static std::uint64_t planned();
 
   /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
   void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
@@ -67,11 +47,11 @@ struct Executor {
   void change_plans();
 
  private:
-  std::vector<std::pair<Key, std::shared_ptr<Compiled>>> kept_, prepared_;
+  std::vector<std::pair<ScheduleKey, std::shared_ptr<Compiled>>> kept_, prepared_;
   struct Seen {
     std::uint64_t signature = 0;
     core::Signature call;
-    Key shape;  ///< with neither algorithm nor pattern
+    ScheduleKey shape;  ///< with neither algorithm nor pattern
     bool known = false;
   };
   static constexpr std::size_t kKinds = 128;
@@ -82,16 +62,17 @@ struct Executor {
   std::unique_ptr<Irregular> irregular_;
 
   /// The key of a call of that shape under a decision.
-  static Key key_of(Key shape, const core::Decision& decision);
+  static ScheduleKey key_of(ScheduleKey shape, const core::Decision& decision);
   /// What a call contributes to the key: the same whether it is noted or run.
-  static Key shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
-  Compiled& compiled(CommState& state, const Key& key);
-  int run_movement(CommState& state, std::uint64_t n, const Key& key, const Operands& operands, const OwnPattern* own);
-  int run_irregular(CommState& state, const Key& key, const Operands& operands, core::Bytes block,
+  static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
+  Compiled& compiled(CommState& state, const ScheduleKey& key);
+  int run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
+                   const OwnPattern* own);
+  int run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
                     const core::Pattern* own);
-  int run_reduction(CommState& state, const Key& key, const Operands& operands, const core::Pattern* own);
+  int run_reduction(CommState& state, const ScheduleKey& key, const Operands& operands, const core::Pattern* own);
   /// `layout`: of the operands' datatype. `own`: the pattern of this call alone.
-  int run_schedule(CommState& state, const Key& key, const Operands& operands, const Layout& layout,
+  int run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
                    const core::Pattern* own);
 };
 

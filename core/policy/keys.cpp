@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables of policy keys: types, limits, defaults and documentation. This file must not read a policy.
+#include <algorithm>
+#include <array>
+
+#include "core/policy/parts.hpp"
+
+namespace latecomer::core {
+namespace {
+
+// To add a key, add a row here and a line in Parser::assign() (parser.cpp).
+constexpr KeyRow kPolicyKeys[] = {
+    {"version", KeyType::integer, "", 1, 1, "", "Version of the file format."},
+    {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"",
+     "`off`: the library stays inert. `observe`: it only watches. `apply`: rules may replace collectives."},
+    {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"",
+     "How far rounding may change, for operators where the order of operands matters. `any`: any order. `run`: every "
+     "run gives the same bits, because only algorithms whose order does not depend on the arrival pattern may run. "
+     "`native`: these operators stay native."},
+    {"objective", KeyType::choice, "run_time mean_elapsed after_last", 0, 0, "\"run_time\"",
+     "The time that `auto` minimises. `run_time`: first arrival to last exit. `mean_elapsed`: arrival to exit, mean "
+     "over ranks. `after_last`: last arrival to last exit."},
+    {"network", KeyType::network, "", 0, 0, "",
+     "Figures of the network for the model: the name of a preset, `\"measure\"` or an object of figures. `measure` "
+     "takes about 0.1 s in `MPI_Init` on a fast network, more on a slow one. Without this key the model uses `fdr`, "
+     "and the imbalance factor is unknown."},
+    {"predictor", KeyType::object, "", 0, 0, "", "How arrivals are forecast."},
+    {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "\"best\"",
+     "`sma`: simple moving average. `ewma`: exponentially weighted moving average. `median`: median. `last`: the last "
+     "value. `best`: the one of these with the least recent error."},
+    {"predictor.window", KeyType::integer, "", 1, 1024, "8", "The number of past calls that a forecast uses."},
+    {"background", KeyType::object, "", 0, 0, "", "The background engine."},
+    {"background.enabled", KeyType::boolean, "", 0, 0, "false",
+     "Allows one thread per process, which runs the background part of algorithms that have one. MPI then starts with "
+     "`MPI_THREAD_MULTIPLE`."},
+    {"background.max_buffer_mib", KeyType::integer, "", 1, 1 << 20, "64",
+     "The memory in MiB that a process may fill with messages before it arrives."},
+    {"sites", KeyType::object, "", 0, 0, "", "How call sites are told apart."},
+    {"sites.depth", KeyType::integer, "", 1, 16, "1", "The number of stack frames outside MPI that make a call site."},
+    {"sites.python", KeyType::boolean, "", 0, 0, "false",
+     "Uses Python's file and line as the call site where an interpreter runs. Each call then takes the interpreter's "
+     "lock once."},
+    {"waiting", KeyType::choice, "auto spin courteous", 0, 0, "\"auto\"",
+     "What a waiting rank does with its core. `spin`: keeps it, as MPICH does. `courteous`: gives it away. `auto`: "
+     "`courteous` if any host has more ranks than cores, else `spin`."},
+    {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "\"auto\"",
+     "How native collectives wait courteously. `progress`: MPICH's progress function yields. `nonblocking`: blocking "
+     "collectives run in their non-blocking form. `auto`: `progress` where all ranks have it, else `nonblocking`."},
+    {"spool", KeyType::boolean, "", 0, 0, "true",
+     "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
+    {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
+     "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
+     "process then keeps the arrivals of 65,536 calls."},
+    {"roll_call_timeout_s", KeyType::number, "", 0.01, 3600, "5",
+     "The time in seconds that ranks wait at the start of the job for each other to report."},
+    {"rest", KeyType::boolean, "", 0, 0, "true",
+     "With `auto`, or with rules that need a plan: observes few calls (32 of 4,096) while arrivals are balanced and "
+     "no collective is replaced. The other calls are counted with their bytes, without times and patterns."},
+    {"rooted_waits", KeyType::boolean, "", 0, 0, "",
+     "Whether ranks may wait for a plan, at rare boundaries, on communicators that have only rooted collectives. They "
+     "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
+     "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
+    {"history", KeyType::text, "", 0, 0, "",
+     "Path of a profile of an earlier run. Its plan applies from the first call on, and its patterns start the "
+     "forecasts."},
+    {"rules", KeyType::array, "", 0, 0, "[]",
+     "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
+     "`apply` only."},
+};
+/// Names as the choices of a key: separated by spaces.
+template <const auto& kNames>
+constexpr auto joined() {
+  constexpr std::size_t kSize = [] {
+    std::size_t size = 0;
+    for (const std::string_view name : kNames) size += name.size() + 1;
+    return size;
+  }();
+  std::array<char, kSize> out{};
+  std::size_t at = 0;
+  for (const std::string_view name : kNames) {
+    for (const char c : name) out[at++] = c;
+    out[at++] = ' ';
+  }
+  return out;
+}
+constexpr auto kCollectiveChoices = joined<kCollectiveNames>();
+
+constexpr KeyRow kMatchKeys[] = {
+    {"op",
+     KeyType::choice_list,
+     {kCollectiveChoices.data(), kCollectiveChoices.size() - 1},
+     0,
+     0,
+     "",
+     "The collective, or a list of them."},
+    {"bytes", KeyType::size_range, "", 0, kNoLimit, "",
+     "Payload of the call. For allreduce, reduce, bcast, scan and exscan: the vector of a rank. For reduce_scatter: "
+     "the whole vector. For scatter and gather: the root's total. For allgather and allgatherv: the receive total. For "
+     "alltoall: the send total of a rank. A rule with `bytes` never matches gatherv, scatterv, alltoallv, alltoallw or "
+     "a neighbour collective, because not every rank knows its size."},
+    {"comm_size", KeyType::range, "", 0, kNoLimit, "", "Number of ranks of the communicator."},
+    {"root", KeyType::range, "", 0, kNoLimit, "", "Rank of the root."},
+    {"op_class", KeyType::choice_list, "sum prod max min logical bitwise loc user user_noncommutative", 0, 0, "",
+     "Class of the reduction operator, or a list of them."},
+    {"site", KeyType::text, "", 0, 0, "",
+     "Pattern with `*` and `?` for the site's id, its module+offset, its function or its `file:line`. Such a rule "
+     "applies from the first plan on."},
+    {"imbalance_factor", KeyType::range, "", 0, kNoLimit, "",
+     "First to last arrival, divided by the time of one message of the call's bytes. Such a rule applies from the "
+     "first plan on, and only where `network` is given."},
+};
+constexpr KeyRow kNetworkKeys[] = {
+    {"alpha_us", KeyType::number, "", 0, kNoLimit, "0", "Start-up time of a message, which occupies the ports."},
+    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time on the ports per byte."},
+    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to reduce a byte."},
+    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to copy a byte within a process."},
+    {"latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time of a message in flight, which occupies nothing."},
+    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "",
+     "Time in flight of a message above the eager threshold. Default: `latency_us`."},
+    {"overhead_us", KeyType::number, "", 0, kNoLimit, "0", "Processor time of a message on each side."},
+    {"eager", KeyType::size, "", 0, kNoLimit, "0",
+     "Largest message that does not wait for its receiver. 0: every message waits."},
+    {"ports", KeyType::integer, "", 1, 1024, "1",
+     "Messages that a rank can send, and receive, at the same time. `\"link\"`: one to and from each other rank."},
+};
+constexpr KeyRow kUseKeys[] = {
+    {"algorithm", KeyType::text, "", 0, 0, "",
+     "Name of an algorithm (`latecomer algorithms` lists them), `auto` or `native`."},
+    {"segments", KeyType::integer, "", 1, 1 << 24, "",
+     "Number of segments, for algorithms that take one. Default: the algorithm's choice."},
+    {"overlap", KeyType::boolean, "", 0, 0, "true",
+     "`false`: a rank begins a step only after the previous step, as in the publications (lockstep)."},
+};
+
+}  // namespace
+
+std::span<const KeyRow> policy_keys() { return kPolicyKeys; }
+std::span<const KeyRow> match_keys() { return kMatchKeys; }
+std::span<const KeyRow> network_keys() { return kNetworkKeys; }
+std::span<const KeyRow> use_keys() { return kUseKeys; }
+
+}  // namespace latecomer::core

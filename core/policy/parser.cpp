@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parser of the policy file. It checks each key by its row in the tables of keys, and reports every mistake.
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/text.hpp"
+#include "core/policy/json_lines.hpp"
+#include "core/policy/parts.hpp"
+
+namespace latecomer::core {
+namespace {
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t space = std::min(text.find(' ', start), text.size());
+    if (space > start) out.push_back(text.substr(start, space - start));
+    start = space + 1;
+  }
+  return out;
+}
+
+std::string quoted(const JsonValue& v) { return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text; }
+
+std::string limits(const KeyRow& row) {
+  std::string low = std::to_string(row.min);
+  low.erase(low.find_last_not_of('0') + 1);
+  if (low.back() == '.') low.pop_back();
+  if (row.max >= kNoLimit) return " >= " + low;
+  return " from " + low + " to " + std::to_string(static_cast<long long>(row.max));
+}
+
+class Parser {
+ public:
+  explicit Parser(PolicyReport& report) : report_(report), policy_(report.policy) {}
+
+  void run(const JsonValue& root) {
+    if (root.type != JsonValue::Type::object) return problem(root, "", "expected an object, got " + quoted(root));
+    policy_.network = *network_preset("fdr");
+    walk(root, "");
+    if (!root.find("version")) problem(root, "version", "missing: write \"version\": 1");
+    if (report_.ok()) review_rules(report_);
+  }
+
+ private:
+  void problem(const JsonValue& at, const std::string& path, const std::string& message) {
+    report_.problems.push_back({at.line, path, message});
+  }
+  void note(int line, const std::string& path, const std::string& message) {
+    report_.notes.push_back({line, path, message});
+  }
+
+  /// The names of the keys directly below `prefix` ("" or "predictor.").
+  static std::vector<std::string_view> names_below(std::span<const KeyRow> table, std::string_view prefix) {
+    std::vector<std::string_view> names;
+    for (const KeyRow& row : table)
+      if (row.path.starts_with(prefix) && row.path.find('.', prefix.size()) == std::string_view::npos)
+        names.push_back(row.path.substr(prefix.size()));
+    return names;
+  }
+
+  /// The row of a key, or nullptr. Reports unknown and repeated keys.
+  const KeyRow* row_of(std::span<const KeyRow> table, std::string_view prefix, const std::string& shown,
+                       const JsonValue& object, std::size_t index) {
+    const auto& [key, value] = object.members[index];
+    for (std::size_t i = 0; i < index; ++i)
+      if (object.members[i].key == key) return problem(value, shown + key, "given twice"), nullptr;
+    for (const KeyRow& row : table)
+      if (row.path == std::string(prefix) + key) return &row;
+    problem(value, shown + key, "unknown key" + suggestion(key, names_below(table, prefix)));
+    return nullptr;
+  }
+
+  /// Checks a value against its row. Reports an error and returns false if the type, range or word is wrong.
+  bool valid(const KeyRow& row, const JsonValue& v, const std::string& path) {
+    using Type = JsonValue::Type;
+    switch (row.type) {
+      case KeyType::boolean:
+        if (v.type != Type::boolean) return problem(v, path, "expected true or false, got " + quoted(v)), false;
+        return true;
+      case KeyType::integer:
+        if (v.type != Type::integer || v.number < row.min || v.number > row.max)
+          return problem(v, path, "expected an integer" + limits(row) + ", got " + quoted(v)), false;
+        return true;
+      case KeyType::number:
+        if ((v.type != Type::integer && v.type != Type::number) || v.number < row.min || v.number > row.max)
+          return problem(v, path, "expected a number" + limits(row) + ", got " + quoted(v)), false;
+        return true;
+      case KeyType::size:
+        return size(v, path) >= 0;
+      case KeyType::text:
+        if (v.type != Type::string || v.text.empty())
+          return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
+        return true;
+      case KeyType::choice:
+        return choice(row, v, path);
+      case KeyType::choice_list:
+        if (v.type == Type::array && !v.items.empty()) {
+          bool good = true;
+          for (std::size_t i = 0; i < v.items.size(); ++i)
+            good = choice(row, v.items[i], path + "[" + std::to_string(i) + "]") && good;
+          return good;
+        }
+        return choice(row, v, path);
+      case KeyType::object:
+        if (v.type != Type::object) return problem(v, path, "expected an object, got " + quoted(v)), false;
+        return true;
+      case KeyType::array:
+        if (v.type != Type::array) return problem(v, path, "expected a list, got " + quoted(v)), false;
+        return true;
+      default:
+        return true;
+    }
+  }
+
+  bool choice(const KeyRow& row, const JsonValue& v, const std::string& path) {
+    const auto choices = words(row.choices);
+    if (v.type == JsonValue::Type::string && std::find(choices.begin(), choices.end(), v.text) != choices.end())
+      return true;
+    problem(v, path, "unknown value " + quoted(v) + suggestion(v.text, choices));
+    return false;
+  }
+
+  /// The size in bytes, or -1 after reporting an error.
+  Bytes size(const JsonValue& v, const std::string& path) {
+    if (v.type == JsonValue::Type::integer && v.integer >= 0) return v.integer;
+    std::string why = "expected an integer >= 0 or a size such as \"64KiB\", got " + quoted(v);
+    if (v.type == JsonValue::Type::string) {
+      const auto bytes = parse_bytes(v.text);
+      if (bytes) return *bytes;
+      why = bytes.error();
+    }
+    problem(v, path, why);
+    return -1;
+  }
+
+  void walk(const JsonValue& object, const std::string& prefix) {
+    for (std::size_t i = 0; i < object.members.size(); ++i) {
+      const KeyRow* row = row_of(policy_keys(), prefix, prefix, object, i);
+      const JsonValue& v = object.members[i].value;
+      if (!row || !valid(*row, v, std::string(row->path))) continue;
+      if (row->type == KeyType::object) walk(v, std::string(row->path) + ".");
+      else assign(row->path, v);
+    }
+  }
+
+  static int index_of(std::string_view choices, const std::string& word) {
+    const auto list = words(choices);
+    return static_cast<int>(std::find(list.begin(), list.end(), word) - list.begin());
+  }
+
+  void assign(std::string_view path, const JsonValue& v) {
+    if (path == "mode") policy_.mode = static_cast<Mode>(index_of("off observe apply", v.text));
+    else if (path == "reproducible")
+      policy_.reproducible = static_cast<Reproducible>(index_of("any run native", v.text));
+    else if (path == "objective")
+      policy_.objective = static_cast<Objective>(index_of("run_time mean_elapsed after_last", v.text));
+    else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
+    else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
+    else if (path == "network") network(v);
+    else if (path == "predictor.kind") {
+      if (const int i = index_of("best sma ewma median last", v.text); i > 0)
+        policy_.predictor = static_cast<PredictorKind>(i - 1);
+    } else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
+    else if (path == "background.enabled") policy_.background_enabled = v.boolean;
+    else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
+    else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
+    else if (path == "sites.python") policy_.sites_python = v.boolean;
+    else if (path == "courteous_by")
+      policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
+    else if (path == "spool") policy_.spool = v.boolean;
+    else if (path == "rest") policy_.rest = v.boolean;
+    else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
+    else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
+    else if (path == "history") {
+      policy_.history = v.text;
+    } else if (path == "rules") {
+      for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
+    }
+  }
+
+  void network(const JsonValue& v) {
+    if (v.type == JsonValue::Type::string) {
+      if (v.text == "measure") {
+        policy_.network_measure = true;
+        return;
+      }
+      const auto preset = network_preset(v.text);
+      if (!preset) return problem(v, "network", preset.error() + " or \"measure\"");
+      policy_.network = *preset;
+      policy_.network_given = true;
+      return;
+    }
+    if (v.type != JsonValue::Type::object)
+      return problem(v, "network", "expected a preset's name, \"measure\" or an object, got " + quoted(v));
+    Network n;
+    for (std::size_t i = 0; i < v.members.size(); ++i) {
+      const auto& [key, value] = v.members[i];
+      const KeyRow* row = row_of(network_keys(), "", "network.", v, i);
+      if (!row) continue;
+      if (key == "ports" && value.text == "link") n.ports = 0;
+      else if (!valid(*row, value, "network." + key)) continue;
+      else if (key == "alpha_us") n.alpha_ns = value.number * 1e3;
+      else if (key == "beta_ns_per_byte") n.beta_ns_per_byte = value.number;
+      else if (key == "gamma_ns_per_byte") n.gamma_ns_per_byte = value.number;
+      else if (key == "copy_ns_per_byte") n.copy_ns_per_byte = value.number;
+      else if (key == "latency_us") n.latency_ns = value.number * 1e3;
+      else if (key == "rendezvous_latency_us") n.rendezvous_latency_ns = value.number * 1e3;
+      else if (key == "overhead_us") n.overhead_ns = value.number * 1e3;
+      else if (key == "eager") n.eager_bytes = size(value, "network.eager");
+      else if (key == "ports") n.ports = static_cast<int>(value.integer);
+    }
+    policy_.network = n;
+    policy_.network_given = true;
+  }
+
+  Range range(const KeyRow& row, const JsonValue& v, const std::string& path) {
+    Range out;
+    static constexpr std::string_view kEnds[] = {"min", "max"};
+    if (v.type != JsonValue::Type::object) {
+      problem(v, path, "expected {\"min\": , \"max\": }, got " + quoted(v));
+      return out;
+    }
+    for (const auto& [key, value] : v.members) {
+      const std::string at = path + "." + key;
+      if (key != "min" && key != "max") {
+        problem(value, at, "unknown key" + suggestion(key, kEnds));
+        continue;
+      }
+      double number = -1;
+      if (row.type == KeyType::size_range) number = static_cast<double>(size(value, at));
+      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", ""}, value, at)) number = value.number;
+      if (number >= 0) (key == "min" ? out.min : out.max) = number;
+    }
+    if (out.min > out.max) problem(v, path, "min is larger than max: no call can match");
+    return out;
+  }
+
+  void match(const JsonValue& v, const std::string& path, Match& m) {
+    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    const auto each = [](const JsonValue& list, auto&& fn) {
+      if (list.type == JsonValue::Type::array)
+        for (const JsonValue& item : list.items) fn(item.text);
+      else fn(list.text);
+    };
+    for (std::size_t i = 0; i < v.members.size(); ++i) {
+      const auto& [key, value] = v.members[i];
+      const std::string at = path + "." + key;
+      const KeyRow* row = row_of(match_keys(), "", path + ".", v, i);
+      if (!row || !valid(*row, value, at)) continue;
+      if (key == "op")
+        each(value,
+             [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of(row->choices, word))); });
+      else if (key == "op_class")
+        each(value, [&](const std::string& word) {
+          m.op_classes.push_back(static_cast<OpClass>(index_of(row->choices, word) + 1));
+        });
+      else if (key == "bytes") m.bytes = range(*row, value, at);
+      else if (key == "comm_size") m.comm_size = range(*row, value, at);
+      else if (key == "root") m.root = range(*row, value, at);
+      else if (key == "imbalance_factor") m.imbalance_factor = range(*row, value, at);
+      else if (key == "site") m.site = value.text;
+    }
+  }
+
+  void rule(const JsonValue& v, const std::string& path) {
+    static constexpr std::string_view kRuleKeys[] = {"match", "use", "comment"};
+    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    for (const auto& [key, value] : v.members)
+      if (key == "comment" && value.type == JsonValue::Type::string) continue;
+      else if (key != "match" && key != "use")
+        problem(value, path + "." + key, "unknown key" + suggestion(key, kRuleKeys));
+    Rule out;
+    out.line = v.line;
+    const std::size_t before = report_.problems.size();
+    if (const JsonValue* m = v.find("match")) match(*m, path + ".match", out.match);
+    else problem(v, path + ".match", "missing: write \"match\": {} to match every call");
+    if (const JsonValue* u = v.find("use")) use(*u, path + ".use", out, report_.problems.size() > before);
+    else problem(v, path + ".use", "missing: an algorithm's name, \"auto\" or \"native\"");
+    policy_.rules.push_back(std::move(out));
+  }
+
+  void use(const JsonValue& v, const std::string& path, Rule& rule, bool match_is_wrong) {
+    Use& u = rule.use;
+    std::string name;
+    const JsonValue *named = &v, *segments = nullptr;
+    if (v.type == JsonValue::Type::object) {
+      for (std::size_t i = 0; i < v.members.size(); ++i) {
+        const auto& [key, value] = v.members[i];
+        const KeyRow* row = row_of(use_keys(), "", path + ".", v, i);
+        if (!row || !valid(*row, value, path + "." + key)) continue;
+        if (key == "algorithm") name = value.text, named = &value;
+        else if (key == "segments") u.segments = static_cast<int>(value.integer), segments = &value;
+        else u.overlap = value.boolean;
+      }
+      if (!v.find("algorithm"))
+        return problem(v, path + ".algorithm", "missing: an algorithm's name, \"auto\" or \"native\"");
+      if (name.empty()) return;
+    } else if (v.type == JsonValue::Type::string) {
+      name = v.text;
+    } else {
+      return problem(v, path, "expected a name or an object, got " + quoted(v));
+    }
+    if (name == "native") return;
+    if (name == "auto") {
+      u.kind = Use::Kind::automatic;
+      for (const Collective op : rule.match.ops)
+        if (!is_dispatched(op))
+          note(rule.line, path,
+               std::string(name_of(op)) +
+                   ": no algorithm serves this collective, so it is observed only and stays native under auto");
+      return;
+    }
+    u.kind = Use::Kind::algorithm;
+    u.algorithm = name;
+    if (match_is_wrong) return;
+    const std::string place = named == &v ? path : path + ".algorithm";
+    const std::vector<Collective>& ops = rule.match.ops;
+    std::vector<std::string_view> choices;  // algorithms of the rule's collectives, without duplicates
+    bool exists = false;
+    for (const Algorithm& a : catalogue()) {
+      if (!is_dispatched(a.op)) continue;
+      exists = exists || a.name == name;
+      if ((ops.empty() || std::find(ops.begin(), ops.end(), a.op) != ops.end()) &&
+          std::find(choices.begin(), choices.end(), a.name) == choices.end())
+        choices.push_back(a.name);
+    }
+    choices.insert(choices.end(), {"auto", "native"});
+    if (!exists) return problem(*named, place, "unknown algorithm \"" + name + "\"" + suggestion(name, choices));
+    if (rule.match.ops.empty())
+      return problem(
+          *named, place,
+          "\"" + name + "\" needs a match.op with this algorithm: write \"op\": \"" + std::string(owner(name)) + "\"");
+    for (const Collective op : rule.match.ops) {
+      const Algorithm* a = is_dispatched(op) ? find_algorithm(op, name) : nullptr;
+      if (!a && !is_dispatched(op)) {
+        problem(*named, place,
+                std::string(name_of(op)) + " has no algorithm \"" + name +
+                    "\": no algorithm serves it, so it is observed only: write \"native\"");
+        continue;
+      }
+      if (!a) {
+        auto names = algorithm_names(op);
+        names.insert(names.end(), {"auto", "native"});
+        problem(*named, place,
+                std::string(name_of(op)) + " has no algorithm \"" + name + "\"" + suggestion(name, names));
+        continue;
+      }
+      if (!a->keeps_rank_order() && !rule.match.op_classes.empty() &&
+          std::all_of(rule.match.op_classes.begin(), rule.match.op_classes.end(),
+                      [](OpClass c) { return c == OpClass::user_noncommutative; }))
+        problem(*named, place,
+                "\"" + name +
+                    "\" reorders operands and cannot serve user_noncommutative: use recursive_doubling, linear or "
+                    "rabenseifner");
+      if (segments && a->segments == Segments::none)
+        problem(*segments, path + ".segments", "\"" + name + "\" takes no segments");
+    }
+  }
+
+  static std::string_view owner(std::string_view name) {
+    for (const Algorithm& a : catalogue())
+      if (a.name == name && is_dispatched(a.op)) return name_of(a.op);
+    return "";
+  }
+
+  PolicyReport& report_;
+  Policy& policy_;
+};
+
+}  // namespace
+
+PolicyReport parse_policy(std::string_view text) {
+  PolicyReport report;
+  const auto root = parse_json(text);
+  if (!root) {
+    int line = 1;
+    (void)std::sscanf(root.error().c_str(), "line %d", &line);
+    const std::size_t colon = root.error().find(": ");
+    report.problems.push_back({line, "", root.error().substr(colon + 2)});
+    return report;
+  }
+  Parser(report).run(*root);
+  std::stable_sort(report.problems.begin(), report.problems.end(),
+                   [](const auto& a, const auto& b) { return a.line < b.line; });
+  return report;
+}
+
+}  // namespace latecomer::core

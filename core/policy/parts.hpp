@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Declarations that the files of this folder share. Other folders include policy.hpp.
+#pragma once
+
+#include "core/policy/policy.hpp"
+
+namespace latecomer::core {
+
+// keys.cpp
+
+/// The limit of a number that has none.
+inline constexpr double kNoLimit = 9e15;  // derived: just below 2^53, the largest range of exact integers in a double
+
+// review.cpp
+
+/// Adds notes about rules that can never match, and warnings about rules that come into force late. The rules are
+/// valid.
+void review_rules(PolicyReport& report);
+
+}  // namespace latecomer::core

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Notices: what one engine tells another about a call that has begun (engine.hpp). This file sends and receives them.
+// It must not know what becomes of a notice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <vector>
+
+#include "core/base/types.hpp"
+#include "shim/mpi.hpp"
+
+namespace latecomer::shim {
+
+using core::Rank;
+
+struct Notice {
+  std::uint64_t identity, n, plan_hash;
+  std::int64_t count;
+  std::int32_t algorithm, segments, pattern, root;
+  std::uint8_t overlap, commutative, pad[6];
+  core::Bytes element_bytes;
+};
+static_assert(sizeof(Notice) == 64);
+
+class Notices {
+ public:
+  /// `comm`: over MPI_COMM_WORLD, of so many ranks.
+  Notices(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) { expect(); }
+
+  /// Sends a notice to a world rank without waiting. With 4096 notices under way the notice is dropped: the receiver
+  /// does the work itself when it arrives. Thread-safe.
+  void send(const Notice& notice, Rank to);
+  /// One notice that has come. False: none has. For one thread at a time.
+  bool take(Notice& notice);
+
+  const std::vector<int>& sent() const { return sent_; }  ///< by world rank; once no thread sends any more
+  /// At the end, when no notice is on its way to this rank: completes every send and the last receive.
+  void finish();
+
+ private:
+  static constexpr std::size_t kOutgoing = 4096;
+  struct Outgoing {
+    Notice notice;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  void expect();
+
+  MPI_Comm comm_;
+  Notice notice_{};
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  std::mutex mutex_;
+  std::list<Outgoing> outgoing_;
+  std::vector<int> sent_;
+};
+
+}  // namespace latecomer::shim
