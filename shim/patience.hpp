@@ -7,6 +7,10 @@
 
 namespace latecomer::shim {
 
+/// A count of the network library's actions for this thread, if its progress function is intercepted. It changes while
+/// a message is in transfer.
+inline constinit thread_local unsigned network_progress = 0;
+
 /// Waits a little: spins, then yields, then sleeps. Reset before each wait.
 class Patience {
  public:

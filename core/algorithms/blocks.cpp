@@ -72,7 +72,7 @@ Schedule list_from_root(const Instance& instance, Rank me, std::span<const Rank>
     co_return;
   }
   const bool blocks = has_blocks(call.op);
-  Window sends;
+  PeerWindow sends;
   OpId sent = kNoOp;
   for (const Rank r : order) {
     if (r == me) continue;
@@ -133,7 +133,7 @@ Schedule gather_list(const Instance& instance, Rank me, std::span<const Rank> or
     co_yield send(call.root, block(Buffer::input, call, 0), 0);
     co_return;
   }
-  Window recvs;
+  PeerWindow recvs;
   OpId got = kNoOp;
   for (const Rank r : order) {
     if (r == me) continue;

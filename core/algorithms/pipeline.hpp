@@ -9,26 +9,31 @@
 
 namespace latecomer::core {
 
-/// The number of operations in flight per direction. Two keep a port busy; more tolerate ranks that react late. The
-/// number is constant, so request arrays and generated lists do not grow with the number of ranks. Chosen, not
-/// measured.
-inline constexpr int kWindow = 8;
+/// The number of operations in flight with one neighbour and in one direction. Two keep a port busy. More of them queue
+/// at the neighbour of a late rank, then share its port, and all end together. Measured over 100 Mbit/s: an allreduce
+/// of 256 KiB on 8 ranks, one late, ends 48 ms after the last arrival with 2, and 187 ms with 8 (ring, 60 calls).
+inline constexpr int kWindow = 2;
+/// The same with many peers, of which some may be late. Chosen, not measured.
+inline constexpr int kPeerWindow = 8;
 
-/// The last kWindow operations of one kind. The next operation depends on the oldest.
-class Window {
+/// The last kSize operations of one kind. The next operation depends on the oldest.
+template <int kSize>
+class InFlight {
  public:
-  Window() { ids_.fill(kNoOp); }
+  InFlight() { ids_.fill(kNoOp); }
   OpId oldest() const { return ids_[at_]; }
   int slot() const { return at_; }
   void push(OpId id) {
     ids_[at_] = id;
-    at_ = (at_ + 1) % kWindow;
+    at_ = (at_ + 1) % kSize;
   }
 
  private:
-  std::array<OpId, kWindow> ids_;
+  std::array<OpId, kSize> ids_;
   int at_ = 0;
 };
+using Window = InFlight<kWindow>;
+using PeerWindow = InFlight<kPeerWindow>;
 
 /// Combines a received partial result with this rank's contribution to the same part.
 /// Commutative and not in place: the output receives the partial result, and the input is combined from the left. This

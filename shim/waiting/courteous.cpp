@@ -20,7 +20,6 @@
 namespace latecomer::shim {
 
 namespace {
-thread_local unsigned progressed = 0;
 std::atomic<bool> yields{false};
 }  // namespace
 
@@ -31,7 +30,7 @@ LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   // A program that tests and computes in turns is not waiting: it keeps its core.
   constexpr Nanoseconds kBetweenPolls = 3'000;
   const unsigned did = next::ucp_worker_progress(worker);
-  progressed += did;
+  network_progress += did;
   if (!yields.load(std::memory_order_relaxed)) return did;
   if (did != 0 || now() - left > kBetweenPolls) patience.reset();
   // Threads of one process take turns at MPI's lock, which is held here: nobody sleeps with it.
@@ -51,8 +50,6 @@ bool yield_in_progress(bool on) {
 void count_progress() {
   if (next::ucp_worker_progress) aim_entry("ucp_worker_progress", true);
 }
-
-unsigned progress_of_thread() { return progressed; }
 
 int wait_courteously(MPI_Request request) {
   Patience patience(true);

@@ -10,10 +10,8 @@ namespace latecomer::shim {
 /// Turns the progress hook on or off. Until then, native waits spin. Returns false if this MPI has no hook.
 bool yield_in_progress(bool on);
 
-/// Makes progress_of_thread() count, if this MPI has the hook.
+/// Makes network_progress count, if this MPI has the hook.
 void count_progress();
-/// A count of the network library's actions for this thread. It changes while a message is in transfer.
-unsigned progress_of_thread();
 
 /// Completes a request, giving the core away meanwhile.
 int wait_courteously(MPI_Request request);

@@ -22,7 +22,7 @@ Schedule pairwise(const Instance& instance, Rank me) {
   } else {
     co_yield copy(block(Buffer::output, me), block(Buffer::input, me));
   }
-  Window sends, recvs;
+  PeerWindow sends, recvs;
   OpId sent = kNoOp, landed = kNoOp;
   for (int t = 1; t < ranks; ++t) {
     const OpId wait = instance.parameters.overlap ? kNoOp : sent, before = instance.parameters.overlap ? kNoOp : landed;

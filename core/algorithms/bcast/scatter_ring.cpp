@@ -31,9 +31,9 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
     const int child = v + mask;
     if (child >= ranks) continue;
     const Slice theirs = parts(child, tree.size(child));
+    const OpId previous = lockstep ? sent : kNoOp;
     if (theirs.count > 0)
-      sent =
-          co_yield send(tree.rank_at(child), theirs, kScatter).after(landed, lockstep ? sent : kNoOp).in_round(round);
+      sent = co_yield send(tree.rank_at(child), theirs, kScatter).after(landed, previous).in_round(round);
   }
   // The ring of virtual ranks: in step t, virtual rank v sends part v - t.
   const int right = (v + 1) % ranks, left = (v + ranks - 1) % ranks;
@@ -43,17 +43,18 @@ Schedule scatter_ring(const Instance& instance, Rank me) {
   for (int t = 0; t < ranks - 1; ++t) {
     const int out = (v - t + ranks) % ranks, in = (left - t + ranks) % ranks;
     const int channel = t % kScatter;
+    const OpId have = has(v, out) ? landed : before;
+    const OpId step_sent = lockstep ? sent : kNoOp, step_received = lockstep ? before : kNoOp;
     OpId now = kNoOp, got = kNoOp;
     if (!has(right, out) && parts(out, 1).count > 0) {
-      now =
-          co_yield send(tree.rank_at(right), parts(out, 1), channel)
-              .after(has(v, out) ? landed : before, sends.oldest(), lockstep ? sent : kNoOp, lockstep ? before : kNoOp)
-              .in_round(round + t);
+      now = co_yield send(tree.rank_at(right), parts(out, 1), channel)
+                .after(have, sends.oldest(), step_sent, step_received)
+                .in_round(round + t);
       sends.push(now);
     }
     if (!has(v, in) && parts(in, 1).count > 0) {
       got = co_yield recv(tree.rank_at(left), parts(in, 1), channel)
-                .after(recvs.oldest(), lockstep ? sent : kNoOp, lockstep ? before : kNoOp)
+                .after(recvs.oldest(), step_sent, step_received)
                 .in_round(round + t);
       recvs.push(got);
     }

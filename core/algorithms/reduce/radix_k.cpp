@@ -46,7 +46,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
   OpId ready = kNoOp;
   Elements scratch = 0;
   int stride = 1, low = 0, width = call.ranks, round = 0;
-  Window sends;
+  PeerWindow sends;
   std::vector<OpId> reads;  // operations that read the own contribution
   for (const int k : sizes) {
     const int mine = me / stride % k;
@@ -71,7 +71,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
       OpId previous = lockstep ? ready : kNoOp;
       std::vector<OpId> landed(static_cast<std::size_t>(k), kNoOp);
       std::vector<Slice> at(static_cast<std::size_t>(k));
-      Window landings;
+      PeerWindow landings;
       for (int i = k - 1; i >= 0; --i) {
         if (i == mine) {
           at[static_cast<std::size_t>(i)] = own_piece;
@@ -119,7 +119,7 @@ Schedule radix_k(const Instance& instance, Rank me) {
     co_return;
   }
   // In place, the result overwrites the own contribution, so all reads of it must be complete.
-  Window gathered;
+  PeerWindow gathered;
   OpId gate = kNoOp;
   if (call.in_place) {
     for (const OpId read : reads) {

@@ -58,9 +58,10 @@ Schedule ring(const Instance& instance, Rank me) {
               .in_round(t);
       got = co_yield core::reduce(landing, own(call, me, in)).after(landed);
       note_reader(in_number, got);
+      sent_slot[slot] = kNoOp;
     }
-    sent_slot[slot] = kNoOp;
-    recvs.push(got);
+    // A skipped step leaves the slot as it was: the next receive into it waits for the last one.
+    recvs.push(got != kNoOp ? got : recvs.oldest());
     have = got, holding = landing, previous_sent = sent;
   }
   const Part mine = part(me);
@@ -70,7 +71,7 @@ Schedule ring(const Instance& instance, Rank me) {
     co_return;
   }
   if (mine.count > 0) co_yield copy(output(mine), holding).after(have);
-  Window gathered;
+  PeerWindow gathered;
   for (int i = 1; i < ranks; ++i) {
     const int q = (me + i) % ranks;
     if (part(q).count == 0) continue;

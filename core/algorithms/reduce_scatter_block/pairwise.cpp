@@ -18,11 +18,11 @@ Schedule pairwise(const Instance& instance, Rank me) {
   const auto block = [&](Rank r) { return Slice{source, r * call.count, call.count}; };
   const auto slot = [&](int at) { return Slice{Buffer::scratch, at * call.count, call.count}; };
   // In place, the place of the result may hold blocks that are not sent yet.
-  const Slice result = call.in_place ? slot(kWindow) : output({0, call.count});
-  if (ranks > 1 || call.in_place) co_yield ScratchNeed{(kWindow + (call.in_place ? 1 : 0)) * call.count};
+  const Slice result = call.in_place ? slot(kPeerWindow) : output({0, call.count});
+  if (ranks > 1 || call.in_place) co_yield ScratchNeed{(kPeerWindow + (call.in_place ? 1 : 0)) * call.count};
   const int first = call.commutative ? me : ranks - 1;
   const bool lockstep = !instance.parameters.overlap;
-  Window sends, recvs;
+  PeerWindow sends, recvs;
   OpId ready = kNoOp, sent = kNoOp;
   OpId first_gone = kNoOp;  // the send of block 0, which the result overwrites in place
   if (first == me) ready = co_yield copy(result, block(me));

@@ -107,7 +107,7 @@ void Engine::loop() {
       wake_.wait_for(lock, std::chrono::milliseconds(250), [&] { return used_ || stopping_; });
       continue;
     }
-    const unsigned progress = progress_of_thread();
+    const unsigned progress = network_progress;
     bool moved = false, active = edges_.open();
     while (take_notice(lock)) moved = true;
     Unlocked(lock).run([&] {
@@ -134,7 +134,7 @@ void Engine::loop() {
       ++at;
     }
     figures_.busy = thread_time();
-    if (moved || (active && progress_of_thread() != progress)) {
+    if (moved || (active && network_progress != progress)) {
       pause = kShortest;
       spent = figures_.busy;
       lock.unlock();

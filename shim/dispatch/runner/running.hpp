@@ -142,8 +142,10 @@ class Running {
     int rc = MPI_SUCCESS;
     while (rc == MPI_SUCCESS && !reached()) {
       bool moved = false;
+      const unsigned before = network_progress;
       rc = step(moved);
-      if (moved) patience.reset();
+      // A nap while bytes move delays the next message.
+      if (moved || network_progress != before) patience.reset();
       else patience.wait();
     }
     return rc;
