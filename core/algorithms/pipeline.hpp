@@ -18,9 +18,9 @@ inline constexpr int kPeerWindow = 8;
 
 /// The last kSize operations of one kind. The next operation depends on the oldest.
 template <int kSize>
-class InFlight {
+class LastOperations {
  public:
-  InFlight() { ids_.fill(kNoOp); }
+  LastOperations() { ids_.fill(kNoOp); }
   OpId oldest() const { return ids_[at_]; }
   int slot() const { return at_; }
   void push(OpId id) {
@@ -32,8 +32,8 @@ class InFlight {
   std::array<OpId, kSize> ids_;
   int at_ = 0;
 };
-using Window = InFlight<kWindow>;
-using PeerWindow = InFlight<kPeerWindow>;
+using Window = LastOperations<kWindow>;
+using PeerWindow = LastOperations<kPeerWindow>;
 
 /// Combines a received partial result with this rank's contribution to the same part.
 /// Commutative and not in place: the output receives the partial result, and the input is combined from the left. This

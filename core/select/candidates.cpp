@@ -125,8 +125,8 @@ void CandidateSearch::step() {
       ns += waits / call_.ranks;
     }
   } else {
-    // The background engine looks every few milliseconds (shim/dispatch/engine/thread.cpp): measured on a virtual machine, where it
-    // costs most.
+    // The background engine looks every few milliseconds (shim/dispatch/engine/thread.cpp): measured on a virtual
+    // machine, where it costs most.
     constexpr double kReaction = 2.5e6;
     Network with_engine = parameters_.network;
     with_engine.reaction_ns = kReaction;
