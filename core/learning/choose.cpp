@@ -124,6 +124,7 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
           s.pattern().flat() != flat || resized(s.sizes(), slot.expected.sizes))
         continue;
       std::vector<Nanoseconds> its;
+      its.reserve(static_cast<std::size_t>(ranks_));
       for (Rank r = 0; r < ranks_; ++r) its.push_back(s.pattern().arrival(r));
       if (!flat && moved(its, slot.modelled_for)) continue;
       take(slot, s.found());
