@@ -30,7 +30,7 @@ bool python = false;
 // address is always the same. The caller's frame ends at a fixed distance from rsp or from rbp. The register rbp is
 // saved at a fixed distance from there, or not at all. So ask libunwind for this rule once per return address, and
 // follow the rule afterwards. At depth 4 an observed call from one site then takes 60 ns more than a bare wrapper
-// (tests/bench/overhead, 2 ranks, busy cores).
+// (tests/bench/overhead, 2 ranks).
 
 /// Gives the end of the frame of a return address. Packed into one word beside its key.
 struct Rule {
