@@ -86,6 +86,7 @@ Result<std::vector<int>> parse_list(std::string_view text) {
     const std::size_t dash = part.find('-');
     const auto low = parse_integer(part.substr(0, dash));
     const auto high = dash == std::string_view::npos ? low : parse_integer(part.substr(dash + 1));
+    // Derived: a million numbers take 4 MB. More is a mistake, such as a missing comma.
     if (!low || !high || *low > *high || *high > 1'000'000) return shape;
     for (std::int64_t v = *low; v <= *high; ++v) out.push_back(static_cast<int>(v));
     start = comma + 1;
