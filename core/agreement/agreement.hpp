@@ -61,8 +61,8 @@ class Sequence {
   /// Derived: twice the measured calls of a verdict (Learner::kEnough), so that the first log of one or two sites is
   /// sufficient. A communicator with fewer calls sends no logs.
   static constexpr std::uint64_t kFirstBoundary = 16;
-  /// Distance of boundaries from n = 128 on. Derived from memory and from planning: a log takes 6 KiB per epoch and
-  /// communicator, and a plan inside a call (about 1 ms, kPlannedInside) takes at most 8 us of each call of an epoch.
+  /// Distance of boundaries from n = 128 on. Derived from memory: a communicator's log of an epoch
+  /// takes 6 KiB. Derived from planning: a plan inside a call (1 ms, kPlannedInside) costs each of 128 calls 8 us.
   /// A shorter epoch reacts sooner, and exchanges more messages.
   static constexpr std::uint64_t kSteadyEpoch = 128;
   /// The same while no call has depended on the leader, so that no plan can come into force. Also the greatest length
