@@ -10,7 +10,8 @@
 namespace latecomer::core {
 namespace {
 
-// Medians of a few dozen calls on a busy machine differ by this much without cause.
+// Medians of a few dozen calls on a busy machine differ by this much without cause. Simulated error rates: see
+// Learner::kEnough.
 constexpr double kWins = 0.97, kNotWorse = 1.03;
 
 }  // namespace
@@ -146,6 +147,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
     slot.search->step();
   }
   take(slot, slot.search->found());
+  // Derived from time: a search that has been forgotten is repeated, which takes up to 0.3 s per candidate
+  // (kMostInJob). Each kept one holds a pattern, and every new search is compared with all of them.
   constexpr std::size_t kSearchesKept = 16;
   if (!only) {
     if (searched_.size() == kSearchesKept) searched_.erase(searched_.begin());

@@ -81,6 +81,8 @@ void Learner::end_period() {
 
 /// The longest stretch of calls up to now that has a period, and that twice: prefix function of the reversed history.
 void Learner::find_period() {
+  // Derived: let two kinds of calls come at random. Then the latest calls seem to have a period p with probability
+  // 2^-(24 - p) up to p = 12, and 2^-p beyond. The sum is below 0.1%.
   constexpr std::size_t kShortest = 24;
   if (!slots_.empty()) return;
   const std::size_t m = std::min(history_.size(), kHistory);

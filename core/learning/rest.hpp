@@ -12,15 +12,23 @@ namespace latecomer::core {
 
 class Rest {
  public:
-  static constexpr int kCalm = 2;      ///< quiet announcements before the first rest
-  static constexpr int kFirst = 2;     ///< epochs' worth of calls that rest at first; then four times as many, and
-  static constexpr int kLongest = 32;  ///< epochs' worth of calls that rest in a row,
-  static constexpr int kStride = 4;    ///< of which so many are one epoch
-  static constexpr int kAwake = 1;     ///< epochs in a row between two rests
-  static constexpr Nanoseconds kBlind =
-      100'000'000;  ///< no rest goes on for longer; no epoch of it for longer than an eighth of that
-  static constexpr double kSlower =
-      2;  ///< nor after an epoch whose calls took so many times as long as those before the rest
+  /// Quiet announcements before the first rest. Derived: logs of the last two epochs may still be under way.
+  static constexpr int kCalm = 2;
+  /// Epochs' worth of calls that rest at first; then four times as many, and
+  static constexpr int kFirst = 2;
+  /// epochs' worth of calls that rest in a row. Derived: of 4,128 calls, 32 are then observed (0.8%). A longer rest
+  /// saves less than that, and is blind for longer.
+  static constexpr int kLongest = 32;
+  /// Of which so many are one epoch at most. Derived: the longest rest then has eight announcements, and each may end
+  /// it.
+  static constexpr int kStride = 4;
+  static constexpr int kAwake = 1;  ///< epochs in a row between two rests: the fewest that bring logs
+  /// No rest goes on for longer; no epoch of it for longer than an eighth of that. Derived: a new pattern goes
+  /// unseen for at most 1% of a run of ten seconds.
+  static constexpr Nanoseconds kBlind = 100'000'000;
+  /// Nor after an epoch whose calls took so many times as long as those before the rest. A smaller factor ends rests
+  /// because of noise, a larger one misses late ranks that double the time.
+  static constexpr double kSlower = 2;
 
   struct Epoch {
     bool rest = false;
@@ -53,7 +61,7 @@ class Rest {
                    : pace;
       begun_ = now, begun_n_ = n;
       left_ = length_, length_ = std::min(4 * length_, kLongest);
-      stride_ = std::clamp(std::min(left_ / 8, static_cast<int>(kBlind / 8 / std::max(usual_, 1.0))), 1, kStride);
+      stride_ = std::max(1, std::min(left_ * kStride / kLongest, static_cast<int>(kBlind / 8 / std::max(usual_, 1.0))));
     }
     under_way_ = std::min(stride_, left_);
     left_ -= under_way_;
