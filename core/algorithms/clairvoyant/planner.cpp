@@ -15,6 +15,7 @@ namespace {
 /// "" if the problem can be planned.
 std::string mistake(const Problem& problem) {
   constexpr Nanoseconds kLatest = INT64_MAX / 8;  // sums of times stay in range
+  // Derived: a plan takes 2 bits per cell, so 1 GiB at this limit. Larger problems are refused.
   constexpr std::int64_t kCells = std::int64_t{1} << 32;
   if (problem.arrivals.empty()) return "no ranks";
   if (problem.segments < 0) return "segments: " + std::to_string(problem.segments) + " is negative";

@@ -60,14 +60,9 @@ class Rounds {
       if (!group_.empty()) first = std::min(first, group_.front().base);
       for (; next_ < awaited_.size() && arrival(awaited_[next_]) - past < first + problem_.round_ns; ++next_)
         newcomers_.push_back({arrival(awaited_[next_]) - past, awaited_[next_]});
-      constexpr std::size_t kFew = 8;
-      if (newcomers_.size() <= kFew) {
-        for (const Member& m : newcomers_) group_.insert(std::upper_bound(group_.begin(), group_.end(), m), m);
-      } else {
-        const auto middle = static_cast<std::ptrdiff_t>(group_.size());
-        group_.insert(group_.end(), newcomers_.begin(), newcomers_.end());
-        std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
-      }
+      const auto middle = static_cast<std::ptrdiff_t>(group_.size());
+      group_.insert(group_.end(), newcomers_.begin(), newcomers_.end());
+      if (!newcomers_.empty()) std::inplace_merge(group_.begin(), group_.begin() + middle, group_.end());
     }
     if (newcomers_.empty() && group_.size() == ranks_.size()) return;
     ranks_.clear();

@@ -21,7 +21,9 @@ std::vector<int> rows_of(const Instance& in, int segments) {
   const int ranks = in.call.ranks;
   std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks), 0);
   const Nanoseconds zero = in.pattern.flat() ? 0 : in.pattern.first();
-  // Whatever a forecast says, there is a plan: a day late is as good as for ever.
+  // Whatever a forecast says, there is a plan: a day late is as good as for ever. Both limits are derived: with a round
+  // of 100 s, the planner's own limit on rounds holds up to 10 million ranks and segments. Larger values count as
+  // these.
   constexpr Nanoseconds kLatest = 86'400'000'000'000, kLongestRound = 100'000'000'000;
   for (Rank r = 0; r < ranks; ++r)
     arrivals[static_cast<std::size_t>(r)] = std::min(in.pattern.arrival(r) - zero, kLatest);
@@ -47,6 +49,7 @@ std::vector<int> rows_of(const Instance& in, int segments) {
 /// long way receives that wait would keep sends from being generated that are due before (kLookahead). Never after as
 /// many sends as that: a message would wait for its receiver for ever, where the network is not what was planned for.
 std::vector<std::size_t> rows_of_rank(std::span<const int> table, Rank me, bool by_landing) {
+  // Derived: the last quarter of the lookahead is left for the other operations.
   constexpr int kMostSends = kLookahead * 3 / 4;
   struct Receive {
     std::size_t row;
@@ -129,7 +132,9 @@ class OrderedSums {
 }  // namespace
 
 int segments_for(const Call& call, const Network& network) {
-  constexpr int kMost = 512;  // beyond that the plan costs more than it gains
+  // Derived: filling the pipeline then takes at most log2 P / 512 of the time, 3% on 65,536 ranks. More segments save
+  // less than that, and make the plan longer.
+  constexpr int kMost = 512;
   const double filling = logarithm(std::max(2, call.ranks)) / logarithm(2);
   int best = 1;
   double least = 0;

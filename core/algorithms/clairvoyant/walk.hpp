@@ -16,6 +16,7 @@ int segments_for(const Call& call, const Network& network);
 enum Column { kRound, kSrc, kDst, kSegment, kFinished, kLands, kHeldBack, kColumns };
 
 /// Where a rank keeps pace: receives that it has posted ahead, so that what waits for its receiver finds its own there.
+/// Balances waiting and memory: with fewer, messages wait for their receivers; with more, contributions take more room.
 inline constexpr int kPosted = 8;
 /// Contributions for which it has room before they are added; in few segments they would take more than the vector.
 inline int rooms_for(int segments) { return std::clamp(segments, 2, kPosted + 1); }
