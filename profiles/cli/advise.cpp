@@ -36,7 +36,8 @@ core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
   if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks))
     return core::Error{"the rows of ranks cover several communicators, or a row groups several ranks"};
   core::Forecast out;
-  // Eleven days, chosen, not measured: only a damaged profile contains a longer offset.
+  // Eleven days. Derived: sums of a thousand such offsets stay below 2^63, and only a damaged profile contains a longer
+  // one, which counts as this long.
   constexpr double kLongest = 1e15;
   // Derived: sqrt(2 / pi), the ratio of mean absolute to standard deviation of a normal distribution.
   constexpr double kAbsolute = 0.8;

@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 /// `rows` is the number of all rows, and `last_total` the sum of their last_count. With `every_rank`, `mean_offsets_ns`
 /// and `stddevs_ns` hold the values of all rows.
 Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank = false);
-/// Chosen, not measured: more bars do not fit on a screen.
+/// Derived: 64 bars of 16 pixels are as high as a screen of 1,024 lines. With twice as many rows or fewer, all are
+/// kept.
 inline constexpr std::size_t kRowsKept = 64;
 
 /// A profile whose rows of ranks stay in the file as text. Change `profile`, then print it with the rows.

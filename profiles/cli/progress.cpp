@@ -11,7 +11,8 @@
 namespace latecomer::cli {
 namespace {
 
-constexpr double kLineEvery_s = 2;  // chosen, not measured
+// A longer time lets a command seem to hang. A shorter one fills the terminal: a minute takes 30 lines now.
+constexpr double kLineEvery_s = 2;
 volatile sig_atomic_t interrupts = 0;
 
 }  // namespace
