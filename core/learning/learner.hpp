@@ -115,7 +115,9 @@ class Learner {
   /// times as slow as native, 32 calls' worth allow the next. Measured with a first choice 2.7 times as slow: 400 calls
   /// took 6% longer, and 1,200 calls no longer (docs/results/overhead.md).
   static constexpr double kRisk = 0.03, kStake = 32;
-  static constexpr double kDispatch = 2'000;  ///< nanoseconds: finding, beginning and polling a schedule of ours
+  /// Nanoseconds: finding, beginning and polling a schedule of ours. With a smaller value, dispatches cost more than
+  /// some algorithms gain. With a larger one, short calls never gain.
+  static constexpr double kDispatch = 2'000;
   /// Calls that a trial may take. Derived: kEnough, and half as many that may go unseen.
   static constexpr int kTrial = 12;
 

@@ -69,6 +69,7 @@ Result<std::vector<double>> parse_distribution(std::string_view spec) {
     rest.remove_prefix(1);
     const std::string_view text = rest.substr(0, rest.find(':'));
     const auto number = parse_integer(text);
+    // Derived: products of two such numbers fit in 63 bits.
     if (!number || *number < 1 || *number > 1'000'000'000)
       return Error{"'" + std::string(text) + "': expected a number from 1 to 1000000000, as in " + std::string(name) +
                    ":2000:1000:5"};

@@ -27,6 +27,7 @@ void Progress::add_option(CLI::App& command, Patience& patience) {
 Progress::Progress(std::string what, std::int64_t total, Patience patience)
     : what_(std::move(what)), total_(total), asked_(patience.has_value()) {
   if (!patience && !isatty(STDERR_FILENO)) return;
+  // At most 100 lines per second: --patience 0 must not keep a core busy.
   every_ = std::chrono::duration<double>(std::max(patience.value_or(kLineEvery_s), 0.01));
   thread_ = std::thread([this] { show(); });
 }
