@@ -21,7 +21,7 @@ class Cursor {
  public:
   explicit Cursor(MPI_Datatype part) { use(part); }
   Cursor() = default;
-  /// The datatype of the parts that follow. What MPI does not answer counts as out of order.
+  /// Sets the datatype of the parts that follow. If MPI returns an error, the typemap counts as out of order.
   void use(MPI_Datatype part) {
     if (layout_of(part) != MPI_SUCCESS) in_order_ = false;
     else part_is_run_ = layout_.size == 0 || is_run(part);
@@ -52,7 +52,7 @@ class Cursor {
   bool part_is_run_ = false, placed_ = false, in_order_ = true;
 };
 
-/// From what a datatype was made. Its parts are handles that have to be let go.
+/// The constructor of a datatype and its arguments. Frees the handles of its parts.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int> integers;
@@ -183,7 +183,7 @@ bool is_run(MPI_Datatype type) {
     case MPI_COMBINER_SUBARRAY:
       return block_of_array(c);
     default:
-      return false;  // distributed arrays and what Fortran 77 made: they are packed, which is always right
+      return false;  // distributed arrays and types of Fortran 77's constructors: packing is always right
   }
 }
 
