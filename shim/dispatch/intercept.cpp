@@ -80,7 +80,7 @@ constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
                                 {MPI_OFFSET, kMulti},
                                 {MPI_COUNT, kMulti}};
 
-/// The predefined types by hash of the handle: their size never changes, so MPI is asked once.
+/// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
 class TypeTable {
  public:
   struct Entry {

@@ -20,7 +20,7 @@ struct PendingCall {
 
 void note_pending(const PendingCall& call);
 
-/// The communicator is going away: its pending calls finish without a log.
+/// At the end of a communicator: its pending calls finish without a log.
 void forget_pending(const CommState* state);
 
 }  // namespace latecomer::shim

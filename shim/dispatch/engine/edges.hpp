@@ -7,8 +7,8 @@
 // the first such message arrives, or when its own process arrives. A rank that has predicted recently, but not for this
 // call, counts as late: by as much as other predictions precede their arrivals. A rank that never predicts gets its
 // forecast. The bytes go down the tree, and every rank uses them. A rank sends at most two messages up and one to each
-// child, whatever P is. A process that has arrived waits for the engines between it and the root, never for another
-// process. See docs/explanation/learning.md.
+// child, for any number of ranks. A process that has arrived waits for the engines between it and the root, never for
+// another process. See docs/explanation/learning.md.
 #pragma once
 
 #include <list>

@@ -86,8 +86,8 @@ class Engine {
 
   // life.cpp
 
-  /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself,
-  /// so that none is expected any more and nothing has to be cancelled.
+  /// Receives every notice that is on its way, because UCX warns of messages that were never received. The last one is
+  /// from this rank: it completes the pending receive, so nothing is cancelled.
   void take_last_notices();
 
   // process.cpp

@@ -93,7 +93,7 @@ struct Where {
   Wire* wire = nullptr;         ///< carries the messages; `comm` then serves for copies to the rank itself only
 };
 
-/// Is told of the messages of a run before they are posted.
+/// Gets a call before a run posts a send, or a receive of a token.
 class Herald {
  public:
   virtual void before_message(Rank peer) = 0;
