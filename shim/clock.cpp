@@ -90,7 +90,7 @@ constinit thread_local clock_detail::Anchor clock_detail::anchor;
   a.scale = static_cast<std::uint64_t>((static_cast<unsigned __int128>(span) << 32) / (here.counter - a.since.counter));
   const Nanoseconds good_for = std::min(span, kSteady);
   a.valid = a.scale == 0 ? 0 : (static_cast<std::uint64_t>(good_for) << 32) / a.scale;
-  if (span > 20 * kSteady) a.since = here;  // follow the rate
+  if (span > 20 * kSteady) a.since = here;  // every 2 s: follow the kernel's rate
   return here.time;
 }
 #else

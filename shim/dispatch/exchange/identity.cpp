@@ -96,6 +96,7 @@ void identify(CommState& state, bool waits) {
       if (busy == 0) j.agreeing.erase(number);
     }
     if (busy == 0) break;  // on all members: the union is the same
+    // 10 to 130 us. Different ranks take different naps, so that their threads do not all try at the same time.
     const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
     if (attempt > 0) nanosleep(&nap, nullptr);
   }
