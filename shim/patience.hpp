@@ -29,8 +29,7 @@ class Patience {
 
  private:
   // Derived: 20 tests that find nothing take 0.3 us, as long as a message of 8 bytes (measured, 2 ranks in shared
-  // memory on quiet cores). So a message that is on its way in shared memory
-  // arrives without a yield.
+  // memory on quiet cores). So a message that is under way on this host arrives without a yield.
   static constexpr unsigned kSpins = 20;
   // Derived: a test and a yield take 0.2 us, so naps begin after 0.8 ms (measured in the same way). A nap then takes
   // 0.13 ms, with the timer's slack of 50 us (measured, virtual machine): it adds at most a sixth to the wait.
