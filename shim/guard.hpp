@@ -9,7 +9,7 @@ namespace latecomer::shim {
 /// Set while latecomer is on the stack: MPI calls made from inside are not observed.
 extern thread_local bool inside;
 
-/// errno as the program left it, across what is not done on every call.
+/// Keeps the program's errno across the rare steps of an intercepted call.
 class KeepErrno {
  public:
   KeepErrno() : saved_(errno) {}

@@ -12,7 +12,9 @@
 namespace latecomer::shim {
 namespace {
 
-// Bytes of a line, and number of different warnings. Chosen, not measured.
+// Bytes of a text, and number of different warnings. Derived: they take 15 KiB. A line of 544 bytes at most is shorter
+// than PIPE_BUF (4,096 bytes on Linux), so lines of several ranks do not mix. A longer text is cut. Further warnings
+// are dropped.
 constexpr int kLine = 480, kWarnings = 32;
 std::mutex mutex;
 char texts[kWarnings][kLine];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures the figures of the network model between rank 0 of a communicator and up to eight others, and takes medians.
-// Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init; Mpi says whose MPI functions.
+// Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init. The template parameter Mpi gives
+// the MPI functions.
 //
 // Each parameter of core/network/network.hpp comes from an experiment that shows it alone:
 // - latency, eager and rendezvous: round trips;
@@ -8,8 +9,8 @@
 // - the eager threshold: the largest send that completes without a receive;
 // - alpha and overhead: a train of small messages;
 // - gamma and copy: local loops.
-// Bounded in time on any network: a few messages show how fast it is, and from that follow sizes and rounds. Rank 0
-// decides them and tells its partner.
+// The time is bounded on any network: a few messages show its speed, which gives the sizes and the numbers of rounds.
+// Rank 0 chooses them and sends them to its partner.
 #pragma once
 
 #include <mpi.h>
@@ -27,8 +28,8 @@ namespace latecomer::shim {
 template <typename Mpi>
 class Measurement {
  public:
-  /// yielding: waits give the core away. hurry: 1 is thorough, some 6 s at most; larger numbers divide that, rounds and
-  /// partners.
+  /// `yielding`: waits give the core away. `hurry`: 1 is thorough and takes about 6 s at most. A larger number divides
+  /// the time, the rounds and the number of partners.
   Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry)
       : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
 
@@ -36,13 +37,14 @@ class Measurement {
   core::Network run() {
     std::vector<Figures> all;
     const double begin = now_ns(), most = kMostSeconds * 1e9 / hurry_;
-    // Partners spread over the job; the others sleep, so that they do not take the cores.
+    // Partners spread over the job. The others sleep, so that they do not take the cores. Derived: a median of eight is
+    // right while fewer than four partners are disturbed.
     const int partners = std::min(8 / hurry_, size_ - 1);
     for (int i = 0; i < partners; ++i) {
       const int with = 1 + static_cast<int>(static_cast<long>(i) * (size_ - 1) / partners);
       if (rank_ == 0 || rank_ == with) {
         peer_ = rank_ == 0 ? with : 0;
-        // Where it takes long one partner has to do.
+        // On a slow network, one partner is enough.
         const double left = most - (now_ns() - begin);
         if (agreed(i == 0 || left > most / partners)) {
           const Figures f = pair(std::max(left, most / 2) / (partners - i));
@@ -74,9 +76,19 @@ class Measurement {
   }
 
  private:
+  /// The larger size of the slope. Derived: 2 MiB take 84 us at 25 GB/s, so an error of 0.1 us is 0.1%. The two buffers
+  /// take 4 MiB per rank. An eager threshold beyond kMostEager, the smaller size of the slope, counts as kMostEager.
   static constexpr int kHalf = 1 << 21, kMostEager = 1 << 20;
+  /// The budget of time. A smaller one gives fewer rounds and less exact medians, a larger one delays the user. In
+  /// MPI_Init, `hurry` reduces it to 1.5 s.
   static constexpr double kMostSeconds = 6;
-  /// What fits into the time.
+  /// The fewest rounds whose median excludes one disturbed round.
+  static constexpr int kLeastRounds = 3;
+  /// Messages of a train. Derived: the time of a train contains the latency of its first message and of the answer. For
+  /// a latency of 2 us, they add 20 ns per message.
+  static constexpr int kMessages = 200;
+  /// The sizes and rounds that fit into the time. At first the most: 200 round trips of 2 us take 0.4 ms, and a median
+  /// of 9 rounds is right with 4 disturbed rounds.
   struct Pace {
     int small_rounds = 200, rounds = 9, trains = 9, half = kHalf, most_eager = kMostEager;
   };
@@ -110,7 +122,7 @@ class Measurement {
     finish(request);
   }
 
-  /// Rank 0's bytes at its partner.
+  /// Gives rank 0's value to its partner.
   template <typename T>
   T agreed(T value) {
     std::memcpy(buffer_.data(), &value, sizeof value);
@@ -119,23 +131,29 @@ class Measurement {
     return value;
   }
 
-  /// What fits into so many nanoseconds on this network.
+  /// The sizes and rounds that fit into `budget` nanoseconds on this network.
   Pace pace(double budget) {
     Pace out;
-    constexpr int kProbe = 8192, kProbes = 1;
-    one_way(1, kProbes);  // connects
-    const double small = one_way(1, kProbes), large = one_way(kProbe, kProbes);
-    // Each part takes a share of the time; three rounds are the least that a median needs.
+    // The probe sets the sizes only, so its time may err by a factor. A longer probe would be more exact, but slow on a
+    // slow network: 8 KiB take 8 ms at 1 MB/s.
+    constexpr int kProbe = 8192;
+    one_way(1, kLeastRounds);  // connects
+    const double small = one_way(1, kLeastRounds), large = one_way(kProbe, kLeastRounds);
+    // The shares of the time: 0.1 for round trips, 0.1 for trains, 0.6 for large messages. The rest, 0.2, is for the
+    // search for the eager threshold: its sizes add up to twice the largest.
     const auto rounds = [](double share, double each, int most) {
-      return static_cast<int>(std::clamp(share / std::max(each, 1.0), 3.0, static_cast<double>(most)));
+      return static_cast<int>(
+          std::clamp(share / std::max(each, 1.0), static_cast<double>(kLeastRounds), static_cast<double>(most)));
     };
     out.small_rounds = rounds(0.1 * budget, 2 * small, out.small_rounds);
-    out.trains = rounds(0.1 * budget, 2 * small + 200 * 0.1 * large, out.trains);
-    // Messages of one and of half the size, there and back and both ways at once: so many times the size in the least
-    // rounds.
+    out.trains = rounds(0.1 * budget, 2 * small + kMessages * 0.1 * large, out.trains);
+    // The bytes of the fewest rounds with large messages, in units of the larger size. Derived: 5 round trips (2 to
+    // warm up) of 1 and of 1/2, and 4 exchanges (1 to warm up) of 1 and of 1/2: 5 * (2 + 1) + 4 * (1 + 1/2) = 21.
     constexpr double kSizes = 21;
     const double per_byte = std::max(large - small, 0.02 * small) / kProbe,
                  fits = 0.6 * budget / (kSizes * std::max(per_byte, 1e-3));
+    // The least sizes may exceed the budget on a slow network. Below 64 KiB, the slope would show the start-up time of
+    // messages instead of the time per byte. The search finds any eager threshold up to 16 KiB.
     out.half = static_cast<int>(std::clamp(fits, 65536.0, static_cast<double>(kHalf))) & ~1;
     out.rounds = rounds(0.6 * budget, kSizes / 3 * per_byte * out.half, out.rounds);
     out.most_eager =
@@ -143,10 +161,10 @@ class Measurement {
     return agreed(out);
   }
 
-  /// Half a round trip of messages of that size; both ranks of the pair call it.
+  /// Half a round trip of messages of that size. Both ranks of the pair call it.
   double one_way(int bytes, int rounds) {
     std::vector<double> ns;
-    for (int i = -2; i < std::max(3, rounds / hurry_); ++i) {
+    for (int i = -2; i < std::max(kLeastRounds, rounds / hurry_); ++i) {
       const double begin = now_ns();
       if (rank_ == 0) send(bytes, 1), receive(bytes, 2);
       else receive(bytes, 1), send(bytes, 2);
@@ -158,7 +176,7 @@ class Measurement {
   /// Messages of that size both ways at once.
   double both_ways(int bytes, int rounds) {
     std::vector<double> ns;
-    for (int i = -1; i < std::max(3, rounds / hurry_); ++i) {
+    for (int i = -1; i < std::max(kLeastRounds, rounds / hurry_); ++i) {
       if (rank_ == 0) send(0, 8), receive(0, 8);
       else receive(0, 8), send(0, 8);
       const double begin = now_ns();
@@ -171,8 +189,9 @@ class Measurement {
     return median(ns);
   }
 
-  /// Whether a send of that size completes while the other side does nothing: it sleeps, then receives. Both
-  /// ranks of the pair return the same.
+  /// Whether a send of that size completes while the partner sleeps. The partner receives afterwards. Both ranks of the
+  /// pair return the same value. Derived: the sender tests for 3 ms of the partner's 10 ms of sleep, so a late timer
+  /// makes no difference.
   bool eager(int bytes) {
     int completed = 0;
     if (rank_ == 0) {
@@ -189,13 +208,11 @@ class Measurement {
     return agreed(completed) != 0;
   }
 
-  /// Time per message of a train of small ones, as long as it keeps the sender's processor, and as long as it
-  /// takes to arrive.
+  /// Times per message of a train of small ones: `processor` of the sender's processor, `port` until it has arrived.
   void train(int rounds, double& processor, double& port) {
-    constexpr int kMessages = 200;
     std::vector<double> cpu, gap;
     std::vector<MPI_Request> requests(kMessages);
-    for (int round = 0; round < std::max(3, rounds / hurry_); ++round) {
+    for (int round = 0; round < std::max(kLeastRounds, rounds / hurry_); ++round) {
       if (rank_ == 0) {
         receive(0, 5);
         const double begin = now_ns();
@@ -224,7 +241,7 @@ class Measurement {
                  half = one_way(p.half, p.rounds);
     f.beta = std::max(0.0, (both_ways(p.half, p.rounds) - both_ways(p.half / 2, p.rounds)) / (p.half - p.half / 2));
     train(p.trains, f.overhead, f.alpha);
-    // A message in flight: what a lone small one takes beside the processors at both ends.
+    // The latency: the time of a single small message without the overhead of both processors.
     f.latency = std::max(0.0, small - 2 * f.overhead);
     f.alpha = std::max(0.0, f.alpha - f.overhead);
     f.rendezvous = std::max(f.latency, quarter - (half - quarter) - 2 * f.overhead);
@@ -235,9 +252,10 @@ class Measurement {
     std::vector<double> gammas, copies;
     auto* a = reinterpret_cast<float*>(buffer_.data());
     auto* b = reinterpret_cast<float*>(other_.data());
+    // Derived: 1 MiB per operand, half of a buffer, does not fit into a first-level cache.
     constexpr int kFloats = 1 << 18;
     for (int i = 0; i < kFloats; ++i) a[i] = b[i] = 1;
-    for (int i = 0; i < 15; ++i) {
+    for (int i = 0; i < 15; ++i) {  // the median is right with 7 disturbed rounds
       double begin = now_ns();
       Mpi::reduce_local(a, b, kFloats);
       gammas.push_back((now_ns() - begin) / (4.0 * kFloats));
@@ -248,7 +266,7 @@ class Measurement {
     out.gamma_ns_per_byte = median(gammas), out.copy_ns_per_byte = median(copies);
   }
 
-  static constexpr int kTag = 4064;  // in the world's context: nobody else is there yet
+  static constexpr int kTag = 4064;  // in the context of MPI_COMM_WORLD, beyond the channels of shim/tags.hpp
   MPI_Comm comm_;
   int rank_, size_, hurry_, peer_ = 0;
   bool yielding_;

@@ -4,10 +4,12 @@
 
 namespace latecomer::shim {
 
-/// A context per communicator of the program, and in it a channel per
-/// message of a schedule. 4000..4095 are ours.
+/// A context belongs to a communicator of the program, and a channel of it to a message of a schedule. Derived: 4,000
+/// channels for schedules (core::kChannels), and 96 for latecomer's other messages.
 inline constexpr int kTagsPerContext = 4096;
-inline constexpr int kContexts = 2048;  // as many as MPICH has communicators
+/// Derived: MPICH 4.0.2 has 2,048 communicators per process. Beyond, a communicator stays native. The largest tag is
+/// 8,388,607; MPICH over UCX allows 268,435,455.
+inline constexpr int kContexts = 2048;
 enum ReservedChannel {
   kLogChannel = 4001,
   kPlanChannel = 4002,

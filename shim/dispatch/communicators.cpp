@@ -37,7 +37,10 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
     retain_log(*state);
     {
       const JobLock lock;
-      constexpr std::size_t kDecisionsKept = 256;  // chosen, not measured: each snapshot contains them
+      // Each snapshot contains these texts. A smaller limit would drop decisions of freed communicators from the
+      // profile earlier, a larger one makes each snapshot take longer. Beyond, the profile omits the decisions of
+      // communicators that are freed later.
+      constexpr std::size_t kDecisionsKept = 256;
       if (state->leadership)
         for (auto& text : state->leadership->decisions)
           if (j.past_decisions.size() < kDecisionsKept) j.past_decisions.push_back(std::move(text));

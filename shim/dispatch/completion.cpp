@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exits that come later.
+// Records the exits of calls that complete through a request.
 #include "shim/dispatch/completion.hpp"
 
 #include <algorithm>

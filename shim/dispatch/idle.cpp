@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of a communicator that rests: the ends of the way that is taken seldom.
+// The rare steps around the calls of a communicator in an idle epoch: begin, stop, and report to the sites.
 #include "shim/dispatch/idle.hpp"
 
 #include "shim/dispatch/intercept.hpp"
@@ -7,12 +7,12 @@
 
 namespace latecomer::shim {
 
-// A page's beginning, and first among the sources: what else is touched by every call (entry.hpp) follows in the same
-// page.
+// Begins a page. This file is the first of the sources, so the other data that every call touches (entry.hpp) follow in
+// the same page.
 alignas(4096) LATECOMER_TOGETHER constinit Idle idle;
 
 namespace {
-/// What has passed is told, and `now` stands there instead.
+/// Adds the counts of `site` to its profile entry, and replaces the site by `now`.
 void replace(Idle::Site& site, const Idle::Site& now) {
   if (site.calls > 0)
     site.local->add_rested(site.calls, site.sized, site.bytes_min, site.bytes_max, static_cast<double>(site.bytes_sum));
@@ -22,11 +22,12 @@ void replace(Idle::Site& site, const Idle::Site& now) {
 
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   Job& j = job();
-  // Several threads would have to share what is counted; the background engine looks at the sequence.
+  // Several threads would have to share the counts, and the background engine reads the sequence.
   if (!state.resting || !j.may_idle || j.threads || state.watched || !one_frame || !state.sequence.settled() ||
       j.edge_said)
     return;
-  // The last ones before the boundary look for what has been announced, so that it can be prepared.
+  // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
+  // plan. Derived: every eighth call looks for it (plan_may_be_there in intercept.cpp), so one of the last 8 does.
   constexpr std::int64_t kAwakeBefore = 8;
   const std::int64_t left =
       static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore;
@@ -35,7 +36,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   if (left <= 0 || slot.site.load(std::memory_order_relaxed) == 0 || !slot.local || slot.op != op ||
       slot.comm_size != state.size)
     return;
-  if (idle.size != state.size) idle_forget();  // what a place has called is kept by size
+  if (idle.size != state.size) idle_forget();  // the counts of a site are per communicator size
   Idle::Site& site = idle.site_at(address);
   if (site.address != address || site.local != slot.local)
     replace(site, {.address = address, .local = slot.local, .op = op});

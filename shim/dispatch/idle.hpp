@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of a communicator that rests (core/learning/rest.hpp). Nothing has to be known of them but that they came, from
-// where and of what size: neither clocks nor logs, and nothing to do afterwards. What such a call touches lies in two
-// cache lines: after a MiB has gone through the caches, each line and each page more costs 50 to 100 ns.
+// The calls of a communicator in an idle epoch (core/learning/rest.hpp). Such a call is only counted, with its site and
+// its size. It needs no clock, no log and no work afterwards. It touches two cache lines: after 1 MiB has passed
+// through the caches, each further line or page costs 50 to 100 ns.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 namespace latecomer::shim {
 
 struct Idle {
-  std::int64_t left = 0;       ///< calls that may still pass
-  CommState* state = nullptr;  ///< whose calls pass; nullptr: nobody's
-  std::int64_t granted = 0;    ///< `left` at first: its sequence is told of the difference
+  std::int64_t left = 0;       ///< calls that may still take the short path
+  CommState* state = nullptr;  ///< their communicator; nullptr: none
+  std::int64_t granted = 0;    ///< `left` at first; idle_stop() passes the difference to the sequence
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;  ///< a predefined one, and its size in bytes
   std::int32_t type_size = 0;
   int size = 0;  ///< of the communicator
-  /// Calls from one place that no site has been told of.
+  /// The calls from one return address that are not in the profile yet.
   struct alignas(64) Site {
     std::uintptr_t address = 0;
     profiles::LocalSite* local = nullptr;
@@ -28,18 +28,20 @@ struct Idle {
     core::Bytes bytes_min = INT64_MAX, bytes_max = INT64_MIN, bytes_sum = 0;
     core::Collective op = core::Collective::barrier;
   };
+  /// Derived: with 8 sites, Idle takes 9 cache lines and leaves most of its page to the other data of every call. Of
+  /// sites with the same index, only the last caller's takes the short path.
   static constexpr int kBits = 3;
-  Site sites[1 << kBits];  ///< by address: of two that meet there, the later
+  Site sites[1 << kBits];  ///< by hash of the address
 
   Site& site_at(std::uintptr_t address) { return sites[address_place(address, kBits)]; }
 };
 extern constinit Idle idle __attribute__((visibility("hidden")));
 
-/// What Describe learns of a call's arguments, as far as its size goes.
+/// The part of Describe that computes a call's size.
 class IdleSize {
  public:
   core::Bytes bytes = -1;
-  bool known = true;  ///< else the long way has to be taken
+  bool known = true;  ///< false: the call takes the full path
 
   int size() const { return idle.size; }
   IdleSize& rooted(int) { return *this; }
@@ -66,7 +68,7 @@ class IdleSize {
   }
 };
 
-/// True: the call is counted, and all that is left is to make it.
+/// Counts a call on the short path. Returns false if the call must take the full path.
 template <typename Fill>
 [[gnu::always_inline]] inline bool idles(core::Collective op, MPI_Comm comm, void* return_address, Fill& fill) {
   if (idle.left <= 0 || idle.comm != comm) return false;
@@ -85,13 +87,13 @@ template <typename Fill>
   return true;
 }
 
-/// After a call of the long way: lets the next ones pass, if the communicator rests.
+/// After a call on the full path: lets the next calls take the short path, if the communicator is in an idle epoch.
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op);
-/// Before anything else looks at a sequence: tells it what has passed.
+/// Ends the short path, and adds its calls to the sequence. Must precede any other use of the sequence.
 void idle_stop();
-/// Tells the sites what has passed.
+/// Adds the counts to the profile entries of the sites.
 void idle_drain();
-/// The same, and forgets them: an address may be another's from here on.
+/// Does the same, and removes the sites, because their addresses may become invalid.
 void idle_forget();
 
 }  // namespace latecomer::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Around an intercepted collective.
+// Implements the steps around an intercepted collective.
 #include "shim/dispatch/intercept.hpp"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
                                 {MPI_OFFSET, kMulti},
                                 {MPI_COUNT, kMulti}};
 
-/// The predefined types by hash of the handle: their size never changes, so MPI is asked once.
+/// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
 class TypeTable {
  public:
   struct Entry {
@@ -106,6 +106,7 @@ class TypeTable {
   }
 
  private:
+  // Derived: the hash has 8 bits. The 46 types fill 18%, so a search is short and always ends at a free entry. 3 KiB.
   static constexpr std::size_t kSize = 256;
   static std::size_t place(MPI_Datatype type) { return static_cast<std::uint32_t>(type) * 2654435761u >> 24; }
   Entry entries_[kSize];
@@ -192,7 +193,7 @@ namespace {
 
 bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exchange::epoch; }
 
-// What is not done on every call stays out of the way of what is: its registers are not saved for nothing.
+// Rare steps are functions of their own (noinline), so that the common path does not save registers for them.
 
 [[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
@@ -209,13 +210,15 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   if (step.announce) announce(state, step.n);
 }
 
-/// The decision of the policy alone, cached because it may search for a number of segments. One entry per signature.
+/// The decision of the policy alone. Cached by signature, because it may search for a number of segments.
 core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   struct Known {
     core::Signature signature;
     int comm_size = 0;
     core::Decision decision;
   };
+  // Derived: 256 entries of 88 bytes take 22 KiB per process. Of two signatures with the same index, the later replaces
+  // the earlier, and each change costs a new decision.
   constexpr std::size_t kKnown = 256;
   static std::array<Known, kKnown>& known =
       *new std::array<Known, kKnown>;  // never destroyed: callbacks may come after exit handlers
@@ -256,7 +259,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     state.executor->note(state, call.signature, hash, call.operands);
   }
   if (!call.decision.algorithm) return;
-  // Agreeing makes all members wait for each other: only where this very call does so.
+  // The agreement waits for all members. So it takes place only in calls that wait for all members anyway.
   if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes) && resolve_members(state))
     identify(state);
   if (!state.usable() || state.refused) {
@@ -272,7 +275,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
 }
 
-/// Whether the process had said how far it was; said once, of one call.
+/// Whether the process has called latecomer_edge since the last call that may be dispatched. Clears the flag.
 std::uint8_t edge_of(const Call& call) {
   Job& j = job();
   if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]]
@@ -294,11 +297,11 @@ profiles::CallRecord record_of(const Call& call) {
 void write_log(const Call& call) {
   CommState& state = *call.state;
   if (state.resting) {
-    edge_of(call);  // what was said is said of this call, logged or not
+    edge_of(call);  // clears the flag: latecomer_edge was about this call, although it is not logged
     return;
   }
   if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
-    if (!state.sequence.waits()) ++state.log_missed;  // an epoch may be longer than the logged part of it
+    if (!state.sequence.waits()) ++state.log_missed;  // with waits, an epoch may be longer than its log
     return;
   }
   state.log.push_back(record_of(call));
@@ -334,7 +337,8 @@ void write_log(const Call& call) {
                   state.resting && call.algorithm == 0);
 }
 
-/// Looked for now and then only, and never by a call that ends an epoch: then nothing can have come yet.
+/// Whether this call looks for an announcement. Every eighth call does, but not the call that begins an epoch, because
+/// no announcement can have arrived there.
 bool plan_may_be_there(const Call& call) {
   return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens around an intercepted collective: describe it, count it, decide, run it, record it.
-// The wrappers in wrap.cpp are made of these templates.
+// The steps around an intercepted collective: describe it, count it, decide, run it, record it. The wrappers in
+// wrap.cpp use these templates.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace latecomer::shim {
 
-/// Whether this native blocking call is to wait in its non-blocking form: a function of U(n) and of what the
-/// whole job agreed on.
+/// Whether this native blocking call waits in its non-blocking form. Depends only on U(n) and on settings that are
+/// equal on all ranks.
 bool may_wait_nonblocking(const CommState& state, const core::Signature& signature);
 
 /// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
@@ -35,8 +35,7 @@ struct Call {
   CommState* state;
   SiteSlot* slot = nullptr;
   Nanoseconds arrival;
-  bool
-      decides;  ///< what the call is matters for more than counting it: it may be dispatched, or logged for what may be
+  bool decides;  ///< the call's description is needed in full: it may be dispatched, or learned from
   core::Signature signature;
   core::Decision decision;
   std::uint64_t n = 0;
@@ -44,8 +43,8 @@ struct Call {
   bool ended_epoch = false;
   core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
   Forecast forecast;            ///< of the pattern that it ran on
-  core::Bytes all_blocks = -1;  ///< the same of all blocks together, at the root
-  /// What this rank's own figures say: INTERFACE's `bytes`.
+  core::Bytes all_blocks = -1;  ///< gatherv, scatterv, at the root: of all blocks
+  /// The bytes of the call in this rank's counts of the site.
   core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
   Operands operands;
 };
@@ -65,7 +64,7 @@ class Describe {
   void empty() { signature_.bytes = 0; }
   void unsized() { signature_.bytes = -1; }
   void total(MPI_Count count, MPI_Datatype type, int times) {
-    // Programs use few datatypes: the predefined one that was met last is at hand.
+    // Programs use few datatypes, so try the predefined type of the last call first.
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
     signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0
                            ? static_cast<core::Bytes>(last & 0xffffffff) * count * times
@@ -75,14 +74,15 @@ class Describe {
     total(count, type, 1);
     movement(nullptr, 0, MPI_DATATYPE_NULL, buffer, count, type);
   }
-  /// A scatter or a gather: what counts is the side that has all blocks at the root, one block elsewhere.
+  /// A scatter or a gather. The size comes from the arguments with all blocks at the root, and from those with one
+  /// block on other ranks.
   void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
               MPI_Datatype recv_type) {
     if (is(signature_.root) == core::is_scatter(signature_.op)) total(send_count, send_type, size());
     else total(recv_count, recv_type, size());
     movement(send, send_count, send_type, recv, recv_count, recv_type);
   }
-  /// Blocks of different sizes: what all ranks know of the call is that it is one.
+  /// A gatherv or a scatterv. Its sizes are not equal on all ranks, so U(n) contains none.
   template <typename Count, typename Displacement>
   void gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const Count* counts,
                const Displacement* displacements, MPI_Datatype recv_type) {
@@ -109,7 +109,7 @@ class Describe {
     if (call_.decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
   }
 
-  /// The predefined datatype that was met last, and its size in bytes.
+  /// The predefined datatype of the last call that had one, and its size in bytes.
   static std::pair<MPI_Datatype, std::int32_t> known_type() {
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
     return {static_cast<MPI_Datatype>(last >> 32), static_cast<std::int32_t>(last)};
@@ -117,7 +117,7 @@ class Describe {
 
  private:
   bool names_a_rank(int root) const { return root >= 0 && root < size(); }
-  /// Data are moved as bytes: what types they have is each rank's own affair.
+  /// The data move as bytes, so each rank may use datatypes of its own.
   void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
                 MPI_Datatype recv_type) {
     if (!call_.decides || signature_.bytes <= 0) return;
@@ -148,8 +148,8 @@ class Describe {
   Operands& operands_;
 };
 
-/// Counts the call, does what the agreement asks for at this point, and decides.
-/// `frame`: the handler's frame address.
+/// Counts the call, takes part in the exchange if the call is a boundary, and decides. `frame`: the handler's frame
+/// address.
 void begin_call(Call& call, void* return_address, void* frame) noexcept;
 /// Records the call; may agree on the communicator's identity.
 void end_call(Call& call, int rc) noexcept;
@@ -168,7 +168,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
   if (idle.state) [[unlikely]]
     idle_stop();
   Call call(*state, op, kind, common_now());
-  // On an inter-communicator not all arguments are significant on every rank, so none is read.
+  // On an inter-communicator some arguments are not significant on every rank, so read none.
   if (!state->foreign) {
     Describe description(call);
     fill(description);

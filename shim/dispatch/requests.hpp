@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Non-blocking and persistent collectives under way: a request's arrival is its start, its exit the
-// return of the call that completes it. A fixed table; what does not fit is counted without exit.
+// The pending non-blocking and persistent collectives, in a table of fixed size. The arrival of a request is its start.
+// Its exit is the return of the call that completes it.
 #pragma once
 
 #include "shim/dispatch/completion.hpp"
 
 namespace latecomer::shim {
 
-/// A collective that a request stands for.
+/// A collective with a request.
 struct PendingCall {
   MPI_Request request = MPI_REQUEST_NULL;
   CommState* state = nullptr;  ///< nullptr once the communicator is gone
@@ -20,7 +20,7 @@ struct PendingCall {
 
 void note_pending(const PendingCall& call);
 
-/// The communicator is going away: its pending calls finish without a log.
+/// At the end of a communicator: its pending calls finish without a log.
 void forget_pending(const CommState* state);
 
 }  // namespace latecomer::shim

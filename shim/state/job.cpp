@@ -11,8 +11,9 @@ std::atomic<bool> active{false};
 Job* const job_instance = new Job;
 
 void Job::keep_plan(std::string text) {
-  // Each snapshot contains these plans, so limit them. When the limit is reached, drop the newest plan that is not of
-  // MPI_COMM_WORLD: a later run takes over the plans of MPI_COMM_WORLD. The limits are chosen, not measured.
+  // Each snapshot contains these plans, so limit them to 256 texts and 2 MiB. Larger limits make each snapshot take
+  // longer. Beyond, drop the newest plan that is not of MPI_COMM_WORLD: a later run takes over the plans of
+  // MPI_COMM_WORLD.
   constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
   std::size_t bytes = text.size();
   for (const std::string& plan : mine.plans) bytes += plan.size();

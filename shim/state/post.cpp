@@ -22,12 +22,14 @@ struct Outgoing {
 };
 std::list<Outgoing>& outgoing = *new std::list<Outgoing>;  // never destroyed: callbacks may come after exit handlers
 std::mutex outgoing_mutex;
-constexpr std::size_t kLogsInFlight = 64;  // beyond, a log is dropped: the leader is not taking them
+// The number of buffers from which MPI is asked for completed messages, and logs are dropped. Derived: 64 logs of 128
+// calls take 0.4 MB per rank, of 1,024 calls 3 MB. The tests take 1.1 us (measured, 2 ranks in shared memory).
+constexpr std::size_t kLogsInFlight = 64;
 
 Outgoing* take_buffer(bool may_refuse) {
   for (Outgoing& o : outgoing)
     if (!o.busy) return o.busy = true, &o;
-  // Asking MPI for what has just been sent may give the core away (courteous waiting): not for a few buffers more.
+  // A test of a message that was just sent may give the core away (courteous waiting). So prefer a few more buffers.
   if (outgoing.size() >= kLogsInFlight) {
     for (Outgoing& o : outgoing) {
       int left = 0;

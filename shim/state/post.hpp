@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages over the private communicator that nobody waits for. This file owns their buffers until MPI has sent them.
-// It must not know what a message says.
+// Messages over the private communicator whose sender does not wait. This file owns their buffers until MPI has sent
+// them. It must not know the contents of a message.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace latecomer::shim {
 using core::Nanoseconds;
 using core::Rank;
 
-/// Sends `head` and `data` as one message, without waiting. False: MPI has failed or, with `may_refuse`, too many
-/// messages are under way already. Thread-safe.
+/// Sends `head` and `data` as one message, without waiting. Returns false if MPI fails or, with `may_refuse`, if too
+/// many messages are under way already. Thread-safe.
 bool post(Rank world, int tag, const void* head, std::size_t head_size, const void* data, std::size_t size,
           bool may_refuse);
 
-/// Sends a few plain bytes without waiting; false if too much is under way already.
+/// Sends a few plain bytes without waiting. Returns false if too many messages are under way already.
 bool post_raw(Rank world, int tag, const void* data, std::size_t size);
 template <typename T>
 bool post_bytes(Rank world, int tag, const T& value) {

@@ -13,7 +13,7 @@ bool yield_in_progress(bool on);
 /// Makes network_progress count, if this MPI has the hook.
 void count_progress();
 
-/// Completes a request, giving the core away meanwhile.
+/// Completes a request, and gives the core away meanwhile. Returns an MPI error code.
 int wait_courteously(MPI_Request request);
 
 }  // namespace latecomer::shim

@@ -13,8 +13,9 @@
 
 namespace latecomer::shim {
 namespace {
+// Derived: with this unit, 32 bits hold leads up to 214 s. A longer lead counts as 214 s.
 constexpr Nanoseconds kLeadUnit = 100;
-}
+}  // namespace
 
 Rank Edges::Member::parent() const { return (watched->rank - 1) / kChildren; }
 
@@ -42,7 +43,7 @@ void Edges::unwatch(const Watched& watched) {
   const bool edged = found != members_.end() && found->second.edged;
   if (found != members_.end()) members_.erase(found);
   if (current_ == watched.identity) current_ = 0;
-  // What is still on its way to it is dropped when it comes.
+  // A message that arrives for it later is dropped.
   if (edged) gone_.insert(watched.identity);
 }
 
@@ -116,6 +117,8 @@ void Edges::freeze(Member& member, std::uint64_t number) {
     if (e.lead >= 0) leads.push_back(e.lead * kLeadUnit), member.says[rank] = number + 1;
   }
   if (!leads.empty()) {
+    // A rank that stops predicting counts as late in 16 further calls at most. A smaller number would forget a rank
+    // that is late, and so cannot predict in time, in several calls in a row.
     constexpr std::uint64_t kLongAgo = 16;
     const Nanoseconds begin = median(begins), silent = job().clocks.common() + median(leads);
     std::vector<Nanoseconds> arrivals;
@@ -165,7 +168,7 @@ void Edges::send(Rank world, const Header& header, const void* data, std::size_t
 void Edges::came(Member& member, const std::vector<char>& message) {
   Header header;
   std::memcpy(&header, message.data(), sizeof header);
-  if (header.number < member.next) return;  // it was taken long ago: somebody said too late
+  if (header.number < member.next) return;  // a late prediction: the process has left that call
   Round& r = round(member, header.number);
   const std::size_t size = message.size() - sizeof header;
   const char* data = message.data() + sizeof header;
@@ -191,7 +194,8 @@ bool Edges::advance_locked() {
   int there = 0, size = 0;
   MPI_Message message;
   MPI_Status status;
-  // MPICH looks at what has come before it looks at the network: what has just come is found by the second look.
+  // MPICH searches its queue before it polls the network. So only the second probe finds a message that the first one
+  // has received from the network.
   for (int look = 0; look < 2 && !there; ++look)
     if (PMPI_Improbe(MPI_ANY_SOURCE, kEdgeChannel, comm_, &there, &message, &status) != MPI_SUCCESS) return false;
   if (!there) return false;
@@ -223,7 +227,7 @@ std::optional<OwnPattern> Edges::take(const Watched& watched, std::span<const Na
   current_ = watched.identity;
   const std::uint64_t number = member.next;
   while (advance_locked()) {
-  }  // what others have said by now
+  }  // takes the predictions that have arrived
   if (Round& r = round(member, number); !r.frozen) {
     note(r, {watched.rank, -1, arrival});
     move_up(member, number, true);

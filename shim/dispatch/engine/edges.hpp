@@ -7,8 +7,8 @@
 // the first such message arrives, or when its own process arrives. A rank that has predicted recently, but not for this
 // call, counts as late: by as much as other predictions precede their arrivals. A rank that never predicts gets its
 // forecast. The bytes go down the tree, and every rank uses them. A rank sends at most two messages up and one to each
-// child, whatever P is. A process that has arrived waits for the engines between it and the root, never for another
-// process. See docs/explanation/learning.md.
+// child, for any number of ranks. A process that has arrived waits for the engines between it and the root, never for
+// another process. See docs/explanation/learning.md.
 #pragma once
 
 #include <list>
@@ -37,40 +37,44 @@ struct OwnPattern {
 
 class Edges {
  public:
-  /// `comm`: over MPI_COMM_WORLD, of so many ranks.
+  /// `comm`: private, with the `ranks` ranks of MPI_COMM_WORLD.
   Edges(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) {}
 
   void watch(std::shared_ptr<Watched> watched);
   void unwatch(const Watched& watched);
-  /// A plan is in force whose calls are to have patterns of their own; `offsets`: what it forecasts, or nothing.
+  /// A plan is in force whose calls get patterns of their own. `offsets`: the plan's forecast, or empty.
   void expect(const Watched& watched, std::span<const Nanoseconds> offsets);
 
-  /// This process says at `now` that it will arrive then, on the common clock: in the next such call of the
-  /// communicator that the last was on.
+  /// This process predicts at `now` that it arrives at `arrival` in the next call with a pattern of its own, on the
+  /// communicator of the last such call. Both times are on the common clock.
   void say(Nanoseconds arrival, Nanoseconds now);
-  /// Takes and passes on what has come. False: nothing had.
+  /// Takes a message that has arrived, and passes its contents on. Returns false if none has arrived.
   bool advance();
-  /// Sends an empty message to a rank of MPI_COMM_WORLD that has got none before, so that a connection exists when an
-  /// algorithm needs it (Proficz 2018, section 3).
+  /// Sends an empty message to a rank of MPI_COMM_WORLD, if it is the first message to that rank. So a connection
+  /// exists when an algorithm needs it (Proficz 2018, section 3).
   void greet(Rank world);
-  /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Empty: nobody has said
-  /// anything, and the plan's pattern serves. Waits for the engines on the way to the tree's root.
+  /// The process has arrived, at `arrival`, in the next call with a pattern of its own. Returns that pattern; empty if
+  /// no rank has predicted, and the plan's pattern applies. Waits for the engines between this rank and the tree's
+  /// root.
   std::optional<OwnPattern> take(const Watched& watched, std::span<const Nanoseconds> offsets, Nanoseconds arrival);
-  /// The pattern of an exchange, if it is frozen here and not yet taken; empty where the plan's serves.
+  /// The pattern of an exchange, if it is frozen here and not yet taken. Empty where the plan's pattern applies.
   std::optional<core::Pattern> frozen(const Watched& watched, std::uint64_t number);
 
-  const std::vector<int>& sent() const { return sent_; }  ///< messages, by world rank; once no thread sends any more
-  /// Something was said of an exchange that this process has yet to come to: more is about to come.
+  /// The number of messages sent to each world rank. Valid once no thread sends any more.
+  const std::vector<int>& sent() const { return sent_; }
+  /// Whether a prediction exists for a call that this process has not reached. Then more messages arrive soon.
   bool open();
 
   int received() const { return received_; }
   std::uint64_t messages() const { return messages_; }
   std::uint64_t patterns() const { return patterns_; }
-  /// At the end: completes what was sent.
+  /// At the end: completes all sends.
   void finish();
 
  private:
   static constexpr Nanoseconds kUnsaid = INT64_MIN;
+  /// Derived: three levels of the tree reach 585 ranks, and four reach 4,681. A wider tree is less deep, but a node
+  /// then receives more messages one after the other. A level costs a poll of an engine.
   static constexpr int kChildren = 8;
   enum class Kind : std::int32_t { complete, urgent, pattern, plans };
   struct Header {
@@ -81,7 +85,7 @@ class Edges {
   static constexpr std::uint64_t kNobody = 0;  ///< identity of no communicator: a greeting
   struct Entry {
     Rank rank;
-    std::int32_t lead;  ///< said so long before, in units of 100 ns; -1: not said, it is there
+    std::int32_t lead;  ///< time from the prediction to the arrival, in kLeadUnit; -1: the process has arrived
     Nanoseconds arrival;
     bool known() const { return arrival != kUnsaid; }
   };
@@ -98,8 +102,7 @@ class Edges {
     std::uint64_t next = 0;  ///< the exchange that this process comes to next
     std::map<std::uint64_t, Round> rounds;
     std::vector<Nanoseconds> offsets;
-    std::vector<std::uint64_t>
-        says;  ///< [ranks], at the root: 1 + the last exchange before whose freezing the rank said; 0: none
+    std::vector<std::uint64_t> says;  ///< [ranks], at the root: 1 + last exchange that has its prediction; 0: none
     Rank parent() const;
   };
   struct Outgoing {
@@ -122,9 +125,9 @@ class Edges {
   std::mutex mutex_;
   std::map<std::uint64_t, Member> members_;  ///< by identity
   std::set<std::uint64_t> gone_;
-  std::vector<std::vector<char>> early_;  ///< for communicators that this process has yet to agree on
+  std::vector<std::vector<char>> early_;  ///< messages for communicators that are not identified here yet
   std::list<Outgoing> outgoing_;
-  std::uint64_t current_ = 0;  ///< identity of the communicator that what is said is for
+  std::uint64_t current_ = 0;  ///< identity of the communicator that a prediction is for
   bool active_ = false;
   int received_ = 0;
   std::uint64_t messages_ = 0, patterns_ = 0;

@@ -26,7 +26,7 @@
 
 namespace latecomer::shim {
 
-/// What the engine knows of one communicator.
+/// The engine's data of one communicator.
 struct Watched {
   std::uint64_t identity = 0;
   int context = 0, size = 0, rank = 0;
@@ -52,8 +52,9 @@ void unwatch(CommState& state);
 /// Another plan is in force.
 void engine_plan(CommState& state);
 
-/// The process runs call n: takes over what the engine began, and leaves to it what need not be waited for. `operands`:
-/// bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error code.
+/// The process runs call n. It takes over the run that the engine began. When it leaves, the engine completes the
+/// remaining messages. `operands`: in bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error
+/// code.
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
                     const OwnPattern* own);
 

@@ -17,7 +17,7 @@ Engine* engine = nullptr;
 
 Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
     : comm_(comm), bound_(bound), notices_(comm, ranks), edges_(comm, ranks) {
-  // Signals are the program's: none is handled here.
+  // The program's threads handle the signals: this thread blocks all.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -29,8 +29,8 @@ void Engine::stop() {
   stopping_ = true;
   wake_.notify_one();
   thread_.join();
-  // What the process has left behind is on its way: those it is for have yet to come. What it never came for is
-  // dropped.
+  // Complete the messages of calls that the process has left: their receivers arrive later. Drop the runs of calls that
+  // the process never entered.
   for (auto& run : runs_) {
     if (run->left) run->running.run_until(job().courteous, [&] { return run->running.done(); });
     else run->running.abandon();
@@ -63,7 +63,7 @@ void Engine::take_last_notices() {
       if (take_notice(lock)) continue;
     }
     if (edges_.advance()) continue;
-    if (!wait.again()) return;  // a rank has died: what is left behind is for MPI to sweep up
+    if (!wait.again()) return;  // a rank has died: MPI cleans up the messages
   }
   edges_.finish();
   notices_.finish();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Notices: what one engine tells another about a call that has begun (engine.hpp). This file sends and receives them.
-// It must not know what becomes of a notice.
+// Notices: messages by which a rank tells an engine that a call has begun (engine.hpp). This file sends and receives
+// them. It must not know how the engine uses a notice.
 #pragma once
 
 #include <cstddef>
@@ -27,20 +27,22 @@ static_assert(sizeof(Notice) == 64);
 
 class Notices {
  public:
-  /// `comm`: over MPI_COMM_WORLD, of so many ranks.
+  /// `comm`: private, with the `ranks` ranks of MPI_COMM_WORLD.
   Notices(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) { expect(); }
 
-  /// Sends a notice to a world rank without waiting. With 4096 notices under way the notice is dropped: the receiver
-  /// does the work itself when it arrives. Thread-safe.
+  /// Sends a notice to a world rank without waiting. Drops the notice if kOutgoing notices are under way: then the
+  /// receiving process does its part when it arrives. Thread-safe.
   void send(const Notice& notice, Rank to);
-  /// One notice that has come. False: none has. For one thread at a time.
+  /// Takes a notice that has arrived. Returns false if none has. For one thread at a time.
   bool take(Notice& notice);
 
-  const std::vector<int>& sent() const { return sent_; }  ///< by world rank; once no thread sends any more
+  /// The number of notices sent to each world rank. Valid once no thread sends any more.
+  const std::vector<int>& sent() const { return sent_; }
   /// At the end, when no notice is on its way to this rank: completes every send and the last receive.
   void finish();
 
  private:
+  /// Derived: 4,096 list nodes of 88 bytes take 352 KiB per rank.
   static constexpr std::size_t kOutgoing = 4096;
   struct Outgoing {
     Notice notice;

@@ -21,8 +21,8 @@ class Engine {
 
   Engine(MPI_Comm comm, int ranks, core::Bytes bound);
   void stop();
-  /// At exit without MPI_Finalize: maybe from a signal's handler, in the middle of anything, so it takes no lock and
-  /// waits for a second at most.
+  /// At an exit without MPI_Finalize. A signal handler may call it at any point, so it takes no lock. It waits at most
+  /// one second, then detaches the thread.
   void halt();
 
   // process.cpp
@@ -66,10 +66,10 @@ class Engine {
     std::uint64_t identity = 0, plan_hash = 0;
     std::shared_ptr<Compiled> program;  // none while a run has it
   };
-  /// The key of a schedule whose pattern is its call's own.
+  /// The pattern in the key of a schedule that runs on a pattern of its call alone.
   static constexpr int kOwn = -2;
 
-  /// Gives a lock back for as long as something runs.
+  /// Releases a lock while a function runs.
   class Unlocked {
    public:
     explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) {}
@@ -86,13 +86,13 @@ class Engine {
 
   // life.cpp
 
-  /// Receives every notice that is on its way (UCX complains of messages that nobody received), then one from itself,
-  /// so that none is expected any more and nothing has to be cancelled.
+  /// Receives every notice that is on its way, because UCX warns of messages that were never received. The last one is
+  /// from this rank: it completes the pending receive, so nothing is cancelled.
   void take_last_notices();
 
   // process.cpp
 
-  /// Under the lock: there is something to look at now.
+  /// Under the lock: makes the thread look at once.
   void kick() {
     used_ = kicked_ = true;
     wake_.notify_one();
@@ -112,17 +112,17 @@ class Engine {
                             const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own);
   /// Under the lock.
   void recycle(std::unique_ptr<Run> run);
-  /// Under the lock: its program, for another run of the same.
+  /// Under the lock: keeps the run's program for a later run of the same call.
   void keep(Run& run);
   void send_notice(const Run& run, Rank peer);
 
   // thread.cpp
 
-  /// The engine's thread, or nobody but the caller once it has ended. Under the lock, which is not held while MPI is
-  /// asked: MPI has one of its own, for which its callers may queue for long where many threads are in it. False:
-  /// nothing came.
+  /// Takes a notice. Returns false if none has arrived. Called by the engine's thread, or by another thread after it
+  /// has ended. Under the lock, but releases it during calls of MPI: where many threads use MPI, they may wait long for
+  /// MPI's own lock.
   bool take_notice(std::unique_lock<std::mutex>& lock);
-  /// Under the lock: begins what can be begun.
+  /// Under the lock: begins the runs of all notices that can start.
   void begin_pending();
   bool startable(const std::shared_ptr<Watched>& watched, const Notice& notice);
   void begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the process tells the engine and asks of it, outside the run of a call: communicators, plans, progress of the
-// program.
+// The calls of the process to the engine outside the run of a call: communicators, plans, progress of the program.
 #include <algorithm>
 
 #include "shim/dispatch/engine/parts.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The runs of calls: who has one, and the schedules and the memory that the next run uses again. Engine::run() is the
-// process's side of a call.
+// The runs of calls: their owner (the process or the engine), and the schedules and the memory that later runs reuse.
+// Engine::run() is the process's side of a call.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
                 const Operands& operands, const OwnPattern* own) {
   std::unique_ptr<Run> run = claim(watched, n, key, own);
   Run& r = *run;
-  // A root in place whose part was begun as if it were not: its own block is where it belongs.
+  // The engine began a gather without knowing of MPI_IN_PLACE. The root's own block is already in its receive buffer.
   char* input = static_cast<char*>(const_cast<void*>(operands.send));
   if (key.in_place && core::is_gather(key.algorithm->op))
     input = static_cast<char*>(operands.recv) + watched->rank * key.count;
@@ -41,7 +41,7 @@ std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watch
   std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched->identity && p.n <= n; });
   for (auto at = runs_.begin(); at != runs_.end(); ++at) {
     if ((*at)->watched != watched || (*at)->n != n || (*at)->left) continue;
-    Run& mine = **at;  // stays where it is: nobody else claims it
+    Run& mine = **at;  // stays in the list: no other thread claims it
     claimable_.wait(lock, [&] { return !mine.stepped; });
     std::unique_ptr<Run> run = std::move(*at);
     runs_.erase(at);
@@ -83,7 +83,9 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
 
 void Engine::recycle(std::unique_ptr<Run> run) {
   if (run->early) held_ -= run->scratch_bytes();
-  if (run->key.pattern == kOwn) run->program.reset();  // nobody asks for it again
+  if (run->key.pattern == kOwn) run->program.reset();  // its pattern is of this call alone
+  // Derived: idle runs keep at most 8 x 1 MiB of scratch memory per rank. Beyond these limits the memory is freed, and
+  // a later run allocates it again.
   constexpr std::size_t kIdle = 8;
   constexpr std::size_t kSmallScratch = 1 << 20;
   if (run->program) keep(*run);
@@ -93,6 +95,8 @@ void Engine::recycle(std::unique_ptr<Run> run) {
 }
 
 void Engine::keep(Run& run) {
+  // As many as an executor keeps (kKeptSchedules). Beyond, the places are used in turn: the schedule there is dropped,
+  // and built again for its next call.
   constexpr std::size_t kPrograms = 64;
   Kept* place = nullptr;
   for (auto& kept : kept_)

@@ -35,6 +35,8 @@ bool Engine::take_notice(std::unique_lock<std::mutex>& lock) {
   if (std::any_of(runs_.begin(), runs_.end(),
                   [&](const auto& r) { return r->watched->identity == notice.identity && r->n == notice.n; }))
     return true;
+  // Derived: 1,024 notices of 64 bytes take 64 KiB per rank. A further notice is dropped: the process does its part
+  // when it arrives.
   constexpr std::size_t kPending = 1024;
   if (pending_.size() < kPending) pending_.push_back(notice);
   return true;
@@ -79,13 +81,13 @@ void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& 
   key.overlap = notice.overlap != 0, key.commutative = notice.commutative != 0;
   std::optional<core::Pattern> own;
   if (notice.pattern == kOwn) own = edges_.frozen(*watched, notice.plan_hash);
-  if (notice.pattern == kOwn && !own) return;  // the process has just taken it, and is about to do it all
+  if (notice.pattern == kOwn && !own) return;  // the process has just taken the pattern, and runs the whole call
   std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(),
                                   own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
   run->early = true;
   held_ += run->scratch_bytes();
   if (held_ > bound_) {
-    recycle(std::move(run));  // the process will do it when it is there
+    recycle(std::move(run));  // the process runs this part when it arrives
     return;
   }
   ++figures_.begun;
@@ -93,17 +95,25 @@ void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& 
 }
 
 void Engine::loop() {
-  // A poll that finds nothing costs as much as a timer: measured 2 to 5 us on a real machine, 20 to 50 us on a
-  // virtual one. It may take this from the program's core. So the polls are rationed by their cost on this machine.
-  // While messages move, the engine polls again at once.
-  constexpr Nanoseconds kShortest = 50'000, kIdle = 500'000, kLongest = 20'000'000;
-  constexpr double kShare = 0.004;  // of the time
+  // A poll that finds nothing costs as much as a timer: measured 2 to 5 us on a real machine, 20 to 50 us on a virtual
+  // machine. It may take this time from the program's core. So the cost of a poll on this machine sets the pause
+  // between two polls. While messages move, the engine polls again at once. The budget of polls that find nothing is
+  // 0.4% of a core. A smaller budget would delay messages: at 20 us per poll, the pause is 5 ms.
+  constexpr double kShare = 0.004;
+  // The first pause after a message. It doubles up to the pause of the budget. A shorter one costs more polls after
+  // each message, a longer one delays each message of a run.
+  constexpr Nanoseconds kShortest = 50'000;
+  // The limits of the budget's pause. Derived: a poll of 2 us, the cheapest measured, may come every 0.5 ms. The
+  // engine polls every 20 ms even if a poll costs more than 80 us.
+  constexpr Nanoseconds kIdle = 500'000, kLongest = 20'000'000;
   prctl(PR_SET_TIMERSLACK, 1000);
   Nanoseconds pause = kIdle, spent = thread_time();
-  double cost = 20'000;  // ns of a look in vain, the timer included
+  double cost = 20'000;  // ns of a poll that finds nothing, with its timer: the mean of the last 16 or so
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (!used_) {  // no call of ours was ever dispatched: nothing can come
+    if (!used_) {
+      // No call was dispatched yet, so no notice can come. stop() notifies without the lock: if this wait misses it,
+      // the end of the job is late by at most 250 ms.
       wake_.wait_for(lock, std::chrono::milliseconds(250), [&] { return used_ || stopping_; });
       continue;
     }

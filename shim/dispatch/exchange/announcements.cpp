@@ -10,7 +10,7 @@ namespace latecomer::shim {
 using namespace exchange;
 
 namespace {
-/// Fills state.heard unless it is filled; false if nothing has come.
+/// Fills state.heard if it is empty. Returns false if no announcement has arrived.
 bool take_announcement(CommState& state) {
   using Kind = core::Learner::Announcement::Kind;
   if (state.heard) return true;
@@ -24,7 +24,7 @@ bool take_announcement(CommState& state) {
     heard->kind = static_cast<Kind>(header.count);
     heard->rest = header.rest != 0;
     heard->epoch = header.epoch;
-    // The leader's bytes came whole or not at all: what is no plan here is none on any rank.
+    // MPI delivers the leader's bytes whole. So if they are no valid plan here, they are none on any rank.
     if (heard->kind == Kind::plan)
       core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
   }
@@ -45,7 +45,7 @@ void hear_early(CommState& state) try {
   if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor)
     state.executor->prepare(state, state.heard->plan);
 } catch (...) {
-  // Whether the message was taken is not known: no stepping back alone.
+  // It is unknown whether the message was received, so this rank must not turn to native calls alone.
   warn("out of memory while taking a plan");
   PMPI_Comm_call_errhandler(state.comm, MPI_ERR_NO_MEM);
 }

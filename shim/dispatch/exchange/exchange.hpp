@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The exchange with the leader: logs go to it, plans come from it, by point-to-point messages on the
-// private communicator that carry the communicator's identity. Nothing here waits, except hear().
+// The exchange with the leader: members send it logs, and it sends them plans. The messages are point-to-point messages
+// on the private communicator and contain the identity of the program's communicator. Only identify(), hear() and
+// check_call() wait.
 #pragma once
 
 #include <array>
@@ -9,8 +10,8 @@
 
 namespace latecomer::shim {
 
-/// The logs of one member that were received and not yet matched with the others': a short queue whose
-/// buffers are used again, so that the exchange allocates nothing once warm.
+/// The received logs of one member that the leader has not yet matched with the logs of the other members. A short
+/// queue that reuses its buffers, so a warm exchange allocates nothing.
 class MemberLogs {
  public:
   struct Part {
@@ -21,7 +22,7 @@ class MemberLogs {
   bool empty() const { return count_ == 0; }
   Part& front() { return parts_[head_]; }
   void pop() { head_ = (head_ + 1) % kMost, --count_; }
-  /// The next free part; the oldest is dropped if a member whose logs were lost holds up the others.
+  /// The next free part. Drops the oldest part of a full queue.
   Part& push() {
     if (count_ == kMost) pop();
     Part& part = parts_[(head_ + count_++) % kMost];
@@ -35,28 +36,30 @@ class MemberLogs {
   }
 
  private:
+  /// Only the leader's own logs queue up here: it takes a member's log when that member's queue is empty. Derived: 4
+  /// epochs of 256 calls, the reserved size, take 48 KiB per communicator. If a member's log is still missing after 4
+  /// epochs, the calls of the oldest epoch get no arrival patterns.
   static constexpr unsigned kMost = 4;
   std::array<Part, kMost> parts_;
   unsigned head_ = 0, count_ = 0;
 };
 
-/// What the leader of a communicator (its rank 0) keeps.
+/// The data of the leader of a communicator (its rank 0).
 struct Leadership {
   std::vector<MemberLogs> members;          ///< [ranks]
   std::unique_ptr<core::Learner> learner;   ///< where plans may be announced
-  std::vector<core::Signature> signatures;  ///< of the calls in the leader's log, but those before it led
-  core::Learner::Announcement announced;    ///< on its way to being in force
-  std::vector<core::SlotReport> reports;    ///< what the learner last said
+  std::vector<core::Signature> signatures;  ///< of the calls in the leader's log since it leads
+  core::Learner::Announcement announced;    ///< not yet in force
+  std::vector<core::SlotReport> reports;    ///< the learner's last reports
   std::vector<std::string> decisions;       ///< the same as JSON; under the job's lock
-  Nanoseconds words_next = 0;               ///< not before: words are for people and may cost as little as snapshots do
-  std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< announced at that call and not yet put into words
+  Nanoseconds words_next = 0;               ///< earliest time of the next texts, with the budget of snapshots
+  std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< call number and plan, not yet in the texts
   // Work space.
   std::vector<Nanoseconds> uncertainty;          ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;              ///< [ranks]
-  std::vector<core::Bytes> sizes;                ///< work space: of the blocks of one call
+  std::vector<core::Bytes> sizes;                ///< of the blocks of one call
   std::vector<const profiles::CallRecord*> row;  ///< [ranks]
-  Nanoseconds waited =
-      0;  ///< by members for this rank at boundaries, all together, as logs that came since the last announcement say
+  Nanoseconds waited = 0;  ///< sum of the members' waits at boundaries, from logs since the last announcement
   std::vector<char> body;
   explicit Leadership(int ranks)
       : members(static_cast<std::size_t>(ranks)),
@@ -65,55 +68,53 @@ struct Leadership {
         row(static_cast<std::size_t>(ranks)) {}
 };
 
-/// Agrees on identity and tag context with one blocking collective on the communicator; called by all its
-/// ranks at the same operation number.
-/// `waits`: members may come late to this; said after 10 s.
+/// Agrees on identity and tag context with blocking collectives on the communicator. All its ranks call it at the same
+/// call number. `waits`: members may arrive late, so warn after 10 s.
 void identify(CommState& state, bool waits = false);
 
 /// Makes this rank the leader of an identified communicator.
 void lead(CommState& state);
 
-/// Brings what the leader decided up to date, in the words of the profile, and the plan that was announced last.
+/// Renews the texts of the leader's decisions for the profile, and adds the text of the last announced plan.
 void note_decisions(CommState& state);
 
-/// LATECOMER_CHECK: all ranks tell the leader what they are about to run. False: they differ, and the leader has said
-/// how. Waits for all of them.
+/// LATECOMER_CHECK: all ranks send the leader their next call, and the leader compares them. Waits for all ranks.
+/// Returns false if the calls differ; then the leader has printed the difference.
 bool check_call(CommState& state, const core::Signature& signature, std::uint64_t n, std::uint64_t site);
 
-/// Sends the log to the leader (the leader takes it in), unless the epoch `rested`, and starts a new one.
+/// Sends the log to the leader, unless the epoch `rested`, and starts a new log. The leader keeps its own log.
 void end_epoch(CommState& state, bool rested);
 
-/// Leader: takes in whatever logs have come.
+/// Leader: takes the logs that have arrived, and learns from each call whose records are complete.
 void collect(CommState& state);
 
-/// Leader: tells all ranks the plan from what was collected.
+/// Leader: sends all ranks the announcement of call n, made from the collected logs.
 void announce(CommState& state, std::uint64_t n);
 
-/// Brings the outstanding announcement in force; others than the leader wait for it if it has not come.
-/// `waits`: the leader may be late itself; how long that takes is measured, and after 10 s said.
+/// Puts the pending announcement in force. Members wait for it if it has not arrived. `waits`: the leader may be late,
+/// so measure the wait, and warn after 10 s.
 void hear(CommState& state, std::uint64_t n, bool waits);
 
-/// The communicator is going away: takes its outstanding announcement, if that has come, and drops it. MPICH over UCX
-/// looks through all messages that nobody has asked for whenever a receive is posted, so none may be left behind.
+/// At the end of a communicator: receives and drops its pending announcement, if it has arrived. MPICH over UCX
+/// searches all unexpected messages at each posted receive, so none may stay behind.
 void hear_last(CommState& state);
 
 /// Receives an announcement that has arrived early, and builds the schedules of its plan. So no schedule is built
-/// inside a collective for a kind of call that was seen before. Call it right after an operation.
+/// inside a collective for a kind of call that was seen before. Call it right after a collective.
 void hear_early(CommState& state);
 
 /// Without an exchange: keeps the log for the end and starts a new one.
 void set_log_aside(CommState& state);
 
-/// Keeps what no leader has digested for the end of the job; the communicator is going away.
+/// At the end of a communicator: keeps the logs that no leader has used until the end of the job.
 void retain_log(const CommState& state);
 
-/// At teardown, after everybody has sent: takes in logs whose communicator is gone.
+/// At teardown, after all ranks have sent: receives the logs of communicators that no longer exist.
 void retain_strays();
-/// Of these, those that were no logs.
+/// The number of other messages that it received and dropped.
 extern int dropped_strays;
 
-/// Fills state.world and the unagreed identity; returns false for communicators that reach beyond
-/// MPI_COMM_WORLD.
+/// Fills state.world and the local identity. Returns false if a member is not in MPI_COMM_WORLD.
 bool resolve_members(CommState& state);
 
 }  // namespace latecomer::shim

@@ -33,7 +33,7 @@ bool resolve_members(CommState& state) {
 }
 
 namespace {
-/// MPI_Allreduce of words by MPI_BOR; where members may be waited for, in a form that can be watched.
+/// MPI_Allreduce of words by MPI_BOR. `waits`: in the non-blocking form, so that a long wait can print a warning.
 int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
   if (!waits) return PMPI_Allreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, MPI_BOR, state.comm);
   MPI_Request request;
@@ -52,8 +52,8 @@ void identify(CommState& state, bool waits) {
   std::array<std::uint64_t, kWords + 2> words;
   std::uint64_t& serial = words[kWords];
   std::uint64_t& busy = words[kWords + 1];
-  // A process that leads many communicators numbers them higher and higher: a number comes first sooner or later,
-  // whatever the others go on to agree on.
+  // The numbers of a leader increase. So each number is the lowest one after some time, even if other processes go on
+  // to agree on further communicators.
   std::uint64_t number =
       state.rank == 0 ? std::uint64_t{++j.identities} << 32 | (static_cast<std::uint32_t>(j.rank) + 1) : 0;
   int context = kContexts;
@@ -77,7 +77,7 @@ void identify(CommState& state, bool waits) {
     busy = !mine;
     const int rc = unite(state, words.data(), kWords + 2, waits);
     if (rc != MPI_SUCCESS) {
-      // Nothing more is exchanged here; ranks that were told otherwise run into the same communicator's next error.
+      // This rank exchanges nothing more here. A rank without this error gets the communicator's next error.
       const std::lock_guard lock(j.context_mutex);
       if (mine) j.offering = false;
       j.agreeing.erase(number);
@@ -96,6 +96,7 @@ void identify(CommState& state, bool waits) {
       if (busy == 0) j.agreeing.erase(number);
     }
     if (busy == 0) break;  // on all members: the union is the same
+    // 10 to 130 us. Different ranks take different naps, so that their threads do not all try at the same time.
     const timespec nap{0, 10'000 * (1 + (j.rank * 7 + attempt) % 13)};
     if (attempt > 0) nanosleep(&nap, nullptr);
   }

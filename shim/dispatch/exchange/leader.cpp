@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The leader of a communicator: takes in logs, and announces plans.
+// The leader of a communicator: takes logs, and announces plans.
 #include <algorithm>
 
 #include "shim/dispatch/engine/engine.hpp"
@@ -13,7 +13,8 @@ using namespace exchange;
 
 namespace {
 
-/// Accounts for one call of which every record is there. `signature`: nullptr if the leader does not have it.
+/// Adds one call to the profile and the learner. `records`: of all ranks. `signature`: nullptr if the leader does not
+/// have it.
 void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records, std::uint64_t n,
             const core::Signature* signature) {
   Job& j = job();
@@ -21,7 +22,7 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   bool divergent = false;
   {
     const JobLock lock;
-    // Of two ranks, each may be off by its own uncertainty.
+    // Each of two ranks may err by its own uncertainty.
     const Nanoseconds tie =
         j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
     divergent = j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
@@ -102,7 +103,7 @@ void note_decisions(CommState& state) {
 void collect(CommState& state) {
   if (!state.leadership || !state.usable()) return;
   Leadership& lead = *state.leadership;
-  while (!lead.members[0].empty()) {  // without its own, which it has at once, nobody else's can be matched
+  while (!lead.members[0].empty()) {  // the other logs are matched with the leader's own, which comes first
     bool all = true;
     std::uint64_t newest = 0;
     for (std::size_t r = 0; r < lead.members.size(); ++r) {
@@ -146,8 +147,8 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   lead.announced = {};
-  // Programs with hundreds of slots and calls of a few microseconds: what is learned may cost this and so many parts of
-  // the time.
+  // The budget of learning: 20 ms once, and 2% of the time since the start. It matters in programs with hundreds of
+  // slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at the logs.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
   const Nanoseconds begin = now();
   if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
@@ -156,7 +157,7 @@ void announce(CommState& state, std::uint64_t n) {
                                             j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
   using Kind = core::Learner::Announcement::Kind;
   auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
-  // What the others could not read, the leader must not use either.
+  // The leader must not use a plan that the members cannot read.
   if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read))
     lead.announced = {}, bytes.clear();
   const bool plan = lead.announced.kind == Kind::plan;
@@ -173,8 +174,10 @@ void announce(CommState& state, std::uint64_t n) {
     post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(),
          bytes.size(), false);
   if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
-  // Words after what others may wait for. A plan that the next one replaces before there was time for words is not in
-  // the profile.
+  // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
+  // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
+  // before that time is not in the profile. A larger number costs more time at boundaries, a smaller one omits more
+  // plans.
   constexpr std::size_t kPlansAtOnce = 16;
   if (plan) lead.latest = {n, lead.announced.plan};
   if ((plan && j.mine.plans.size() < kPlansAtOnce) || now() >= lead.words_next) note_decisions(state);

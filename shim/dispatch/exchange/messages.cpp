@@ -13,6 +13,8 @@ namespace latecomer::shim {
 namespace exchange {
 
 void BoundaryWait::again() {
+  // A shorter time would warn in programs whose leader only computes for long. A longer one would leave the user of a
+  // hanging program without a hint.
   constexpr Nanoseconds kLong = 10'000'000'000;
   patience_.wait();
   if (silent_ || ++turns_ % 64 != 0 || now() - begin_ < kLong) return;

@@ -15,10 +15,10 @@ struct Header {
   std::uint64_t first = 0;  // log: number of the first record; plan: the announcing call
   std::uint32_t count = 0;  // log: records; plan: Learner::Announcement::Kind
   std::int32_t comm_rank = 0, comm_size = 0;
-  std::uint32_t rest = 0;       // plan: the epoch that it begins is not logged,
-  std::uint64_t epoch = 0;      // and how many calls it has
+  std::uint32_t rest = 0;       // plan: whether it begins an idle epoch
+  std::uint64_t epoch = 0;      // plan: number of calls of that epoch
   Nanoseconds uncertainty = 0;  // of the sender's clock
-  Nanoseconds waited = 0;       // log: for the leader, since the last
+  Nanoseconds waited = 0;       // log: time of waits for the leader since the last log
 };
 
 /// A wait for other ranks at a boundary.

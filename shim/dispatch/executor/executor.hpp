@@ -18,7 +18,8 @@ namespace latecomer::shim {
 class Irregular;    // shim/dispatch/executor/irregular.hpp
 struct OwnPattern;  // shim/dispatch/engine/edges.hpp
 
-/// Where a call's pattern came from, and when it expected this rank: after the first arrival, -1 without a pattern.
+/// The source of a call's pattern, and the arrival that it expects of this rank: after the first arrival, -1 without a
+/// pattern.
 struct Forecast {
   bool edge = false;
   Nanoseconds expected = -1;
@@ -27,23 +28,21 @@ struct Forecast {
 struct Executor {
   Executor();
   ~Executor();
-  /// Runs `decision` for call n on `state`. Returns an MPI error code; errors have been given to the
-  /// communicator's error handler.
-  /// `block`: bytes of the own block of a gatherv or scatterv.
-  /// `forecast`: what the pattern that it ran on says of this rank.
+  /// Runs `decision` for call n on `state`. Returns an MPI error code, after it has called the communicator's error
+  /// handler. `block`: bytes of the own block of a gatherv or scatterv. `forecast`: set to the arrival of this rank in
+  /// the pattern of the schedule.
   int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
           const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
 
-  /// Schedules that this process built inside a collective, and before one.
+  /// The numbers of schedules that this process built inside a collective, and ahead of one.
   static std::atomic<int> built_inside, built_ahead;
 
   /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
   void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
-  /// Builds what a plan that is not in force yet asks for, for calls of kinds that were noted, unless the plan in force
-  /// has asked for the same.
+  /// Builds the schedules of a plan that is not in force yet, for the kinds of calls that were noted. Keeps those that
+  /// the plan in force uses, too.
   void prepare(CommState& state, const core::Plan& plan);
-  /// A new plan is in force: drops the schedules that were built for the previous one's patterns, takes over the
-  /// prepared.
+  /// A new plan is in force: drops the schedules for the previous plan's patterns, and takes over the prepared ones.
   void change_plans();
 
  private:
@@ -54,16 +53,17 @@ struct Executor {
     ScheduleKey shape;  ///< with neither algorithm nor pattern
     bool known = false;
   };
+  /// Derived: 128 entries of 96 bytes take 12 KiB per communicator. In a full table, a kind replaces another one with
+  /// the same index. The other one's schedule is then built inside its call, not ahead of it.
   static constexpr std::size_t kKinds = 128;
-  std::vector<Seen>
-      seen_;  ///< by signature modulo the size, at most kKinds: of two kinds that meet there then, the later
+  std::vector<Seen> seen_;  ///< by signature modulo the size; doubles at a collision up to kKinds entries
   std::size_t next_victim_ = 0;
   std::vector<char> scratch_, staged_;
   std::unique_ptr<Irregular> irregular_;
 
   /// The key of a call of that shape under a decision.
   static ScheduleKey key_of(ScheduleKey shape, const core::Decision& decision);
-  /// What a call contributes to the key: the same whether it is noted or run.
+  /// The part of the key that comes from the call. note() and run() must agree on it.
   static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const ScheduleKey& key);
   int run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of different sizes.
+// Implements Irregular, and builds the adaptive tree.
 #include "shim/dispatch/executor/irregular.hpp"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ int Irregular::as_one(const std::vector<Part>& parts, Use use) {
                                      &type);
   if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&type);
   if (rc == MPI_SUCCESS) rc = use(MPI_BOTTOM, MPI_Count{1}, type);
-  if (type != MPI_DATATYPE_NULL) PMPI_Type_free(&type);  // what is under way keeps it
+  if (type != MPI_DATATYPE_NULL) PMPI_Type_free(&type);  // pending messages keep it
   return rc;
 }
 
@@ -158,8 +158,8 @@ int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int 
   held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes});
   rc = PMPI_Imrecv_c(data, bytes, MPI_PACKED, &message, request);
   if (!root_ || rc != MPI_SUCCESS) return rc;
-  // In one message of several blocks, a block that is shorter than the root expects would put all behind it in the
-  // wrong place. MPI (6.5) forbids that; it must not go unnoticed.
+  // MPI (4.0, section 6.5) forbids a block that is shorter than the root expects. In a message of several blocks it
+  // would move all blocks behind it to a wrong place, so report it.
   warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes),
        static_cast<long long>(expected));
   return MPI_ERR_TRUNCATE;
@@ -196,11 +196,12 @@ int Irregular::copy(const core::Operation& op, int self, int tag, MPI_Comm comm)
 
 namespace {
 
-/// What the first rank of a range tells its neighbour, and the receiver or sender of the ranges' message.
+/// The message from the first rank of a range to the first rank of the neighbouring range.
 struct RangeNews {
   core::trees::Block block;
   std::int32_t holds_root;
 };
+/// The message from the first rank of a range to the root of its range.
 struct Verdict {
   Rank peer;
   int first, count;  // the places that the peer has

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gatherv and scatterv on MPI. Their schedules move whole blocks (core/algorithms/irregular): here blocks have the
-// sizes that this very call has. The root knows all of them; others know their own, and the rest from the messages
-// themselves:
-// - a gather's message is the blocks of a subtree, one after the other, in the order of their places; its length is
-// found
-//   by a matched probe, and only the root has to take it apart;
-// - a scatter's message to a node with children begins with the sizes of its blocks, 8 bytes each; a leaf gets its
-// block. At the root data go from and to the program's memory, of any datatype, places and gaps; what is passed on
-// travels packed.
+// Runs the schedules of gatherv and scatterv on MPI. They move whole blocks (core/algorithms/irregular). Each call has
+// its own block sizes. The root knows all sizes. Another rank knows its own size, and learns others from the messages:
+//
+// - A message of a gather contains the blocks of a subtree in the order of their places. A matched probe gives its
+//   length. Only the root separates the blocks.
+// - A message of a scatter to a rank with children begins with the sizes of its blocks, 8 bytes each. A leaf receives
+//   its block only.
+//
+// The root sends from and receives into the program's memory, with any datatype, displacements and gaps. The other
+// ranks forward packed data.
 #pragma once
 
 #include <vector>
@@ -18,10 +19,10 @@
 
 namespace latecomer::shim {
 
-/// The blocks of one call on one rank. Kept for the next call: so is the memory of what is passed on.
+/// The blocks of one call on one rank. The next call uses the object and its memory for forwarded blocks again.
 class Irregular final : public Blockwise {
  public:
-  /// `in_place`: the root's own block is where it belongs. Returns an MPI error code.
+  /// `in_place`: the root's own block is already in its place. Returns an MPI error code.
   int begin(const Compiled& program, core::Collective op, Rank me, bool root, bool in_place, const Operands& operands);
 
   int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) override;
@@ -30,7 +31,7 @@ class Irregular final : public Blockwise {
   int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) override;
 
  private:
-  /// Places [first, first + count) in memory, packed; after their sizes, if a scatter brought them.
+  /// The blocks of places [first, first + count), packed. In a scatter, their sizes come first.
   struct Held {
     int first, count;
     char* data;
@@ -43,15 +44,15 @@ class Irregular final : public Blockwise {
     MPI_Datatype type;
   };
   char* take(MPI_Count bytes);
-  /// Where a block lies in the root's memory.
+  /// The address of a block in the root's memory.
   char* block_at(Rank r) const { return all_ + operands_.blocks.displacement(r) * all_layout_.extent; }
-  /// The root's blocks that a message carries, in its order: visit(rank).
+  /// Calls visit(rank) for the blocks of a message at the root, in the order of the message.
   template <typename Visit>
   int each_block(core::OpId message, Visit visit) const;
-  /// All parts as one message: use(buffer, count, type).
+  /// Calls use(buffer, count, type) with one datatype for all parts.
   template <typename Use>
   static int as_one(const std::vector<Part>& parts, Use use);
-  /// Places [first, first + count) of what a scatter brought: sizes and data.
+  /// Finds the sizes and the data of places [first, first + count) in the received message of a scatter.
   int find(int first, int count, const std::int64_t*& sizes, char*& data, MPI_Count& bytes) const;
 
   const Compiled* program_ = nullptr;

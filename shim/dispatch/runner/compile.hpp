@@ -12,7 +12,7 @@
 
 namespace latecomer::shim {
 
-/// What a schedule is built from, on one rank of one communicator.
+/// The inputs of a schedule on one rank of one communicator.
 struct ScheduleKey {
   const core::Algorithm* algorithm = nullptr;
   core::Elements count = 0;
@@ -30,7 +30,8 @@ std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey
 std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey& key, const core::Pattern& pattern,
                                          const std::vector<core::Bytes>& sizes = {});
 
-/// A schedule of gatherv or scatterv. An element is a block: what the root has in scratch is never built there.
+/// A schedule of gatherv or scatterv. An element is a block. The root's messages use the blocks where they lie, so its
+/// scratch memory is never filled.
 std::shared_ptr<Compiled> compile_irregular(core::RankProgram program);
 
 /// Plans that this process has made.

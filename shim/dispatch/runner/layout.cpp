@@ -21,14 +21,14 @@ class Cursor {
  public:
   explicit Cursor(MPI_Datatype part) { use(part); }
   Cursor() = default;
-  /// The datatype of the parts that follow. What MPI does not answer counts as out of order.
+  /// Sets the datatype of the parts that follow. If MPI returns an error, the typemap counts as out of order.
   void use(MPI_Datatype part) {
     if (layout_of(part) != MPI_SUCCESS) in_order_ = false;
     else part_is_run_ = layout_.size == 0 || is_run(part);
   }
   MPI_Count extent() const { return layout_.extent; }
-  /// `count` items, one extent after the other, `at` bytes from the beginning. False: out of order, and so is the
-  /// whole.
+  /// Adds `count` items, one extent after the other, `at` bytes from the beginning. Returns false if they are out of
+  /// order: then the whole typemap is.
   bool place(MPI_Count count, MPI_Count at) {
     if (count <= 0 || layout_.size == 0 || !in_order_) return in_order_;
     if (!part_is_run_ || (count > 1 && layout_.extent != layout_.size)) return in_order_ = false;
@@ -52,7 +52,7 @@ class Cursor {
   bool part_is_run_ = false, placed_ = false, in_order_ = true;
 };
 
-/// From what a datatype was made. Its parts are handles that have to be let go.
+/// The constructor of a datatype and its arguments. Frees the handles of its parts.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int> integers;
@@ -106,7 +106,8 @@ bool strided(MPI_Datatype part, MPI_Count count, MPI_Count length, MPI_Count str
   return cursor.in_order();
 }
 
-/// A block of an array. In order if every dimension slower than the first that is not taken whole has one index only.
+/// A block of an array. Take the fastest dimension that the block does not fill. The block is in order if it has one
+/// index only in each slower dimension.
 bool block_of_array(const Contents& c) {
   const auto dimensions = static_cast<std::size_t>(c.integers.front());
   const bool large = !c.large.empty();
@@ -127,8 +128,7 @@ bool block_of_array(const Contents& c) {
   return Cursor(c.types.front()).place(items, 0) && (run || items == 0);
 }
 
-/// Whether the typemap is one run of bytes in the order of memory, wherever it begins. A part that is not makes the
-/// whole so.
+/// Whether the typemap is one run of bytes in the order of memory, from any beginning. It is not if one part is not.
 bool is_run(MPI_Datatype type) {
   if (is_basic(type)) return true;
   const Contents c(type);
@@ -183,12 +183,12 @@ bool is_run(MPI_Datatype type) {
     case MPI_COMBINER_SUBARRAY:
       return block_of_array(c);
     default:
-      return false;  // distributed arrays and what Fortran 77 made: they are packed, which is always right
+      return false;  // distributed arrays and types of Fortran 77's constructors: packing is always right
   }
 }
 
-/// The answer is kept in an attribute of the datatype. MPI drops it with the datatype, so a handle that comes again
-/// with another datatype has none; and it is not copied to duplicates.
+/// Keeps the answer in an attribute of the datatype. MPI deletes it with the datatype, so a handle that MPI uses again
+/// has no attribute. Duplicates get no copy.
 bool known_run(MPI_Datatype type) {
   static const int keyval = [] {
     int made = MPI_KEYVAL_INVALID;

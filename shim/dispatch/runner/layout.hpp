@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the data of a datatype's items lie in memory.
+// The geometry of datatypes: size, extent and gaps of their items in memory.
 #pragma once
 
 #include <cstddef>

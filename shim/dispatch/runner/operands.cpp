@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packing what has gaps before a schedule of bytes runs, and unpacking it after.
+// Packs data with gaps before a schedule of bytes runs, and unpacks them after it.
 #include "shim/dispatch/runner/operands.hpp"
 
 #include "shim/dispatch/runner/packing.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the data of one call lie on this rank, and how calls that only move data are brought down to bytes.
+// The buffers of one call on this rank, and their form as plain bytes for calls that only move data.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct BlockArray {
   }
 };
 
-/// The local side of a call: where its data lie. What is not significant on this rank means nothing.
+/// The buffers of a call on this rank. An argument that is not significant on this rank has no meaning here.
 struct Operands {
   const void* send;  ///< MPI_IN_PLACE allowed
   void* recv;        ///< the same for a scatter's root; a bcast's only buffer
@@ -30,14 +30,14 @@ struct Operands {
   MPI_Op op;
   MPI_Count send_count;
   MPI_Datatype send_type;
-  BlockArray blocks;  ///< of `recv` or `send`, whichever is all blocks
+  BlockArray blocks;  ///< of the buffer with all blocks: `recv` of a gatherv, `send` of a scatterv
 };
 
-/// What a collective that only moves data works on: bytes one after the other, so that ranks may use different
-/// datatypes of one signature. Types with gaps go through a buffer of ours.
+/// The operands of a collective that only moves data, as contiguous bytes. So ranks may use different datatypes of one
+/// signature. Datatypes with gaps go through a staging buffer.
 class Bytewise {
  public:
-  /// `comm`: what MPI is told when it packs. `memory`: for types with gaps; kept until finish() has returned.
+  /// `comm`: for MPI_Pack. `memory`: the staging buffer for types with gaps; must stay until finish() has returned.
   Bytewise(const core::Call& call, Rank me, MPI_Comm comm, const Operands& operands, std::vector<char>& memory);
   char* input() const { return input_.plain; }
   char* output() const { return output_.plain; }

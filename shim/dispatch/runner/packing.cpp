@@ -7,7 +7,7 @@
 namespace latecomer::shim {
 namespace {
 
-/// The items at MPI_BOTTOM, told relative to an address that is not null: use(address, count, type).
+/// Describes items at MPI_BOTTOM relative to an address that is not null, and calls use(address, count, type).
 template <typename Use>
 int from_anchor(MPI_Count count, MPI_Datatype type, char* anchor, Use use) {
   const auto back = -static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(anchor));

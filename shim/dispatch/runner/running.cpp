@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiling schedules to flat arrays, and running them.
+// Compiles schedules to flat arrays, and runs them.
 #include "shim/dispatch/runner/running.hpp"
 
 #include <cstring>
@@ -27,7 +27,7 @@ Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& p
     for (int d = 0; d < ops[i].dep_count; ++d)
       dependents[static_cast<std::size_t>(at[static_cast<std::size_t>(ops[i].deps[d])]++)] =
           static_cast<std::int32_t>(i);
-  // What is held back until the process arrives becomes ready twice.
+  // An operation that is held back until the process arrives becomes ready twice.
   waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n),
       tickets.resize(n);
   for (const core::Pieces& p : pieces) {
@@ -106,7 +106,7 @@ void Running::complete(std::int32_t op) {
   }
 }
 
-/// Posts a message; `posted`: false if it has to come first.
+/// Posts a message. `posted`: false if a receive must wait until its message has arrived.
 int Running::post(std::int32_t id, bool& posted) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
@@ -160,7 +160,8 @@ int Running::start(std::int32_t id) {
       }
       const Items from = items(op.src), to = items(op.dst);
       if (to.data == from.data || op.dst.count == 0) {
-        // Already there: a root in place whose part the engine began, or a meeting point of dependencies.
+        // No data to move: a root with MPI_IN_PLACE in a call that the engine began, or an operation that only joins
+        // dependencies.
       } else if (layout_.gapless && !table_) {
         std::memcpy(to.data, from.data, static_cast<std::size_t>(op.dst.count * layout_.extent));
       } else {
@@ -204,7 +205,7 @@ int Running::step(bool& moved) {
   return rc;
 }
 
-/// Fills `finished` with what has completed, and marks it as gone.
+/// Fills `finished` with the completed messages, and clears their requests or tickets.
 int Running::test(int& count) {
   Compiled& p = *program_;
   if (!where_.wire) return PMPI_Testsome(active_, p.requests.data(), &count, p.finished.data(), MPI_STATUSES_IGNORE);

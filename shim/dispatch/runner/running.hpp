@@ -36,7 +36,7 @@ struct Compiled {
     MPI_Datatype type;
   };
   std::vector<Indexed> indexed;      ///< messages that lie in pieces, ascending
-  std::vector<core::Pieces> pieces;  ///< the same, where only a call knows the size of an element
+  std::vector<core::Pieces> pieces;  ///< the same for gatherv and scatterv, whose element sizes each call brings
   // Work space.
   std::vector<std::int32_t> waiting, ready, held, active, finished;
   std::vector<MPI_Request> requests;
@@ -51,24 +51,24 @@ const Entry* entry_of(const std::vector<Entry>& entries, core::OpId message) {
   return at != entries.end() && at->message == message ? &*at : nullptr;
 }
 
-/// Carries a schedule's messages where they are not MPI's own on one communicator. All but `done` return an MPI error
-/// code.
+/// Carries a schedule's messages in another way than MPI's messages on one communicator. All functions but `done` and
+/// `drop` return an MPI error code.
 class Wire {
  public:
-  /// `ticket`: by which the message's completion is asked for, until `done` has said so.
+  /// `ticket`: identifies the message until `done` returns true for it.
   virtual int send(const void* data, MPI_Count count, MPI_Datatype type, Rank to, int channel, void** ticket) = 0;
   virtual int receive(void* data, MPI_Count count, MPI_Datatype type, Rank from, int channel, void** ticket) = 0;
-  /// `rc`: of the message, once it is complete.
+  /// Whether the message is complete. `rc`: its MPI error code.
   virtual bool done(void* ticket, int* rc) = 0;
-  /// Nobody will ask any more.
+  /// Gives the ticket back before its message is complete.
   virtual void drop(void* ticket) = 0;
 
  protected:
   ~Wire() = default;
 };
 
-/// Blocks of any size and place, where an element of a schedule is a whole block: one block per message, nothing in
-/// scratch.
+/// Blocks of any size and place. An element of the schedule is a block, a message is one block, and no block lies in
+/// scratch memory.
 struct Blocks {
   struct Side {
     char* base = nullptr;
@@ -90,10 +90,10 @@ struct Where {
   int context = 0;
   std::span<const Rank> world;  ///< comm rank -> rank in `comm`
   int self = 0;                 ///< own rank in `comm`
-  Wire* wire = nullptr;         ///< instead of `comm`, which then serves for copies to oneself only
+  Wire* wire = nullptr;         ///< carries the messages; `comm` then serves for copies to the rank itself only
 };
 
-/// What is to be known of a message before it is posted.
+/// Gets a call before a run posts a send, or a receive of a token.
 class Herald {
  public:
   virtual void before_message(Rank peer) = 0;
@@ -102,12 +102,12 @@ class Herald {
   ~Herald() = default;
 };
 
-/// Serves a schedule whose elements are not items of one datatype. All return an MPI error code; `id`: of the
-/// operation.
+/// Serves a schedule whose elements are not items of one datatype. All functions return an MPI error code. `id`: the
+/// operation's number.
 class Blockwise {
  public:
   virtual int send(const core::Operation& op, core::OpId id, Rank to, int tag, MPI_Comm comm, MPI_Request* request) = 0;
-  /// `there`: false if the message has to come before it can be received; then it is asked again.
+  /// `there`: false if the message must arrive before it can be received. Then the run calls again.
   virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
                       bool& there) = 0;
   virtual int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
@@ -123,11 +123,12 @@ class Running {
   void begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
   void give_scratch(char* memory, const Layout& layout);
-  /// The process is there: its buffers, and what foreground operations work with.
+  /// The process has arrived: sets its buffers, and the datatype and operator of the foreground operations.
   void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout);
-  /// Instead of arrive(): elements are blocks of their own sizes. `blocks`: kept until the run has ended.
+  /// The same for elements that are blocks of different sizes. `blocks` must stay until the run has ended.
   void arrive(const Blocks& blocks);
-  /// Starts and completes what can be. Returns an MPI error code; `moved`: something was completed.
+  /// Starts the operations that are ready, and completes messages. Returns an MPI error code. `moved`: whether it
+  /// started or completed an operation.
   int step(bool& moved);
 
   bool done() const { return done_ == program_->ops.size(); }
@@ -135,7 +136,7 @@ class Running {
   bool background_done() const { return program_->ops.size() - done_ == static_cast<std::size_t>(foreground_left_); }
   /// Every message has been given to MPI.
   bool all_posted() const { return unposted_ == 0; }
-  /// Steps until `reached()`, leaving the core to others meanwhile. Returns an MPI error code.
+  /// Steps until `reached()`, and gives the core away meanwhile if `courteous`. Returns an MPI error code.
   template <typename Reached>
   int run_until(bool courteous, Reached reached) {
     Patience patience(courteous);
@@ -150,7 +151,7 @@ class Running {
     }
     return rc;
   }
-  /// After an error, or when nobody will ever come.
+  /// Drops the pending messages after an error, or at the end if the process never entered the call.
   void abandon();
 
  private:
