@@ -428,7 +428,10 @@ nlohmann::ordered_json network_json(const core::Network& n) {
           {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
           {"overhead_us", n.overhead_ns / 1e3},
           {"eager", n.eager_bytes},
-          {"ports", n.ports == 0 ? Json("link") : Json(n.ports)}};
+          {"ports", n.ports == 0 ? Json("link") : Json(n.ports)},
+          {"ranks_per_host", n.ranks_per_host},
+          {"memory_beta_ns_per_byte", n.memory_beta_ns_per_byte},
+          {"memory_latency_us", n.memory_latency_ns / 1e3}};
 }
 
 void write_profile(std::vector<Contribution> parts, const Sink& sink, std::vector<std::string>* never_ran) {

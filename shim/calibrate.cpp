@@ -17,6 +17,10 @@ struct Mpi {
   }
   static void test(MPI_Request* request, int* done) { MPI_Test(request, done, MPI_STATUS_IGNORE); }
   static void ibarrier(MPI_Comm comm, MPI_Request* request) { MPI_Ibarrier(comm, request); }
+  static void processor_name(char* name, int* length) { MPI_Get_processor_name(name, length); }
+  static void allgather(const void* mine, void* all, int bytes, MPI_Comm comm) {
+    MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm);
+  }
   static void reduce_local(const float* in, float* inout, int n) { MPI_Reduce_local(in, inout, n, MPI_FLOAT, MPI_SUM); }
 };
 
@@ -42,9 +46,11 @@ int main(int argc, char** argv) {
     std::printf(
         "{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, "
         "\"latency_us\": %.3f, "
-        "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1}\n",
+        "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1, "
+        "\"ranks_per_host\": %d, \"memory_beta_ns_per_byte\": %.4f, \"memory_latency_us\": %.3f}\n",
         n.alpha_ns / 1e3, n.beta_ns_per_byte, n.gamma_ns_per_byte, n.copy_ns_per_byte, n.latency_ns / 1e3,
-        n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3, static_cast<long>(n.eager_bytes)),
+        n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3, static_cast<long>(n.eager_bytes), n.ranks_per_host,
+        n.memory_beta_ns_per_byte, n.memory_latency_ns / 1e3),
         std::fflush(stdout);
   MPI_Finalize();
   return 0;

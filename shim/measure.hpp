@@ -18,7 +18,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "core/network/network.hpp"
@@ -37,16 +40,18 @@ class Measurement {
   core::Network run() {
     std::vector<Figures> all;
     const double begin = now_ns(), most = kMostSeconds * 1e9 / hurry_;
-    // Partners spread over the job. The others sleep, so that they do not take the cores. Derived: a median of eight is
-    // right while fewer than four partners are disturbed.
-    const int partners = std::min(8 / hurry_, size_ - 1);
+    const int per_host = ranks_per_host(), first = per_host < size_ ? per_host : 1;
+    const bool inside = per_host > 1 && per_host < size_;  // measure a pair of one host, too
+    // Partners spread over the other hosts, or over the only one. The others sleep, so that they do not take the cores.
+    // Derived: a median of eight is right while fewer than four partners are disturbed.
+    const int others = std::min(8 / hurry_, size_ - first), partners = others + inside;
     for (int i = 0; i < partners; ++i) {
-      const int with = 1 + static_cast<int>(static_cast<long>(i) * (size_ - 1) / partners);
+      const int with = i == others ? 1 : first + static_cast<int>(static_cast<long>(i) * (size_ - first) / others);
       if (rank_ == 0 || rank_ == with) {
         peer_ = rank_ == 0 ? with : 0;
         // On a slow network, one partner is enough.
         const double left = most - (now_ns() - begin);
-        if (agreed(i == 0 || left > most / partners)) {
+        if (agreed(i == 0 || i == others || left > most / partners)) {
           const Figures f = pair(std::max(left, most / 2) / (partners - i));
           if (rank_ == 0) all.push_back(f);
         }
@@ -61,6 +66,12 @@ class Measurement {
     }
     core::Network out;
     if (rank_ != 0) return out;
+    if (inside) {
+      out.ranks_per_host = per_host;
+      out.memory_beta_ns_per_byte = all.back().beta;
+      out.memory_latency_ns = all.back().latency;
+      all.pop_back();
+    }
     const auto of = [&](double Figures::*field) {
       std::vector<double> v;
       v.reserve(all.size());
@@ -76,6 +87,25 @@ class Measurement {
   }
 
  private:
+  /// Consecutive ranks on each host, by MPI's name of the processor; 1 if hosts do not hold blocks of one size.
+  int ranks_per_host() {
+    char name[MPI_MAX_PROCESSOR_NAME] = {};
+    int length = 0;
+    Mpi::processor_name(name, &length);
+    const std::uint64_t mine = std::hash<std::string_view>()({name, static_cast<std::size_t>(length)});
+    std::vector<std::uint64_t> names(static_cast<std::size_t>(size_));
+    Mpi::allgather(&mine, names.data(), sizeof mine, comm_);
+    const auto block = std::find_if(names.begin(), names.end(), [&](auto n) { return n != names[0]; }) - names.begin();
+    std::vector<std::uint64_t> hosts;
+    for (std::size_t r = 0; r < names.size(); ++r) {
+      const std::size_t first = r - r % static_cast<std::size_t>(block);
+      if (r == first) hosts.push_back(names[r]);
+      else if (names[r] != names[first]) return 1;
+    }
+    std::sort(hosts.begin(), hosts.end());
+    return std::adjacent_find(hosts.begin(), hosts.end()) == hosts.end() ? static_cast<int>(block) : 1;
+  }
+
   /// The larger size of the slope. Derived: 2 MiB take 84 us at 25 GB/s, so an error of 0.1 us is 0.1%. The two buffers
   /// take 4 MiB per rank. An eager threshold beyond kMostEager, the smaller size of the slope, counts as kMostEager.
   static constexpr int kHalf = 1 << 21, kMostEager = 1 << 20;

@@ -2,6 +2,8 @@
 // Implements the walks around a ring and along a chain, which four allreduce algorithms use.
 #include "core/algorithms/pipeline.hpp"
 
+#include <algorithm>
+
 namespace latecomer::core {
 
 namespace {
@@ -79,6 +81,21 @@ Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead
   }
 }
 
+int chain_segments(const Call& call, const Network& network, bool lockstep) {
+  if (lockstep || network.beta_ns_per_byte <= 0 || call.count == 0) return call.ranks;
+  int best = 1;
+  double least = 0;
+  // A search, not a formula: where segments become eager the step gets shorter at once.
+  for (int s = 1; s <= kChainSegments && s <= call.count; s += std::max(1, s / 16)) {
+    const Bytes m = largest_part(call.count, s) * call.element_bytes;
+    const double processor = 2 * network.overhead_ns + static_cast<double>(m) * network.gamma_ns_per_byte,
+                 time = s * std::max(static_cast<double>(network.port_ns(m)), processor) +
+                        (call.ranks - 2) * static_cast<double>(network.step_ns(m));
+    if (s == 1 || time < least) best = s, least = time;
+  }
+  return best;
+}
+
 Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> order) {
   const Call& call = instance.call;
   const int ranks = call.ranks;
@@ -86,7 +103,9 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
     if (!call.in_place && call.count > 0) co_yield copy(output({0, call.count}), own(call, {0, call.count}));
     co_return;
   }
-  const int segments = instance.parameters.segments > 0 ? instance.parameters.segments : ranks;
+  const bool lockstep = !instance.parameters.overlap;
+  const int segments = instance.parameters.segments > 0 ? instance.parameters.segments
+                                                        : chain_segments(call, instance.parameters.network, lockstep);
   int p = 0;
   while (order[static_cast<std::size_t>(p)] != me) ++p;
   const bool head = p == 0, tail = p == ranks - 1;
@@ -103,7 +122,6 @@ Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> ord
 
   const Accumulate accumulate(call, largest_part(call.count, segments));
   if (!head) co_yield ScratchNeed{accumulate.scratch()};
-  const bool lockstep = !instance.parameters.overlap;
   // [segment]: the operation that produced the value to send, and the send of the partial result.
   std::vector<OpId> partial(static_cast<std::size_t>(segments), kNoOp), partial_sent(partial), finished(partial);
   Window sends, recvs, slots, final_sends, final_recvs;

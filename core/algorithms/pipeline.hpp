@@ -62,6 +62,10 @@ class Accumulate {
 /// the plain ring. Source: Proficz 2018 (J. Supercomputing 74), section 4.2.
 Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead, std::span<const Rank> order);
 
+/// The number of segments with which a vector ends soonest after it enters a pipeline of P - 1 hops. P in lockstep, as
+/// in the paper, and on a network without figures.
+int chain_segments(const Call& call, const Network& network, bool lockstep);
+
 /// The pipelined linear tree over `order`. S segments are reduced along positions 0, ..., P-1. Each finished segment
 /// returns at once, on one of two ways:
 /// - One port for all links of a rank: around the ring, from P-1 to 0, 1, ..., P-2. No rank then sends in two

@@ -6,6 +6,8 @@
 #include <bit>
 #include <iterator>
 
+#include "core/algorithms/pipeline.hpp"
+
 namespace latecomer::core {
 namespace {
 
@@ -13,7 +15,7 @@ namespace {
 struct Case {
   const Call& call;
   const Network& network;
-  int segments;   ///< P where the algorithm chooses the number
+  int segments;   ///< the algorithm's choice where none is given
   double spread;  ///< D, the imbalance in nanoseconds
 
   double ranks() const { return call.ranks; }
@@ -24,8 +26,14 @@ struct Case {
     const double added = is_reduction(call.op) ? 0 : network.gamma_ns_per_byte * static_cast<double>(bytes);
     return static_cast<double>(network.step_ns(bytes)) - added;
   }
-  /// The time of so many steps of a pipeline with S segments.
-  double pipeline(double steps) const { return steps * step(segments); }
+  /// The time in which a segment passes so many ranks of a pipeline, and `behind` others follow on a port or a
+  /// processor.
+  double pipeline(double hops, double behind) const {
+    const auto m = static_cast<Bytes>(static_cast<double>(call.bytes()) / segments + 0.5);
+    const double each = std::max(static_cast<double>(network.port_ns(m)),
+                                 2 * network.overhead_ns + network.gamma_ns_per_byte * static_cast<double>(m));
+    return hops * step(segments) + behind * each;
+  }
 };
 
 using Shape = double (*)(const Case&);
@@ -50,8 +58,11 @@ double scatter_ring(const Case& c) {
   for (double parts = 2; parts <= 2 * (c.ranks() - 1) || parts == 2; parts *= 2) scatter += c.step(parts);
   return (c.ranks() - 1) * c.step(c.ranks()) + std::max(0.0, scatter - c.spread);
 }
-double linear(const Case& c) { return c.pipeline(c.segments + 2 * c.ranks() - 3); }
-double slt(const Case& c) { return std::max(c.pipeline(c.segments + c.ranks() - 1), linear(c) - c.spread); }
+/// Finished segments return on the ports that send partial ones. They meet there if there are more segments than ranks.
+double linear(const Case& c) {
+  return c.pipeline(2 * c.ranks() - 2, c.segments - 1 + std::max(0.0, c.segments - c.ranks() + 1));
+}
+double slt(const Case& c) { return std::max(c.pipeline(c.ranks(), c.segments - 1), linear(c) - c.spread); }
 /// The blocks of all other ranks pass the root's port one after the other.
 double blocks(const Case& c) {
   return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks());
@@ -66,10 +77,11 @@ static_assert(std::size(kForms) == static_cast<std::size_t>(Form::blocks) + 1);
 
 std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments,
                                              const Network& network, const Pattern& arrivals) {
-  if (const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)])
-    return after_last(
-        {call, network, segments > 0 ? segments : call.ranks, static_cast<double>(arrivals.last() - arrivals.first())});
-  return {};
+  const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)];
+  if (!after_last) return {};
+  const bool chain = algorithm.form == Form::linear || algorithm.form == Form::slt;
+  if (segments == 0) segments = chain ? chain_segments(call, network, false) : call.ranks;
+  return after_last({call, network, segments, static_cast<double>(arrivals.last() - arrivals.first())});
 }
 
 }  // namespace latecomer::core

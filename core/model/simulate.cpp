@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/algorithms/irregular.hpp"
+#include "core/base/text.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -50,19 +51,26 @@ struct Waiting {
 class Engine {
  public:
   Engine(const Algorithm& algorithm, const Instance& instance, const Network& network, const Pattern& arrivals,
-         int lookahead)
-      : instance_(instance), network_(network), arrivals_(arrivals), lookahead_(lookahead) {
+         int lookahead, Jitter jitter)
+      : instance_(instance),
+        network_(network),
+        arrivals_(arrivals),
+        lookahead_(lookahead),
+        jitter_(jitter),
+        random_(jitter.seed) {
     const int ranks = instance.call.ranks;
     ranks_.reserve(static_cast<std::size_t>(ranks));
     for (Rank r = 0; r < ranks; ++r) ranks_.emplace_back(algorithm.build(instance, r));
-    if (network.ports > 0) {
-      send_ports_.assign(static_cast<std::size_t>(ranks) * network.ports, 0);
-      recv_ports_ = send_ports_;
-    }
     const Nanoseconds zero = arrivals.first();
     for (Rank r = 0; r < ranks; ++r)
       at(r).finish = arrivals.arrival(r), at(r).cpu_free[0] = arrivals.arrival(r), at(r).cpu_free[1] = zero;
-    if (network.ports > 0) std::fill(send_ports_.begin(), send_ports_.end(), zero), recv_ports_ = send_ports_;
+    if (network.ports > 0) {
+      const auto hosts = static_cast<std::size_t>((ranks + network.ranks_per_host - 1) / network.ranks_per_host);
+      send_ports_.assign(hosts * static_cast<std::size_t>(network.ports), zero);
+      recv_ports_ = send_ports_;
+    }
+    if (network.ranks_per_host > 1)
+      send_memory_.assign(static_cast<std::size_t>(ranks), zero), recv_memory_ = send_memory_;
   }
 
   Result<Simulation> run() {
@@ -179,9 +187,21 @@ class Engine {
     return free;
   }
 
+  /// A time with the noise of one transfer: the share `jitter` of it is exponentially distributed, with the same mean.
+  Nanoseconds noisy(Nanoseconds time) {
+    if (jitter_.share <= 0) return time;
+    return rounded_up(static_cast<double>(time) *
+                      (1 - jitter_.share - jitter_.share * std::log(1 - random_.uniform())));
+  }
+
   /// Occupies a send port of `from` and a receive port of `to`. Returns the time at which the ports are free again.
   Nanoseconds transfer(Rank from, Rank to, Bytes m, Nanoseconds now) {
-    const Nanoseconds busy = network_.port_ns(m);
+    if (network_.same_host(from, to)) {
+      Nanoseconds &out = send_memory_[static_cast<std::size_t>(from)], &in = recv_memory_[static_cast<std::size_t>(to)];
+      return out = in = std::max({now, out, in}) +
+                        noisy(rounded_up(network_.memory_beta_ns_per_byte * static_cast<double>(m)));
+    }
+    const Nanoseconds busy = noisy(network_.port_ns(m));
     if (network_.ports == 0) {
       Nanoseconds& link =
           links_
@@ -189,8 +209,12 @@ class Engine {
               .first->second;
       return link = std::max(link, now) + busy;
     }
+    return ports(from, to, now, busy);
+  }
+
+  Nanoseconds ports(Rank from, Rank to, Nanoseconds now, Nanoseconds busy) {
     const auto least = [&](std::vector<Nanoseconds>& ports, Rank r) {
-      const auto begin = ports.begin() + static_cast<std::ptrdiff_t>(r) * network_.ports;
+      const auto begin = ports.begin() + static_cast<std::ptrdiff_t>(network_.host(r)) * network_.ports;
       return std::min_element(begin, begin + network_.ports);
     };
     const auto out = least(send_ports_, from), in = least(recv_ports_, to);
@@ -233,7 +257,8 @@ class Engine {
     const bool matched = match != queue.end();
     const Waiting other = matched ? *match : Waiting{};
     if (matched) queue.erase(match);
-    const auto flight = rounded_up(network_.flight_ns(bytes));
+    const auto flight =
+        rounded_up(network_.same_host(from, to) ? network_.memory_latency_ns : network_.flight_ns(bytes));
     if (is_send) ++messages_;
     if (is_send && network_.eager(bytes)) {
       const Nanoseconds left = transfer(from, to, bytes, now);
@@ -285,16 +310,19 @@ class Engine {
   std::uint64_t sequence_ = 0;
   std::vector<Edge> edges_;
   std::int32_t free_edges_ = -1;
-  std::vector<Nanoseconds> send_ports_, recv_ports_;      // [ranks][ports]
+  std::vector<Nanoseconds> send_ports_, recv_ports_;      // [hosts][ports]
+  std::vector<Nanoseconds> send_memory_, recv_memory_;    // [ranks], of messages inside a host
   std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link
+  Jitter jitter_;
+  SplitMix64 random_;
   std::int64_t messages_ = 0;
 };
 
 }  // namespace
 
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
-                            const Pattern& arrivals, int lookahead) {
-  return Engine(algorithm, instance, network, arrivals, lookahead).run();
+                            const Pattern& arrivals, int lookahead, Jitter jitter) {
+  return Engine(algorithm, instance, network, arrivals, lookahead, jitter).run();
 }
 
 }  // namespace latecomer::core

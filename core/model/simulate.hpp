@@ -5,7 +5,8 @@
 // A message of m bytes occupies a send port and a receive port for alpha + m beta. Then it is in flight for a latency,
 // which occupies no resource. A port serves transfers first in, first out. A rendezvous enters the queue when both
 // sides are ready. An eager message enters it when it is posted, after the sender's overhead. An unmatched message
-// occupies no port. Reductions, copies and the overhead of messages share one processor per rank and lane.
+// occupies no port. The ranks of a host share its ports, and a message between them occupies no port. Reductions,
+// copies and the overhead of messages share one processor per rank and lane.
 #pragma once
 
 #include <vector>
@@ -13,6 +14,12 @@
 #include "core/algorithms/algorithm.hpp"
 
 namespace latecomer::core {
+
+/// Noise of transfers. Planning never includes it.
+struct Jitter {
+  double share = 0;  ///< of the port time of a message; exponentially distributed, with the same mean
+  std::uint64_t seed = 1;
+};
 
 struct Simulation {
   std::vector<Nanoseconds> finish;  ///< [ranks], exit times relative to the zero of the arrivals
@@ -25,6 +32,6 @@ struct Simulation {
 /// Simulates `algorithm` on all ranks of `instance` on `network`. `arrivals` may differ from the pattern for which the
 /// schedule is built. Returns an error if the schedule cannot finish.
 Result<Simulation> simulate(const Algorithm& algorithm, const Instance& instance, const Network& network,
-                            const Pattern& arrivals, int lookahead = kLookahead);
+                            const Pattern& arrivals, int lookahead = kLookahead, Jitter jitter = {});
 
 }  // namespace latecomer::core

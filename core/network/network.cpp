@@ -26,8 +26,9 @@ constexpr Preset kPresets[] = {
 };
 
 constexpr std::string_view kPresetNames[] = {"tryton2018", "eth1g", "fdr", "hdr"};
-constexpr std::string_view kKeys[] = {"alpha", "beta",    "gamma", "copy", "ports", "latency", "rendezvous_latency",
-                                      "eager", "overhead"};
+constexpr std::string_view kKeys[] = {
+    "alpha", "beta",     "gamma",          "copy",        "ports",         "latency", "rendezvous_latency",
+    "eager", "overhead", "ranks_per_host", "memory_beta", "memory_latency"};
 
 Result<double> duration(std::string_view text) {
   // Keeps fractions of a nanosecond: beta of a fast network is below 1 ns per byte.
@@ -93,6 +94,14 @@ Result<Network> parse_network(std::string_view spec) {
         if ((number = per_byte(value))) network.gamma_ns_per_byte = *number;
       } else if (key == "copy") {
         if ((number = per_byte(value))) network.copy_ns_per_byte = *number;
+      } else if (key == "memory_beta") {
+        if ((number = per_byte(value))) network.memory_beta_ns_per_byte = *number;
+      } else if (key == "memory_latency") {
+        if ((number = duration(value))) network.memory_latency_ns = *number;
+      } else if (key == "ranks_per_host") {
+        const auto ranks = parse_integer(value);
+        if (ranks && *ranks >= 1 && *ranks <= 1 << 20) network.ranks_per_host = static_cast<int>(*ranks), number = 0.0;
+        else number = Error{"expected a number from 1 to 1048576, got '" + std::string(value) + "'"};
       } else if (key == "eager") {
         if (const auto bytes = parse_bytes(value)) network.eager_bytes = *bytes, number = 0.0;
         else number = Error{bytes.error()};

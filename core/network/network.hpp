@@ -31,10 +31,16 @@ struct Network {
   /// Delay of the background engine's reaction to a message before its process arrives. `--network` has no key for it.
   double reaction_ns = 0;
   int ports = 1;  ///< per direction; 0: one port per directed pair (`ports=link`)
+  /// Consecutive ranks on each host. They share the host's ports. Their messages to each other use memory instead.
+  int ranks_per_host = 1;
+  double memory_beta_ns_per_byte = 0;  ///< time per byte of a message inside a host; occupies its two ranks only
+  double memory_latency_ns = 0;        ///< time in flight of a message inside a host
 
   bool operator==(const Network&) const = default;
   bool eager(Bytes m) const { return eager_bytes > 0 && m <= eager_bytes; }
   double flight_ns(Bytes m) const { return eager(m) || rendezvous_latency_ns < 0 ? latency_ns : rendezvous_latency_ns; }
+  int host(Rank r) const { return r / ranks_per_host; }
+  bool same_host(Rank a, Rank b) const { return ranks_per_host > 1 && host(a) == host(b); }
   /// Time that one message of m bytes occupies its ports.
   Nanoseconds port_ns(Bytes m) const { return rounded_up(alpha_ns + static_cast<double>(m) * beta_ns_per_byte); }
   /// One step of a lockstep ring: one message of m bytes and its reduction, without waiting for a port.
@@ -45,7 +51,8 @@ struct Network {
 };
 
 /// Parses a preset's name (tryton2018, eth1g, fdr, hdr), `key=value,...`, or `preset,key=value,...`.
-/// Keys: alpha, beta, gamma, copy, ports, latency, rendezvous_latency, eager, overhead.
+/// Keys: alpha, beta, gamma, copy, ports, latency, rendezvous_latency, eager, overhead, ranks_per_host,
+/// memory_beta, memory_latency.
 Result<Network> parse_network(std::string_view spec);
 
 std::span<const std::string_view> network_presets();

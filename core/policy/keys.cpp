@@ -122,6 +122,9 @@ constexpr KeyRow kNetworkKeys[] = {
      "Largest message that does not wait for its receiver. 0: every message waits."},
     {"ports", KeyType::integer, "", 1, 1024, "1",
      "Messages that a rank can send, and receive, at the same time. `\"link\"`: one to and from each other rank."},
+    {"ranks_per_host", KeyType::integer, "", 1, 1 << 20, "1", "Consecutive ranks on each host, which share its ports."},
+    {"memory_beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time per byte of a message inside a host."},
+    {"memory_latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time in flight of a message inside a host."},
 };
 constexpr KeyRow kUseKeys[] = {
     {"algorithm", KeyType::text, "", 0, 0, "",

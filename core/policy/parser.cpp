@@ -209,6 +209,9 @@ class Parser {
       else if (key == "overhead_us") n.overhead_ns = value.number * 1e3;
       else if (key == "eager") n.eager_bytes = size(value, "network.eager");
       else if (key == "ports") n.ports = static_cast<int>(value.integer);
+      else if (key == "ranks_per_host") n.ranks_per_host = static_cast<int>(value.integer);
+      else if (key == "memory_beta_ns_per_byte") n.memory_beta_ns_per_byte = value.number;
+      else if (key == "memory_latency_us") n.memory_latency_ns = value.number * 1e3;
     }
     policy_.network = n;
     policy_.network_given = true;

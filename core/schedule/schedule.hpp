@@ -24,9 +24,10 @@ inline constexpr OpId kNoOp = -1;
 inline constexpr int kChannels = 4000;
 
 /// How many operations a rank generates ahead of those that have started, where a schedule is generated as it runs.
-/// Derived: larger than the window of any algorithm, so the limit never delays an operation. Those windows are kWindow
-/// steps of at most five operations, and 144 messages in late_exchange. A test compares with an unlimited lookahead.
-inline constexpr int kLookahead = 256;
+/// Derived: the limit never delays an operation. The most that wait at once are four operations for each segment of a
+/// chain, whose number is kChainSegments at most. A test compares with an unlimited lookahead.
+inline constexpr int kChainSegments = 512;
+inline constexpr int kLookahead = 4 * kChainSegments;
 
 enum class OpKind : std::uint8_t { send, recv, reduce, copy };
 inline constexpr int kBuffers = 3;

@@ -23,6 +23,8 @@ struct Options {
   int ranks = 0, segments = 0;
   core::Rank root = 0;
   core::Bytes element = 1;
+  double jitter = 0;
+  std::uint64_t seed = 1;
   Progress::Patience patience;
   bool lockstep = false, json = false;
 };
@@ -57,7 +59,10 @@ int simulate(const Options& o) {
   if (core::is_irregular(op)) call.element_bytes = std::max<core::Bytes>(1, *bytes / o.ranks), call.count = 1;
   parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
 
-  const core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
+  core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
+  // The bounds know ports of ranks only.
+  if (network->ranks_per_host > 1) bound.known = false;
+  const core::Jitter jitter{o.jitter, o.seed};
   const core::Nanoseconds least = core::least_after_last(call, *network, *arrivals, parameters.sizes);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   if (!o.json)
@@ -70,7 +75,7 @@ int simulate(const Options& o) {
     for (auto schedule = algorithm->build(instance, 0); schedule.next();) {
     }
     const auto planning = std::chrono::steady_clock::now() - before;
-    const auto result = core::simulate(*algorithm, instance, *network, *arrivals);
+    const auto result = core::simulate(*algorithm, instance, *network, *arrivals, core::kLookahead, jitter);
     if (!result) throw std::runtime_error(std::string(algorithm->name) + ": " + result.error());
     progress.done();
     if (o.json) {
@@ -127,6 +132,14 @@ void add_simulate(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--forecast", o->forecast,
                       "Arrival times that algorithms plan for. Default: the times of --arrivals.");
+  command
+      ->add_option(
+          "--jitter", o->jitter,
+          "Share of each message's time on the network that is random, with the same mean. Plans do not include "
+          "it.")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--seed", o->seed, "Seed of --jitter.")->capture_default_str();
   command->add_option("--root", o->root, "Rank of the root.")->check(CLI::NonNegativeNumber);
   command->add_option("--segments", o->segments, "Number of segments. Default: the choice of the algorithm.")
       ->check(CLI::Range(1, 1 << 24));

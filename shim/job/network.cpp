@@ -17,6 +17,10 @@ struct MeasureWithPmpi {
   }
   static void test(MPI_Request* request, int* done) { PMPI_Test(request, done, MPI_STATUS_IGNORE); }
   static void ibarrier(MPI_Comm comm, MPI_Request* request) { PMPI_Ibarrier(comm, request); }
+  static void processor_name(char* name, int* length) { PMPI_Get_processor_name(name, length); }
+  static void allgather(const void* mine, void* all, int bytes, MPI_Comm comm) {
+    PMPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm);
+  }
   static void reduce_local(const float* in, float* inout, int n) {
     PMPI_Reduce_local_c(in, inout, n, MPI_FLOAT, MPI_SUM);
   }

@@ -10,6 +10,7 @@
 #include "core/model/plausible.hpp"
 #include "core/model/simulate.hpp"
 #include "core/trees/distributions.hpp"
+#include "core/verify/verify.hpp"
 
 using namespace latecomer::core;
 
@@ -412,6 +413,69 @@ TEST_CASE("model: tables 3 and 4 of Proficz 2020, 48 processes, uniform random d
     CHECK(gather("sls") < gather("linear_sync"));
     CHECK(gather("bsbn") <= gather("sbn"));
   }
+}
+
+TEST_CASE("model: the ranks of a host share its ports, and use memory between them", "[model]") {
+  // Ranks 0 and 1 on one host, 2 and 3 on another. A message of 100 bytes takes 100 us between hosts, 10 us inside.
+  const std::string net = "beta=1us/B,ranks_per_host=2,memory_beta=100ns/B,memory_latency=3us";
+  const Slice x = part(0, 100);
+  auto s = play({{send(1, x, 0)}, {recv(0, x, 0)}, {send(3, x, 0)}, {recv(2, x, 0)}}, net);
+  CHECK(s.finish == std::vector<Nanoseconds>(4, 13'000));
+  s = play({{send(2, x, 0)}, {send(3, x, 0)}, {recv(0, x, 0)}, {recv(1, x, 0)}}, net);
+  CHECK(s.after_last == 200'000);
+  s = play({{send(2, x, 0)}, {send(3, x, 0)}, {recv(0, x, 0)}, {recv(1, x, 0)}}, "beta=1us/B");
+  CHECK(s.after_last == 100'000);
+  CHECK_FALSE(parse_network("ranks_per_host=0"));
+}
+
+TEST_CASE("model: jitter keeps the mean and is reproducible", "[model]") {
+  const Call call{Collective::allreduce, 16, 0, 1 << 16, 4, false, true};
+  Parameters parameters;
+  parameters.network = *parse_network("beta=1ns/B");
+  const Instance instance(call, {}, parameters);
+  const Algorithm& ring = *find_algorithm(Collective::allreduce, "ring");
+  const auto with = [&](Jitter jitter) {
+    return simulate(ring, instance, parameters.network, {}, kLookahead, jitter)->finish;
+  };
+  CHECK(with({0.2, 1}) == with({0.2, 1}));
+  CHECK(with({0.2, 1}) != with({0.2, 2}));
+  CHECK(with({0, 1}) == with({0, 2}));
+  // 10,000 messages in a row from one rank to another: the mean of exponential noise errs by 1% (standard deviation).
+  std::vector<Operation> out, in;
+  for (int i = 0; i < 10'000; ++i) {
+    const OpId before = i - 1;
+    out.push_back(send(1, part(0, 100), i % 2).after(before));
+    in.push_back(recv(0, part(0, 100), i % 2).after(before));
+  }
+  scripts = {out, in};
+  const Instance pair({Collective::allreduce, 2, 0, 1000, 1, false, true}, {}, {});
+  const auto noisy = simulate(kScript, pair, *parse_network("beta=1us/B"), {}, kLookahead, {1, 7});
+  REQUIRE(noisy);
+  CHECK(std::abs(static_cast<double>(noisy->after_last) / 1e9 - 1) < 0.05);
+}
+
+TEST_CASE("slt: under any pattern the vector leaves and enters a host twice at most", "[model]") {
+  SplitMix64 random(3);
+  for (const int per_host : {1, 2, 3, 4, 8})
+    for (const int ranks : {2, 7, 16, 33}) {
+      Parameters parameters;
+      parameters.network.ranks_per_host = per_host, parameters.segments = 16;
+      std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks));
+      for (Nanoseconds& a : arrivals) a = static_cast<Nanoseconds>(random.below(1'000'000));
+      const Call call{Collective::allreduce, ranks, 0, 1000, 4, false, true};
+      const Instance instance(call, Pattern(arrivals), parameters);
+      const Algorithm& slt = *find_algorithm(Collective::allreduce, "slt");
+      const Network& network = parameters.network;
+      std::vector<Elements> out(static_cast<std::size_t>(network.host(ranks - 1)) + 1), in = out;
+      for (Rank r = 0; r < ranks; ++r)
+        for (const Operation& op : materialize(slt, instance, r).ops)
+          if (op.kind == OpKind::send && network.host(r) != network.host(op.peer))
+            out[static_cast<std::size_t>(network.host(r))] += op.count(),
+                in[static_cast<std::size_t>(network.host(op.peer))] += op.count();
+      CHECK(*std::max_element(out.begin(), out.end()) <= 2 * call.count);
+      CHECK(*std::max_element(in.begin(), in.end()) <= 2 * call.count);
+      CHECK(verify(call, materialize(slt, instance)).ok());
+    }
 }
 
 TEST_CASE("model: deterministic", "[model]") {

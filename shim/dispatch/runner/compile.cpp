@@ -46,6 +46,7 @@ std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
+  if (ranks != job().size) parameters.network.ranks_per_host = 1;  // the placement of MPI_COMM_WORLD
   parameters.sizes = sizes;
   parameters.only = rank;
   const core::Instance instance = core::plans_segments(*key.algorithm)
