@@ -3,13 +3,13 @@
 #include "core/model/simulate.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <queue>
 #include <string>
 #include <unordered_map>
 
 #include "core/algorithms/irregular.hpp"
+#include "core/base/logarithm.hpp"
 #include "core/base/text.hpp"
 
 namespace latecomer::core {
@@ -191,7 +191,7 @@ class Engine {
   Nanoseconds noisy(Nanoseconds time) {
     if (jitter_.share <= 0) return time;
     return rounded_up(static_cast<double>(time) *
-                      (1 - jitter_.share - jitter_.share * std::log(1 - random_.uniform())));
+                      (1 - jitter_.share - jitter_.share * logarithm(1 - random_.uniform())));
   }
 
   /// Occupies a send port of `from` and a receive port of `to`. Returns the time at which the ports are free again.
