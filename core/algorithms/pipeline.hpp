@@ -62,7 +62,7 @@ class Accumulate {
 /// the plain ring. Source: Proficz 2018 (J. Supercomputing 74), section 4.2.
 Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead, std::span<const Rank> order);
 
-/// The number of segments with which a vector ends soonest after it enters a pipeline of P - 1 hops. P in lockstep, as
+/// The least number of segments with which a vector ends about soonest after it enters a pipeline of P - 1 hops. P in lockstep, as
 /// in the paper, and on a network without figures.
 int chain_segments(const Call& call, const Network& network, bool lockstep);
 

@@ -24,9 +24,9 @@ double reduction_end(const Call& call, const Network& network, const Pattern& ar
                      double wire, double latency) {
   const int ranks = call.ranks;
   double end = a.back();
-  // From the arrival of the first of the m latest ranks on: m contributions of the vector and ranks - 1 results pass the
-  // ports of all ranks. One contribution fewer where no rank was earlier, or where an eager message of the earlier ones
-  // may already lie at a late rank.
+  // From the arrival of the first of the m latest ranks on: m contributions of the vector and ranks - 1 results pass
+  // the ports of all ranks. One contribution fewer where no rank was earlier, or where an eager message of the earlier
+  // ones may already lie at a late rank.
   for (int m = 1; m <= ranks && reduces_to_all(call.op); ++m) {
     const double passes = m + ranks - (m == ranks || network.eager_bytes > 0 ? 2 : 1);
     end = std::max(end, a[static_cast<std::size_t>(ranks - m)] + passes * wire / ranks);
