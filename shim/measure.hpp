@@ -8,7 +8,10 @@
 // - beta: the slope between two large sizes that go both ways at once, as in collectives;
 // - the eager threshold: the largest send that completes without a receive;
 // - alpha and overhead: a train of small messages;
-// - gamma and copy: local loops.
+// - gamma and copy: local loops;
+// - ranks per host: MPI's names of the processors. With several hosts, rank 0 measures with ranks of other hosts, and
+// the
+//   figures inside a host with rank 1.
 // The time is bounded on any network: a few messages show its speed, which gives the sizes and the numbers of rounds.
 // Rank 0 chooses them and sends them to its partner.
 #pragma once

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/algorithms/segments.hpp"
+
 namespace latecomer::core {
 
 namespace {
@@ -83,22 +85,13 @@ Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead
 
 int chain_segments(const Call& call, const Network& network, bool lockstep) {
   if (lockstep || network.beta_ns_per_byte <= 0 || call.count == 0) return call.ranks;
-  const auto time = [&](int s) {
-    const Bytes m = largest_part(call.count, s) * call.element_bytes;
-    const double processor = 2 * network.overhead_ns + static_cast<double>(m) * network.gamma_ns_per_byte;
-    return s * std::max(static_cast<double>(network.port_ns(m)), processor) +
-           (call.ranks - 2) * static_cast<double>(network.step_ns(m));
-  };
-  const auto next = [](int s) { return s + std::max(1, s / 16); };
-  const auto most = static_cast<int>(std::min<Elements>(kChainSegments, call.count));
-  double least = time(1);
-  for (int s = 1; s <= most; s = next(s)) least = std::min(least, time(s));
-  // The least number within the error of the model, which is 9% on the wire (docs/results/wire.md). Measured there, 8
-  // ranks and 256 KiB: 23.8 ms with 64 segments, 33.3 ms with 512, which the model prefers by 5%.
+  // Measured on the wire (docs/results/wire.md): the model errs by 9%. 8 ranks and 256 KiB take 23.8 ms with 64
+  // segments, and 33.3 ms with 512, which the model prefers by 5%.
   constexpr double kError = 1.09;
-  int s = 1;
-  while (next(s) <= most && time(s) > kError * least) s = next(s);
-  return s;
+  return least_segments(static_cast<int>(std::min<Elements>(kChainSegments, call.count)), kError, [&](int s) {
+    const Bytes m = largest_part(call.count, s) * call.element_bytes;
+    return s * network.pace_ns(m) + (call.ranks - 2) * static_cast<double>(network.step_ns(m));
+  });
 }
 
 Schedule chain_walk(const Instance& instance, Rank me, std::span<const Rank> order) {

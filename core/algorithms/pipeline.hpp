@@ -62,8 +62,8 @@ class Accumulate {
 /// the plain ring. Source: Proficz 2018 (J. Supercomputing 74), section 4.2.
 Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead, std::span<const Rank> order);
 
-/// The least number of segments with which a vector ends about soonest after it enters a pipeline of P - 1 hops. P in lockstep, as
-/// in the paper, and on a network without figures.
+/// The least number of segments for which the model cannot tell a better one, for a vector that enters a pipeline of
+/// P - 1 hops. P in lockstep, as in the paper, and on a network without figures.
 int chain_segments(const Call& call, const Network& network, bool lockstep);
 
 /// The pipelined linear tree over `order`. S segments are reduced along positions 0, ..., P-1. Each finished segment

@@ -15,7 +15,7 @@ namespace {
 struct Case {
   const Call& call;
   const Network& network;
-  int segments;   ///< the algorithm's choice where none is given
+  int segments;   ///< of a chain
   double spread;  ///< D, the imbalance in nanoseconds
 
   double ranks() const { return call.ranks; }
@@ -30,9 +30,7 @@ struct Case {
   /// processor.
   double pipeline(double hops, double behind) const {
     const auto m = static_cast<Bytes>(static_cast<double>(call.bytes()) / segments + 0.5);
-    const double each = std::max(static_cast<double>(network.port_ns(m)),
-                                 2 * network.overhead_ns + network.gamma_ns_per_byte * static_cast<double>(m));
-    return hops * step(segments) + behind * each;
+    return hops * step(segments) + behind * network.pace_ns(m);
   }
 };
 
@@ -79,8 +77,7 @@ std::optional<double> closed_form_after_last(const Algorithm& algorithm, const C
                                              const Network& network, const Pattern& arrivals) {
   const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)];
   if (!after_last) return {};
-  const bool chain = algorithm.form == Form::linear || algorithm.form == Form::slt;
-  if (segments == 0) segments = chain ? chain_segments(call, network, false) : call.ranks;
+  if (segments == 0) segments = chain_segments(call, network, false);
   return after_last({call, network, segments, static_cast<double>(arrivals.last() - arrivals.first())});
 }
 

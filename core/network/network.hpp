@@ -3,6 +3,7 @@
 // Owns the presets and the syntax of `--network`. core/model/simulate.hpp owns the simulation.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,11 @@ struct Network {
   bool same_host(Rank a, Rank b) const { return ranks_per_host > 1 && host(a) == host(b); }
   /// Time that one message of m bytes occupies its ports.
   Nanoseconds port_ns(Bytes m) const { return rounded_up(alpha_ns + static_cast<double>(m) * beta_ns_per_byte); }
+  /// The time between two of many messages of m bytes that pass a rank: its port, or its processor, which receives,
+  /// reduces and sends each of them.
+  double pace_ns(Bytes m) const {
+    return std::max(static_cast<double>(port_ns(m)), 2 * overhead_ns + static_cast<double>(m) * gamma_ns_per_byte);
+  }
   /// One step of a lockstep ring: one message of m bytes and its reduction, without waiting for a port.
   Nanoseconds step_ns(Bytes m) const {
     return port_ns(m) + rounded_up(flight_ns(m)) + 2 * rounded_up(overhead_ns) +

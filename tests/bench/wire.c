@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static void compute(double ms) {
-  struct timespec t = {(time_t)(ms / 1000), (long)((ms - 1000 * (long)(ms / 1000)) * 1e6)};
-  nanosleep(&t, NULL);
-}
+#include "nap.h"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -34,7 +30,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   for (int iteration = 0; iteration < iterations; ++iteration) {
-    compute(2 + (is_random ? delay * rand() / RAND_MAX : delay));
+    nap(2 + (is_random ? delay * rand() / RAND_MAX : delay));
     MPI_Allreduce(mine, sum, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < floats; ++i) wrong += sum[i] != (float)(size * (size - 1) / 2 + size * (i % 5));
   }

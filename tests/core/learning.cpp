@@ -946,11 +946,10 @@ TEST_CASE("rest: one in 130 balanced calls is logged, and changes are detected",
   const std::uint64_t seen = calls(loop, 40 * 4096);
   CHECK(seen > 40 * 4096 / 150);
   CHECK(seen < 40 * 4096 / 100);
-  // A late rank gets an algorithm: two idle epochs pass, two epochs are logged. An announcement follows when the
-  // candidates are modelled, within two more epochs.
+  // A late rank gets an algorithm: two idle epochs pass, two epochs are logged, and an announcement follows.
   int until = 0;
   while (!loop.call(s, 1, late(4, 2, 500'000, random, 1'000), 20'000).algorithm && until < 10'000) ++until;
-  CHECK(until < (2 * Rest::kStride + 6) * 128);
+  CHECK(until < (2 * Rest::kStride + 4) * 128);
   CHECK(calls(all, 20'000) == 20'000);
   // Every call is logged if epochs take long, or if ranks have different call sites.
   slow.pause = 1'000'000;

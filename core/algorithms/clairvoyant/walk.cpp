@@ -11,6 +11,7 @@
 
 #include "core/algorithms/clairvoyant/planner.hpp"
 #include "core/algorithms/ordered.hpp"
+#include "core/algorithms/segments.hpp"
 #include "core/base/logarithm.hpp"
 
 namespace latecomer::core::clairvoyant {
@@ -136,15 +137,10 @@ int segments_for(const Call& call, const Network& network) {
   // less than that, and make the plan longer.
   constexpr int kMost = 512;
   const double filling = logarithm(std::max(2, call.ranks)) / logarithm(2);
-  int best = 1;
-  double least = 0;
-  // A search, not a formula: where segments become eager the step gets shorter at once.
-  for (int s = 1; s <= kMost && s <= std::max<Elements>(1, call.count); s += std::max(1, s / 16)) {
-    const double time =
-        (filling + s) * static_cast<double>(network.step_ns(largest_part(call.count, s) * call.element_bytes));
-    if (s == 1 || time < least) best = s, least = time;
-  }
-  return best;
+  const auto most = static_cast<int>(std::clamp<Elements>(call.count, 1, kMost));
+  return least_segments(most, 1, [&](int s) {
+    return (filling + s) * static_cast<double>(network.step_ns(largest_part(call.count, s) * call.element_bytes));
+  });
 }
 
 Schedule walk(const Instance& instance, Rank me) {
