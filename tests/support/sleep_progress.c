@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes MPICH (ch4:ucx) yield its core while messages move, and sleep during longer waits. The processor is then mostly
 // idle, so 16 ranks on 2 cores measure the wire and not the cores. Preload it on both sides of every comparison.
-// A rank must not sleep while messages move. If it does, 256 KiB in both directions between two ranks take 37 ms instead
-// of 22 (UCX over TCP, 100 Mbit/s). It makes no difference whether a timer or UCX's events wake the rank.
+// A rank must not sleep while messages move. If it does, 256 KiB in both directions between two ranks take 37 ms
+// instead of 22 (UCX over TCP, 100 Mbit/s). It makes no difference whether a timer or UCX's events wake the rank.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
