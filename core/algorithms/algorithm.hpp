@@ -21,6 +21,7 @@ struct Parameters {
   bool overlap = true;            ///< false: the papers' lockstep (a step begins when the previous one is complete)
   Network network;                ///< figures an algorithm may build its schedule on (PRR: the time of one step)
   std::vector<Bytes> sizes = {};  ///< [ranks], scatterv and gatherv: expected sizes of the blocks; empty: all alike
+  std::vector<int> hosts = {};    ///< [ranks], the number of each rank's host; empty: network.ranks_per_host tells
   Rank only = -1;  ///< the only rank whose schedule will be asked for: plans keep no other's part; -1: any rank's
 };
 
@@ -39,6 +40,24 @@ class Instance {
   Parameters parameters;
   std::vector<Rank> order;       ///< order[k]: the rank that arrives k-th
   std::vector<Rank> rank_order;  ///< 0, 1, ..., P-1
+
+  /// Where the ranks live. Hosts are numbered from 0.
+  int host(Rank r) const {
+    return parameters.hosts.empty() ? r / parameters.network.ranks_per_host
+                                    : parameters.hosts[static_cast<std::size_t>(r)];
+  }
+  int hosts() const {
+    return parameters.hosts.empty() ? host(call.ranks - 1) + 1
+                                    : *std::max_element(parameters.hosts.begin(), parameters.hosts.end()) + 1;
+  }
+  /// The largest number of ranks on a host.
+  int most_ranks() const {
+    if (parameters.hosts.empty()) return std::min(call.ranks, parameters.network.ranks_per_host);
+    std::vector<int> ranks(static_cast<std::size_t>(hosts()), 0);
+    for (const int h : parameters.hosts) ++ranks[static_cast<std::size_t>(h)];
+    return *std::max_element(ranks.begin(), ranks.end());
+  }
+  bool same_host(Rank a, Rank b) const { return host(a) == host(b); }
 
   /// A table that all ranks need and that is costly to compute: computed by the first that asks.
   template <typename Compute>
@@ -80,12 +99,8 @@ inline Slice own(const Call& call, Rank me, Part p) {
 /// The same where all ranks are alike.
 inline Slice own(const Call& call, Part p) { return own(call, -1, p); }
 
-/// What the parameter `segments` is to an algorithm.
-enum class Segments : std::uint8_t {
-  none,  ///< it takes none
-  any,
-  fitted,  ///< a number that fits the network matters: a leader names it
-};
+/// Whether an algorithm takes the parameter `segments`.
+enum class Segments : std::uint8_t { none, any };
 /// What a rank does to know its own part.
 enum class Planning : std::uint8_t {
   none,
@@ -125,6 +140,7 @@ enum class Form : std::uint8_t {
   scatter_ring,
   linear,
   slt,
+  trees,
   blocks,
 };
 

@@ -85,10 +85,7 @@ Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead
 
 int chain_segments(const Call& call, const Network& network, bool lockstep) {
   if (lockstep || network.beta_ns_per_byte <= 0 || call.count == 0) return call.ranks;
-  // Measured on the wire (docs/results/wire.md): the model errs by 9%. 8 ranks and 256 KiB take 23.8 ms with 64
-  // segments, and 33.3 ms with 512, which the model prefers by 5%.
-  constexpr double kError = 1.09;
-  return least_segments(static_cast<int>(std::min<Elements>(kChainSegments, call.count)), kError, [&](int s) {
+  return least_segments(static_cast<int>(std::min<Elements>(kChainSegments, call.count)), kModelError, [&](int s) {
     const Bytes m = largest_part(call.count, s) * call.element_bytes;
     return s * network.pace_ns(m) + (call.ranks - 2) * static_cast<double>(network.step_ns(m));
   });

@@ -131,8 +131,10 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
       take(slot, s.found());
       return true;
     }
-    slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), policy_.network, policy_.objective,
-                        true, slot.expected.sizes);
+    Parameters parameters;
+    parameters.network = policy_.network, parameters.sizes = slot.expected.sizes, parameters.hosts = hosts_;
+    slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), std::move(parameters),
+                        policy_.objective);
     if (only) slot.search->only(*only, segments);
     slot.candidates.clear(), slot.left_out.clear();
     slot.native_modelled = -1;

@@ -24,8 +24,8 @@ constexpr double kWaiting = 0.01, kMostBetweenWaits = 65'536;
 
 }  // namespace
 
-Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory)
-    : policy_(policy), ranks_(ranks), site_matches_(std::move(site_matches)) {
+Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::vector<int> hosts, std::size_t memory)
+    : policy_(policy), ranks_(ranks), hosts_(std::move(hosts)), site_matches_(std::move(site_matches)) {
   const std::size_t each = sizeof(Slot) + static_cast<std::size_t>(ranks) *
                                               (2 * static_cast<std::size_t>(policy.predictor_window) + 8) *
                                               sizeof(Nanoseconds);

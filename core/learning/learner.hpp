@@ -61,7 +61,9 @@ class Learner {
   /// policy must outlive the learner. `memory`: bytes that slots may take. Derived: a slot takes 1.4 KiB and 192 bytes
   /// per rank (default window). So 16 MiB hold the most slots, 512, up to 163 ranks, and 84 at 1,024 ranks. Calls
   /// without a slot are not learned.
-  Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::size_t memory = 16 << 20);
+  /// `hosts`: as in Parameters.
+  Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::vector<int> hosts = {},
+          std::size_t memory = 16 << 20);
 
   /// Calls in ascending order of n. Gaps (lost logs) are allowed.
   void see(const CallSeen& call);
@@ -245,6 +247,7 @@ class Learner {
 
   const Policy& policy_;
   int ranks_;
+  std::vector<int> hosts_;
   SiteMatch site_matches_;
   SiteHistory history_of_;
   bool edges_ = false;

@@ -68,12 +68,44 @@ double movement_end(const Call& call, const Network& network, const Pattern& arr
                   root + std::max(rounds * network.alpha_ns, network.alpha_ns + block(call.root) / ports) + latency);
 }
 
+/// The bound of a reduction on hosts of several ranks: that of one rank per host, which arrives with the host's last
+/// one. A host's contribution is complete only then, and its ranks share its ports. The last rank's own contribution
+/// reaches another rank through memory or through the network.
+LowerBound bound_of_hosts(const Call& call, const Network& network, const Pattern& arrivals) {
+  Network flat = network;
+  flat.ranks_per_host = 1;
+  Call between = call;
+  between.ranks = (call.ranks - 1) / network.ranks_per_host + 1;
+  between.root = call.root / network.ranks_per_host;
+  std::vector<Nanoseconds> last(static_cast<std::size_t>(between.ranks), arrivals.first());
+  for (Rank r = 0; r < call.ranks; ++r) {
+    Nanoseconds& host = last[static_cast<std::size_t>(r / network.ranks_per_host)];
+    host = std::max(host, arrivals.arrival(r));
+  }
+  LowerBound out = lower_bound(between, flat, Pattern(last));
+  // After the last arrival, every other rank takes in the vector. Its memory brings a part, and the host's port serves
+  // the ranks of a host together.
+  if (reduces_to_all(call.op)) {
+    const double n = static_cast<double>(call.count * call.element_bytes),
+                 ranks = std::min(call.ranks, network.ranks_per_host);
+    const double takers = between.ranks > 1 && call.ranks % network.ranks_per_host == 0 ? ranks : ranks - 1;
+    const double memory = network.memory_beta_ns_per_byte, port = between.ranks > 1 ? network.beta_ns_per_byte : 0;
+    if (takers > 0 && memory > 0)
+      out.after_last = std::max(out.after_last,
+                                static_cast<Nanoseconds>(takers * n / (takers / memory + (port > 0 ? 1 / port : 0))));
+  }
+  out.run_time = out.after_last + arrivals.last() - arrivals.first();
+  return out;
+}
+
 }  // namespace
 
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals,
                        const std::vector<Bytes>& sizes) {
+  if (network.ranks_per_host > 1 && is_reduction(call.op) && !sizes.size())
+    return bound_of_hosts(call, network, arrivals);
   LowerBound bound;
-  bound.known = is_rooted(call.op) || reduces_to_all(call.op);
+  bound.known = (is_rooted(call.op) || reduces_to_all(call.op)) && network.ranks_per_host == 1;
   if (!bound.known) return bound;
   const int ranks = call.ranks;
   std::vector<double> a;

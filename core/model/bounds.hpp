@@ -21,7 +21,8 @@ struct LowerBound {
 /// - a_(P-1) + N beta + one latency (+ 2 alpha where P >= 3).
 /// The first term counts messages over P send ports after the last m ranks arrive. Every element needs m merges of
 /// their contributions with the early group (P - 1 merges if m = P), and P - 1 deliveries. The bounds ignore the time
-/// of reductions. `sizes`: block sizes, as in Parameters.
+/// of reductions. On hosts of several ranks it is the bound of one rank per host, which arrives with the last of its
+/// host; known for reductions only. `sizes`: block sizes, as in Parameters.
 LowerBound lower_bound(const Call& call, const Network& network, const Pattern& arrivals,
                        const std::vector<Bytes>& sizes = {});
 
@@ -35,7 +36,7 @@ Nanoseconds spreading_time(int ranks, const Network& network);
 ///   ranks after it.
 /// - Messages cost processor time or alpha. No other rank holds a result before the last rank's contribution has
 ///   spread to it. After that, the whole vector still passes that rank's port.
-/// For other collectives it equals lower_bound(). docs/results/late_exchange.md derives it.
+/// For other collectives it equals lower_bound(). docs/results/bounds.md derives it.
 Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
                              const std::vector<Bytes>& sizes = {});
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <iterator>
 
+#include "core/algorithms/arrival_trees.hpp"
 #include "core/algorithms/pipeline.hpp"
 
 namespace latecomer::core {
@@ -61,6 +62,17 @@ double linear(const Case& c) {
   return c.pipeline(2 * c.ranks() - 2, c.segments - 1 + std::max(0.0, c.segments - c.ranks() + 1));
 }
 double slt(const Case& c) { return std::max(c.pipeline(c.ranks(), c.segments - 1), linear(c) - c.spread); }
+/// The contributions of early ranks climb the trees before the last arrival.
+double trees(const Case& c) {
+  const double once = tree_time(c.call, c.network, c.call.ranks, 1, c.segments);
+  if (!is_reduction(c.call.op)) {
+    // Eager segments are there before a late receiver is. Others take their time on its port.
+    const bool eager = c.network.eager(largest_part(c.call.count, c.segments) * c.call.element_bytes);
+    const double received = eager || c.spread <= 0 ? 0 : static_cast<double>(c.network.port_ns(c.call.bytes()));
+    return std::max(received, once - c.spread);
+  }
+  return std::max(once, (reduces_to_all(c.call.op) ? 2 : 1) * once - c.spread);
+}
 /// The blocks of all other ranks pass the root's port one after the other.
 double blocks(const Case& c) {
   return (c.ranks() - 1) * static_cast<double>(c.network.port_ns(c.call.bytes() / c.call.ranks)) + c.step(c.ranks());
@@ -68,7 +80,7 @@ double blocks(const Case& c) {
 
 /// In the order of Form.
 constexpr Shape kForms[] = {
-    nullptr, whole_rounds, rounds_after_rounds, halving, ring, reduce_ring, scatter_ring, linear, slt, blocks};
+    nullptr, whole_rounds, rounds_after_rounds, halving, ring, reduce_ring, scatter_ring, linear, slt, trees, blocks};
 static_assert(std::size(kForms) == static_cast<std::size_t>(Form::blocks) + 1);
 
 }  // namespace
@@ -77,7 +89,9 @@ std::optional<double> closed_form_after_last(const Algorithm& algorithm, const C
                                              const Network& network, const Pattern& arrivals) {
   const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)];
   if (!after_last) return {};
-  if (segments == 0) segments = chain_segments(call, network, false);
+  if (segments == 0)
+    segments = algorithm.form == Form::trees ? tree_segments(call, network, call.ranks, 1)
+                                             : chain_segments(call, network, false);
   return after_last({call, network, segments, static_cast<double>(arrivals.last() - arrivals.first())});
 }
 

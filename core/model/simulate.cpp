@@ -15,8 +15,9 @@
 namespace latecomer::core {
 namespace {
 
-/// The transition of an operation that an event performs.
-enum class Moment : std::uint8_t { ready, posted, arrived, complete };
+/// The transition of an operation that an event performs. `leaves`: of a message, whose number takes the place of the
+/// operation.
+enum class Moment : std::uint8_t { ready, posted, leaves, arrived, complete };
 
 struct Event {
   Nanoseconds time;
@@ -48,6 +49,16 @@ struct Waiting {
   bool is_send, eager;
 };
 
+/// A message that waits for its sender's port.
+struct Message {
+  Rank from, to;
+  std::int32_t channel;
+  OpId send, recv;       // recv: kNoOp for an eager message
+  Nanoseconds busy = 0;  // of each port
+  Nanoseconds flight = 0;
+  bool memory = false;  // both ranks are on one host
+};
+
 class Engine {
  public:
   Engine(const Algorithm& algorithm, const Instance& instance, const Network& network, const Pattern& arrivals,
@@ -65,11 +76,10 @@ class Engine {
     for (Rank r = 0; r < ranks; ++r)
       at(r).finish = arrivals.arrival(r), at(r).cpu_free[0] = arrivals.arrival(r), at(r).cpu_free[1] = zero;
     if (network.ports > 0) {
-      const auto hosts = static_cast<std::size_t>((ranks + network.ranks_per_host - 1) / network.ranks_per_host);
-      send_ports_.assign(hosts * static_cast<std::size_t>(network.ports), zero);
+      send_ports_.assign(static_cast<std::size_t>(instance.hosts()) * static_cast<std::size_t>(network.ports), zero);
       recv_ports_ = send_ports_;
     }
-    if (network.ranks_per_host > 1)
+    if (instance.hosts() < ranks)
       send_memory_.assign(static_cast<std::size_t>(ranks), zero), recv_memory_ = send_memory_;
   }
 
@@ -127,6 +137,11 @@ class Engine {
         return start(e.rank, e.op, e.time);
       case Moment::posted:
         return exchange(e.rank, e.op, e.time);
+      case Moment::leaves: {
+        const Message m = messages_waiting_[static_cast<std::size_t>(e.op)];
+        free_messages_.push_back(e.op);
+        return enter(m, e.time);
+      }
       case Moment::arrived:
         return post(compute(e.rank, node(e.rank, e.op).op.lane, e.time, network_.overhead_ns), e.rank, e.op,
                     Moment::complete);
@@ -194,31 +209,73 @@ class Engine {
                       (1 - jitter_.share - jitter_.share * logarithm(1 - random_.uniform())));
   }
 
-  /// Occupies a send port of `from` and a receive port of `to`. Returns the time at which the ports are free again.
-  Nanoseconds transfer(Rank from, Rank to, Bytes m, Nanoseconds now) {
-    if (network_.same_host(from, to)) {
-      Nanoseconds &out = send_memory_[static_cast<std::size_t>(from)], &in = recv_memory_[static_cast<std::size_t>(to)];
-      return out = in = std::max({now, out, in}) +
-                        noisy(rounded_up(network_.memory_beta_ns_per_byte * static_cast<double>(m)));
+  /// Sends a message: inside a host through memory, else through a send port and a receive port. Each port serves
+  /// messages in the order in which they reach it. A busy receive port does not hold the sender's port: the network
+  /// buffers.
+  void transfer(Message m, Bytes bytes, Nanoseconds now) {
+    m.memory = instance_.same_host(m.from, m.to);
+    m.flight = rounded_up(m.memory ? network_.memory_latency_ns : network_.flight_ns(bytes));
+    m.busy = noisy(m.memory ? rounded_up(network_.memory_beta_ns_per_byte * static_cast<double>(bytes))
+                            : network_.port_ns(bytes));
+    if (network_.ports == 0 && !m.memory) {
+      const auto key = (static_cast<std::uint64_t>(m.from) << 32) | static_cast<std::uint32_t>(m.to);
+      Nanoseconds& link = links_.try_emplace(key, arrivals_.first()).first->second;
+      link = std::max(link, now) + m.busy;
+      return arrive(m, link, link);
     }
-    const Nanoseconds busy = noisy(network_.port_ns(m));
-    if (network_.ports == 0) {
-      Nanoseconds& link =
-          links_
-              .try_emplace((static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to), arrivals_.first())
-              .first->second;
-      return link = std::max(link, now) + busy;
+    Nanoseconds& out = m.memory ? send_memory_[static_cast<std::size_t>(m.from)] : free_port(send_ports_, m.from);
+    if (network_.exclusive_ports) {
+      Nanoseconds& in = receive_port(m);
+      out = in = std::max({now, out, in}) + m.busy;
+      return arrive(m, out, in);
     }
-    return ports(from, to, now, busy);
+    const Nanoseconds begin = std::max(out, now);
+    out = begin + m.busy;
+    if (begin <= now) return enter(m, now);
+    auto number = static_cast<OpId>(messages_waiting_.size());
+    if (free_messages_.empty()) messages_waiting_.push_back(m);
+    else
+      number = free_messages_.back(), free_messages_.pop_back(),
+      messages_waiting_[static_cast<std::size_t>(number)] = m;
+    post(begin, m.from, number, Moment::leaves);
   }
 
-  Nanoseconds ports(Rank from, Rank to, Nanoseconds now, Nanoseconds busy) {
-    const auto least = [&](std::vector<Nanoseconds>& ports, Rank r) {
-      const auto begin = ports.begin() + static_cast<std::ptrdiff_t>(network_.host(r)) * network_.ports;
-      return std::min_element(begin, begin + network_.ports);
-    };
-    const auto out = least(send_ports_, from), in = least(recv_ports_, to);
-    return *out = *in = std::max({now, *out, *in}) + busy;
+  /// The message reaches the receive port.
+  void enter(const Message& m, Nanoseconds now) {
+    Nanoseconds& in = receive_port(m);
+    in = std::max(in, now) + m.busy;
+    arrive(m, now + m.busy, in);
+  }
+
+  /// Completes both sides: the sender's port is free at `left`, and the last byte leaves the receive port at `in`.
+  void arrive(const Message& m, Nanoseconds left, Nanoseconds in) {
+    const Nanoseconds there = in + m.flight;
+    if (m.recv != kNoOp) {
+      post(there, m.from, m.send, Moment::complete);
+      return deliver(m.to, m.recv, there);
+    }
+    post(left, m.from, m.send, Moment::complete);
+    auto& queue = at(m.to).waiting;
+    const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
+      return w.from == m.from && w.channel == m.channel && !w.is_send;
+    });
+    if (match == queue.end()) {
+      queue.push_back({m.from, m.channel, m.send, there, true, true});
+    } else {
+      const OpId receive = match->op;
+      queue.erase(match);
+      deliver(m.to, receive, there);
+    }
+  }
+
+  Nanoseconds& receive_port(const Message& m) {
+    return m.memory ? recv_memory_[static_cast<std::size_t>(m.to)] : free_port(recv_ports_, m.to);
+  }
+
+  /// The port of the rank's host that is free first.
+  Nanoseconds& free_port(std::vector<Nanoseconds>& ports, Rank r) {
+    const auto begin = ports.begin() + static_cast<std::ptrdiff_t>(instance_.host(r)) * network_.ports;
+    return *std::min_element(begin, begin + network_.ports);
   }
 
   Bytes bytes_of(Rank r, const Operation& op) const {
@@ -244,38 +301,26 @@ class Engine {
     else post(posted, r, id, Moment::posted);
   }
 
-  /// Posts one side of a message. A message occupies its ports in the order of posting.
+  /// Posts one side of a message. A message takes its sender's port in the order of posting.
   void exchange(Rank r, OpId id, Nanoseconds now) {
     const Operation op = node(r, id).op;
     const Bytes bytes = bytes_of(r, op);
     const bool is_send = op.kind == OpKind::send;
+    if (is_send) ++messages_;
     const Rank from = is_send ? r : op.peer, to = is_send ? op.peer : r;
+    if (is_send && network_.eager(bytes)) return transfer({from, to, op.channel, id, kNoOp}, bytes, now);
     auto& queue = at(to).waiting;
     const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
       return w.from == from && w.channel == op.channel && w.is_send != is_send;
     });
-    const bool matched = match != queue.end();
-    const Waiting other = matched ? *match : Waiting{};
-    if (matched) queue.erase(match);
-    const auto flight =
-        rounded_up(network_.same_host(from, to) ? network_.memory_latency_ns : network_.flight_ns(bytes));
-    if (is_send) ++messages_;
-    if (is_send && network_.eager(bytes)) {
-      const Nanoseconds left = transfer(from, to, bytes, now);
-      post(left, r, id, Moment::complete);
-      if (matched) deliver(to, other.op, left + flight);
-      else queue.push_back({from, op.channel, id, left + flight, true, true});
-    } else if (matched) {
-      if (other.eager) {
-        deliver(r, id, std::max(now, other.available));
-      } else {
-        const Nanoseconds there = transfer(from, to, bytes, now) + flight;
-        post(there, from, is_send ? id : other.op, Moment::complete);
-        deliver(to, is_send ? other.op : id, there);
-      }
-    } else {
+    if (match == queue.end()) {
       queue.push_back({from, op.channel, id, now, is_send, false});
+      return;
     }
+    const Waiting other = *match;
+    queue.erase(match);
+    if (other.eager) deliver(r, id, std::max(now, other.available));
+    else transfer({from, to, op.channel, is_send ? id : other.op, is_send ? other.op : id}, bytes, now);
   }
 
   void deliver(Rank r, OpId id, Nanoseconds there) {
@@ -313,6 +358,8 @@ class Engine {
   std::vector<Nanoseconds> send_ports_, recv_ports_;      // [hosts][ports]
   std::vector<Nanoseconds> send_memory_, recv_memory_;    // [ranks], of messages inside a host
   std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link
+  std::vector<Message> messages_waiting_;
+  std::vector<OpId> free_messages_;
   Jitter jitter_;
   SplitMix64 random_;
   std::int64_t messages_ = 0;

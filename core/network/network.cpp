@@ -108,8 +108,10 @@ Result<Network> parse_network(std::string_view spec) {
       } else if (key == "ports") {
         const auto ports = parse_integer(value);
         if (value == "link") network.ports = 0, number = 0.0;
+        else if (value == "exclusive") network.ports = 1, network.exclusive_ports = true, number = 0.0;
         else if (ports && *ports >= 1 && *ports <= 1024) network.ports = static_cast<int>(*ports), number = 0.0;
-        else number = Error{"expected 'link' or a number from 1 to 1024, got '" + std::string(value) + "'"};
+        else
+          number = Error{"expected 'link', 'exclusive' or a number from 1 to 1024, got '" + std::string(value) + "'"};
       } else {
         return Error{"network: unknown key '" + std::string(key) + "'" + suggestion(key, kKeys)};
       }

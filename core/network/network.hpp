@@ -32,6 +32,9 @@ struct Network {
   /// Delay of the background engine's reaction to a message before its process arrives. `--network` has no key for it.
   double reaction_ns = 0;
   int ports = 1;  ///< per direction; 0: one port per directed pair (`ports=link`)
+  /// Whether a message that finds its receiver's port busy holds its sender's port (`ports=exclusive`). The
+  /// publications count so. Measured on the wire: networks buffer instead (docs/results/wire.md).
+  bool exclusive_ports = false;
   /// Consecutive ranks on each host. They share the host's ports. Their messages to each other use memory instead.
   int ranks_per_host = 1;
   double memory_beta_ns_per_byte = 0;  ///< time per byte of a message inside a host; occupies its two ranks only
@@ -40,8 +43,6 @@ struct Network {
   bool operator==(const Network&) const = default;
   bool eager(Bytes m) const { return eager_bytes > 0 && m <= eager_bytes; }
   double flight_ns(Bytes m) const { return eager(m) || rendezvous_latency_ns < 0 ? latency_ns : rendezvous_latency_ns; }
-  int host(Rank r) const { return r / ranks_per_host; }
-  bool same_host(Rank a, Rank b) const { return ranks_per_host > 1 && host(a) == host(b); }
   /// Time that one message of m bytes occupies its ports.
   Nanoseconds port_ns(Bytes m) const { return rounded_up(alpha_ns + static_cast<double>(m) * beta_ns_per_byte); }
   /// The time between two of many messages of m bytes that pass a rank: its port, or its processor, which receives,

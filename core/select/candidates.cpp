@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
-#include "core/algorithms/exchange/pace.hpp"
 #include "core/base/text.hpp"
 #include "core/model/closed_form.hpp"
 #include "core/select/by_call.hpp"
@@ -46,10 +45,14 @@ std::string left_out_text(const Candidates& candidates, int ranks) {
   return out;
 }
 
-CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective,
-                                 bool known, std::vector<Bytes> sizes, std::int64_t most)
-    : call_(call), pattern_(std::move(pattern)), objective_(objective), known_(known) {
-  parameters_.network = network, parameters_.sizes = std::move(sizes);
+CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, Parameters parameters, Objective objective,
+                                 bool known, std::int64_t most)
+    : call_(call),
+      pattern_(std::move(pattern)),
+      parameters_(std::move(parameters)),
+      objective_(objective),
+      known_(known) {
+  const Network& network = parameters_.network;
   found_.most = most;
   const int ranks = call.ranks;
   for (const Algorithm& a : catalogue()) {
@@ -60,31 +63,14 @@ CandidateSearch::CandidateSearch(const Call& call, Pattern pattern, const Networ
       found_.left_out.push_back({index_of(&a), 0, 0});
       continue;
     }
-    if (a.segments != Segments::fitted) {
-      // More segments than ranks: what is left after the last arrival shrinks towards one vector's time.
-      int segments = 0;
-      if (plans_segments(a) && cost_of(a, call, 0, network) > most)
-        if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1));
-            allowed >= fewest_segments(a, call))
-          segments = static_cast<int>(allowed);
-      want(a, segments,
-           a.segments != Segments::none && a.uses_pattern() ? std::vector<int>{4 * ranks, 16 * ranks}
-                                                            : std::vector<int>{});
-      continue;
-    }
-    // The number that fits the network matters more than how many segments there are.
-    const auto allowed =
-        static_cast<int>(std::min<std::int64_t>(most / (kPlannedToo * planned_messages(call, 1)), kChannels));
-    if (const int least = fewest_segments(a, call); allowed < least) {
-      found_.left_out.push_back({index_of(&a), least, kPlannedToo * planned_messages(call, least)});
-      continue;
-    }
-    want(a, exchange::segments_for(call, network, allowed), {});
-    want(a, ranks, {4 * ranks});
-    // A late receiver of a broadcast takes in one eager message after the other.
-    if (!is_reduction(call.op) && network.eager_bytes > 0)
-      want(a, static_cast<int>(
-                  std::min<Bytes>((call.bytes() + network.eager_bytes - 1) / network.eager_bytes, kChannels)));
+    // A plan has as many segments as the budget allows. More segments than ranks: what is left after the last arrival
+    // shrinks towards one vector's time.
+    int segments = 0;
+    if (plans_segments(a) && cost_of(a, call, 0, network) > most)
+      if (const std::int64_t allowed = most / (kPlannedToo * planned_messages(call, 1));
+          allowed >= fewest_segments(call))
+        segments = static_cast<int>(allowed);
+    want(a, segments, plans_segments(a) ? std::vector<int>{4 * ranks, 16 * ranks} : std::vector<int>{});
   }
 }
 
@@ -156,9 +142,9 @@ void CandidateSearch::step() {
   want(*t.algorithm, t.more.front(), {t.more.begin() + 1, t.more.end()}, ns);
 }
 
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective,
-                            bool known, const std::vector<Bytes>& sizes, std::int64_t most) {
-  CandidateSearch search(call, pattern, network, objective, known, sizes, most);
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Parameters& parameters, Objective objective,
+                            bool known, std::int64_t most) {
+  CandidateSearch search(call, pattern, parameters, objective, known, most);
   while (!search.done()) search.step();
   return search.found();
 }

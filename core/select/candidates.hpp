@@ -58,7 +58,7 @@ struct Candidates {
   std::int64_t most = 0;      ///< that one candidate may take
 };
 
-/// "late_exchange with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing
+/// "clairvoyant with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing
 /// is left out.
 std::string left_out_text(const Candidates& candidates, int ranks);
 
@@ -66,10 +66,10 @@ std::string left_out_text(const Candidates& candidates, int ranks);
 /// segments, too. What comes next depends on what was modelled before and on nothing else.
 class CandidateSearch {
  public:
-  /// `known`: schedules are built for the pattern; else for none, and the pattern just happens. `sizes`: as in
-  /// Parameters. `most`: messages that one candidate may take.
-  CandidateSearch(const Call& call, Pattern pattern, const Network& network, Objective objective, bool known,
-                  std::vector<Bytes> sizes, std::int64_t most = kMostInJob);
+  /// `parameters`: the network, the sizes and the hosts. `known`: schedules are built for the pattern; else for none,
+  /// and the pattern just happens. `most`: messages that one candidate may take.
+  CandidateSearch(const Call& call, Pattern pattern, Parameters parameters, Objective objective, bool known = true,
+                  std::int64_t most = kMostInJob);
   /// Compares nothing but this one with what stands for native.
   void only(const Algorithm& algorithm, int segments);
   bool done() const { return next_ == trials_.size(); }
@@ -105,7 +105,7 @@ class CandidateSearch {
 };
 
 /// All steps at once.
-Candidates model_candidates(const Call& call, const Pattern& pattern, const Network& network, Objective objective,
-                            bool known = true, const std::vector<Bytes>& sizes = {}, std::int64_t most = kMostInJob);
+Candidates model_candidates(const Call& call, const Pattern& pattern, const Parameters& parameters, Objective objective,
+                            bool known = true, std::int64_t most = kMostInJob);
 
 }  // namespace latecomer::core

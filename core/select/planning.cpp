@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
-#include "core/algorithms/exchange/pace.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -17,9 +16,6 @@ std::int64_t sends_of(const Algorithm& a, const Instance& instance, Rank r) {
   while (const Operation* op = schedule.next()) out += op->kind == OpKind::send;
   return out;
 }
-
-/// The number of ranks that collect contributions, or that have the data at first.
-int owners_of(const Call& call) { return is_reduction(call.op) ? call.ranks : 1; }
 
 }  // namespace
 
@@ -39,11 +35,10 @@ Call planned_call(Call call) {
 std::int64_t messages_of(const Algorithm& a, const Call& call, int segments, const Network& network) {
   if (is_irregular(call.op)) return call.ranks - 1;
   if (plans_segments(a)) {
-    if (segments == 0)
-      segments = a.segments == Segments::fitted ? exchange::segments_for(call, network)
-                                                : clairvoyant::segments_for(call, network);
-    return planned_messages(call, segments);
+    return planned_messages(call, segments > 0 ? segments : clairvoyant::segments_for(call, network));
   }
+  // One segment per rank: a reduce-scatter, and a spread.
+  if (a.planning == Planning::whole) return std::int64_t{2} * call.ranks * call.ranks;
   Parameters parameters;
   parameters.segments = segments, parameters.network = network;
   const Instance instance(call, Pattern(), parameters);
@@ -74,10 +69,9 @@ std::int64_t planning_of(const Algorithm& a, const Call& call, int segments, con
   return a.needs_sizes ? pairs / kStepsPerMessage : ranks;
 }
 
-int fewest_segments(const Algorithm& a, const Call& call) {
+int fewest_segments(const Call& call) {
   constexpr Elements kPipeline = 16;  // derived: log2 of 65,536 ranks
-  const Elements least = a.segments == Segments::fitted ? owners_of(call) : kPipeline;
-  return static_cast<int>(std::clamp<Elements>(call.count, 1, least));
+  return static_cast<int>(std::clamp<Elements>(call.count, 1, kPipeline));
 }
 
 Fitting fit_to(const Algorithm& a, const Call& given, int segments, const Network& network, std::int64_t most) {
@@ -86,11 +80,10 @@ Fitting fit_to(const Algorithm& a, const Call& given, int segments, const Networ
     return {messages <= most, segments, messages};
   }
   const Call call = planned_call(given);
-  const int fewest = fewest_segments(a, call);
+  const int fewest = fewest_segments(call);
   const auto allowed = static_cast<int>(std::min<std::int64_t>(most / planned_messages(call, 1), kChannels));
   if (allowed < fewest) return {false, 0, planned_messages(call, fewest)};
-  const int chosen = a.segments == Segments::fitted ? exchange::segments_for(call, network, allowed)
-                                                    : std::min(clairvoyant::segments_for(call, network), allowed);
+  const int chosen = std::min(clairvoyant::segments_for(call, network), allowed);
   return {true, chosen, planned_messages(call, chosen)};
 }
 

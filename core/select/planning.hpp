@@ -38,9 +38,9 @@ inline bool plans_segments(const Algorithm& a) { return a.planning == Planning::
 inline std::int64_t planned_messages(const Call& call, int segments) {
   return std::int64_t{reduces_to_all(call.op) ? 2 : 1} * call.ranks * segments;
 }
-/// The smallest number of segments for which such a plan is worth its time. With fewer, some owners would have nothing,
-/// and a pipeline of fewer than about log2 P segments gains nothing over a tree.
-int fewest_segments(const Algorithm& algorithm, const Call& call);
+/// The smallest number of segments for which such a plan is worth its time. A pipeline of fewer than about log2 P
+/// segments gains nothing over a tree.
+int fewest_segments(const Call& call);
 
 /// How an algorithm serves a call where a plan may take so many messages.
 struct Fitting {

@@ -122,7 +122,9 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   const auto shows = showing.find(ranks);
   const bool planned =
       shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
-  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), network, objective, planned, {},
+  core::Parameters parameters;
+  parameters.network = network;
+  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), parameters, objective, planned,
                                            core::kMostOffline);
   const std::string left_out = core::left_out_text(candidates, ranks);
   std::erase_if(candidates.list,
@@ -196,9 +198,15 @@ int advise(const Options& o) {
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   std::vector<Advice> all;
   const Showing showing = showing_calls(profile);
+  // The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
+  const auto network_of = [&](const Json& site) {
+    core::Network out = read.policy.network;
+    if (site["comm_size"] != profile["job"]["ranks"]) out.ranks_per_host = 1;
+    return out;
+  };
   for (const Json& site : profile["sites"])
     if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0)
-      all.push_back(advise_site(showing, site, read.policy.network, read.policy.objective, o.foreground));
+      all.push_back(advise_site(showing, site, network_of(site), read.policy.objective, o.foreground));
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
   Json rules = Json::array(), rows = Json::array();
   double total = 0;

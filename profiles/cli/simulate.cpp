@@ -59,11 +59,10 @@ int simulate(const Options& o) {
   if (core::is_irregular(op)) call.element_bytes = std::max<core::Bytes>(1, *bytes / o.ranks), call.count = 1;
   parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
 
-  core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
-  // The bounds know ports of ranks only.
-  if (network->ranks_per_host > 1) bound.known = false;
+  const core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
   const core::Jitter jitter{o.jitter, o.seed};
-  const core::Nanoseconds least = core::least_after_last(call, *network, *arrivals, parameters.sizes);
+  const core::Nanoseconds least =
+      network->ranks_per_host > 1 ? 0 : core::least_after_last(call, *network, *arrivals, parameters.sizes);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   if (!o.json)
     std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");
@@ -145,7 +144,8 @@ void add_simulate(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1 << 24));
   command
       ->add_option("--network", o->network,
-                   "Network: tryton2018, eth1g, fdr, hdr, or figures such as alpha=25us,beta=8ns/B.")
+                   "Network: tryton2018, eth1g, fdr, hdr, or figures such as alpha=25us,beta=8ns/B. With "
+                   "ports=exclusive, a message that finds its receiver's port busy holds its sender's port.")
       ->capture_default_str();
   command->add_flag("--lockstep", o->lockstep, "Begin each step only after the previous one, as in the publications.");
   Progress::add_option(*command, o->patience);

@@ -28,7 +28,9 @@ core::Pattern random_delays(int ranks, double most_ms, int seed) {
 core::Network network(std::string_view specification) {
   const auto found = core::parse_network(specification);
   if (!found) throw std::logic_error(found.error());
-  return *found;
+  core::Network out = *found;
+  out.exclusive_ports = true;
+  return out;
 }
 
 }  // namespace latecomer::profiles::papers

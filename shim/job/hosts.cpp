@@ -18,7 +18,7 @@ namespace {
 
 /// Data that ranks exchange about their location.
 struct Place {
-  std::uint64_t domain = 0, kernel = 0;  // equal: one clock; one set of cores
+  std::uint64_t domain = 0, kernel = 0, host = 0;  // equal: one clock; one set of cores; one host to MPI
   cpu_set_t cores;
   ProcessId process;
 };
@@ -42,6 +42,10 @@ void survey_hosts(Job& j) {
   CPU_ZERO(&mine.cores);
   mine.domain = clock_domain();
   mine.kernel = kernel_id();
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  PMPI_Get_processor_name(name, &length);
+  mine.host = core::fnv1a({name, static_cast<std::size_t>(length)});
   mine.process = this_process(mine.kernel);
   if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0)
     for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c)
@@ -50,12 +54,14 @@ void survey_hosts(Job& j) {
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
   std::map<std::uint64_t, Rank> first;
   std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
+  std::map<std::uint64_t, int> hosts;
   int sharing = 0;
   cpu_set_t cores;  // each rank may be bound to other cores
   CPU_ZERO(&cores);
   for (Rank r = 0; r < j.size; ++r) {
     const Place& there = all[static_cast<std::size_t>(r)];
     first_of.push_back(first.try_emplace(there.domain, r).first->second);
+    j.hosts.push_back(hosts.try_emplace(there.host, static_cast<int>(hosts.size())).first->second);
     if (there.kernel != mine.kernel) continue;
     ++sharing;
     CPU_OR(&cores, &cores, &there.cores);

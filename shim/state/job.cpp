@@ -10,6 +10,16 @@ std::atomic<bool> active{false};
 
 Job* const job_instance = new Job;
 
+std::vector<int> Job::hosts_of(const std::vector<Rank>& world) const {
+  std::map<int, int> numbers;
+  std::vector<int> out;
+  out.reserve(world.size());
+  for (const Rank r : world)
+    out.push_back(
+        numbers.try_emplace(hosts[static_cast<std::size_t>(r)], static_cast<int>(numbers.size())).first->second);
+  return out;
+}
+
 void Job::keep_plan(std::string text) {
   // Each snapshot contains these plans, so limit them to 256 texts and 2 MiB. Larger limits make each snapshot take
   // longer. Beyond, drop the newest plan that is not of MPI_COMM_WORLD: a later run takes over the plans of

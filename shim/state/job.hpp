@@ -70,6 +70,7 @@ struct Job {
   MPI_Comm comm = MPI_COMM_NULL;         ///< private, with the ranks of MPI_COMM_WORLD
   MPI_Comm engine_comm = MPI_COMM_NULL;  ///< the same for the background engine, if it runs
   MPI_Group world_group = MPI_GROUP_NULL;
+  std::vector<int> hosts;  ///< [ranks of MPI_COMM_WORLD], the number of each rank's host by MPI's name; equal on all
   int keyval = MPI_KEYVAL_INVALID;
   int pid = 0;  ///< of the process that started MPI; a forked child has another
   Environment environment;
@@ -107,6 +108,9 @@ struct Job {
   bool offering = false;                     ///< this process offers a context in an agreement
   std::set<std::uint64_t> agreeing;          ///< numbers of the communicators that wait for an agreement, if `threads`
   std::mutex context_mutex;                  ///< guards the three above; never held while waiting for another rank
+
+  /// The hosts of these ranks of MPI_COMM_WORLD, numbered from 0 in the order in which they first appear.
+  std::vector<int> hosts_of(const std::vector<Rank>& world) const;
 
   /// Keeps one element of the profile's `plans`. The caller holds the lock.
   void keep_plan(std::string text);

@@ -43,8 +43,10 @@ Simulation play(std::vector<std::vector<Operation>> ops, const std::string& netw
                 const std::string& arrivals = "balanced") {
   scripts = std::move(ops);
   const int ranks = static_cast<int>(scripts.size());
-  const Instance instance({Collective::allreduce, ranks, 0, 1000, 1, false, true}, {}, {});
-  const auto result = simulate(kScript, instance, *parse_network(network), *parse_arrivals(arrivals, ranks));
+  Parameters parameters;
+  parameters.network = *parse_network(network);
+  const Instance instance({Collective::allreduce, ranks, 0, 1000, 1, false, true}, {}, parameters);
+  const auto result = simulate(kScript, instance, parameters.network, *parse_arrivals(arrivals, ranks));
   REQUIRE(result);
   return *result;
 }
@@ -82,6 +84,15 @@ TEST_CASE("model: ports are first in, first out, and an unmatched message occupi
   CHECK(play(fan, net).run_time == 200'000);
   CHECK(play(fan, net + ",ports=2").run_time == 100'000);
   CHECK(play(fan, net + ",ports=link").run_time == 100'000);
+  // Ranks 0 and 1 send to rank 3 first. The network buffers, so the message of rank 1 to rank 2 follows at once. With
+  // exclusive ports it waits until rank 3 has both.
+  const std::vector<std::vector<Operation>> cross = {{send(3, part(0, 100), 0)},
+                                                     {send(3, part(0, 100), 0), send(2, part(0, 100), 0)},
+                                                     {recv(1, part(0, 100), 0)},
+                                                     {recv(0, part(0, 100), 0), recv(1, part(100, 100), 0)}};
+  CHECK(play(cross, net + ",eager=1KiB").finish == std::vector<Nanoseconds>{100'000, 200'000, 200'000, 200'000});
+  CHECK(play(cross, net + ",eager=1KiB,ports=exclusive").finish ==
+        std::vector<Nanoseconds>{100'000, 300'000, 300'000, 200'000});
   // Eager messages of one sender do not move in parallel.
   CHECK(play({{send(1, part(0, 100), 0), send(1, part(0, 100), 1)},
               {recv(0, part(0, 100), 0), recv(0, part(100, 100), 1)}},
@@ -92,9 +103,10 @@ TEST_CASE("model: ports are first in, first out, and an unmatched message occupi
 TEST_CASE("model: messages occupy ports in the order of posting", "[model]") {
   const std::string net = "beta=1us/B,gamma=2us/B,copy=1us/B,overhead=5us,eager=1KiB";
   const Operation to_0 = send(0, part(0, 100), 0);
-  // Rank 1 reduces until 20 us and posts at 25 us. Rank 2 copies until 10 us and posts at 15 us.
+  // Rank 1 reduces until 20 us and posts at 25 us. Rank 2 copies until 10 us and posts at 15 us, so its message is the
+  // first on rank 0's port. The network buffers the other one.
   auto s = play({{}, {reduce(part(0, 10), part(10, 10)), to_0}, {copy(part(0, 10), part(10, 10)), to_0.after(0)}}, net);
-  CHECK(s.finish == std::vector<Nanoseconds>{0, 215'000, 115'000});
+  CHECK(s.finish == std::vector<Nanoseconds>{0, 125'000, 115'000});
   // Dependents of the same operation start in the order of generation.
   s = play({{copy(part(0, 10), part(10, 10)), send(1, part(0, 100), 0).after(0), send(2, part(0, 100), 0).after(0)},
             {recv(0, part(0, 100), 0)},
@@ -277,12 +289,12 @@ TEST_CASE("model: reduce, the grid of Proficz and Ocetkiewicz 2021, section 6", 
     }
     std::printf("\n");
   }
-  // The paper does not have late_exchange.
+  // The paper does not have arrival_trees.
   const auto clairvoyant =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), "clairvoyant") - names.begin());
   REQUIRE(clairvoyant < names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (i != clairvoyant && names[i] != "late_exchange") CHECK(all[clairvoyant] < all[i]);
+    if (i != clairvoyant && names[i] != "arrival_trees") CHECK(all[clairvoyant] < all[i]);
 }
 
 TEST_CASE("model: closed forms of Proficz 2020, sections 4.1 and 4.2, lockstep", "[model]") {
@@ -454,28 +466,68 @@ TEST_CASE("model: jitter keeps the mean and is reproducible", "[model]") {
   CHECK(std::abs(static_cast<double>(noisy->after_last) / 1e9 - 1) < 0.05);
 }
 
-TEST_CASE("slt: under any pattern the vector leaves and enters a host twice at most", "[model]") {
+TEST_CASE("hosts: under any pattern and placement, the vector passes a host's ports once per direction and phase",
+          "[model]") {
   SplitMix64 random(3);
-  for (const int per_host : {1, 2, 3, 4, 8})
-    for (const int ranks : {2, 7, 16, 33}) {
-      Parameters parameters;
-      parameters.network.ranks_per_host = per_host, parameters.segments = 16;
-      std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks));
-      for (Nanoseconds& a : arrivals) a = static_cast<Nanoseconds>(random.below(1'000'000));
-      const Call call{Collective::allreduce, ranks, 0, 1000, 4, false, true};
-      const Instance instance(call, Pattern(arrivals), parameters);
-      const Algorithm& slt = *find_algorithm(Collective::allreduce, "slt");
-      const Network& network = parameters.network;
-      std::vector<Elements> out(static_cast<std::size_t>(network.host(ranks - 1)) + 1), in = out;
-      for (Rank r = 0; r < ranks; ++r)
-        for (const Operation& op : materialize(slt, instance, r).ops)
-          if (op.kind == OpKind::send && network.host(r) != network.host(op.peer))
-            out[static_cast<std::size_t>(network.host(r))] += op.count(),
-                in[static_cast<std::size_t>(network.host(op.peer))] += op.count();
-      CHECK(*std::max_element(out.begin(), out.end()) <= 2 * call.count);
-      CHECK(*std::max_element(in.begin(), in.end()) <= 2 * call.count);
-      CHECK(verify(call, materialize(slt, instance)).ok());
-    }
+  const struct {
+    Collective op;
+    const char* name;
+    int passes;
+  } kinds[] = {{Collective::allreduce, "slt", 2},
+               {Collective::allreduce, "arrival_trees", 2},
+               {Collective::reduce, "arrival_trees", 1},
+               {Collective::bcast, "arrival_trees", 1}};
+  for (const auto& [op, name, passes] : kinds)
+    for (const int per_host : {1, 2, 3, 4, 8})
+      for (int ranks = 1; ranks <= 33; ++ranks)
+        for (const int segments : {0, 1, 16}) {
+          Parameters parameters;
+          parameters.network = *network_preset("hdr");
+          parameters.segments = segments;
+          // A random placement: ranks of a host need not be consecutive.
+          for (Rank r = 0; r < ranks; ++r) parameters.hosts.push_back(r / per_host);
+          for (std::size_t r = parameters.hosts.size(); r-- > 1;)
+            std::swap(parameters.hosts[r], parameters.hosts[random.below(r + 1)]);
+          std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks));
+          for (Nanoseconds& a : arrivals) a = static_cast<Nanoseconds>(random.below(1'000'000));
+          const Rank root = is_rooted(op) ? static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks))) : 0;
+          const Call call{op, ranks, root, 1024, 4, random.below(2) == 0 && op != Collective::bcast, true};
+          const Instance instance(call, Pattern(arrivals), parameters);
+          const auto programs = materialize(*find_algorithm(op, name), instance);
+          CAPTURE(name_of(op), name, per_host, ranks, segments, root);
+          const Verdict verdict = verify(call, programs);
+          REQUIRE(verdict.what == "");
+          REQUIRE(verdict.ok());
+          std::vector<Elements> out(static_cast<std::size_t>(instance.hosts())), in = out;
+          for (Rank r = 0; r < ranks; ++r)
+            for (const Operation& o : programs[static_cast<std::size_t>(r)].ops)
+              if (o.kind == OpKind::send && !instance.same_host(r, o.peer))
+                out[static_cast<std::size_t>(instance.host(r))] += o.count(),
+                    in[static_cast<std::size_t>(instance.host(o.peer))] += o.count();
+          // A short vector takes a binomial tree, whose root has many children. It costs latency, not bytes.
+          if (segments == 1 || segments == 0) continue;
+          REQUIRE(*std::max_element(out.begin(), out.end()) <= passes * call.count);
+          REQUIRE(*std::max_element(in.begin(), in.end()) <= passes * call.count);
+        }
+}
+
+TEST_CASE("hosts: no schedule beats the bound of hosts", "[model]") {
+  const Network network = *parse_network("hdr,ranks_per_host=4,memory_beta=0.1ns/B,memory_latency=0.3us");
+  for (const Algorithm& a : catalogue()) {
+    if (a.op != Collective::allreduce && a.op != Collective::reduce) continue;
+    for (const int ranks : {4, 7, 16})
+      for (const char* arrivals : {"balanced", "onelate:1:1ms", "randlate:100us:1"}) {
+        const Pattern pattern = *parse_arrivals(arrivals, ranks);
+        const Call call{a.op, ranks, 0, 100'000, 4, false, true};
+        Parameters parameters;
+        parameters.network = network;
+        const auto run =
+            simulate(a, Instance(call, a.uses_pattern() ? pattern : Pattern(), parameters), network, pattern);
+        REQUIRE(run);
+        INFO(name_of(a.op) << '/' << a.name << " on " << ranks << " ranks, " << arrivals);
+        CHECK(run->after_last >= lower_bound(call, network, pattern).after_last);
+      }
+  }
 }
 
 TEST_CASE("model: deterministic", "[model]") {
@@ -530,7 +582,12 @@ TEST_CASE("model: overhead delays a schedule by at most the overhead of all mess
                quick = simulate(a, Instance(call, late, planned), without, late);
     REQUIRE(slow);
     REQUIRE(quick);
-    CHECK(slow->after_last >= quick->after_last);
+    INFO(a.name);
+    // arrival_trees leaves open which of two children gets its segment first. An overhead may change that for the
+    // better.
+    if (a.name == std::string_view("arrival_trees"))
+      CHECK(slow->after_last >= lower_bound(call, without, late).after_last);
+    else CHECK(slow->after_last >= quick->after_last);
     CHECK(slow->after_last <= quick->after_last + 2 * slow->messages * 1000);
   }
 }

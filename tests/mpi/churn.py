@@ -25,18 +25,17 @@ def churn(name, use, ranks, *program):
 
 
 # 600 sizes from 400 B to 160 kB form 70 classes, each narrower than an eighth. A few learnt patterns are added.
-for use in ("late_exchange", "clairvoyant", "ordered_exchange"):
-    planned, _, ran, _ = churn(f"sizes.{use}", use, 3, "sizes", 600)
-    check(0 < planned < 400, f"{use}: plans are shared by sizes of a class: {planned} for 600 sizes")
-    check(ran.get(use, 0) == 600, f"{use} ran in all calls: {ran}")
+planned, _, ran, _ = churn("sizes", "clairvoyant", 3, "sizes", 600)
+check(0 < planned < 400, f"plans are shared by sizes of a class: {planned} for 600 sizes")
+check(ran.get("clairvoyant", 0) == 600, f"clairvoyant ran in all calls: {ran}")
 
 # The halves of different ranks have used other sizes. Earlier plans of a process must not matter. Three shapes.
-for use in ("late_exchange", "clairvoyant", "ordered_exchange", "prr"):
+for use in ("clairvoyant", "prr", "arrival_trees"):
     planned, _, _, _ = churn(f"shapes.{use}", use, 4, "shapes", 150)
-    check(planned == 0 if use == "prr" else 0 < planned < 3 * 70, f"{use}: plans are shared by communicators of one shape: {planned}")
+    check(planned == 0 if use != "clairvoyant" else 0 < planned < 3 * 70, f"{use}: plans are shared by communicators of one shape: {planned}")
 
 # Each communicator is freed between its first announcement and the next boundary.
-for use in ("auto", "prr", "late_exchange"):
+for use in ("auto", "prr", "clairvoyant"):
     _, left, _, _ = churn(f"short.{use}", use, 4, "short", 400, 19)
     check(left <= 40, f"{use}: announcements are taken before their communicator goes: {left} of 400 were left")
 
@@ -46,10 +45,10 @@ for use in ("auto", "prr"):
     check(sum(ran.values()) > 990000, f"a million calls under {use}: {ran}")
 
 # The plan is too large to make inside a call: 4 ranks in 700 segments need 5,600 messages. A learnt plan may be larger.
-_, _, ran, warnings = churn("inside", {"algorithm": "late_exchange", "segments": 700}, 4, "short", 1, 30)
-check(ran.get("late_exchange", 0) == 0, f"too few elements for 700 segments, and too many messages: {ran}")
-check(any("late_exchange: 0 of 30 calls" in w and "3,000" in w for w in warnings), f"the profile says why: {warnings}")
-_, _, ran, warnings = churn("ahead", {"algorithm": "late_exchange", "segments": 700}, 4, "short", 1, 400)
-check(ran.get("late_exchange", 0) > 100 and ran.get("prr", 0) >= 16, f"a plan that came may take more messages: {ran}")
-check(any("late_exchange: in" in w and "prr ran instead" in w for w in warnings), f"the profile says what ran before: {warnings}")
+_, _, ran, warnings = churn("inside", {"algorithm": "clairvoyant", "segments": 700}, 4, "short", 1, 30)
+check(ran.get("clairvoyant", 0) == 0, f"too few elements for 700 segments, and too many messages: {ran}")
+check(any("clairvoyant: 0 of 30 calls" in w and "3,000" in w for w in warnings), f"the profile says why: {warnings}")
+_, _, ran, warnings = churn("ahead", {"algorithm": "clairvoyant", "segments": 700}, 4, "short", 1, 400)
+check(ran.get("clairvoyant", 0) > 100 and ran.get("prr", 0) >= 16, f"a plan that came may take more messages: {ran}")
+check(any("clairvoyant: in" in w and "prr ran instead" in w for w in warnings), f"the profile says what ran before: {warnings}")
 finish()

@@ -18,9 +18,8 @@ namespace {
 /// The order of arrival, but with the ranks of a host next to each other. Hosts follow by their last arrivals. The
 /// vector then leaves each host at most twice.
 std::vector<Rank> order_by_host(const Instance& in) {
-  const Network& network = in.parameters.network;
-  std::vector<int> last(static_cast<std::size_t>(network.host(in.call.ranks - 1)) + 1);
-  const auto host = [&](Rank r) { return static_cast<std::size_t>(network.host(r)); };
+  std::vector<int> last(static_cast<std::size_t>(in.hosts()));
+  const auto host = [&](Rank r) { return static_cast<std::size_t>(in.host(r)); };
   for (std::size_t k = 0; k < in.order.size(); ++k) last[host(in.order[k])] = static_cast<int>(k);
   std::vector<Rank> out = in.order;
   std::stable_sort(out.begin(), out.end(), [&](Rank a, Rank b) { return last[host(a)] < last[host(b)]; });

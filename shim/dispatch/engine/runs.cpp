@@ -65,14 +65,14 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   run->watched = watched, run->n = n, run->key = key, run->plan_hash = key.pattern < 0 && !own ? 0 : plan_hash;
   run->left = run->early = false;
   run->program = nullptr;
-  if (own) run->program = build_schedule(watched->rank, watched->size, key, *own);
+  if (own) run->program = build_schedule(watched->rank, watched->world, key, *own);
   for (auto& kept : kept_)
     if (!run->program && kept.key == key && kept.identity == watched->identity && kept.plan_hash == run->plan_hash &&
         kept.program) {
       run->program = std::move(kept.program);
       break;
     }
-  if (!run->program) run->program = build_schedule(watched->rank, watched->size, key, plan);
+  if (!run->program) run->program = build_schedule(watched->rank, watched->world, key, plan);
   const std::size_t need = static_cast<std::size_t>(run->scratch_bytes()) + 64;
   if (run->scratch.size() < need) run->scratch.resize(need);
   run->told.assign(static_cast<std::size_t>(watched->size), 0);

@@ -67,9 +67,12 @@ void lead(CommState& state) {
   const int size = state.size;
   if (j.announces)
     leadership->learner = std::make_unique<core::Learner>(
-        j.policy, size, [size](std::uint64_t site, core::Collective op, const std::string& glob) {
+        j.policy, size,
+        [size](std::uint64_t site, core::Collective op, const std::string& glob) {
           return site_is({site, op, size}, glob);
-        });
+        },
+        // Without figures for memory, the model counts each rank as a host.
+        j.policy.network.memory_beta_ns_per_byte > 0 ? j.hosts_of(state.world) : std::vector<int>{});
   if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
   if (leadership->learner && state.context == kWorldContext)
     leadership->learner->remember(

@@ -29,7 +29,7 @@ constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
 Compiled& Executor::compiled(CommState& state, const ScheduleKey& key) {
   for (auto& [known, program] : kept_)
     if (known == key) return *program;
-  auto program = build_schedule(state.rank, state.size, key, &state.plan.plan());
+  auto program = build_schedule(state.rank, state.world, key, &state.plan.plan());
   built_inside.fetch_add(1, std::memory_order_relaxed);
   if (kept_.size() < kKeptSchedules) {
     kept_.emplace_back(key, std::move(program));
@@ -117,7 +117,7 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
       prepared_.emplace_back(key, known->second);
       continue;
     }
-    prepared_.emplace_back(key, build_schedule(state.rank, state.size, key, &plan));
+    prepared_.emplace_back(key, build_schedule(state.rank, state.world, key, &plan));
     built_ahead.fetch_add(1, std::memory_order_relaxed);
     if (engine_runs()) greet_peers(state, *prepared_.back().second);
     // Allocate the memory of a run now.
@@ -194,7 +194,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   }
   if (own && !once)
     once = build_schedule(
-        state.rank, state.size, key, *own,
+        state.rank, state.world, key, *own,
         key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : compiled(state, key);
   if (!irregular_) irregular_ = std::make_unique<Irregular>();
@@ -217,7 +217,7 @@ int Executor::run_reduction(CommState& state, const ScheduleKey& key, const Oper
 
 int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
                            const core::Pattern* own) {
-  const std::shared_ptr<Compiled> once = own ? build_schedule(state.rank, state.size, key, *own) : nullptr;
+  const std::shared_ptr<Compiled> once = own ? build_schedule(state.rank, state.world, key, *own) : nullptr;
   Compiled& program = once ? *once : compiled(state, key);
   const std::size_t need = layout.bytes_for(program.scratch);
   if (scratch_.size() < need + 64) scratch_.resize(need + 64);

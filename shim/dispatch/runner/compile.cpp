@@ -26,9 +26,10 @@ core::Call ScheduleKey::call(int ranks) const {
   return out;
 }
 
-std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey& key, const core::Plan* plan) {
+std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& world, const ScheduleKey& key,
+                                         const core::Plan* plan) {
   return build_schedule(
-      rank, ranks, key,
+      rank, world, key,
       key.pattern < 0 ? core::Pattern() : core::Pattern(plan->patterns[static_cast<std::size_t>(key.pattern)]),
       key.sizes < 0 ? std::vector<core::Bytes>{} : plan->sizes[static_cast<std::size_t>(key.sizes)]);
 }
@@ -40,15 +41,16 @@ std::shared_ptr<Compiled> compile_irregular(core::RankProgram program) {
   return out;
 }
 
-std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey& key, const core::Pattern& pattern,
-                                         const std::vector<core::Bytes>& sizes) {
+std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& world, const ScheduleKey& key,
+                                         const core::Pattern& pattern, const std::vector<core::Bytes>& sizes) {
   core::Parameters parameters;
   parameters.segments = key.segments;
   parameters.overlap = key.overlap;
   parameters.network = job().policy.network;
-  if (ranks != job().size) parameters.network.ranks_per_host = 1;  // the placement of MPI_COMM_WORLD
+  parameters.hosts = job().hosts_of(world);
   parameters.sizes = sizes;
   parameters.only = rank;
+  const int ranks = static_cast<int>(world.size());
   const core::Instance instance = core::plans_segments(*key.algorithm)
                                       ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters)
                                       : core::Instance(key.call(ranks), pattern, parameters);

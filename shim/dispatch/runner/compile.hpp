@@ -24,11 +24,13 @@ struct ScheduleKey {
   bool operator==(const ScheduleKey&) const = default;
 };
 
-/// `plan`: has the key's pattern; may be nullptr without one.
-std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey& key, const core::Plan* plan);
+/// `world`: [ranks], the communicator's ranks in MPI_COMM_WORLD. `plan`: has the key's pattern; may be nullptr without
+/// one.
+std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& world, const ScheduleKey& key,
+                                         const core::Plan* plan);
 /// For a pattern of the call's own.
-std::shared_ptr<Compiled> build_schedule(Rank rank, int ranks, const ScheduleKey& key, const core::Pattern& pattern,
-                                         const std::vector<core::Bytes>& sizes = {});
+std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& world, const ScheduleKey& key,
+                                         const core::Pattern& pattern, const std::vector<core::Bytes>& sizes = {});
 
 /// A schedule of gatherv or scatterv. An element is a block. The root's messages use the blocks where they lie, so its
 /// scratch memory is never filled.
