@@ -2,6 +2,7 @@
 // Implements gatherv and scatterv along any tree.
 #include "core/algorithms/irregular.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace latecomer::core {
@@ -81,6 +82,33 @@ const std::vector<int>& table_of(const Instance& instance, TreeKind kind) {
   });
 }
 
+/// The star of hosts around the root. The root's children are the ranks of its host and one leader of each other host,
+/// which has the other ranks of its host as children. Leaders are the ranks that arrive first. A gather receives in the
+/// order in which children, and all ranks of their host, have arrived. A scatter sends in this order, too.
+RankTree tree_of_hosts(const Instance& in) {
+  const int ranks = in.call.ranks;
+  RankTree out;
+  out.root = in.call.root;
+  out.parent.assign(at(ranks), in.call.root), out.children.resize(at(ranks));
+  out.parent[at(out.root)] = -1;
+  const int home = in.host(out.root);
+  std::vector<Rank> leader(at(in.hosts()), -1);
+  std::vector<int> left(at(in.hosts()), 0);  // ranks that have not arrived
+  for (Rank r = 0; r < ranks; ++r) ++left[at(in.host(r))];
+  for (const Rank r : in.order) {
+    const int host = in.host(r);
+    Rank& first = leader[at(host)];
+    if (host != home && first >= 0) out.parent[at(r)] = first, out.children[at(first)].push_back(r);
+    if (first < 0) first = r;
+    --left[at(host)];
+    if (host == home ? r != out.root : left[at(host)] == 0)
+      out.children[at(out.root)].push_back(host == home ? r : first);
+  }
+  if (is_scatter(in.call.op))  // which takes the children in reverse order
+    for (auto& children : out.children) std::reverse(children.begin(), children.end());
+  return out;
+}
+
 Slice places(Buffer buffer, const Call& call, int first, int count) {
   return {buffer, first * call.count, count * call.count};
 }
@@ -112,7 +140,7 @@ Schedule gather_part(const Call& call, Rank me, TreePart part, std::span<const R
     co_yield send(part.parent, places(Buffer::input, call, 0, 1), 0);
     co_return;
   }
-  co_yield ScratchNeed{call.ranks * call.count};
+  co_yield ScratchNeed{(root ? call.ranks : part.first + part.count) * call.count};
   OpId all = kNoOp;
   if (!root) all = co_yield copy(places(Buffer::scratch, call, part.own, 1), places(Buffer::input, call, 0, 1));
   for (const Branch& b : part.children) {
@@ -137,7 +165,7 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
     co_yield recv(part.parent, places(Buffer::output, call, 0, 1), 0);
     co_return;
   }
-  co_yield ScratchNeed{call.ranks * call.count};
+  co_yield ScratchNeed{(root ? call.ranks : part.first + part.count) * call.count};
   OpId landed = kNoOp;
   if (!root) landed = co_yield recv(part.parent, places(Buffer::scratch, call, part.first, part.count), 0);
   // In reverse order of the gather, because the last child of a gather has the most data to forward.
@@ -159,6 +187,19 @@ Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
   const Table table(table_of(instance, kind));
   return is_gather(instance.call.op) ? gather_part(instance.call, me, table.part(me), table.order())
                                      : scatter_part(instance.call, me, table.part(me), table.order());
+}
+
+Schedule along_hosts(const Instance& instance, Rank me) {
+  const Call& call = instance.call;
+  const Table table(instance.shared([&] { return Table::make(tree_of_hosts(instance)); }));
+  TreePart part = table.part(me);
+  // Blocks of one size need no common places, so each rank's scratch begins with its own subtree.
+  if (const int first = part.first; !is_irregular(call.op) && part.parent >= 0) {
+    part.first = 0, part.own -= first;
+    for (Branch& b : part.children) b.first -= first;
+  }
+  return is_gather(call.op) ? gather_part(call, me, std::move(part), table.order())
+                            : scatter_part(call, me, std::move(part), table.order());
 }
 
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {

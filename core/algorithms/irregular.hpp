@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gatherv and scatterv along a tree. One element of their schedules is the whole block of a rank. So a schedule does
+// Gather and scatter along any tree, mostly of irregular blocks. For gatherv and scatterv, one element of their schedules is the whole block of a rank. So a schedule does
 // not depend on block sizes, which travel with the data. Only the tree depends on the expected sizes. Source: Träff
 // 2019 (IEEE TPDS 30).
 #pragma once
@@ -31,6 +31,10 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
 
 /// Gathers or scatters along a tree of `kind` for the instance's sizes, arrivals and network.
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind);
+
+/// Gathers or scatters in two levels: inside each host, and between hosts. Serves blocks of one size, too. Each byte
+/// leaves its host once, in one message of the whole host.
+Schedule along_hosts(const Instance& instance, Rank me);
 
 /// The costs of `network` as the tree algorithms use them: c(x) = alpha + beta x, a latency, and a copy per byte.
 TreeProblem tree_problem(const Network& network);

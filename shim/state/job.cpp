@@ -13,6 +13,7 @@ Job* const job_instance = new Job;
 std::vector<int> Job::hosts_of(const std::vector<Rank>& world) const {
   std::map<int, int> numbers;
   std::vector<int> out;
+  if (hosts.empty()) return out;  // ranks observe alone
   out.reserve(world.size());
   for (const Rank r : world)
     out.push_back(

@@ -511,6 +511,38 @@ TEST_CASE("hosts: under any pattern and placement, the vector passes a host's po
         }
 }
 
+TEST_CASE("hosts: two levels move each block once between hosts, in one message per host", "[model]") {
+  SplitMix64 random(4);
+  for (const Collective op : {Collective::gather, Collective::scatter, Collective::gatherv, Collective::scatterv})
+    for (const int per_host : {1, 2, 3, 8})
+      for (int ranks = 1; ranks <= 33; ++ranks) {
+        Parameters parameters;
+        for (Rank r = 0; r < ranks; ++r) parameters.hosts.push_back(r / per_host);
+        for (std::size_t r = parameters.hosts.size(); r-- > 1;)
+          std::swap(parameters.hosts[r], parameters.hosts[random.below(r + 1)]);
+        std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(ranks));
+        for (Nanoseconds& a : arrivals) a = static_cast<Nanoseconds>(random.below(1'000'000));
+        const Rank root = static_cast<Rank>(random.below(static_cast<std::uint64_t>(ranks)));
+        const Elements count = is_irregular(op) ? 1 : 5;
+        const Call call{op, ranks, root, count, 4, random.below(2) == 0, true};
+        const Instance instance(call, Pattern(arrivals), parameters);
+        const auto programs = materialize(*find_algorithm(op, "two_level"), instance);
+        CAPTURE(name_of(op), per_host, ranks, root);
+        const Verdict verdict = verify(call, programs);
+        REQUIRE(verdict.what == "");
+        REQUIRE(verdict.ok());
+        int messages = 0;
+        Elements moved = 0, at_home = 0;
+        for (Rank r = 0; r < ranks; ++r) {
+          at_home += instance.same_host(r, root);
+          for (const Operation& o : programs[static_cast<std::size_t>(r)].ops)
+            if (o.kind == OpKind::send && !instance.same_host(r, o.peer)) ++messages, moved += o.count();
+        }
+        REQUIRE(messages == instance.hosts() - 1);
+        REQUIRE(moved == (ranks - at_home) * count);
+      }
+}
+
 TEST_CASE("hosts: no schedule beats the bound of hosts", "[model]") {
   const Network network = *parse_network("hdr,ranks_per_host=4,memory_beta=0.1ns/B,memory_latency=0.3us");
   for (const Algorithm& a : catalogue()) {

@@ -61,6 +61,9 @@ try:
 # MPICH 4.0.2's own reduce is wrong here for some roots, also without latecomer.
         wrong = [line for line in said.split("\n") if re.search("differ|off by", line) and "reduce to" not in line]
         check(not wrong and "failures" in said and ran.get("arrival_trees", 0) > 20, f"shapes, {placement}: {ran} {wrong[:3]}")
+        for op, program in (("gather", "blocks"), ("scatter", "blocks"), ("gatherv", "irregular"), ("scatterv", "irregular")):
+            said, ran, _ = run(f"{op}.{placement.split()[0]}", words, op, "two_level", pathlib.Path(a.bin) / program, 20)
+            check(re.search("^0 failures", said, re.M) and ran.get("two_level", 0) > 20, f"{op}/two_level, {placement}: {ran} {said[-200:]}")
 finally:
     hosts.remove()
 finish()

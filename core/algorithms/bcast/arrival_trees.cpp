@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast/arrival_trees. Two pipelined binary trees in which late ranks are leaves.
-// Steps: Half of the vector descends each of two trees from the root. Each rank has children in one tree only. Late
-// ranks are far from the root. Between hosts one rank of each host takes part. A single segment takes a binomial tree.
+// bcast/arrival_trees. Two pipelined binary trees in the order of arrival.
+// Steps: Half of the vector descends each of two trees from the root over early ranks to late ones. Each rank has
+// children in one tree only. One rank of each host receives from other hosts. A single segment takes a binomial tree.
 // Cost: about N beta + 2 log2 P (alpha + N/S beta), for P ranks and N bytes in S segments.
 // Operands: none.
 // Buffers: none.

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// gatherv/two_level. Inside hosts first, then between them.
+// Steps: The rank of a host that arrives first collects the blocks of its host, and sends them to the root in one
+// message. The ranks of the root's host send to the root. The root receives in the order in which hosts are complete.
+// Cost: (H-1) alpha + S beta between H hosts, for blocks of S bytes in all.
+// Operands: none.
+// Buffers: a leader has the blocks of its host in scratch, the root those of all ranks.
+// Source: latecomer. MPICH and Open MPI stage collectives by nodes, too, with fixed leaders.
+#include "core/algorithms/irregular.hpp"
+
+namespace latecomer::core::algorithms::gatherv {
+
+Schedule two_level(const Instance& instance, Rank me) { return along_hosts(instance, me); }
+
+}  // namespace latecomer::core::algorithms::gatherv
