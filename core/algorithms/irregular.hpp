@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gather and scatter along any tree, mostly of irregular blocks. For gatherv and scatterv, one element of their schedules is the whole block of a rank. So a schedule does
-// not depend on block sizes, which travel with the data. Only the tree depends on the expected sizes. Source: Träff
-// 2019 (IEEE TPDS 30).
+// Gather and scatter along any tree, mostly of irregular blocks. For gatherv and scatterv, one element of their
+// schedules is the whole block of a rank. So a schedule does not depend on block sizes, which travel with the data.
+// Only the tree depends on the expected sizes. Source: Träff 2019 (IEEE TPDS 30).
 #pragma once
 
 #include "core/algorithms/algorithm.hpp"
