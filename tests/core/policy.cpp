@@ -191,14 +191,15 @@ TEST_CASE("policy: a wrong `use` lists the algorithms of the rule's collectives,
     REQUIRE(report.problems.size() == 1);
     return report.problems[0].message;
   };
-  CHECK(said("{\"op\":\"gather\"}", "zzzzzzzzzzzz") ==
-        "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
+  CHECK(
+      said("{\"op\":\"gather\"}", "zzzzzzzzzzzz") ==
+      "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear linear_sync binomial sls sbn bsls bsbn two_level auto native");
   const std::string two = said("{\"op\":[\"scatterv\",\"gatherv\"]}", "zzzzzzzzzzzz");
   CHECK(two ==
-        "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear binomial binary adaptive optimal two_block sorted auto "
-        "native");
+        "unknown algorithm \"zzzzzzzzzzzz\"; valid: linear binomial binary adaptive optimal two_block sorted two_level "
+        "auto native");
   CHECK(said("{\"op\":\"gather\"}", "prr") ==
-        "gather has no algorithm \"prr\"; valid: linear linear_sync binomial sls sbn bsls bsbn auto native");
+        "gather has no algorithm \"prr\"; valid: linear linear_sync binomial sls sbn bsls bsbn two_level auto native");
   CHECK(said("{\"op\":\"allgather\"}", "ring").find("allgather has no algorithm \"ring\": no algorithm serves it") ==
         0);
   const std::string all = said("{}", "zzzzzzzzzzzz");
