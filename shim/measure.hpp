@@ -9,9 +9,8 @@
 // - the eager threshold: the largest send that completes without a receive;
 // - alpha and overhead: a train of small messages;
 // - gamma and copy: local loops;
-// - ranks per host: MPI's names of the processors. With several hosts, rank 0 measures with ranks of other hosts, and
-// the
-//   figures inside a host with rank 1.
+// - ranks per host: MPI's names of the processors. Rank 0 measures with ranks of other hosts, and the figures inside a
+//   host with rank 1.
 // The time is bounded on any network: a few messages show its speed, which gives the sizes and the numbers of rounds.
 // Rank 0 chooses them and sends them to its partner.
 #pragma once

@@ -2,8 +2,8 @@
 // Implements the places of ranks in trees, and the walk of one rank through them.
 #include "core/algorithms/arrival_trees.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "core/algorithms/pipeline.hpp"
 #include "core/algorithms/segments.hpp"
@@ -15,31 +15,17 @@ int rounds(int n) { return std::bit_width(static_cast<unsigned>(n) - 1); }  // c
 
 /// Hosts and their ranks: see Placement.
 std::vector<int> place(const Instance& in, Rank root, bool late_first) {
-  const int ranks = in.call.ranks;
-  // The place of a rank in the order in which parents come before children.
-  std::vector<int> place(static_cast<std::size_t>(ranks)), sorted(in.order.begin(), in.order.end());
-  const Rank begins = root < 0 ? sorted.back() : root;
-  if (late_first) std::reverse(sorted.begin(), sorted.end());
-  const auto first = std::find(sorted.begin(), sorted.end(), begins);
-  std::rotate(sorted.begin(), first, first + 1);
-  for (int k = 0; k < ranks; ++k) place[static_cast<std::size_t>(sorted[static_cast<std::size_t>(k)])] = k;
-  // A host takes the place of its latest rank, and the root's host the first.
-  std::vector<int> of_host(static_cast<std::size_t>(in.hosts()), late_first ? ranks : 0);
-  for (Rank r = 0; r < ranks; ++r) {
-    int& best = of_host[static_cast<std::size_t>(in.host(r))];
-    const int mine = place[static_cast<std::size_t>(r)];
-    best = late_first ? std::min(best, mine) : std::max(best, mine);
-  }
-  of_host[static_cast<std::size_t>(in.host(begins))] = -1;
-  std::stable_sort(sorted.begin(), sorted.end(), [&](Rank a, Rank b) {
-    return of_host[static_cast<std::size_t>(in.host(a))] < of_host[static_cast<std::size_t>(in.host(b))];
-  });
+  std::vector<Rank> order = order_by_host(in);
+  if (root < 0) root = in.order.back();
+  if (late_first) std::reverse(order.begin(), order.end());
+  std::stable_partition(order.begin(), order.end(), [&](Rank r) { return in.same_host(r, root); });
+  const auto first = std::find(order.begin(), order.end(), root);
+  std::rotate(order.begin(), first, first + 1);
   std::vector<int> out{0};
-  for (int k = 0; k < ranks; ++k)
-    if (k == 0 || in.host(sorted[static_cast<std::size_t>(k)]) != in.host(sorted[static_cast<std::size_t>(k - 1)]))
-      out.push_back(k), ++out[0];
-  out.push_back(ranks);
-  out.insert(out.end(), sorted.begin(), sorted.end());
+  for (std::size_t k = 0; k < order.size(); ++k)
+    if (k == 0 || !in.same_host(order[k], order[k - 1])) out.push_back(static_cast<int>(k)), ++out[0];
+  out.push_back(in.call.ranks);
+  out.insert(out.end(), order.begin(), order.end());
   return out;
 }
 

@@ -95,14 +95,17 @@ RankTree tree_of_hosts(const Instance& in) {
   std::vector<Rank> leader(at(in.hosts()), -1);
   std::vector<int> left(at(in.hosts()), 0);  // ranks that have not arrived
   for (Rank r = 0; r < ranks; ++r) ++left[at(in.host(r))];
+  std::vector<Rank>& below_root = out.children[at(out.root)];
   for (const Rank r : in.order) {
     const int host = in.host(r);
+    if (host == home) {
+      if (r != out.root) below_root.push_back(r);
+      continue;
+    }
     Rank& first = leader[at(host)];
-    if (host != home && first >= 0) out.parent[at(r)] = first, out.children[at(first)].push_back(r);
     if (first < 0) first = r;
-    --left[at(host)];
-    if (host == home ? r != out.root : left[at(host)] == 0)
-      out.children[at(out.root)].push_back(host == home ? r : first);
+    else out.parent[at(r)] = first, out.children[at(first)].push_back(r);
+    if (--left[at(host)] == 0) below_root.push_back(first);
   }
   if (is_scatter(in.call.op))  // which takes the children in reverse order
     for (auto& children : out.children) std::reverse(children.begin(), children.end());
@@ -183,10 +186,16 @@ Schedule scatter_part(const Call& call, Rank me, TreePart part, std::span<const 
   else if (!call.in_place) co_yield copy(places(Buffer::output, call, 0, 1), places(Buffer::input, call, me, 1));
 }
 
+namespace {
+Schedule along_part(const Call& call, Rank me, TreePart part, std::span<const Rank> order) {
+  return is_gather(call.op) ? gather_part(call, me, std::move(part), order)
+                            : scatter_part(call, me, std::move(part), order);
+}
+}  // namespace
+
 Schedule along_tree(const Instance& instance, Rank me, TreeKind kind) {
   const Table table(table_of(instance, kind));
-  return is_gather(instance.call.op) ? gather_part(instance.call, me, table.part(me), table.order())
-                                     : scatter_part(instance.call, me, table.part(me), table.order());
+  return along_part(instance.call, me, table.part(me), table.order());
 }
 
 Schedule along_hosts(const Instance& instance, Rank me) {
@@ -198,8 +207,7 @@ Schedule along_hosts(const Instance& instance, Rank me) {
     part.first = 0, part.own -= first;
     for (Branch& b : part.children) b.first -= first;
   }
-  return is_gather(call.op) ? gather_part(call, me, std::move(part), table.order())
-                            : scatter_part(call, me, std::move(part), table.order());
+  return along_part(call, me, std::move(part), table.order());
 }
 
 Bytes irregular_bytes(const Instance& instance, Rank me, const Slice& slice) {

@@ -24,6 +24,15 @@ void finish_step(Step& previous, const Step& now, bool lockstep) {
 }
 }  // namespace
 
+std::vector<Rank> order_by_host(const Instance& in) {
+  std::vector<int> last(static_cast<std::size_t>(in.hosts()));
+  const auto host = [&](Rank r) { return static_cast<std::size_t>(in.host(r)); };
+  for (std::size_t k = 0; k < in.order.size(); ++k) last[host(in.order[k])] = static_cast<int>(k);
+  std::vector<Rank> out = in.order;
+  std::stable_sort(out.begin(), out.end(), [&](Rank a, Rank b) { return last[host(a)] < last[host(b)]; });
+  return out;
+}
+
 Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead, std::span<const Rank> order) {
   const Call& call = instance.call;
   const int ranks = call.ranks;

@@ -63,6 +63,10 @@ class Accumulate {
   Elements slot_elements_;
 };
 
+/// The order of arrival, but with the ranks of a host next to each other. Hosts follow by their last arrivals. The
+/// vector then leaves each host at most twice along a chain.
+std::vector<Rank> order_by_host(const Instance& instance);
+
 /// The allreduce ring over `order`, in which segment q starts ahead[q] positions and steps earlier. An empty `ahead` is
 /// the plain ring. Source: Proficz 2018 (J. Supercomputing 74), section 4.2.
 Schedule ring_walk(const Instance& instance, Rank me, std::span<const int> ahead, std::span<const Rank> order);

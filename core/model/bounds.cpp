@@ -149,7 +149,8 @@ Nanoseconds spreading_time(int ranks, const Network& network) {
 Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
                              const std::vector<Bytes>& sizes) {
   const LowerBound bound = lower_bound(call, network, arrivals, sizes);
-  if (!reduces_to_all(call.op) || call.ranks < 2 || call.bytes() <= 0) return bound.after_last;
+  if (!reduces_to_all(call.op) || call.ranks < 2 || call.bytes() <= 0 || network.ranks_per_host > 1)
+    return bound.after_last;
   const double ranks = call.ranks, ports = network.ports == 0 ? ranks - 1 : network.ports,
                wire = static_cast<double>(call.bytes()) * network.beta_ns_per_byte / ports;
   double unsent = 0;

@@ -36,7 +36,7 @@ Nanoseconds spreading_time(int ranks, const Network& network);
 ///   ranks after it.
 /// - Messages cost processor time or alpha. No other rank holds a result before the last rank's contribution has
 ///   spread to it. After that, the whole vector still passes that rank's port.
-/// For other collectives it equals lower_bound(). docs/results/bounds.md derives it.
+/// For other collectives, and on hosts of several ranks, it equals lower_bound(). docs/results/bounds.md derives it.
 Nanoseconds least_after_last(const Call& call, const Network& network, const Pattern& arrivals,
                              const std::vector<Bytes>& sizes = {});
 

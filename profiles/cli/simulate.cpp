@@ -61,8 +61,7 @@ int simulate(const Options& o) {
 
   const core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
   const core::Jitter jitter{o.jitter, o.seed};
-  const core::Nanoseconds least =
-      network->ranks_per_host > 1 ? 0 : core::least_after_last(call, *network, *arrivals, parameters.sizes);
+  const core::Nanoseconds least = core::least_after_last(call, *network, *arrivals, parameters.sizes);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   if (!o.json)
     std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");

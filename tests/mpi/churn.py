@@ -3,8 +3,12 @@
 plan, and no message outlives its communicator."""
 import json
 import re
+import sys
 
 from common import a, check, finish, folder, run
+
+sys.path.append(a.root + "/tests/support")
+from profiles import calls_by_algorithm
 
 
 def churn(name, use, ranks, *program):
@@ -15,11 +19,7 @@ def churn(name, use, ranks, *program):
     said = [int(n) for n in re.findall(r"exchanges planned: (\d+)", done.stderr)]
     left = [int(n) for n in re.findall(r"announcements of communicators that are gone: (\d+)", done.stderr)]
     data = json.loads(profile.read_text())
-    ran = {}
-    for site in data["sites"]:
-        if site["op"] == "allreduce":
-            for algorithm, d in site["dispatch"].items():
-                ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
+    ran = calls_by_algorithm(data, "allreduce")
     print("     ", name, "planned", said, "left", left, "ran", ran)
     return said[0], max(left), ran, data["warnings"]
 

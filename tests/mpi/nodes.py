@@ -13,6 +13,7 @@ from common import a, check, finish, folder
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts, run_until_profile
+from profiles import calls_by_algorithm
 
 HOSTS, PER_HOST, CALLS, FLOATS = 3, 3, 40, 65536
 hosts = Hosts("lcnode", HOSTS)
@@ -37,18 +38,13 @@ def run(name, launch, op, use, *program):
     before = sent()
     found, said = run_until_profile([*hosts.inside, a.cli, "run", "--policy", policy, "--output", profile, "--overwrite", "--", *launch, *program], profile,
                                     dict(LD_PRELOAD=a.support, **hosts.environment_of_nodes))
-    ran = {}
-    for site in found["sites"]:
-        if site["op"] == op:
-            for algorithm, d in site["dispatch"].items():
-                ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
-    return said, ran, max(y - x for x, y in zip(before, sent()))
+    return said, calls_by_algorithm(found, op), max(y - x for x, y in zip(before, sent()))
 
 
 try:
     launch = hosts.launch(folder / "start", PER_HOST)
     # One rank per host in turn: ranks 0, 3, 6 share the first host.
-    in_turn = [re.sub(":3", ":1", str(w)) for w in launch]
+    in_turn = [re.sub(f":{PER_HOST}", ":1", str(w)) for w in launch]
     for placement, words in (("blocks", launch), ("in turn", in_turn)):
         for op, use, passes in (("allreduce", "arrival_trees", 2), ("allreduce", "slt", 2), ("reduce", "arrival_trees", 1), ("bcast", "arrival_trees", 1)):
             said, ran, most = run(f"{op}.{use}.{placement.split()[0]}", words, op, {"algorithm": use, "segments": 16}, pathlib.Path(a.bin) / "wire_bench", op, CALLS, FLOATS, "0," * 8 + "5")
@@ -58,7 +54,7 @@ try:
             times = most / (CALLS * FLOATS * 4)
             check(0.5 * passes < times < passes * 1.1 + 0.1, f"{op}/{use}, {placement}: the vector left a host {times:.2f} times per call, {passes} allowed")
         said, ran, _ = run(f"shapes.{placement.split()[0]}", words, "allreduce", "arrival_trees", pathlib.Path(a.bin) / "shapes", 20)
-# MPICH 4.0.2's own reduce is wrong here for some roots, also without latecomer.
+        # MPICH 4.0.2's own reduce is wrong here for some roots, also without latecomer.
         wrong = [line for line in said.split("\n") if re.search("differ|off by", line) and "reduce to" not in line]
         check(not wrong and "failures" in said and ran.get("arrival_trees", 0) > 20, f"shapes, {placement}: {ran} {wrong[:3]}")
         for op, program in (("gather", "blocks"), ("scatter", "blocks"), ("gatherv", "irregular"), ("scatterv", "irregular")):

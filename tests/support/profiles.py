@@ -11,3 +11,13 @@ def after_last_ms(site, algorithm):
         best = max(planned, key=lambda d: d["calls"])
         return best["measured_ns"] / 1e6, best["calls"]
     return row["mean_after_last_ns"] / 1e6, row["calls"]
+
+
+def calls_by_algorithm(profile, op):
+    """Calls of a collective at all sites, by the algorithm that ran."""
+    ran = {}
+    for site in profile["sites"]:
+        if site["op"] == op:
+            for algorithm, d in site["dispatch"].items():
+                ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
+    return ran

@@ -3,10 +3,11 @@
 // Steps: The P - 1 ranks that arrive first scatter the sum of their contributions around a ring. In round r after the
 // last arrival, the late rank and the owner of segment r exchange their shares, and both add. A finished segment
 // spreads among the early ranks meanwhile. Each round serves the segment with the fewest copies first. A receiver is
-// the rank that exchanges next with the late rank. Cost: one rank late: (P - 2 + log2 P) (alpha + N/(P-1) beta) with
-// the publication's matching, for P ranks and N bytes. This one takes 4, 10, 20, 39, 74 rounds on 4, 8, 16, 32, 64
-// ranks instead of 4, 9, 18, 35, 68. Operands: rotated order of arrival, so commutative operators only. Buffers: 2
-// segments of scratch. Source: Devraj et al. 2025 (arXiv 2505.23523). A baseline; the rounds are found anew here.
+// the rank that exchanges next with the late rank.
+// Cost: one rank late: (P - 2 + log2 P) (alpha + N/(P-1) beta) with the publication's matching, for P ranks and N
+// bytes. This matching takes 4, 10, 20, 39, 74 rounds on 4, 8, 16, 32, 64 ranks instead of 4, 9, 18, 35, 68. Operands:
+// rotated order of arrival, so commutative operators only. Buffers: 2 segments of scratch. Source: Devraj et al. 2025
+// (arXiv 2505.23523). A baseline. The rounds are found anew here.
 #include <algorithm>
 
 #include "core/algorithms/clairvoyant/walk.hpp"
