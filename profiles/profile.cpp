@@ -60,6 +60,25 @@ std::string hex(std::uint64_t v) {
   return text;
 }
 
+/// The figures of a usage, divided by `by`.
+Json usage_json(const Usage& usage, double by) {
+  Json out;
+  for (const auto& [name, value] : {std::pair{"wall_ns", usage.wall}, std::pair{"collectives_ns", usage.collectives},
+                                    std::pair{"messages_ns", usage.messages}, std::pair{"io_ns", usage.io},
+                                    std::pair{"computing_ns", usage.computing}, std::pair{"kernel_ns", usage.kernel},
+                                    std::pair{"runnable_ns", usage.runnable}, std::pair{"blocked_ns", usage.blocked},
+                                    std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
+                                    std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)}})
+    out[name] = static_cast<double>(value) / by;
+  return out;
+}
+
+Json intervals_json(const Intervals& intervals) {
+  Json out = usage_json(intervals.sum, static_cast<double>(intervals.samples));
+  out["samples"] = intervals.samples;
+  return out;
+}
+
 std::string algorithm_name(std::uint8_t index) {
   if (index == 0) return "native";
   const auto all = core::catalogue();
@@ -122,6 +141,15 @@ class ProfileWriter {
                 {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
                 {"looks", p.clock_looks}})
               .dump());
+    }
+    put("],\n\"processes\": [");
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Contribution& p = parts_[i];
+      Json process = usage_json(p.process.usage, 1);
+      process["rank"] = p.rank, process["host"] = p.host;
+      process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
+      process["waiting"] = p.process.courteous ? "courteous" : "spin";
+      put(std::string(i ? "," : "") + "\n" + process.dump());
     }
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -229,7 +257,10 @@ class ProfileWriter {
       compared = compared && p.clock_uncertainty >= 0;
       domains.insert(p.clock_domain);
       for (const auto& [key, site] : p.patterns.sites()) book_.merge(key, site);
-      for (const auto& e : p.local.entries()) local_[e.key].merge(e.site);
+      for (const auto& e : p.local.entries()) {
+        local_[e.key].merge(e.site);
+        if (e.site.before.samples > 0) before_[e.key][p.rank / per_row_].merge(e.site.before);
+      }
       std::map<std::uint64_t, std::vector<const Frame*>> mine;
       for (const Frame& f : p.frames) mine[f.site].push_back(&f);
       for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
@@ -347,6 +378,11 @@ class ProfileWriter {
     text += ",\n \"imbalance_factor\":";
     if (network_ && p.factor_milli.count() > 0) p.factor_milli.write_json(text, "1", 1000);
     else text += "null";
+    double waited = 0;
+    for (const auto& [number, r] : p.ranks.rows()) waited += r.waited_ns;
+    text += ",\n \"waited_ns\":", write_number(text, waited);
+    if (own.before.samples > 0) text += ",\"before\":" + intervals_json(own.before).dump();
+    const auto before = before_.find(row.key);
     text += ",\n \"ranks\":[";
     const int ranks = parts_.front().job.ranks;
     bool first = true;
@@ -358,7 +394,14 @@ class ProfileWriter {
         text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
       text += ",\"mean_offset_ns\":", write_number(text, r.offset.mean());
       text += ",\"stddev_ns\":", write_number(text, r.offset.stddev());
-      text += ",\"last_count\":" + std::to_string(r.last_count) + ",\"histogram\":";
+      text += ",\"last_count\":" + std::to_string(r.last_count);
+      text += ",\"waited_ns\":", write_number(text, r.waited_ns);
+      text += ",\"awaited_ns\":", write_number(text, r.awaited_ns);
+      if (before != before_.end())
+        if (const auto found = before->second.find(number); found != before->second.end()) {
+          text += ",\"before\":" + intervals_json(found->second).dump();
+        }
+      text += ",\"histogram\":";
       r.offset.write_json(text, "ns");
       text += '}';
       if (text.size() > 1 << 16) put(text), text.clear();
@@ -409,6 +452,7 @@ class ProfileWriter {
   double edge_sum_ = 0;
   SiteBook book_;
   std::map<SiteKey, LocalSite> local_;
+  std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;  // by row of ranks
   std::map<std::uint64_t, std::vector<const Frame*>> frames_;
   std::set<std::string> hosts_;
   Json warnings_ = Json::array(), plans_ = Json::array();
@@ -429,6 +473,7 @@ nlohmann::ordered_json network_json(const core::Network& n) {
           {"overhead_us", n.overhead_ns / 1e3},
           {"eager", n.eager_bytes},
           {"ports", n.ports == 0 ? Json("link") : Json(n.ports)},
+          {"duplex", n.half_duplex ? "half" : "full"},
           {"ranks_per_host", n.ranks_per_host},
           {"memory_beta_ns_per_byte", n.memory_beta_ns_per_byte},
           {"memory_latency_us", n.memory_latency_ns / 1e3}};

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/base/text.hpp"
+#include "profiles/waiting.hpp"
 
 namespace latecomer::profiles {
 
@@ -34,6 +35,7 @@ void LocalSite::merge(const LocalSite& o) {
   bytes_sum += o.bytes_sum;
   sized += o.sized;
   elapsed.merge(o.elapsed);
+  before.merge(o.before);
 }
 
 LocalSite& LocalBook::operator[](const SiteKey& key) {
@@ -91,6 +93,7 @@ void PatternSite::merge(const PatternSite& o) {
     RankOffsets& mine = ranks.at_or_new(row, guess++);
     mine.offset.merge(offsets.offset);
     mine.last_count += offsets.last_count;
+    mine.waited_ns += offsets.waited_ns, mine.awaited_ns += offsets.awaited_ns;
   }
   for (const auto& [algorithm, d] : o.dispatch) {
     dispatch[algorithm].calls += d.calls;
@@ -127,6 +130,10 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     r.offset.add(records[i]->arrival - first);
     r.last_count += i == latest && last - first > tie_ns;
   }
+  for_each_wait(records, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
+    site.ranks.at_or_new(world[waits] / per_row_, waits).waited_ns += static_cast<double>(spent);
+    site.ranks.at_or_new(world[awaited] / per_row_, awaited).awaited_ns += static_cast<double>(spent);
+  });
   Bytes bytes = owner.bytes;
   if (core::is_irregular(owner.op)) {
     bytes = 0;
@@ -235,6 +242,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
   w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
+  w.plain(process);
   w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
   w.each(frames, [&](const Frame& f) {
     w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function), w.text(f.file),
@@ -267,6 +275,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.each([&] { r.plain(c.job.forced.emplace_back()); });
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
   r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
+  r.plain(c.process);
   r.each([&] { r.plain(c.unplanned.emplace_back()); });
   c.patterns.job_of(c.job.ranks);
   r.each([&] {

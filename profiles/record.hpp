@@ -56,6 +56,33 @@ struct SiteKey {
   std::string id() const;
 };
 
+/// What the thread that started MPI did in some span of time. The seven parts add up to `wall`.
+struct Usage {
+  Nanoseconds wall = 0;
+  Nanoseconds collectives = 0;  ///< inside blocking collectives
+  Nanoseconds messages = 0;     ///< inside MPI calls that wait for other ranks and are no collectives
+  Nanoseconds io = 0;           ///< inside MPI's calls for files
+  Nanoseconds computing = 0;    ///< on a processor, in the program
+  Nanoseconds kernel = 0;       ///< on a processor, in the kernel: system calls and page faults
+  Nanoseconds runnable = 0;     ///< ready to run, but without a processor
+  Nanoseconds blocked = 0;      ///< asleep or stopped
+  std::uint64_t faults = 0;     ///< page faults
+  std::uint64_t preempted = 0;  ///< times that another process or thread took the processor
+  void add(const Usage& o) {
+    wall += o.wall, collectives += o.collectives, messages += o.messages, io += o.io, computing += o.computing,
+        kernel += o.kernel;
+    runnable += o.runnable, blocked += o.blocked, faults += o.faults, preempted += o.preempted;
+  }
+};
+
+/// Sampled intervals from the exit of one blocking collective to the arrival at the next.
+struct Intervals {
+  std::uint64_t samples = 0;
+  Usage sum;
+  void add(const Usage& one) { ++samples, sum.add(one); }
+  void merge(const Intervals& o) { samples += o.samples, sum.add(o.sum); }
+};
+
 /// The data about a site that one rank has on its own.
 struct LocalSite {
   std::uint64_t calls = 0;
@@ -64,6 +91,7 @@ struct LocalSite {
   double bytes_sum = 0;
   std::uint64_t sized = 0;  ///< calls with a known size
   Histogram elapsed;
+  Intervals before;  ///< that ended with the arrival at this site
   /// `spent`: from arrival to exit, -1 if the exit is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle
   /// epoch.
   void add(Nanoseconds spent, Bytes bytes, bool rests = false) {
@@ -145,6 +173,8 @@ constexpr int ranks_per_row(int ranks) { return (ranks + kMostRows - 1) / kMostR
 struct RankOffsets {
   Histogram offset;              ///< offsets of arrivals from the first arrival
   std::uint64_t last_count = 0;  ///< number of times that a rank of the row arrived last
+  double waited_ns = 0;          ///< time in which its ranks waited for others (profiles/waiting.hpp)
+  double awaited_ns = 0;         ///< time that other ranks waited for its ranks, summed over those that waited
 };
 
 /// Rows in ascending order of their numbers. `guess` is the expected index of a row. Calls of one communicator touch
@@ -254,6 +284,14 @@ struct Unplanned {
   std::int64_t messages = 0;  ///< of the largest of their plans
 };
 
+/// Where a process ran, and what its main thread did from the start of MPI to the end.
+struct Process {
+  Usage usage;
+  std::int32_t cores = 0;       ///< that it may use
+  std::int32_t host_cores = 0;  ///< of its host
+  bool courteous = false;       ///< its waits give the core away
+};
+
 /// Everything that one process contributes to a profile. Rank 0 receives it at the end; the spool keeps it on disk
 /// while the job runs.
 struct Contribution {
@@ -264,6 +302,7 @@ struct Contribution {
   std::string host, clock_domain;
   Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other clock domains
   std::int32_t clock_looks = 0;
+  Process process;
   std::vector<Frame> frames;
   LocalBook local;
   SiteBook patterns;

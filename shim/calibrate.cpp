@@ -46,11 +46,11 @@ int main(int argc, char** argv) {
     std::printf(
         "{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, "
         "\"latency_us\": %.3f, "
-        "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1, "
+        "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1, \"duplex\": \"%s\", "
         "\"ranks_per_host\": %d, \"memory_beta_ns_per_byte\": %.4f, \"memory_latency_us\": %.3f}\n",
         n.alpha_ns / 1e3, n.beta_ns_per_byte, n.gamma_ns_per_byte, n.copy_ns_per_byte, n.latency_ns / 1e3,
-        n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3, static_cast<long>(n.eager_bytes), n.ranks_per_host,
-        n.memory_beta_ns_per_byte, n.memory_latency_ns / 1e3),
+        n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3, static_cast<long>(n.eager_bytes),
+        n.half_duplex ? "half" : "full", n.ranks_per_host, n.memory_beta_ns_per_byte, n.memory_latency_ns / 1e3),
         std::fflush(stdout);
   MPI_Finalize();
   return 0;

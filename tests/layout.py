@@ -47,7 +47,7 @@ for path in sources:
     if "clairvoyant/generators/" in path.read_text() and path.relative_to(root).parent not in (generators, pathlib.Path("profiles/cli")):
         problems.append(f"{path.relative_to(root)}: only the command may include the Clairvoyant generators of the paper")
 # Inside the shim, in the same way; "" is the folder itself.
-order = ["", "state", "waiting", "sites", "dispatch/runner", "dispatch/engine", "dispatch/executor", "dispatch/exchange", "dispatch", "job", "range"]
+order = ["", "live", "state", "causes", "waiting", "sites", "dispatch/runner", "dispatch/engine", "dispatch/executor", "dispatch/exchange", "dispatch", "job", "range"]
 for path in (root / "shim").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)

@@ -133,6 +133,7 @@ struct Calls {
 enum class Form : std::uint8_t {
   none,
   whole_rounds,
+  whole_exchanges,
   rounds_after_rounds,
   halving,
   ring,

@@ -60,7 +60,7 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
 /// `randlate:D:SEED` is defined by this generator, so its output must never change.
 class SplitMix64 {
  public:
-  explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
+  constexpr explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
   std::uint64_t next() {
     const std::uint64_t out = mix64(state_);
     state_ += 0x9e3779b97f4a7c15ull;

@@ -27,6 +27,12 @@ struct Case {
     const double added = is_reduction(call.op) ? 0 : network.gamma_ns_per_byte * static_cast<double>(bytes);
     return static_cast<double>(network.step_ns(bytes)) - added;
   }
+  /// A step in which two ranks send to each other.
+  double exchange(double parts) const {
+    const auto bytes = static_cast<Bytes>(static_cast<double>(call.bytes()) / parts + 0.5);
+    return step(parts) +
+           (network.half_duplex && !network.eager(bytes) ? static_cast<double>(network.port_ns(bytes)) : 0);
+  }
   /// The time in which a segment passes so many ranks of a pipeline, and `behind` others follow on a port or a
   /// processor.
   double pipeline(double hops, double behind) const {
@@ -39,10 +45,13 @@ using Shape = double (*)(const Case&);
 
 /// ceil(log2 P) rounds; each moves the whole vector.
 double whole_rounds(const Case& c) { return c.rounds() * c.step(1); }
+/// The same where the two ranks of a round send to each other.
+double whole_exchanges(const Case& c) { return c.rounds() * c.exchange(1); }
 /// Recursive halving, then recursive doubling: two messages of each size N/2, N/4, ...
 double halving(const Case& c) {
   double out = 0;
-  for (double parts = 2; parts <= 2 * (c.ranks() - 1) || parts == 2; parts *= 2) out += 2 * c.step(parts);
+  for (double parts = 2; parts <= 2 * (c.ranks() - 1) || parts == 2; parts *= 2)
+    out += c.exchange(parts) + (reduces_to_all(c.call.op) ? c.exchange(parts) : c.step(parts));
   return out;
 }
 /// The simulation serves the root's largest subtree last: log2 P messages of the root, then log2 P - 1 rounds below.
@@ -79,8 +88,9 @@ double blocks(const Case& c) {
 }
 
 /// In the order of Form.
-constexpr Shape kForms[] = {
-    nullptr, whole_rounds, rounds_after_rounds, halving, ring, reduce_ring, scatter_ring, linear, slt, trees, blocks};
+constexpr Shape kForms[] = {nullptr, whole_rounds, whole_exchanges, rounds_after_rounds,
+                            halving, ring,         reduce_ring,     scatter_ring,
+                            linear,  slt,          trees,           blocks};
 static_assert(std::size(kForms) == static_cast<std::size_t>(Form::blocks) + 1);
 
 }  // namespace

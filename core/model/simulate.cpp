@@ -218,10 +218,9 @@ class Engine {
     m.busy = noisy(m.memory ? rounded_up(network_.memory_beta_ns_per_byte * static_cast<double>(bytes))
                             : network_.port_ns(bytes));
     if (network_.ports == 0 && !m.memory) {
-      const auto key = (static_cast<std::uint64_t>(m.from) << 32) | static_cast<std::uint32_t>(m.to);
-      Nanoseconds& link = links_.try_emplace(key, arrivals_.first()).first->second;
-      link = std::max(link, now) + m.busy;
-      return arrive(m, link, link);
+      Nanoseconds& free = link(m.from, m.to);
+      free = std::max(free, now) + m.busy;
+      return arrive(m, free, free);
     }
     Nanoseconds& out = m.memory ? send_memory_[static_cast<std::size_t>(m.from)] : free_port(send_ports_, m.from);
     if (network_.exclusive_ports) {
@@ -229,7 +228,11 @@ class Engine {
       out = in = std::max({now, out, in}) + m.busy;
       return arrive(m, out, in);
     }
-    const Nanoseconds begin = std::max(out, now);
+    Nanoseconds begin = std::max(out, now);
+    if (network_.half_duplex && m.recv != kNoOp && !m.memory) {
+      begin = std::max(begin, link(m.to, m.from));
+      link(m.from, m.to) = begin + m.busy;
+    }
     out = begin + m.busy;
     if (begin <= now) return enter(m, now);
     auto number = static_cast<OpId>(messages_waiting_.size());
@@ -238,6 +241,12 @@ class Engine {
       number = free_messages_.back(), free_messages_.pop_back(),
       messages_waiting_[static_cast<std::size_t>(number)] = m;
     post(begin, m.from, number, Moment::leaves);
+  }
+
+  /// The time at which the connection between two ranks is free in that direction.
+  Nanoseconds& link(Rank from, Rank to) {
+    const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
+    return links_.try_emplace(key, arrivals_.first()).first->second;
   }
 
   /// The message reaches the receive port.
@@ -357,7 +366,7 @@ class Engine {
   std::int32_t free_edges_ = -1;
   std::vector<Nanoseconds> send_ports_, recv_ports_;      // [hosts][ports]
   std::vector<Nanoseconds> send_memory_, recv_memory_;    // [ranks], of messages inside a host
-  std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link
+  std::unordered_map<std::uint64_t, Nanoseconds> links_;  // ports=link, duplex=half
   std::vector<Message> messages_waiting_;
   std::vector<OpId> free_messages_;
   Jitter jitter_;

@@ -6,7 +6,8 @@
 // which occupies no resource. A port serves transfers first in, first out. A rendezvous enters the queue when both
 // sides are ready. An eager message enters it when it is posted, after the sender's overhead. An unmatched message
 // occupies no port. The ranks of a host share its ports, and a message between them occupies no port. Reductions,
-// copies and the overhead of messages share one processor per rank and lane.
+// copies and the overhead of messages share one processor per rank and lane. With `duplex=half`, a rendezvous also
+// waits until the last one in the other direction of the same pair of ranks has left.
 #pragma once
 
 #include <vector>

@@ -27,8 +27,8 @@ constexpr Preset kPresets[] = {
 
 constexpr std::string_view kPresetNames[] = {"tryton2018", "eth1g", "fdr", "hdr"};
 constexpr std::string_view kKeys[] = {
-    "alpha", "beta",     "gamma",          "copy",        "ports",         "latency", "rendezvous_latency",
-    "eager", "overhead", "ranks_per_host", "memory_beta", "memory_latency"};
+    "alpha", "beta",     "gamma",  "copy",           "ports",       "latency",       "rendezvous_latency",
+    "eager", "overhead", "duplex", "ranks_per_host", "memory_beta", "memory_latency"};
 
 Result<double> duration(std::string_view text) {
   // Keeps fractions of a nanosecond: beta of a fast network is below 1 ns per byte.
@@ -105,6 +105,10 @@ Result<Network> parse_network(std::string_view spec) {
       } else if (key == "eager") {
         if (const auto bytes = parse_bytes(value)) network.eager_bytes = *bytes, number = 0.0;
         else number = Error{bytes.error()};
+      } else if (key == "duplex") {
+        network.half_duplex = value == "half";
+        if (value == "half" || value == "full") number = 0.0;
+        else number = Error{"expected 'half' or 'full', got '" + std::string(value) + "'"};
       } else if (key == "ports") {
         const auto ports = parse_integer(value);
         if (value == "link") network.ports = 0, number = 0.0;

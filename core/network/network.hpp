@@ -35,6 +35,9 @@ struct Network {
   /// Whether a message that finds its receiver's port busy holds its sender's port (`ports=exclusive`). The
   /// publications count so. Measured on the wire: networks buffer instead (docs/results/wire.md).
   bool exclusive_ports = false;
+  /// Whether two ranks' messages to each other never share time (`duplex=half`), unless they are eager. Measured for
+  /// rendezvous over TCP: its requests wait behind the data of the same connection (docs/results/wire.md).
+  bool half_duplex = false;
   /// Consecutive ranks on each host. They share the host's ports. Their messages to each other use memory instead.
   int ranks_per_host = 1;
   double memory_beta_ns_per_byte = 0;  ///< time per byte of a message inside a host; occupies its two ranks only
@@ -58,8 +61,8 @@ struct Network {
 };
 
 /// Parses a preset's name (tryton2018, eth1g, fdr, hdr), `key=value,...`, or `preset,key=value,...`.
-/// Keys: alpha, beta, gamma, copy, ports, latency, rendezvous_latency, eager, overhead, ranks_per_host,
-/// memory_beta, memory_latency.
+/// Keys: alpha, beta, gamma, copy, ports, duplex, latency, rendezvous_latency, eager, overhead,
+/// ranks_per_host, memory_beta, memory_latency.
 Result<Network> parse_network(std::string_view spec);
 
 std::span<const std::string_view> network_presets();

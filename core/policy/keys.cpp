@@ -48,6 +48,8 @@ constexpr KeyRow kPolicyKeys[] = {
      "collectives run in their non-blocking form. `auto`: `progress` where all ranks have it, else `nonblocking`."},
     {"spool", KeyType::boolean, "", 0, 0, "true",
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
+    {"live", KeyType::boolean, "", 0, 0, "true",
+     "Keeps the present state of each process in shared memory of its host, for `latecomer who`."},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},
@@ -122,6 +124,8 @@ constexpr KeyRow kNetworkKeys[] = {
      "Largest message that does not wait for its receiver. 0: every message waits."},
     {"ports", KeyType::integer, "", 1, 1024, "1",
      "Messages that a rank can send, and receive, at the same time. `\"link\"`: one to and from each other rank."},
+    {"duplex", KeyType::choice, "full half", 0, 0, "\"full\"",
+     "`half`: large messages of two ranks to each other take turns, as rendezvous over TCP does."},
     {"ranks_per_host", KeyType::integer, "", 1, 1 << 20, "1", "Consecutive ranks on each host, which share its ports."},
     {"memory_beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time per byte of a message inside a host."},
     {"memory_latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time in flight of a message inside a host."},

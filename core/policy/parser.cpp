@@ -169,6 +169,7 @@ class Parser {
     else if (path == "courteous_by")
       policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "spool") policy_.spool = v.boolean;
+    else if (path == "live") policy_.live = v.boolean;
     else if (path == "rest") policy_.rest = v.boolean;
     else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
@@ -209,6 +210,7 @@ class Parser {
       else if (key == "overhead_us") n.overhead_ns = value.number * 1e3;
       else if (key == "eager") n.eager_bytes = size(value, "network.eager");
       else if (key == "ports") n.ports = static_cast<int>(value.integer);
+      else if (key == "duplex") n.half_duplex = value.text == "half";
       else if (key == "ranks_per_host") n.ranks_per_host = static_cast<int>(value.integer);
       else if (key == "memory_beta_ns_per_byte") n.memory_beta_ns_per_byte = value.number;
       else if (key == "memory_latency_us") n.memory_latency_ns = value.number * 1e3;

@@ -77,6 +77,7 @@ struct Policy {
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
+  bool live = true;  ///< the present state of each process is in shared memory
   bool rest = true;
   std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;

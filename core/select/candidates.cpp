@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/model/closed_form.hpp"
 #include "core/select/by_call.hpp"
+#include "core/select/native.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -102,9 +103,12 @@ void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> mo
 void CandidateSearch::step() {
   const Trial t = std::move(trials_[next_++]);
   trials_[next_ - 1] = {t.algorithm, t.segments, t.cost};
+  const bool is_native = t.algorithm == native_stand_in(call_);
   double ns = 0;
   if (t.cost == 0 && call_.ranks > 1) {
-    ns = *closed_form_after_last(*t.algorithm, call_, t.segments, parameters_.network, pattern_);
+    Call call = call_;
+    if (is_native) call.ranks = native_ranks(call_, parameters_);
+    ns = *closed_form_after_last(*t.algorithm, call, t.segments, parameters_.network, pattern_);
     if (objective_ == Objective::mean_elapsed) {
       double waits = 0;
       for (Rank r = 0; r < call_.ranks; ++r) waits += static_cast<double>(pattern_.last() - pattern_.arrival(r));
@@ -119,14 +123,15 @@ void CandidateSearch::step() {
     Parameters parameters = parameters_;
     parameters.segments = t.segments;
     found_.messages += t.cost;
-    const auto run = simulate(
-        *t.algorithm, Instance(call_, !t.algorithm->uses_pattern() || !known_ ? Pattern() : pattern_, parameters),
-        with_engine, pattern_);
+    const bool plans = t.algorithm->uses_pattern() && known_;
+    const auto run = is_native ? simulate_native(call_, pattern_, parameters)
+                               : simulate(*t.algorithm, Instance(call_, plans ? pattern_ : Pattern(), parameters),
+                                          with_engine, pattern_);
     if (!run) return;
     ns = (objective_ == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) +
          planning_share_ns(*t.algorithm, run->messages);
   }
-  if (t.algorithm == native_stand_in(call_)) found_.native_ns = ns;
+  if (is_native) found_.native_ns = ns;
   const Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
   found_.list.insert(
       std::upper_bound(found_.list.begin(), found_.list.end(), found,

@@ -44,7 +44,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   command->footer(
       R"(The answer is the object for the policy's key `network`: alpha_us (start-up of a message, occupies the ports), latency_us
 (time in flight), beta_ns_per_byte, gamma_ns_per_byte (reduction), copy_ns_per_byte, overhead_us (processor time per message),
-eager (largest message in bytes that does not wait for its receiver), ports. See latecomer-simulate(1) for their meaning in the model.
+eager (largest message in bytes that does not wait for its receiver), ports, duplex (half: large messages of two ranks to each other take turns). See latecomer-simulate(1) for their meaning in the model.
 If the job has several hosts with equal numbers of consecutive ranks, these figures hold between hosts. The answer then has
 ranks_per_host, and memory_beta_ns_per_byte and memory_latency_us for messages inside a host.
 

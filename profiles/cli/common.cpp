@@ -43,6 +43,12 @@ std::string human_time(double ns) {
   return text;
 }
 
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, share < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * share);
+  return text;
+}
+
 std::string human_bytes(double bytes) {
   char text[32];
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};

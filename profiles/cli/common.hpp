@@ -27,6 +27,8 @@ bool site_matches(const std::string& id, const std::string& place, const std::st
 
 /// Formats 1234567 ns as "1.235 ms".
 std::string human_time(double ns);
+/// Formats 0.234 as "23%", with one more digit below 10%.
+std::string percent(double share);
 /// Formats 65536 as "64 KiB".
 std::string human_bytes(double bytes);
 

@@ -7,6 +7,7 @@
 
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/cli/verdict.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -83,15 +84,19 @@ std::string html_report(const Json& profile) {
       "system-ui,sans-serif;margin:2em;max-width:75em;color:#222;background:#fff}table{border-collapse:collapse}"
       "td,th{padding:.25em .7em;text-align:right;border-bottom:1px solid "
       "#ddd}td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}"
-      "rect{fill:#3b6ea5}text{font-size:11px;fill:#444}section{margin-top:2.5em}.plots{display:flex;gap:3em;flex-wrap:"
+      ".verdict{font-size:1.15em;max-width:50em;margin:.3em "
+      "0}rect{fill:#3b6ea5}text{font-size:11px;fill:#444}section{margin-top:2.5em}.plots{display:flex;gap:3em;flex-"
+      "wrap:"
       "wrap}"
       "@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}text{fill:#bbb}td,th{border-color:#333}"
       "rect{fill:#6ea0d8}}</style>";
   out += "<h1>Who waits for whom</h1><p><code>" + escaped(job["command_line"]) + "</code><br>" +
          std::to_string(job["ranks"].get<int>()) + " ranks, " + escaped(job["mpi_library"]) + ", mode " +
          escaped(job["mode"]) + ", " + escaped(job["start"]) + "</p>";
+  for (const std::string& sentence : verdict(profile)) out += "<p class='verdict'>" + escaped(sentence) + "</p>";
   out +=
-      "<table><tr><th>collective<th>ranks<th>calls<th>bytes<th>wait, sum<th>wait, mean<th>after last<th>called "
+      "<table><tr><th>collective<th>ranks<th>calls<th>bytes<th>wait, sum<th>of time<th>wait, mean<th>after "
+      "last<th>called "
       "from</tr>";
   const auto shown = [](const Json& s) { return s["patterns"].get<std::uint64_t>() > 0; };
   for (const Json& s : profile["sites"]) {
@@ -102,9 +107,9 @@ std::string html_report(const Json& profile) {
            (s["bytes"].is_null()
                 ? "-"
                 : human_bytes(static_cast<double>(static_cast<std::int64_t>(s["bytes"]["mean"].get<double>())))) +
-           "<td>" + human_time(wait * unrested(s)) + "<td>" + human_time(wait) + "<td>" +
-           human_time(s["after_last_ns"]["mean"]) + "<td><a href='#" + escaped(s["id"]) + "'>" +
-           escaped(place(s["frames"][0])) + "</a></tr>";
+           "<td>" + human_time(total_wait(s)) + "<td>" + percent(total_wait(s) / std::max(1.0, rank_time(profile))) +
+           "<td>" + human_time(wait) + "<td>" + human_time(s["after_last_ns"]["mean"]) + "<td><a href='#" +
+           escaped(s["id"]) + "'>" + escaped(place(s["frames"][0])) + "</a></tr>";
   }
   out += "</table>";
   for (const Json& s : profile["sites"]) {

@@ -26,31 +26,45 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+/// The keys of `before`.
+constexpr std::string_view kBefore[] = {"samples",    "wall_ns",      "collectives_ns", "messages_ns",
+                                        "io_ns",      "computing_ns", "kernel_ns",      "runnable_ns",
+                                        "blocked_ns", "faults",       "preempted"};
+
 /// The fields of a row of ranks that tables use.
 struct RankRow {
-  double rank = 0, ranks = 1, mean = 0, stddev = 0, last = 0;
+  double rank = 0, ranks = 1, mean = 0, stddev = 0, last = 0, waited = 0, awaited = 0;
+  double before[std::size(kBefore)] = {};
 };
 
 Json few_rows(const std::vector<RankRow>& rows) {
-  std::vector<std::size_t> last(rows.size()), latest(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) last[i] = latest[i] = i;
-  std::vector<std::size_t> chosen = last;
-  if (rows.size() > 2 * kRowsKept) {
-    std::partial_sort(last.begin(), last.begin() + kRowsKept, last.end(),
-                      [&](auto x, auto y) { return std::pair(-rows[x].last, x) < std::pair(-rows[y].last, y); });
-    std::partial_sort(latest.begin(), latest.begin() + kRowsKept, latest.end(),
-                      [&](auto x, auto y) { return std::pair(-rows[x].mean, x) < std::pair(-rows[y].mean, y); });
-    std::set<std::size_t> both(last.begin(), last.begin() + kRowsKept);
-    both.insert(latest.begin(), latest.begin() + kRowsKept);
-    chosen.assign(both.begin(), both.end());
+  std::vector<std::size_t> all(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) all[i] = i;
+  std::vector<std::size_t> chosen = all;
+  if (rows.size() > kRowChoices * kRowsKept) {
+    std::set<std::size_t> kept;
+    for (const auto field : {&RankRow::last, &RankRow::mean, &RankRow::awaited}) {
+      std::partial_sort(all.begin(), all.begin() + kRowsKept, all.end(), [&](auto x, auto y) {
+        return std::pair(-(rows[x].*field), x) < std::pair(-(rows[y].*field), y);
+      });
+      kept.insert(all.begin(), all.begin() + kRowsKept);
+    }
+    chosen.assign(kept.begin(), kept.end());
   }
   Json out = Json::array();
-  for (const std::size_t i : chosen)
-    out.push_back({{"rank", static_cast<long>(rows[i].rank)},
-                   {"ranks", static_cast<long>(rows[i].ranks)},
-                   {"mean_offset_ns", rows[i].mean},
-                   {"stddev_ns", rows[i].stddev},
-                   {"last_count", static_cast<long>(rows[i].last)}});
+  for (const std::size_t i : chosen) {
+    const RankRow& row = rows[i];
+    out.push_back({{"rank", static_cast<long>(row.rank)},
+                   {"ranks", static_cast<long>(row.ranks)},
+                   {"mean_offset_ns", row.mean},
+                   {"stddev_ns", row.stddev},
+                   {"last_count", static_cast<long>(row.last)},
+                   {"waited_ns", row.waited},
+                   {"awaited_ns", row.awaited}});
+    if (row.before[0] > 0)
+      for (std::size_t k = 0; k < std::size(kBefore); ++k)
+        out.back()["before"][std::string(kBefore[k])] = row.before[k];
+  }
   return out;
 }
 
@@ -74,7 +88,8 @@ class Reader : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return open(Json::array()); }
   bool key(string_t& name) override {
     if (in_rows_ == 0) key_ = std::move(name);
-    else if (in_rows_ == 2) field_ = field_of(name);
+    else if (in_rows_ == 2) field_ = field_of(name), in_before_ = name == "before";
+    else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
     return true;
   }
   bool end_object() override { return close(); }
@@ -88,10 +103,16 @@ class Reader : public nlohmann::json_sax<Json> {
            : name == "mean_offset_ns" ? &row_.mean
            : name == "stddev_ns"      ? &row_.stddev
            : name == "last_count"     ? &row_.last
+           : name == "waited_ns"      ? &row_.waited
+           : name == "awaited_ns"     ? &row_.awaited
                                       : nullptr;
   }
+  double* before_of(const std::string& name) {
+    const auto found = std::find(std::begin(kBefore), std::end(kBefore), name);
+    return found == std::end(kBefore) ? nullptr : &row_.before[found - std::begin(kBefore)];
+  }
   bool number(double v) {
-    if (in_rows_ == 2 && field_) *field_ = v;
+    if ((in_rows_ == 2 || (in_rows_ == 3 && in_before_)) && field_) *field_ = v;
     return in_rows_ > 0;
   }
   template <typename Value>
@@ -125,7 +146,8 @@ class Reader : public nlohmann::json_sax<Json> {
       stack_.pop_back();
       return true;
     }
-    if (--in_rows_ == 1) rows_.push_back(row_);
+    field_ = nullptr;
+    if (--in_rows_ == 1) rows_.push_back(row_), in_before_ = false;
     if (in_rows_ > 0) return true;
     double total = 0;
     for (const RankRow& row : rows_) total += row.last;
@@ -147,6 +169,7 @@ class Reader : public nlohmann::json_sax<Json> {
   std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
   std::string key_;
   int in_rows_ = 0;  // depth below a site's `ranks`; the depth of `ranks` itself is 1
+  bool in_before_ = false;
   double* field_ = nullptr;
   RankRow row_;
   std::vector<RankRow> rows_;

@@ -15,14 +15,14 @@ namespace latecomer::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// Reads the profile. Throws BadUsage on failure. Keeps two kinds of rows per site: the kRowsKept rows that come last
-/// most often, and the kRowsKept rows with the greatest mean offset. They are in rank order and have no histograms.
-/// `rows` is the number of all rows, and `last_total` the sum of their last_count. With `every_rank`, `mean_offsets_ns`
-/// and `stddevs_ns` hold the values of all rows.
+/// Reads the profile. Throws BadUsage on failure. Keeps three kinds of rows per site: the kRowsKept rows that come last
+/// most often, those with the greatest mean offset, and those that others waited for most. They are in rank order and
+/// have no histograms. `rows` is the number of all rows, and `last_total` the sum of their last_count. With
+/// `every_rank`, `mean_offsets_ns` and `stddevs_ns` hold the values of all rows.
 Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank = false);
-/// Derived: 64 bars of 16 pixels are as high as a screen of 1,024 lines. With twice as many rows or fewer, all are
-/// kept.
-inline constexpr std::size_t kRowsKept = 64;
+/// Derived: 64 bars of 16 pixels are as high as a screen of 1,024 lines. With no more rows than the kinds may keep
+/// together, all are kept.
+inline constexpr std::size_t kRowsKept = 64, kRowChoices = 3;
 
 /// A profile whose rows of ranks stay in the file as text. Change `profile`, then print it with the rows.
 class WholeProfile {
@@ -44,6 +44,17 @@ std::string place(const Json& frame);
 
 /// The number of calls that the site's mean imbalance covers: all calls outside idle epochs.
 inline double unrested(const Json& site) { return site["calls"].get<double>() - site.value("rested", 0.0); }
+
+/// Time of all ranks, nanoseconds.
+inline double rank_time(const Json& profile) {
+  return profile["job"]["wall_time_s"].get<double>() * 1e9 * profile["job"]["ranks"].get<double>();
+}
+
+/// Time that the site's ranks waited, nanoseconds. Older profiles hold the time from first to last arrival only.
+inline double total_wait(const Json& site) {
+  return site.contains("waited_ns") ? site["waited_ns"].get<double>()
+                                    : site["imbalance_ns"]["mean"].get<double>() * unrested(site);
+}
 
 /// "7", or "12-14" for a row of several ranks.
 std::string row_name(const Json& row);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,9 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
+#include "profiles/waiting.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -29,7 +32,6 @@ struct SortKey {
   std::string_view name;
   double (*value)(const Json& site);
 };
-double total_wait(const Json& s) { return s["imbalance_ns"]["mean"].get<double>() * unrested(s); }
 constexpr SortKey kSortKeys[] = {
     {"wait", total_wait},
     {"calls", [](const Json& s) { return s["calls"].get<double>(); }},
@@ -93,6 +95,8 @@ void print_site(const Json& site) {
                 static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
     return;
   }
+  if (const auto op = core::find_collective(site["op"].get<std::string>()))
+    std::printf("    %s\n", std::string(profiles::waiting_text(*op)).c_str());
   bars("first to last arrival", site["imbalance_ns"]);
   std::printf("    comes last: %s\n", last_ranks(site, 4).c_str());
   std::vector<const Json*> ranks;
@@ -148,6 +152,50 @@ void print_site(const Json& site) {
                 static_cast<unsigned long long>(n));
 }
 
+/// The time of one rank or of a job in its parts, per rank: where it ran, what it did, how others waited for it.
+void print_ranks(const Json& profile, int most) {
+  const auto found = profile.find("processes");
+  if (found == profile.end() || found->empty()) return;
+  struct Row {
+    const Json* process;
+    double waited = 0, awaited = 0;
+  };
+  std::map<long, Row> rows;
+  for (const Json& p : *found) rows[p["rank"].get<long>()] = {&p};
+  double useful = 0, longest = 0, wall = 0;
+  for (const Json& site : profile["sites"])
+    for (const Json& r : site["ranks"])
+      if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
+        row->second.waited += r.value("waited_ns", 0.0), row->second.awaited += r.value("awaited_ns", 0.0);
+  std::vector<const Row*> sorted;
+  for (const auto& [rank, row] : rows) {
+    const Json& p = *row.process;
+    const double own = p["wall_ns"].get<double>() - p["collectives_ns"].get<double>() - p["messages_ns"].get<double>() -
+                       p["io_ns"].get<double>();
+    useful += own / static_cast<double>(rows.size()), longest = std::max(longest, own);
+    wall = std::max(wall, p["wall_ns"].get<double>());
+    sorted.push_back(&row);
+  }
+  if (wall <= 0) return;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Row* a, const Row* b) { return a->awaited > b->awaited; });
+  std::printf(
+      "\nranks, those that others waited for most first; shares of the rank's own time\n%6s %-16s %9s %9s %9s %9s %9s "
+      "%9s %9s %12s\n",
+      "rank", "host", "computes", "kernel", "no core", "blocked", "messages", "in coll.", "waits", "awaited");
+  for (std::size_t i = 0; i < std::min(sorted.size(), static_cast<std::size_t>(std::max(most, 0))); ++i) {
+    const Json& p = *sorted[i]->process;
+    const double all = std::max(1.0, p["wall_ns"].get<double>());
+    std::printf("%6ld %-16s", p["rank"].get<long>(), p["host"].get<std::string>().c_str());
+    for (const char* key : {"computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "collectives_ns"})
+      std::printf(" %8.1f%%", 100 * p[key].get<double>() / all);
+    std::printf(" %8.1f%% %12s\n", 100 * sorted[i]->waited / all, human_time(sorted[i]->awaited).c_str());
+  }
+  std::printf(
+      "load balance %.2f (mean over longest time outside MPI), communication efficiency %.2f (longest time outside "
+      "MPI over run time)\n",
+      useful / longest, longest / wall);
+}
+
 int report(const Options& o) {
   const SortKey* key = nullptr;
   std::vector<std::string_view> names;
@@ -158,9 +206,14 @@ int report(const Options& o) {
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
   std::unique_ptr<WholeProfile> whole;
   if (o.json) whole = std::make_unique<WholeProfile>(o.file);
-  Json read = whole ? Json() : load_profile(o.file, o.patience);
+  Json read = load_profile(o.file, o.patience);
+  resolve_names(read, o.patience);
+  const std::vector<std::string> sentences = verdict(read);
+  if (whole)
+    resolve_names(whole->profile, o.patience), whole->profile["verdict"] = sentences,
+                                               whole->profile["wait_share"] = wait_share(read),
+                                               whole->profile["ranks"] = ranks_json(read);
   Json& profile = whole ? whole->profile : read;
-  resolve_names(profile, o.patience);
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(),
                    [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
@@ -187,26 +240,32 @@ int report(const Options& o) {
                   last_ranks(s, 3).c_str(), place(s["frames"][0]).c_str());
     return 0;
   }
+  for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
   const Json& job = profile["job"];
-  std::printf("%s\n%d ranks on %zu hosts, %.1f s, %s, mode %s\n\n", job["command_line"].get<std::string>().c_str(),
-              job["ranks"].get<int>(), job["hosts"].size(), job["wall_time_s"].get<double>(),
+  std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n\n", sentences.empty() ? "" : "\n",
+              job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(), job["hosts"].size(),
+              job["hosts"].size() == 1 ? "" : "s", job["wall_time_s"].get<double>(),
               job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
-  std::printf("%-19s %5s %9s %10s %12s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum",
-              "wait, mean", "after last", "comes last", "called from");
+  std::printf("%-19s %5s %9s %10s %12s %7s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum",
+              "share", "wait, mean", "after last", "comes last", "called from");
   int joined = 0, alone = 0;
   for (const Json& s : sites) {
     if (s["comm_size"].get<int>() == 1 && ++alone) continue;
     if (s["calls"].get<std::uint64_t>() == 0) ++joined;
     const bool seen = s["patterns"].get<std::uint64_t>() > 0;
     const auto time = [&](double ns) { return seen ? human_time(ns) : std::string("-"); };
-    std::printf("%-19s %5d %9llu %10s %12s %12s %12s  %-22s %s\n", s["op"].get<std::string>().c_str(),
+    std::printf("%-19s %5d %9llu %10s %12s %6.1f%% %12s %12s  %-22s %s\n", s["op"].get<std::string>().c_str(),
                 s["comm_size"].get<int>(), static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()),
                 s["bytes"].is_null() ? "-" : human_bytes(std::round(s["bytes"]["mean"].get<double>())).c_str(),
-                time(total_wait(s)).c_str(), time(s["imbalance_ns"]["mean"]).c_str(),
-                time(s["after_last_ns"]["mean"]).c_str(), last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
+                time(total_wait(s)).c_str(), 100 * total_wait(s) / rank_time(profile),
+                time(s["imbalance_ns"]["mean"]).c_str(), time(s["after_last_ns"]["mean"]).c_str(),
+                last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
   }
   std::printf(
-      "\nwait: imbalance, from the first arrival to the last; after last: from the last arrival to the last exit.\n");
+      "\nwait, sum: time of all ranks from their arrival to that of the rank that they wait for; share: of "
+      "rank-time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the last "
+      "exit.\n");
+  print_ranks(profile, o.top);
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");
   if (alone) std::printf("The table omits %d sites on communicators of one rank.\n", alone);
   int shown = 0;
@@ -233,13 +292,16 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--html", o->html, "Write a page with plots to this file and print nothing.");
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
-  command->add_flag("--json", o->json, "Print the profile with the names of functions and files filled in.");
+  command->add_flag(
+      "--json", o->json,
+      "Print the profile with the names of functions and files filled in, and with verdict, wait_share and ranks.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator
   calls        calls from this site; 0 if other ranks make the same calls from another line, whose row counts them
   bytes        mean payload of a call
-  wait, sum    first to last arrival, sum of all calls
+  wait, sum    time that ranks waited for others, from their arrival to that of the awaited rank, sum of all ranks
+  share        its share of the time of all ranks
   wait, mean   first to last arrival, mean of all calls
   after last   last arrival to last exit, mean of all calls
   comes last   the ranks that arrive last most often, with their share of the calls

@@ -2,13 +2,17 @@
 // `latecomer simulate`: models the times of algorithms for an arrival pattern and a network.
 #include "core/model/simulate.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/base/text.hpp"
 #include "core/model/bounds.hpp"
+#include "core/select/by_call.hpp"
+#include "core/select/native.hpp"
 #include "core/verify/verify.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -20,7 +24,8 @@ namespace {
 struct Options {
   std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", forecast,
               network = "tryton2018";
-  int ranks = 0, segments = 0;
+  std::string placement = "block";
+  int ranks = 0, segments = 0, per_host = 0;
   core::Rank root = 0;
   core::Bytes element = 1;
   double jitter = 0;
@@ -28,6 +33,31 @@ struct Options {
   Progress::Patience patience;
   bool lockstep = false, json = false;
 };
+
+/// The host of each rank.
+std::vector<int> hosts_named(const std::string& placement, int ranks, int per_host) {
+  std::vector<int> out;
+  const int hosts = (ranks - 1) / per_host + 1;
+  if (placement.starts_with("file:")) {
+    for (const double host : numbers("--placement", placement)) out.push_back(static_cast<int>(host));
+    if (out.size() != static_cast<std::size_t>(ranks) || *std::min_element(out.begin(), out.end()) < 0 ||
+        *std::max_element(out.begin(), out.end()) >= ranks)
+      throw BadUsage("--placement: expected " + std::to_string(ranks) + " numbers of hosts, from 0 to " +
+                     std::to_string(ranks - 1) + ", one per rank, got " + std::to_string(out.size()));
+    // Hosts are numbered in the order in which they appear.
+    std::vector<int> number(static_cast<std::size_t>(ranks), -1);
+    for (int next = 0; int& host : out) {
+      int& known = number[static_cast<std::size_t>(host)];
+      if (known < 0) known = next++;
+      host = known;
+    }
+    return out;
+  }
+  if (placement != "block" && placement != "cyclic")
+    throw BadUsage("--placement: expected block, cyclic or file:PATH, got '" + placement + "'");
+  for (int r = 0; r < ranks; ++r) out.push_back(placement == "block" ? r / per_host : r % hosts);
+  return out;
+}
 
 int simulate(const Options& o) {
   const core::Collective op = collective_named(o.op);
@@ -58,14 +88,48 @@ int simulate(const Options& o) {
   call.element_bytes = o.element, call.count = *bytes / o.element / (core::has_blocks(op) ? o.ranks : 1);
   if (core::is_irregular(op)) call.element_bytes = std::max<core::Bytes>(1, *bytes / o.ranks), call.count = 1;
   parameters.segments = o.segments, parameters.overlap = !o.lockstep, parameters.network = *network;
+  if (o.per_host > 0) parameters.network.ranks_per_host = o.per_host;
+  if (o.placement != "block") parameters.hosts = hosts_named(o.placement, o.ranks, parameters.network.ranks_per_host);
 
-  const core::LowerBound bound = core::lower_bound(call, *network, *arrivals, parameters.sizes);
+  // The bounds number the ranks by hosts, in blocks of one size.
+  core::Call by_host = call;
+  core::Pattern blocks = *arrivals;
+  bool in_blocks = true;
+  if (!parameters.hosts.empty()) {
+    std::vector<core::Rank> order(static_cast<std::size_t>(o.ranks));
+    std::iota(order.begin(), order.end(), 0);
+    const auto host = [&](core::Rank r) { return parameters.hosts[static_cast<std::size_t>(r)]; };
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return host(a) < host(b); });
+    std::vector<core::Nanoseconds> times;
+    for (int i = 0; i < o.ranks; ++i) {
+      const core::Rank r = order[static_cast<std::size_t>(i)];
+      times.push_back(arrivals->arrival(r));
+      if (r == call.root) by_host.root = i;
+      in_blocks = in_blocks && host(r) == i / parameters.network.ranks_per_host;
+    }
+    blocks = core::Pattern(std::move(times));
+  }
+  core::LowerBound bound = core::lower_bound(by_host, parameters.network, blocks, parameters.sizes);
+  bound.known = bound.known && in_blocks && (parameters.hosts.empty() || parameters.sizes.empty());
   const core::Jitter jitter{o.jitter, o.seed};
-  const core::Nanoseconds least = core::least_after_last(call, *network, *arrivals, parameters.sizes);
+  const core::Nanoseconds least = core::least_after_last(by_host, parameters.network, blocks, parameters.sizes);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   if (!o.json)
     std::printf("%-20s %14s %14s %14s %10s\n", o.op.c_str(), "run time", "mean elapsed", "after last", "messages");
   Progress progress("simulating " + o.op + ", algorithms", static_cast<std::int64_t>(algorithms.size()), o.patience);
+  const auto show = [&](std::string_view name, const core::Simulation& run, std::chrono::nanoseconds planning) {
+    if (o.json)
+      results.push_back({{"algorithm", name},
+                         {"run_time_ns", run.run_time},
+                         {"mean_elapsed_ns", static_cast<std::int64_t>(run.mean_elapsed + 0.5)},
+                         {"after_last_ns", run.after_last},
+                         {"messages", run.messages},
+                         {"planning_ns", planning.count()}});
+    else
+      std::printf("%-20s %14s %14s %14s %10lld\n", std::string(name).c_str(),
+                  human_time(static_cast<double>(run.run_time)).c_str(), human_time(run.mean_elapsed).c_str(),
+                  human_time(static_cast<double>(run.after_last)).c_str(), static_cast<long long>(run.messages));
+  };
   for (const core::Algorithm* algorithm : algorithms) {
     progress.begin(std::string(algorithm->name));
     const auto before = std::chrono::steady_clock::now();
@@ -73,22 +137,15 @@ int simulate(const Options& o) {
     for (auto schedule = algorithm->build(instance, 0); schedule.next();) {
     }
     const auto planning = std::chrono::steady_clock::now() - before;
-    const auto result = core::simulate(*algorithm, instance, *network, *arrivals, core::kLookahead, jitter);
+    const auto result = core::simulate(*algorithm, instance, parameters.network, *arrivals, core::kLookahead, jitter);
     if (!result) throw std::runtime_error(std::string(algorithm->name) + ": " + result.error());
     progress.done();
-    if (o.json) {
-      results.push_back({{"algorithm", algorithm->name},
-                         {"run_time_ns", result->run_time},
-                         {"mean_elapsed_ns", static_cast<std::int64_t>(result->mean_elapsed + 0.5)},
-                         {"after_last_ns", result->after_last},
-                         {"messages", result->messages},
-                         {"planning_ns", std::chrono::nanoseconds(planning).count()}});
-    } else {
-      std::printf("%-20s %14s %14s %14s %10lld\n", std::string(algorithm->name).c_str(),
-                  human_time(static_cast<double>(result->run_time)).c_str(), human_time(result->mean_elapsed).c_str(),
-                  human_time(static_cast<double>(result->after_last)).c_str(),
-                  static_cast<long long>(result->messages));
-    }
+    show(algorithm->name, *result, planning);
+  }
+  if (o.algorithm == "all" && core::native_stand_in(call)) {
+    const auto native = core::simulate_native(call, *arrivals, parameters, jitter);
+    if (!native) throw std::runtime_error("native: " + native.error());
+    show("native", *native, {});
   }
   if (o.json) {
     nlohmann::ordered_json out;
@@ -142,9 +199,20 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--segments", o->segments, "Number of segments. Default: the choice of the algorithm.")
       ->check(CLI::Range(1, 1 << 24));
   command
-      ->add_option("--network", o->network,
-                   "Network: tryton2018, eth1g, fdr, hdr, or figures such as alpha=25us,beta=8ns/B. With "
-                   "ports=exclusive, a message that finds its receiver's port busy holds its sender's port.")
+      ->add_option(
+          "--network", o->network,
+          "Network: tryton2018, eth1g, fdr, hdr, or figures such as alpha=25us,beta=8ns/B. With "
+          "ports=exclusive, a message that finds its receiver's port busy holds its sender's port. With duplex=half, "
+          "large messages of two ranks to each other take turns.")
+      ->capture_default_str();
+  command
+      ->add_option("--ranks-per-host", o->per_host,
+                   "Ranks on each host, which share its ports. Default: that of the network.")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option(
+          "--placement", o->placement,
+          "Hosts of the ranks: block (consecutive ranks), cyclic (in turn), or file:PATH with a host number per rank.")
       ->capture_default_str();
   command->add_flag("--lockstep", o->lockstep, "Begin each step only after the previous one, as in the publications.");
   Progress::add_option(*command, o->patience);
@@ -154,6 +222,7 @@ void add_simulate(CLI::App& app, Action& action) {
   mean elapsed  arrival to exit, mean over ranks
   after last    last arrival to last exit
   messages      messages of all ranks together
+The row 'native' models MPICH 4's own choice: in two levels where ranks share hosts.
 No algorithm is faster than the row 'lower bound'. The row 'sharper bound' also counts late ports and processors.
 
 Examples:

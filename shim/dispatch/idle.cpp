@@ -39,11 +39,11 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   if (idle.size != state.size) idle_forget();  // the counts of a site are per communicator size
   Idle::Site& site = idle.site_at(address);
   if (site.address != address || site.local != slot.local)
-    replace(site, {.address = address, .local = slot.local, .op = op});
+    replace(site, {.address = address, .local = slot.local, .op = op, .id = slot.site.load(std::memory_order_relaxed)});
   const auto [type, size] = Describe::known_type();
   idle.type = type, idle.type_size = size;
   idle.comm = state.comm, idle.size = state.size;
-  idle.state = &state, idle.granted = idle.left = left;
+  idle.state = &state, idle.granted = idle.left = left, idle.first = state.sequence.next_number();
 }
 
 void idle_stop() {
@@ -53,7 +53,8 @@ void idle_stop() {
 }
 
 void idle_drain() {
-  for (Idle::Site& site : idle.sites) replace(site, {.address = site.address, .local = site.local, .op = site.op});
+  for (Idle::Site& site : idle.sites)
+    replace(site, {.address = site.address, .local = site.local, .op = site.op, .id = site.id});
 }
 
 void idle_forget() {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "shim/live/live.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/state/job.hpp"
 
@@ -15,6 +16,7 @@ namespace latecomer::shim {
 struct Idle {
   std::int64_t left = 0;       ///< calls that may still take the short path
   CommState* state = nullptr;  ///< their communicator; nullptr: none
+  std::uint64_t first = 0;     ///< number of the first of these calls
   std::int64_t granted = 0;    ///< `left` at first; idle_stop() passes the difference to the sequence
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;  ///< a predefined one, and its size in bytes
@@ -27,6 +29,7 @@ struct Idle {
     std::uint32_t calls = 0, sized = 0;
     core::Bytes bytes_min = INT64_MAX, bytes_max = INT64_MIN, bytes_sum = 0;
     core::Collective op = core::Collective::barrier;
+    std::uint64_t id = 0;  ///< of the call site
   };
   /// Derived: with 8 sites, Idle takes 9 cache lines and leaves most of its page to the other data of every call. Of
   /// sites with the same index, only the last caller's takes the short path.
@@ -41,10 +44,14 @@ extern constinit Idle idle __attribute__((visibility("hidden")));
 class IdleSize {
  public:
   core::Bytes bytes = -1;
+  std::int32_t root = -1;
   bool known = true;  ///< false: the call takes the full path
 
   int size() const { return idle.size; }
-  IdleSize& rooted(int) { return *this; }
+  IdleSize& rooted(int rank) {
+    root = rank;
+    return *this;
+  }
   void empty() { bytes = 0; }
   void unsized() {}
   void total(MPI_Count count, MPI_Datatype type, int times) {
@@ -78,6 +85,14 @@ template <typename Fill>
   IdleSize look;
   fill(look);
   if (!look.known) return false;
+  // The communicator and its size are those of the call before.
+  live->n.store(idle.first + static_cast<std::uint64_t>(idle.granted - idle.left), std::memory_order_relaxed);
+  live->site.store(site.id, std::memory_order_relaxed);
+  live->bytes.store(look.bytes, std::memory_order_relaxed);
+  live->root.store(look.root, std::memory_order_relaxed);
+  live->op.store(static_cast<std::uint8_t>(op), std::memory_order_relaxed);
+  live->since.store(0, std::memory_order_relaxed);
+  live->inside.store(1, std::memory_order_release);
   --idle.left, ++site.calls;
   if (look.bytes >= 0) {
     ++site.sized;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/base/text.hpp"
+#include "shim/causes/usage.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/log.hpp"
@@ -333,8 +334,25 @@ void write_log(const Call& call) {
   profiles::LocalSite* local = slot.local;
   if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
     local = find_local(call);
-  job().queue.add(local, std::max<Nanoseconds>(exit - call.arrival, 0), call.bytes(),
-                  state.resting && call.algorithm == 0);
+  const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
+  mpi_time.collectives += spent;
+  if (!job().threads) sampler.leave(local->before);
+  job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
+}
+
+/// Shows in shared memory that the process is inside this call.
+void show(const Call& call) {
+  constexpr auto plain = std::memory_order_relaxed;
+  live->communicator.store(call.state->identity, plain);
+  live->n.store(call.n, plain);
+  live->site.store(call.slot->site.load(plain), plain);
+  live->bytes.store(call.signature.bytes, plain);
+  live->since.store(call.arrival - job().clocks.offset.load(plain), plain);
+  live->root.store(call.signature.root, plain);
+  live->comm_size.store(call.state->size, plain);
+  live->comm_rank.store(static_cast<std::int16_t>(call.state->rank), plain);
+  live->op.store(static_cast<std::uint8_t>(call.signature.op), plain);
+  live->inside.store(1, std::memory_order_release);
 }
 
 /// Whether this call looks for an announcement. Every eighth call does, but not the call that begins an epoch, because
@@ -364,6 +382,8 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   Job& j = job();
   call.slot = &site_of(return_address, frame);
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
+  if (call.signature.kind != core::CallKind::blocking) sampler.discard();
+  else if (!j.threads) sampler.arrive();
 
   const bool talks = talking(j);
   if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
@@ -371,6 +391,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
       state.sequence.allow_waits();
   const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
   call.n = step.n;
+  if (call.signature.kind == core::CallKind::blocking) show(call);
   if (step.hear || step.ends_epoch) [[unlikely]]
     at_boundary(call, step);
   if (call.decides && j.together) decide_call(call);
@@ -393,6 +414,8 @@ void end_call(Call& call, int rc) noexcept try {
   CommState& state = *call.state;
   Job& j = job();
   const Nanoseconds exit = common_now();
+  live->since.store(exit - j.clocks.offset.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  live->inside.store(0, std::memory_order_relaxed);
   if (j.threads) {
     const std::lock_guard lock(j.mutex);
     finish_now(call, exit);
@@ -407,7 +430,7 @@ void end_call(Call& call, int rc) noexcept try {
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
     after_call(call, agree, exit);
   if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]]
-    idle_begin(state, *call.slot, call.signature.op);
+    sampler.discard(), idle_begin(state, *call.slot, call.signature.op);
 } catch (...) {
   warn("out of memory while recording a collective");
 }

@@ -159,7 +159,11 @@ void defer_call(Call& call, MPI_Request request) noexcept;
 template <typename Fill, typename Native, typename Start = std::nullptr_t>
 int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
               Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
-  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) return native();
+  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) {
+    const int rc = native();
+    live->inside.store(0, std::memory_order_relaxed);
+    return rc;
+  }
   if (!active.load(std::memory_order_acquire) && !start_late()) return native();
   if (inside) return native();
   CommState* state = state_of(comm);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "shim/causes/usage.hpp"
 #include "shim/entry.hpp"
 #include "shim/guard.hpp"
 
@@ -79,11 +80,18 @@ class Watch {
 
 /// Runs a completion call. `complete` calls MPI, and `account` finishes the requests that are complete.
 template <typename Complete, typename Account>
-int completing(int count, MPI_Request* requests, Complete complete, Account account) {
+int testing(int count, MPI_Request* requests, Complete complete, Account account) {
   const Watch watch(count, requests);
   const int rc = complete();
   if (rc == MPI_SUCCESS) account(watch);
   return rc;
+}
+
+/// The same for a call that waits: its time counts.
+template <typename Complete, typename Account>
+int waiting(int count, MPI_Request* requests, Complete complete, Account account) {
+  const TimedCall timed(mpi_time.messages, active.load(std::memory_order_relaxed) && !inside);
+  return testing(count, requests, complete, account);
 }
 
 void start_persistent(int count, const MPI_Request* requests) {
@@ -132,53 +140,53 @@ void forget_pending(const CommState* state) {
 // Each completion call has two entry points, because MPICH's mpi_f08 binding bypasses the C level. Its statuses and
 // request handles have the layout of C in memory. ierror is optional.
 LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
-  return completing(
+  return waiting(
       1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything);
 }
 LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  waiting(
       1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
-  return completing(
+  return waiting(
       count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything);
 }
 LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  waiting(
       *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
-  return completing(
+  return waiting(
       count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); },
       [&](const Watch& w) { w.done(*index); });
 }
 LATECOMER_ENTRY(void, mpi_waitany_f08_,
                 (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  waiting(
       *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
       [&](const Watch& w) { w.done(*index - 1); });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return completing(
+  return waiting(
       count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
       [&](const Watch& w) { w.some_done(*done, indices, 0); });
 }
 LATECOMER_ENTRY(void, mpi_waitsome_f08_,
                 (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  waiting(
       *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
       [&](const Watch& w) { w.some_done(*done, indices, 1); });
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
-  return completing(
+  return testing(
       1, request, [&] { return next::MPI_Test(request, flag, status); },
       [&](const Watch& w) {
         if (*flag) w.all_done();
@@ -186,7 +194,7 @@ LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* st
 }
 LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  testing(
       1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; },
       [&](const Watch& w) {
         if (*flag) w.all_done();
@@ -194,7 +202,7 @@ LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* st
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses)) {
-  return completing(
+  return testing(
       count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); },
       [&](const Watch& w) {
         if (*flag) w.all_done();
@@ -203,7 +211,7 @@ LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, 
 LATECOMER_ENTRY(void, mpi_testall_f08_,
                 (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  testing(
       *count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; },
       [&](const Watch& w) {
         if (*flag) w.all_done();
@@ -211,7 +219,7 @@ LATECOMER_ENTRY(void, mpi_testall_f08_,
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status)) {
-  return completing(
+  return testing(
       count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); },
       [&](const Watch& w) {
         if (*flag) w.done(*index);
@@ -220,7 +228,7 @@ LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index,
 LATECOMER_ENTRY(void, mpi_testany_f08_,
                 (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  testing(
       *count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; },
       [&](const Watch& w) {
         if (*flag) w.done(*index - 1);
@@ -228,14 +236,14 @@ LATECOMER_ENTRY(void, mpi_testany_f08_,
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return completing(
+  return testing(
       count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
       [&](const Watch& w) { w.some_done(*done, indices, 0); });
 }
 LATECOMER_ENTRY(void, mpi_testsome_f08_,
                 (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  completing(
+  testing(
       *count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
       [&](const Watch& w) { w.some_done(*done, indices, 1); });
   if (ierror) *ierror = rc;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keeps this process's contribution to the profile (Job::mine) up to date.
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 
+#include "shim/causes/usage.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/idle.hpp"
 #include "shim/job/parts.hpp"
@@ -38,6 +42,11 @@ void describe_job(Job& j) {
   info.mpi_library = std::string(version).substr(0, std::string(version).find('\n'));
   std::replace(info.mpi_library.begin(), info.mpi_library.end(), '\t', ' ');
   j.mine.rank = j.rank;
+  cpu_set_t cores;
+  j.mine.process.host_cores = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  j.mine.process.cores =
+      sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : j.mine.process.host_cores;
+  sampler.start();
   char domain[24];
   std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
   j.mine.clock_domain = domain;
@@ -58,6 +67,8 @@ void refresh(Job& j, bool finished) {
   c.job.network_known = j.policy.network_given;
   c.job.network = j.policy.network;
   c.finished = finished;
+  c.process.usage = sampler.total();
+  c.process.courteous = j.courteous;
   if (j.together) {
     c.clock_offset = j.clocks.offset;
     c.clock_uncertainty = j.clocks.uncertainty_now();

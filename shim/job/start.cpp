@@ -8,6 +8,7 @@
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/live/live.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/waiting/courteous.hpp"
@@ -46,6 +47,11 @@ void stay_alone(Job& j, const char* why) {
   if (j.rank == 0)
     warn("%s: every rank observes alone and all calls stay native%s; after the job, run latecomer recover %s", why,
          j.environment.check ? ", so LATECOMER_CHECK has no effect" : "", j.spool.directory().c_str());
+}
+
+/// From now on `latecomer who` can see the process.
+void show_job(const Job& j) {
+  if (j.policy.live) live_start(j.rank, j.size, j.mine.host, j.output);
 }
 
 }  // namespace
@@ -113,6 +119,7 @@ void start_job() {
         j.policy.exchange == core::Exchange::finalize ? ", exchange at the end" : "", j.policy.rules.size(),
         j.courteous ? "courteous" : "spinning", j.nonblocking_waits ? " in non-blocking forms" : "", j.clocks.domains,
         j.clocks.domains == 1 ? "" : "s", j.output.c_str());
+  show_job(j);
   active.store(true, std::memory_order_release);
 }
 
@@ -134,6 +141,7 @@ bool start_late() {
   PMPI_Comm_group(MPI_COMM_WORLD, &j.world_group);
   stay_alone(j, "latecomer did not see MPI start");
   set_end(j);
+  show_job(j);
   active.store(true, std::memory_order_release);
   return true;
 }
@@ -154,6 +162,7 @@ void start_session(MPI_Session session) {
   j.threads = true;
   j.sessions = true;
   stay_alone(j, "MPI sessions");
+  show_job(j);
   active.store(true, std::memory_order_release);
 }
 

@@ -4,10 +4,12 @@
 
 #include <mutex>
 
+#include "shim/causes/usage.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/idle.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/live/live.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -16,6 +18,9 @@ namespace {
 int on_end(MPI_Comm, int, void*, void*) {
   if (!active.exchange(false)) return MPI_SUCCESS;
   idle_stop();
+  sampler.stop();
+  live->since.store(now(), std::memory_order_relaxed);
+  live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);
   Job& j = job();
   try {
     if (j.together && gather_profile(j)) {
@@ -30,6 +35,7 @@ int on_end(MPI_Comm, int, void*, void*) {
   } catch (...) {
     warn("out of memory while writing the profile");
   }
+  live_stop();
   return MPI_SUCCESS;
 }
 
@@ -39,6 +45,7 @@ __attribute__((destructor)) void on_exit() {
   Job& j = job();
   if (j.pid != getpid()) return;  // a forked child
   halt_engine();
+  live_stop();
   try {
     write_spool(j, true);
   } catch (...) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "shim/live/live.hpp"
 #include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
@@ -46,6 +47,7 @@ Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found) {
     if (f.site == site) return slot;
   for (profiles::Frame& f : found) {
     f.site = site;
+    if (&f == &found.front()) live_frames(f);
     frames->push_back(std::move(f));
   }
   return slot;

@@ -11,10 +11,13 @@
 #include <ctime>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 extern "C" __attribute__((weak)) int bare_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+extern "C" __attribute__((weak)) int bare_rsend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+extern "C" __attribute__((weak)) int bare_waitany(int, MPI_Request*, int*, MPI_Status*);
 extern "C" __attribute__((weak)) int least_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
 namespace {
@@ -115,6 +118,26 @@ std::string added(const std::vector<double>& ours, const std::vector<double>& pl
 
 }  // namespace
 
+MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+int first = 0;
+int send() { return MPI_Rsend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD); }
+int send_bare() { return bare_rsend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD); }
+int complete() { return MPI_Waitany(2, requests, &first, MPI_STATUS_IGNORE); }
+int complete_bare() { return bare_waitany(2, requests, &first, MPI_STATUS_IGNORE); }
+
+/// The time added to a blocking message and to a completion, in the same way as tight().
+void messages(const char* title) {
+  constexpr int kBatches = 2'000;  // chosen, not measured: less than a second
+  for (const auto& [name, with, without] :
+       {std::tuple{"message", &send, &send_bare}, std::tuple{"completion", &complete, &complete_bare}}) {
+    const std::vector<Site> ours(2000, with), bare(2000, without);
+    std::vector<double> observed_ns, bare_ns;
+    for (int b = 0; b < kBatches; ++b) observed_ns.push_back(batch(ours)), bare_ns.push_back(batch(bare));
+    std::printf("%-10s %-10s wrapper %5.1f ns  added %s\n", title, name, median(bare_ns),
+                added(observed_ns, bare_ns).c_str());
+  }
+}
+
 /// Alternates for some seconds between a loop of 2,000 calls from one place and the same loop through the bare wrapper.
 void tight(int rank, const char* title, Site with, Site without) {
   constexpr int kBatches = 20'000;  // chosen, not measured: some seconds
@@ -129,6 +152,7 @@ void tight(int rank, const char* title, Site with, Site without) {
   std::printf("%-10s %-7s tight loop  wrapper %5.1f ns  added %s; the least %s\n", title,
               rank == 0 ? "leader" : "member", median(bare_ns), added(observed_ns, bare_ns).c_str(),
               added(floor_ns, bare_ns).c_str());
+  messages(title);
   std::fflush(stdout);
   if (rank == 0) give_turn(1);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Histograms, accumulation per site, serialization of contributions, and the profile file.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -89,6 +90,38 @@ TEST_CASE("site book: ties within the uncertainty have no last rank; rooted call
   CHECK(site.divergent_calls == 1);
   CHECK(site.ranks.at(1).last_count == 0);
   CHECK(site.factor_milli.count() == 0);
+}
+
+TEST_CASE("site book: a rank waits for the rank that its collective needs, until its own exit at most", "[record]") {
+  // Arrivals 0, 30, 10, 50; all leave at 60, but rank 0 of the second row leaves at 20.
+  const auto waits = [](core::Collective op, Rank root, core::CallKind kind, Nanoseconds first_exit) {
+    CallRecord records[4];
+    const CallRecord* all[4];
+    for (int i = 0; i < 4; ++i) {
+      records[i].arrival = std::array{0, 30, 10, 50}[static_cast<std::size_t>(i)];
+      records[i].exit = i == 0 ? first_exit : 60;
+      records[i].op = op, records[i].root = root, records[i].kind = kind;
+      all[i] = &records[i];
+    }
+    SiteBook book;
+    const Rank world[] = {0, 1, 2, 3};
+    book.add(all, world, 0, nullptr);
+    std::vector<std::pair<double, double>> out;  // waited, awaited
+    for (const auto& [row, offsets] : book.sites().begin()->second.ranks.rows())
+      out.emplace_back(offsets.waited_ns, offsets.awaited_ns);
+    return out;
+  };
+  using Rows = std::vector<std::pair<double, double>>;
+  using core::Collective;
+  const auto blocking = core::CallKind::blocking;
+  CHECK(waits(Collective::allreduce, -1, blocking, 60) == Rows{{50, 0}, {20, 0}, {40, 0}, {0, 110}});
+  CHECK(waits(Collective::allreduce, -1, blocking, 20) == Rows{{20, 0}, {20, 0}, {40, 0}, {0, 80}});
+  CHECK(waits(Collective::gather, 2, blocking, 60) == Rows{{0, 0}, {0, 0}, {40, 0}, {0, 40}});
+  CHECK(waits(Collective::reduce, 3, blocking, 60) == Rows{{0, 0}, {0, 0}, {0, 0}, {0, 0}});
+  CHECK(waits(Collective::bcast, 1, blocking, 60) == Rows{{30, 0}, {0, 50}, {20, 0}, {0, 0}});
+  CHECK(waits(Collective::scan, -1, blocking, 60) == Rows{{0, 0}, {0, 20}, {20, 0}, {0, 0}});
+  CHECK(waits(Collective::neighbor_alltoall, -1, blocking, 60) == Rows{{0, 0}, {0, 0}, {0, 0}, {0, 0}});
+  CHECK(waits(Collective::allreduce, -1, core::CallKind::nonblocking, 60) == Rows{{0, 0}, {0, 0}, {0, 0}, {0, 0}});
 }
 
 TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {

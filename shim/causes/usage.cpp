@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads the kernel's counters of the main thread.
+#include "shim/causes/usage.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace latecomer::shim {
+
+constinit thread_local MpiTime mpi_time;
+constinit Sampler sampler;
+
+namespace {
+
+/// Samples take one thousandth of the time: an interval costs two readings.
+constexpr Nanoseconds kBudget = 1000;
+
+Nanoseconds in_ns(const timeval& t) {
+  return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(t.tv_usec) * 1000;
+}
+
+int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
+
+}  // namespace
+
+bool Sampler::read(Reading& out) const {
+  timespec cpu;
+  rusage usage;
+  char text[96];
+  // "time on a processor, time without one, number of time slices"
+  const ssize_t got = pread(schedstat_, text, sizeof text - 1, 0);
+  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
+    return false;
+  text[got] = '\0';
+  char* end = text;
+  std::strtoull(text, &end, 10);
+  out.runnable = static_cast<Nanoseconds>(std::strtoull(end, nullptr, 10));
+  out.wall = now();
+  out.cpu = static_cast<Nanoseconds>(cpu.tv_sec) * 1'000'000'000 + cpu.tv_nsec;
+  // Ticks decide how the processor time divides, so only sums of many intervals are exact.
+  out.kernel = in_ns(usage.ru_stime);
+  out.mpi = mpi_time;
+  out.faults = static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
+  out.preempted = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  return true;
+}
+
+profiles::Usage Sampler::between(const Reading& a, const Reading& b) {
+  profiles::Usage out;
+  out.wall = b.wall - a.wall;
+  out.collectives = b.mpi.collectives - a.mpi.collectives;
+  out.messages = b.mpi.messages - a.mpi.messages, out.io = b.mpi.io - a.mpi.io;
+  // MPI spins or yields while it waits, so all sleep is the program's. Waits for a processor and the kernel's time fall
+  // on both, and are divided by the time that each was awake.
+  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all()));
+  const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - (b.cpu - a.cpu));
+  const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
+  out.blocked = std::min(off - runnable, own);
+  const Nanoseconds awake = own - out.blocked;
+  const double share =
+      static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, out.wall - out.blocked));
+  out.runnable = static_cast<Nanoseconds>(share * static_cast<double>(runnable));
+  out.kernel =
+      std::min(static_cast<Nanoseconds>(share * static_cast<double>(b.kernel - a.kernel)), awake - out.runnable);
+  out.computing = awake - out.runnable - out.kernel;
+  out.faults = b.faults - a.faults, out.preempted = b.preempted - a.preempted;
+  return out;
+}
+
+void Sampler::start() {
+  thread_ = this_thread();
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread_);
+  schedstat_ = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (schedstat_ < 0) return;
+  // The shortest of a few readings: another process may run meanwhile.
+  for (int i = 0; i < 5; ++i) {
+    const Nanoseconds begin = now();
+    if (!read(start_)) return;
+    const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
+    cost_ = i == 0 ? took : std::min(cost_, took);
+  }
+  opened_at_ = now();
+  left_ = 1;
+}
+
+profiles::Usage Sampler::total() {
+  Reading end;
+  if (stopped_) return final_;
+  if (schedstat_ < 0 || this_thread() != thread_ || !read(end)) return {};
+  return between(start_, end);
+}
+
+void Sampler::open() {
+  // A random distance, so that no interval of a program's period is preferred. Its mean follows the budget.
+  const Nanoseconds at = now();
+  const bool reads = this_thread() == thread_ && read(begin_);
+  const Nanoseconds per_exit = std::max<Nanoseconds>((at - opened_at_) / exits_, 1);
+  const auto distance = static_cast<std::uint64_t>(std::clamp<Nanoseconds>(2 * kBudget * cost_ / per_exit, 1, 1 << 20));
+  exits_ = left_ = static_cast<std::uint32_t>(1 + random_.below(2 * distance - 1));
+  opened_at_ = at;
+  open_ = reads;
+}
+
+void Sampler::close() {
+  open_ = false;
+  Reading end;
+  closed_ = this_thread() == thread_ && read(end);
+  if (closed_) interval_ = between(begin_, end);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the main thread did between two collectives: time in other MPI calls, on a processor, without one, asleep. Reads
+// the kernel's counters for a sample of the intervals, within a budget of the run time.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/text.hpp"
+#include "profiles/record.hpp"
+#include "shim/clock.hpp"
+#include "shim/live/live.hpp"
+
+namespace latecomer::shim {
+
+/// Time of the calling thread inside blocking collectives, inside other MPI calls that wait for ranks, and inside MPI's
+/// calls for files.
+struct MpiTime {
+  Nanoseconds collectives = 0, messages = 0, io = 0;
+  Nanoseconds all() const { return collectives + messages + io; }
+};
+extern constinit thread_local MpiTime mpi_time;
+
+/// Adds the time of its scope to one of them. `counts`: false does nothing.
+class TimedCall {
+ public:
+  TimedCall(Nanoseconds& sum, bool counts) : sum_(counts ? &sum : nullptr), begin_(counts ? now() : 0) {
+    if (counts) live->message.store(begin_, std::memory_order_relaxed);
+  }
+  TimedCall(const TimedCall&) = delete;
+  TimedCall& operator=(const TimedCall&) = delete;
+  ~TimedCall() {
+    if (sum_) *sum_ += now() - begin_, live->message.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  Nanoseconds* sum_;
+  Nanoseconds begin_;
+};
+
+/// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not
+/// sampled.
+class Sampler {
+ public:
+  /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.
+  void start();
+  /// At the end of the job: total() stands still.
+  void stop() { final_ = total(), stopped_ = true; }
+  /// What the thread has done since start(); zero on another thread.
+  profiles::Usage total();
+  /// At the arrival at a blocking collective: ends an interval that is being sampled.
+  void arrive() {
+    if (open_) [[unlikely]]
+      close();
+  }
+  /// At any other collective: the interval no longer lies between two blocking ones.
+  void discard() { open_ = false; }
+  /// At the exit of a blocking collective. `before`: takes the interval that ended at its arrival, if it was sampled.
+  void leave(profiles::Intervals& before) {
+    if (closed_) [[unlikely]]
+      before.add(interval_), closed_ = false;
+    if (--left_ == 0) [[unlikely]]
+      open();
+  }
+
+ private:
+  struct Reading {
+    Nanoseconds wall = 0, cpu = 0, kernel = 0, runnable = 0;
+    MpiTime mpi;
+    std::uint64_t faults = 0, preempted = 0;
+  };
+  bool read(Reading& out) const;
+  static profiles::Usage between(const Reading& a, const Reading& b);
+  void open();
+  void close();
+
+  int schedstat_ = -1;
+  int thread_ = 0;
+  bool open_ = false, closed_ = false, stopped_ = false;
+  std::uint32_t left_ = 0;  ///< exits until the next sample; it wraps around, and so never comes, if nothing is sampled
+  core::SplitMix64 random_{1};
+  Nanoseconds opened_at_ = 0;
+  Nanoseconds cost_ = 0;     ///< of one reading
+  std::uint32_t exits_ = 1;  ///< between the last two samples
+  Reading begin_, start_;
+  profiles::Usage interval_, final_;
+};
+extern constinit Sampler sampler;
+
+}  // namespace latecomer::shim

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`latecomer who` names the ranks and the places of seeded hangs."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from common import a, check, finish, folder, run
+
+sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
+from processes import end_tree
+
+# What a finding must say. {line}: a line of hang.c.
+HANGS = {
+    "missing": ["Ranks 0, 1, 3 wait in allreduce", "call 5 on MPI_COMM_WORLD", "for rank 2, which is asleep, outside collectives", "after allreduce", "call 4"],
+    "loop": ["Ranks 0, 1, 3 wait in allreduce", "for rank 2, which computes, outside collectives"],
+    "syscall": ["Ranks 0, 1, 3 wait in allreduce", "for rank 2, which is asleep, outside collectives"],
+    # MPICH's launcher ends the other ranks, too.
+    "killed": ["The job is over", "Ranks 0, 1, 3 wait in allreduce", "for rank 2, which is gone, outside collectives"],
+    "collectives": ["The program makes different calls as call 5 on MPI_COMM_WORLD", "rank 2 barrier at main (hang.c:", "ranks 0, 1, 3 allreduce of 4 B at main (hang.c:"],
+    "roots": ["The program makes different calls as call 5 on MPI_COMM_WORLD", "rank 2 bcast to or from root 2", "ranks 0, 1, 3 bcast to or from root 1"],
+    "order": ["Ranks 0, 1 wait in barrier", "Ranks 2, 3 wait in barrier", "rank 2, which", "in barrier at main (hang.c:"],
+    "messages": ["Ranks 2, 3 wait in allreduce", "for rank 0, which", "and for rank 1, which", "in a message, completion or one-sided call"],
+}
+
+
+def look(way, calls, wanted):
+    """Starts the program, waits for findings, ends it. Returns the findings and the table."""
+    profile = folder / f"{way}{calls}.json"
+    job = subprocess.Popen([a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "4", pathlib.Path(a.bin) / "hang", way, str(calls)],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        deadline, text = time.time() + 60, ""
+        while time.time() < deadline:
+            answer = run(a.cli, "who", "--json", "--seconds", "0.5", profile)
+            text = " ".join(json.loads(answer.stdout)["findings"]) if answer.returncode in (0, 1) and answer.stdout else answer.stderr
+            if all(w in text for w in wanted):
+                break
+        table = run(a.cli, "who", "--seconds", "0.2", profile)
+    finally:
+        end_tree(job)
+    return text, answer, table
+
+
+for way, wanted in HANGS.items():
+    text, answer, table = look(way, 5, wanted)
+    check(answer.returncode == 1, f"{way}: exit status {answer.returncode}, expected 1")
+    check(all(w in text for w in wanted), f"{way}: {text}")
+    check("hang.c" in table.stdout and table.stdout.count("\n") >= 6, f"{way}: the table shows every rank: {table.stdout[-600:] if 'hang.c' not in table.stdout else ''}")
+# In an idle epoch calls are only counted. The number of the call is known all the same.
+text, answer, _ = look("missing", 3000, ["call 3000 on MPI_COMM_WORLD", "for rank 2"])
+check("Ranks 0, 1, 3 wait in allreduce" in text and "call 3000 on MPI_COMM_WORLD" in text, f"missing in an idle epoch: {text}")
+
+# A job that moves, a job that is over, and no shared memory.
+profile = folder / "moves.json"
+job = subprocess.Popen([a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "4", pathlib.Path(a.bin) / "hang", "none", "100000000"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+try:
+    deadline = time.time() + 60
+    while time.time() < deadline:
+        answer = run(a.cli, "who", profile)
+        if answer.returncode == 0:
+            break
+    check(answer.returncode == 0 and "No rank stood still" in answer.stdout and "(moves)" in answer.stdout, f"a job that moves: {answer.stdout[:300]} {answer.stderr}")
+finally:
+    end_tree(job)
+run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
+left = [f for f in os.listdir("/dev/shm") if f.startswith("latecomer-live-")]
+answer = run(a.cli, "who", profile)
+check(answer.returncode == 2 and "is visible on this host" in answer.stderr, f"a job that is over: {answer.returncode} {answer.stderr}")
+run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
+check(not [f for f in os.listdir("/dev/shm") if f.startswith("latecomer-live-") and f not in left], "a job removes its files")
+finish()
