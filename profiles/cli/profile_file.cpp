@@ -319,10 +319,29 @@ void resolve_names(Json& profile, Progress::Patience patience) {
   }
 }
 
+std::string short_name(std::string name) {
+  // The brackets of an operator are no arguments.
+  if (name.find("operator") != std::string::npos) return name;
+  constexpr std::string_view kNameless = "(anonymous namespace)";
+  for (std::size_t at; (at = name.find(kNameless)) != std::string::npos;) name.replace(at, kNameless.size(), "{}");
+  std::string out;
+  int depth = 0;
+  for (const char c : name) {
+    if (c == '<' || c == '(') ++depth;
+    else if (c == '>' || c == ')') --depth;
+    else if (depth == 0) out += c;
+  }
+  if (depth != 0) return name;
+  for (const std::string_view word : {" const", " volatile", " &", " &&"})
+    if (out.ends_with(word)) out.resize(out.size() - word.size());
+  // A template's name begins with the type of its result.
+  return out.substr(out.rfind(' ') + 1);
+}
+
 std::string place(const Json& frame) {
   std::string out = frame["function"].is_null()
                         ? base_name(frame["module"].get<std::string>()) + "+" + frame["offset"].get<std::string>()
-                        : frame["function"].get<std::string>();
+                        : short_name(frame["function"].get<std::string>());
   if (!frame["file"].is_null())
     out += " (" + base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
   else if (!frame["function"].is_null()) out += " (" + base_name(frame["module"].get<std::string>()) + ")";

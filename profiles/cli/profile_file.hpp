@@ -39,6 +39,10 @@ class WholeProfile {
 /// Sets function, file and line of every frame.
 void resolve_names(Json& profile, Progress::Patience patience);
 
+/// The name of a C++ function without its arguments, template arguments and result: "fe::dot" for
+/// "double fe::dot<double>(fe::Vector<double> const&)".
+std::string short_name(std::string name);
+
 /// "function (file:line)", or module and offset if the name is unknown.
 std::string place(const Json& frame);
 

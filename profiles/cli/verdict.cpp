@@ -250,10 +250,10 @@ std::vector<std::string> verdict(const Json& profile) {
     const double others = of(worst, "comm_size") - 1, ranks = of(profile["job"], "ranks");
     const auto op = core::find_collective(worst["op"].get<std::string>());
     if (row && share >= kMostly && op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last)
-      out.push_back("If rank " + row_name(*row) + " arrived there with the others, the run would take at most " +
+      out.push_back("Without the waits for rank " + row_name(*row) + " there, the run would take about " +
                     percent(of(*row, "awaited_ns") / others / t.time * ranks) + " less time.");
     else
-      out.push_back("With equal work on all ranks, the run would take at most " + percent(t.waited / t.time) +
+      out.push_back("With equal work on all ranks, the run would take about " + percent(t.waited / t.time) +
                     " less time.");
   } else {
     out.push_back("Late ranks are no subject in this run.");
