@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/cli/rank_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
 #include "profiles/waiting.hpp"
@@ -152,50 +152,6 @@ void print_site(const Json& site) {
                 static_cast<unsigned long long>(n));
 }
 
-/// The time of one rank or of a job in its parts, per rank: where it ran, what it did, how others waited for it.
-void print_ranks(const Json& profile, int most) {
-  const auto found = profile.find("processes");
-  if (found == profile.end() || found->empty()) return;
-  struct Row {
-    const Json* process;
-    double waited = 0, awaited = 0;
-  };
-  std::map<long, Row> rows;
-  for (const Json& p : *found) rows[p["rank"].get<long>()] = {&p};
-  double useful = 0, longest = 0, wall = 0;
-  for (const Json& site : profile["sites"])
-    for (const Json& r : site["ranks"])
-      if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
-        row->second.waited += r.value("waited_ns", 0.0), row->second.awaited += r.value("awaited_ns", 0.0);
-  std::vector<const Row*> sorted;
-  for (const auto& [rank, row] : rows) {
-    const Json& p = *row.process;
-    const double own = p["wall_ns"].get<double>() - p["collectives_ns"].get<double>() - p["messages_ns"].get<double>() -
-                       p["io_ns"].get<double>();
-    useful += own / static_cast<double>(rows.size()), longest = std::max(longest, own);
-    wall = std::max(wall, p["wall_ns"].get<double>());
-    sorted.push_back(&row);
-  }
-  if (wall <= 0) return;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Row* a, const Row* b) { return a->awaited > b->awaited; });
-  std::printf(
-      "\nranks, those that others waited for most first; shares of the rank's own time\n%6s %-16s %9s %9s %9s %9s %9s "
-      "%9s %9s %12s\n",
-      "rank", "host", "computes", "kernel", "no core", "blocked", "messages", "in coll.", "waits", "awaited");
-  for (std::size_t i = 0; i < std::min(sorted.size(), static_cast<std::size_t>(std::max(most, 0))); ++i) {
-    const Json& p = *sorted[i]->process;
-    const double all = std::max(1.0, p["wall_ns"].get<double>());
-    std::printf("%6ld %-16s", p["rank"].get<long>(), p["host"].get<std::string>().c_str());
-    for (const char* key : {"computing_ns", "kernel_ns", "runnable_ns", "blocked_ns", "messages_ns", "collectives_ns"})
-      std::printf(" %8.1f%%", 100 * p[key].get<double>() / all);
-    std::printf(" %8.1f%% %12s\n", 100 * sorted[i]->waited / all, human_time(sorted[i]->awaited).c_str());
-  }
-  std::printf(
-      "load balance %.2f (mean over longest time outside MPI), communication efficiency %.2f (longest time outside "
-      "MPI over run time)\n",
-      useful / longest, longest / wall);
-}
-
 int report(const Options& o) {
   const SortKey* key = nullptr;
   std::vector<std::string_view> names;
@@ -210,9 +166,9 @@ int report(const Options& o) {
   resolve_names(read, o.patience);
   const std::vector<std::string> sentences = verdict(read);
   if (whole)
-    resolve_names(whole->profile, o.patience), whole->profile["verdict"] = sentences,
-                                               whole->profile["wait_share"] = wait_share(read),
-                                               whole->profile["ranks"] = ranks_json(read);
+    resolve_names(whole->profile, o.patience),
+        whole->profile["verdict"] = sentences, whole->profile["wait_share"] = wait_share(read),
+        whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
   Json& profile = whole ? whole->profile : read;
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(),
@@ -231,13 +187,15 @@ int report(const Options& o) {
     return 0;
   }
   if (o.tsv) {
-    std::printf("op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\n");
+    std::printf(
+        "op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\twaited_ns\tshare\n");
     for (const Json& s : sites)
-      std::printf("%s\t%d\t%llu\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\n", s["op"].get<std::string>().c_str(),
+      std::printf("%s\t%d\t%llu\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.6f\n", s["op"].get<std::string>().c_str(),
                   s["comm_size"].get<int>(), static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()),
                   s["bytes"].is_null() ? -1 : s["bytes"]["mean"].get<double>(), s["imbalance_ns"]["mean"].get<double>(),
                   s["elapsed_ns"]["mean"].get<double>(), s["after_last_ns"]["mean"].get<double>(),
-                  last_ranks(s, 3).c_str(), place(s["frames"][0]).c_str());
+                  last_ranks(s, 3).c_str(), place(s["frames"][0]).c_str(), total_wait(s),
+                  total_wait(s) / std::max(1.0, rank_time(profile)));
     return 0;
   }
   for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
@@ -292,9 +250,9 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--html", o->html, "Write a page with plots to this file and print nothing.");
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
-  command->add_flag(
-      "--json", o->json,
-      "Print the profile with the names of functions and files filled in, and with verdict, wait_share and ranks.");
+  command->add_flag("--json", o->json,
+                    "Print the profile with the names of functions and files filled in, and with verdict, wait_share, "
+                    "ranks and hosts.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator
@@ -308,7 +266,8 @@ void add_report(CLI::App& app, Action& action) {
   called from  function, file and line; module and offset if the function has no name
 
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
-elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place.
+elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place; waited_ns (sum of all ranks) and its share of
+rank-time, 0 to 1.
 
 Examples:
   $ latecomer report job.json

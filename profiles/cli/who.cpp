@@ -16,6 +16,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "core/collective/collective.hpp"
 #include "profiles/cli/commands.hpp"
@@ -128,6 +129,9 @@ std::string named(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(ranks);
 }
 
+/// Missing ranks that a sentence describes. Derived: eight take about ten lines of a terminal.
+constexpr std::size_t kNamed = 8;
+
 class Job {
  public:
   Job(std::vector<Seen> seen, const std::vector<Seen>& before, std::int64_t at, std::int64_t waited)
@@ -157,11 +161,14 @@ class Job {
         out.push_back("Rank " + std::to_string(s.rank) + " is gone: process " + std::to_string(s.pid) +
                       " has ended. It was " + where(s) + ".");
     // Calls of one communicator with equal numbers must be alike.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<const Seen*>> calls;
+    // Communicators without an identity yet are told apart by their size and the place of the call.
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, int>, std::vector<const Seen*>> calls;
     for (const Seen& s : seen_)
-      if (s.waits() && !s.moves) calls[{s.communicator, s.n}].push_back(&s);
+      if (s.waits() && !s.moves)
+        calls[{s.communicator, s.n, s.communicator == 0 ? s.site : 0, s.communicator == 0 ? s.comm_size : 0}].push_back(
+            &s);
     for (const auto& [key, members] : calls) {
-      const auto& [communicator, n] = key;
+      const auto communicator = std::get<0>(key), n = std::get<1>(key);
       std::map<std::string, std::vector<int>> kinds;
       for (const Seen* s : members) kinds[call_text(*s)].push_back(s->rank);
       const std::string number = "call " + std::to_string(n) + " on " + name_of(*members.front());
@@ -188,7 +195,9 @@ class Job {
         text += ", for " + std::to_string(members.front()->comm_size - static_cast<int>(members.size())) +
                 " members that have not entered it and are not visible here";
       std::vector<std::string> details;
-      for (const Seen* s : missing) details.push_back("rank " + std::to_string(s->rank) + ", which " + doing(*s));
+      for (const Seen* s : missing)
+        if (details.size() < kNamed) details.push_back("rank " + std::to_string(s->rank) + ", which " + doing(*s));
+      if (missing.size() > kNamed) details.push_back(std::to_string(missing.size() - kNamed) + " more");
       for (std::size_t i = 0; i < details.size(); ++i) text += (i == 0 ? ", for " : "; and for ") + details[i];
       out.push_back(text + ".");
     }

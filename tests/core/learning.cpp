@@ -417,7 +417,6 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
 
 TEST_CASE("auto: a certain pattern counts as balanced if its spread is small against the operation", "[learning]") {
   const Policy policy = policy_of(kAuto);
-  SplitMix64 random(5);
   const Signature s = allreduce(1 << 20);
   Loop slight(policy, 4), worth(policy, 4);
   int dispatched = 0;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sums the processes of a profile by rank and by host.
+#include "profiles/cli/rank_table.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "profiles/cli/common.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The parts of a process's time, with their column.
+constexpr std::pair<const char*, const char*> kParts[] = {
+    {"computing_ns", "computes"}, {"kernel_ns", "kernel"}, {"runnable_ns", "no core"},    {"blocked_ns", "blocked"},
+    {"messages_ns", "messages"},  {"io_ns", "files"},      {"collectives_ns", "in coll."}};
+
+/// A rank, or the ranks of a host together.
+struct Row {
+  std::string name, host;
+  double ranks = 0, wall = 0, waited = 0, awaited = 0;
+  double parts[std::size(kParts)] = {};
+  /// The time outside MPI.
+  double own() const { return parts[0] + parts[1] + parts[2] + parts[3]; }
+  void add(const Row& o) {
+    ranks += o.ranks, wall += o.wall, waited += o.waited, awaited += o.awaited;
+    for (std::size_t k = 0; k < std::size(kParts); ++k) parts[k] += o.parts[k];
+  }
+};
+
+std::vector<Row> rows_of_ranks(const Json& profile) {
+  std::map<long, Row> rows;
+  for (const Json& p : profile.value("processes", Json::array())) {
+    Row& row = rows[p["rank"].get<long>()];
+    row.name = p["rank"].dump(), row.host = p["host"].get<std::string>(), row.ranks = 1;
+    row.wall = p["wall_ns"].get<double>();
+    for (std::size_t k = 0; k < std::size(kParts); ++k) row.parts[k] = p[kParts[k].first].get<double>();
+  }
+  for (const Json& site : profile["sites"])
+    for (const Json& r : site["ranks"])
+      if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
+        row->second.waited += r.value("waited_ns", 0.0), row->second.awaited += r.value("awaited_ns", 0.0);
+  std::vector<Row> out;
+  for (const auto& [rank, row] : rows) out.push_back(row);
+  return out;
+}
+
+std::vector<Row> rows_of_hosts(const std::vector<Row>& ranks) {
+  std::map<std::string, Row> rows;
+  for (const Row& rank : ranks) {
+    Row& row = rows[rank.host];
+    row.add(rank), row.name = std::to_string(static_cast<long>(row.ranks)), row.host = rank.host;
+  }
+  std::vector<Row> out;
+  for (const auto& [host, row] : rows) out.push_back(row);
+  return out;
+}
+
+void print(const char* title, const char* first, std::vector<Row> rows, int most) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.awaited > b.awaited; });
+  std::printf("\n%s\n%6s %-16s", title, first, "host");
+  for (const auto& [key, column] : kParts) std::printf(" %9s", column);
+  std::printf(" %9s %12s\n", "waits", "awaited");
+  for (std::size_t i = 0; i < std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))); ++i) {
+    const Row& row = rows[i];
+    const double all = std::max(1.0, row.wall);
+    std::printf("%6s %-16s", row.name.c_str(), row.host.c_str());
+    for (const double part : row.parts) std::printf(" %8.1f%%", 100 * part / all);
+    std::printf(" %8.1f%% %12s\n", 100 * row.waited / all, human_time(row.awaited).c_str());
+  }
+}
+
+}  // namespace
+
+void print_ranks(const Json& profile, int most) {
+  const std::vector<Row> ranks = rows_of_ranks(profile), hosts = rows_of_hosts(ranks);
+  double own = 0, longest = 0, wall = 0;
+  for (const Row& row : ranks)
+    own += row.own() / static_cast<double>(ranks.size()), longest = std::max(longest, row.own()),
+                                                          wall = std::max(wall, row.wall);
+  if (wall <= 0 || longest <= 0) return;
+  print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most);
+  if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most);
+  std::printf(
+      "load balance %.2f (mean over longest time outside MPI), communication efficiency %.2f (longest time outside "
+      "MPI over run time)\n",
+      own / longest, longest / wall);
+}
+
+Json hosts_json(const Json& profile) {
+  Json out = Json::array();
+  for (const Row& row : rows_of_hosts(rows_of_ranks(profile))) {
+    Json host = {{"host", row.host}, {"ranks", row.ranks}, {"waited_ns", row.waited}, {"awaited_ns", row.awaited}};
+    for (std::size_t k = 0; k < std::size(kParts); ++k) host[kParts[k].first] = row.parts[k];
+    out.push_back(host);
+  }
+  return out;
+}
+
+}  // namespace latecomer::cli
