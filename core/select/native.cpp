@@ -49,6 +49,7 @@ class TwoLevels {
     parameters.hosts.resize(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) parameters.hosts[static_cast<std::size_t>(i)] = on_one_host ? 0 : i;
     std::vector<Nanoseconds> arrivals;
+    arrivals.reserve(ranks.size());
     for (const Rank r : ranks) arrivals.push_back(times_[static_cast<std::size_t>(r)]);
     const auto result = simulate(*native_stand_in(stage), Instance(stage, Pattern(), parameters), parameters.network,
                                  Pattern(arrivals), kLookahead, jitter_);

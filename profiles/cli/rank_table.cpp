@@ -46,6 +46,7 @@ std::vector<Row> rows_of_ranks(const Json& profile) {
       if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
         row->second.waited += r.value("waited_ns", 0.0), row->second.awaited += r.value("awaited_ns", 0.0);
   std::vector<Row> out;
+  out.reserve(rows.size());
   for (const auto& [rank, row] : rows) out.push_back(row);
   return out;
 }
@@ -57,6 +58,7 @@ std::vector<Row> rows_of_hosts(const std::vector<Row>& ranks) {
     row.add(rank), row.name = std::to_string(static_cast<long>(row.ranks)), row.host = rank.host;
   }
   std::vector<Row> out;
+  out.reserve(rows.size());
   for (const auto& [host, row] : rows) out.push_back(row);
   return out;
 }

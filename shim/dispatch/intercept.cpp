@@ -382,8 +382,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   Job& j = job();
   call.slot = &site_of(return_address, frame);
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
-  if (call.signature.kind != core::CallKind::blocking) sampler.discard();
-  else if (!j.threads) sampler.arrive();
+  if (!j.threads) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
 
   const bool talks = talking(j);
   if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
@@ -429,8 +428,10 @@ void end_call(Call& call, int rc) noexcept try {
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
   if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
     after_call(call, agree, exit);
-  if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]]
-    sampler.discard(), idle_begin(state, *call.slot, call.signature.op);
+  if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]] {
+    idle_begin(state, *call.slot, call.signature.op);
+    if (idle.state) sampler.discard();
+  }
 } catch (...) {
   warn("out of memory while recording a collective");
 }
