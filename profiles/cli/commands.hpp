@@ -21,12 +21,15 @@ using Action = std::function<int()>;
 
 // One row per sub-command, in the order of `latecomer --help`. cmake/install.cmake reads this line: it stays one.
 // clang-format off
-#define LATECOMER_COMMANDS(ROW) ROW(run) ROW(report) ROW(advise) ROW(diff) ROW(check) ROW(calibrate) ROW(algorithms) ROW(simulate) ROW(verify) ROW(plan) ROW(papers) ROW(recover) ROW(who) ROW(completion)
+#define LATECOMER_COMMANDS(ROW) ROW(run) ROW(report) ROW(advise) ROW(diff) ROW(check) ROW(calibrate) ROW(algorithms) ROW(simulate) ROW(verify) ROW(plan) ROW(papers) ROW(recover) ROW(who) ROW(top) ROW(completion)
 // clang-format on
 
 #define ROW(name) void add_##name(CLI::App& app, Action& action);
 LATECOMER_COMMANDS(ROW)
 #undef ROW
+
+/// The folder of a job's snapshots, from PROFILE or PROFILE.parts. Throws BadUsage if it does not exist.
+std::string snapshots_of(const std::string& place);
 
 /// Inserts a missing `--` before the launcher's arguments of `run` and returns the command line.
 std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string> words);

@@ -18,18 +18,11 @@ struct Options {
   std::string output;
 };
 
-/// Accepts PROFILE or PROFILE.parts, and returns PROFILE.parts.
-std::string parts_of(const std::string& place) {
-  if (fs::is_directory(place)) return place;
-  if (fs::is_directory(place + ".parts")) return place + ".parts";
-  throw BadUsage("recover: '" + place + "' is not a directory of snapshots; give PROFILE or PROFILE.parts");
-}
-
 int recover(const Options& o) {
   std::vector<profiles::Contribution> parts;
   std::string output = o.output;
   for (const std::string& place : o.places) {
-    std::string directory = parts_of(place);
+    std::string directory = snapshots_of(place);
     while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
     auto read = profiles::read_spool(directory);
     if (!read) throw BadUsage("recover: " + read.error());
@@ -48,6 +41,12 @@ int recover(const Options& o) {
 }
 
 }  // namespace
+
+std::string snapshots_of(const std::string& place) {
+  if (fs::is_directory(place)) return place;
+  if (fs::is_directory(place + ".parts")) return place + ".parts";
+  throw BadUsage("'" + place + "' is not a directory of snapshots; give PROFILE or PROFILE.parts");
+}
 
 void add_recover(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("recover", "Make a profile from the snapshots that a killed job left on disk");

@@ -13,6 +13,7 @@
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/rank_table.hpp"
+#include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
 #include "profiles/waiting.hpp"
@@ -54,25 +55,6 @@ void bars(const char* title, const Json& histogram) {
     std::printf("      %11s |%-40s %.0f\n", human_time(edges[i]).c_str(),
                 std::string(static_cast<std::size_t>(width), '#').c_str(), counts[i]);
   }
-}
-
-/// The ranks that come last most often.
-std::string last_ranks(const Json& site, std::size_t most) {
-  std::vector<std::pair<double, std::string>> rows;
-  double calls = site.value("last_total", 0.0);
-  for (const Json& r : site["ranks"]) {
-    rows.emplace_back(r["last_count"].get<double>(), row_name(r));
-    if (!site.contains("last_total")) calls += rows.back().first;
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string out;
-  for (std::size_t i = 0; i < std::min(most, rows.size()) && rows[i].first > 0; ++i) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%s%s (%.0f%%)", i ? ", " : "", rows[i].second.c_str(),
-                  100 * rows[i].first / calls);
-    out += text;
-  }
-  return out.empty() ? "-" : out;
 }
 
 /// Whether the modelled time of native is close enough to the measured time for the model to describe this machine.
@@ -204,28 +186,8 @@ int report(const Options& o) {
               job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(), job["hosts"].size(),
               job["hosts"].size() == 1 ? "" : "s", job["wall_time_s"].get<double>(),
               job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
-  std::printf("%-19s %5s %9s %10s %12s %7s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum",
-              "share", "wait, mean", "after last", "comes last", "called from");
-  int joined = 0, alone = 0;
-  for (const Json& s : sites) {
-    if (s["comm_size"].get<int>() == 1 && ++alone) continue;
-    if (s["calls"].get<std::uint64_t>() == 0) ++joined;
-    const bool seen = s["patterns"].get<std::uint64_t>() > 0;
-    const auto time = [&](double ns) { return seen ? human_time(ns) : std::string("-"); };
-    std::printf("%-19s %5d %9llu %10s %12s %6.1f%% %12s %12s  %-22s %s\n", s["op"].get<std::string>().c_str(),
-                s["comm_size"].get<int>(), static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()),
-                s["bytes"].is_null() ? "-" : human_bytes(std::round(s["bytes"]["mean"].get<double>())).c_str(),
-                time(total_wait(s)).c_str(), 100 * total_wait(s) / rank_time(profile),
-                time(s["imbalance_ns"]["mean"]).c_str(), time(s["after_last_ns"]["mean"]).c_str(),
-                last_ranks(s, 2).c_str(), place(s["frames"][0]).c_str());
-  }
-  std::printf(
-      "\nwait, sum: time of all ranks from their arrival to that of the rank that they wait for; share: of "
-      "rank-time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the last "
-      "exit.\n");
+  print_sites(profile, static_cast<int>(sites.size()));
   print_ranks(profile, o.top);
-  if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");
-  if (alone) std::printf("The table omits %d sites on communicators of one rank.\n", alone);
   int shown = 0;
   for (const Json& s : sites)
     if (s["calls"].get<std::uint64_t>() > 0 && s["comm_size"].get<int>() > 1 && shown++ < o.top) print_site(s);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -63,10 +64,23 @@ try:
         answer = run(a.cli, "who", profile)
         if answer.returncode == 0:
             break
+    while time.time() < deadline:
+        top = run(a.cli, "top", "--looks", "1", profile)
+        if "wait, sum" in top.stdout:
+            break
+    check(top.returncode == 0 and "of the job are in its snapshots" in top.stdout and "hang.c:" in top.stdout and "load balance" in top.stdout, f"top of a job that moves: {top.stdout[-300:]} {top.stderr}")
+    metrics = folder / "job.prom"
+    top = run(a.cli, "top", "--looks", "1", "--prometheus", metrics, profile)
+    lines = metrics.read_text().splitlines() if metrics.exists() else []
+    samples = [line for line in lines if not line.startswith("#")]
+    check(top.returncode == 0 and top.stdout == "" and samples and all(re.fullmatch(r'latecomer_\w+\{\w+="[^"]*"(,\w+="[^"]*")*\} [-+.0-9e]+', s) for s in samples), f"the figures for Prometheus: {samples[:3]} {top.stdout[-200:]} {top.stderr}")
+    check(any(s.startswith("latecomer_site_waited_seconds_total{") and "hang.c:" in s for s in samples) and any('rank="3"' in s for s in samples), "they name call sites and ranks")
     check(answer.returncode == 0 and "No rank stood still" in answer.stdout and "(moves)" in answer.stdout, f"a job that moves: {answer.stdout[:300]} {answer.stderr}")
 finally:
     end_tree(job)
 run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
+top = run(a.cli, "top", profile)
+check(top.returncode == 0 and "The job has ended" in top.stdout, f"top of a job that is over: {top.stdout[-300:]} {top.stderr}")
 left = [f for f in os.listdir("/dev/shm") if f.startswith("latecomer-live-")]
 answer = run(a.cli, "who", profile)
 check(answer.returncode == 2 and "is visible on this host" in answer.stderr, f"a job that is over: {answer.returncode} {answer.stderr}")
