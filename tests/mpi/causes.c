@@ -71,14 +71,17 @@ int main(int argc, char** argv) {
   const char* number = getenv("PMI_RANK");
   const int is_late = number && atoi(number) == late;
   if (strcmp(cause, "burner") == 0) {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET(is_late ? 0 : 1, &cores);
-    sched_setaffinity(0, sizeof cores, &cores);
+    cpu_set_t allowed, mine;
+    CPU_ZERO(&mine);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return 3;
+    int core = 0;
+    for (int skip = is_late ? 0 : 1; !CPU_ISSET(core, &allowed) || skip-- > 0;) ++core;
+    CPU_SET(core, &mine);
+    sched_setaffinity(0, sizeof mine, &mine);
   }
   calibrate();
   if (is_late && strcmp(cause, "stop") == 0) disturb(cause, ms);
-  /* The other ranks share core 1, so more burners than ranks share core 0 with the late one. */
+  /* The late rank has the first core, and shares it with more burners than the other core has ranks. */
   const char* ranks = getenv("PMI_SIZE");
   if (is_late && strcmp(cause, "burner") == 0)
     for (int i = 0; i < 3 * (ranks ? atoi(ranks) : 4); ++i) disturb(cause, ms);
