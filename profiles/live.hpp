@@ -19,7 +19,6 @@ struct alignas(64) LiveLine {
       0};  ///< CLOCK_MONOTONIC of the begin of a blocking call that is no collective; 0: none
   std::atomic<std::int32_t> root{-1};
   std::atomic<std::int32_t> comm_size{0};
-  std::atomic<std::int16_t> comm_rank{0};
   std::atomic<std::uint8_t> op{0};
   std::atomic<std::uint8_t> inside{0};            ///< 1: in this collective; 0: outside since its end; kFinalizing
   static constexpr std::uint8_t kFinalizing = 2;  ///< in MPI_Finalize

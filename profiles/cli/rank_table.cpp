@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/verdict.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -41,10 +42,9 @@ std::vector<Row> rows_of_ranks(const Json& profile) {
     row.wall = p["wall_ns"].get<double>();
     for (std::size_t k = 0; k < std::size(kParts); ++k) row.parts[k] = p[kParts[k].first].get<double>();
   }
-  for (const Json& site : profile["sites"])
-    for (const Json& r : site["ranks"])
-      if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
-        row->second.waited += r.value("waited_ns", 0.0), row->second.awaited += r.value("awaited_ns", 0.0);
+  for (const Json& r : ranks_json(profile))
+    if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
+      row->second.waited = r["waited_ns"].get<double>(), row->second.awaited = r["awaited_ns"].get<double>();
   std::vector<Row> out;
   out.reserve(rows.size());
   for (const auto& [rank, row] : rows) out.push_back(row);

@@ -146,11 +146,12 @@ int report(const Options& o) {
   if (o.json) whole = std::make_unique<WholeProfile>(o.file);
   Json read = load_profile(o.file, o.patience);
   resolve_names(read, o.patience);
-  const std::vector<std::string> sentences = verdict(read);
-  if (whole)
-    resolve_names(whole->profile, o.patience),
-        whole->profile["verdict"] = sentences, whole->profile["wait_share"] = wait_share(read),
-        whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
+  if (whole) {
+    for (std::size_t i = 0; i < read["sites"].size(); ++i)
+      whole->profile["sites"][i]["frames"] = read["sites"][i]["frames"];
+    whole->profile["verdict"] = verdict(read), whole->profile["wait_share"] = wait_share(read);
+    whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
+  }
   Json& profile = whole ? whole->profile : read;
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(),
@@ -180,6 +181,7 @@ int report(const Options& o) {
                   total_wait(s) / std::max(1.0, rank_time(profile)));
     return 0;
   }
+  const std::vector<std::string> sentences = verdict(read);
   for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
   const Json& job = profile["job"];
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n\n", sentences.empty() ? "" : "\n",

@@ -53,9 +53,9 @@ std::vector<int> hosts_named(const std::string& placement, int ranks, int per_ho
     }
     return out;
   }
-  if (placement != "block" && placement != "cyclic")
+  if (placement != "cyclic")
     throw BadUsage("--placement: expected block, cyclic or file:PATH, got '" + placement + "'");
-  for (int r = 0; r < ranks; ++r) out.push_back(placement == "block" ? r / per_host : r % hosts);
+  for (int r = 0; r < ranks; ++r) out.push_back(r % hosts);
   return out;
 }
 

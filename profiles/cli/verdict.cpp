@@ -51,14 +51,13 @@ constexpr double kFewSamples = 5;
 constexpr double kSmall = 2048;
 
 struct Totals {
-  double time = 0, waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+  double time = 0, waited = 0, collectives = 0, after_last = 0, large = 0, seen = 0, calls = 0;
 };
 
 Totals totals(const Json& profile) {
   Totals t;
   t.time = rank_time(profile);
-  for (const Json& p : profile.value("processes", Json::array()))
-    t.collectives += of(p, "collectives_ns"), t.messages += of(p, "messages_ns");
+  for (const Json& p : profile.value("processes", Json::array())) t.collectives += of(p, "collectives_ns");
   for (const Json& s : profile["sites"]) {
     if (of(s, "comm_size") < 2) continue;
     t.waited += of(s, "waited_ns");
@@ -80,18 +79,17 @@ std::string name_of(const Json& site) {
 
 /// The mean interval of a rank before a site's calls, and that of the other ranks, in the parts of kParts.
 struct Compared {
-  double samples = 0, late_ns = 0;
+  double late_ns = 0;
   double mine[std::size(kParts)], others[std::size(kParts)];
 };
 std::optional<Compared> compare(const Json& site, const Json& row) {
   const auto all = site.find("before"), mine = row.find("before");
   if (all == site.end() || mine == row.end()) return {};
   Compared out;
-  out.samples = of(*mine, "samples");
-  const double others = of(*all, "samples") - out.samples;
-  if (others < kFewSamples || out.samples < kFewSamples) return {};
+  const double samples = of(*mine, "samples"), others = of(*all, "samples") - samples;
+  if (others < kFewSamples || samples < kFewSamples) return {};
   const auto of_others = [&](const char* key) {
-    return (of(*all, key) * of(*all, "samples") - of(*mine, key) * out.samples) / others;
+    return (of(*all, key) * of(*all, "samples") - of(*mine, key) * samples) / others;
   };
   out.late_ns = of(*mine, "wall_ns") - of_others("wall_ns");
   for (std::size_t k = 0; k < std::size(kParts); ++k)
@@ -143,7 +141,7 @@ Cause cause_of(const Json& site, const Json& row) {
   Cause out;
   const auto compared = compare(site, row);
   if (!compared) return out;
-  out.samples = compared->samples, out.late_ns = compared->late_ns;
+  out.late_ns = compared->late_ns;
   double most = 0;
   for (std::size_t k = 0; k < std::size(kParts); ++k) {
     const double more = compared->mine[k] - compared->others[k];
@@ -210,6 +208,22 @@ Json ranks_json(const Json& profile) {
   return out;
 }
 
+namespace {
+
+/// Why the site's calls wait for that rank: a sentence without its full stop.
+std::string why(const Json& site, const Json& row) {
+  const std::string rank = "rank " + row_name(row);
+  const Cause cause = cause_of(site, row);
+  if (cause.part.empty()) return "Too few intervals of " + rank + " were sampled to say why";
+  if (cause.late_ns <= 0 || cause.late_ns < 0.5 * of(row, "mean_offset_ns"))
+    return "R" + rank.substr(1) + " was late already at an earlier collective";
+  const std::string share = " (" + percent(std::min(1.0, cause.share)) + " of its lateness)";
+  return cause.share < kMostly ? "Its lateness has no single cause, and the largest is that it " + cause.text() + share
+                               : "R" + rank.substr(1) + " " + cause.text() + share;
+}
+
+}  // namespace
+
 std::vector<std::string> verdict(const Json& profile) {
   std::vector<std::string> out;
   if (!profile.contains("processes") || profile["job"]["ranks"].get<int>() < 2) return out;
@@ -228,33 +242,22 @@ std::vector<std::string> verdict(const Json& profile) {
                    [](const Json* a, const Json* b) { return of(*a, "waited_ns") > of(*b, "waited_ns"); });
   if (t.waited > kLittle * t.time && !sites.empty()) {
     const Json& worst = *sites.front();
-    std::string text = percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(worst);
     const Json* row = most_awaited(worst);
     const double share = row ? of(*row, "awaited_ns") / of(worst, "waited_ns") : 0;
-    if (row && share >= kMostly) {
-      text += ", " + percent(share) + " of it for rank " + row_name(*row);
-      const Cause cause = cause_of(worst, *row);
-      if (cause.part.empty()) text += "; too few intervals before its calls were sampled to say why.";
-      else if (cause.late_ns <= 0 || cause.late_ns < 0.5 * of(*row, "mean_offset_ns"))
-        text += "; the time since its last collective does not explain it, so it was late there already.";
-      else if (cause.share < kMostly)
-        text += "; there is no single cause, and the largest is that it " + cause.text() + " (" + percent(cause.share) +
-                " of its lateness).";
-      else text += ", which " + cause.text() + " (" + percent(std::min(1.0, cause.share)) + " of its lateness).";
-    } else {
-      text += ", for no rank in particular: the rank that is awaited most, " + (row ? row_name(*row) : "-") +
-              ", causes " + percent(share) + ".";
-    }
-    out.push_back(text);
+    const bool one = row && share >= kMostly;
+    out.push_back(percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(worst) +
+                  (one ? ", and " + percent(share) + " of that is for rank " + row_name(*row) + "."
+                       : ", for no rank in particular: the rank that is awaited most, " + (row ? row_name(*row) : "-") +
+                             ", causes " + percent(share) + "."));
     // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
-    const double others = of(worst, "comm_size") - 1, ranks = of(profile["job"], "ranks");
     const auto op = core::find_collective(worst["op"].get<std::string>());
-    if (row && share >= kMostly && op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last)
-      out.push_back("Without the waits for rank " + row_name(*row) + " there, the run would take about " +
-                    percent(of(*row, "awaited_ns") / others / t.time * ranks) + " less time.");
-    else
-      out.push_back("With equal work on all ranks, the run would take about " + percent(t.waited / t.time) +
-                    " less time.");
+    const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
+    const double gain =
+        one && all_wait ? of(*row, "awaited_ns") / (of(worst, "comm_size") - 1) / t.time * of(profile["job"], "ranks")
+                        : t.waited / t.time;
+    out.push_back(one ? why(worst, *row) + "; " + (all_wait ? "without the waits for it there" : "with equal work") +
+                            ", the run would take about " + percent(gain) + " less time."
+                      : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
   } else {
     out.push_back("Late ranks are no subject in this run.");
   }

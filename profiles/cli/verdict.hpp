@@ -18,7 +18,6 @@ struct Cause {
   double share = 0;          ///< of that in the part that grew most
   std::string part;          ///< key of that part, such as "computing_ns"; empty: no interval of the rank was sampled
   double ratio = 0;          ///< of that part to the others' mean; 0: the others have none
-  double samples = 0;        ///< of the rank
   std::string text() const;  ///< "computes 1.8 times as long as the others"
 };
 Cause cause_of(const nlohmann::ordered_json& site, const nlohmann::ordered_json& row);

@@ -40,7 +40,7 @@ struct Seen {
   int pid = 0, rank = 0, ranks = 0;
   std::uint64_t communicator = 0, n = 0, site = 0;
   std::int64_t bytes = -1, since = 0, message = 0;
-  int root = -1, comm_size = 0, comm_rank = 0, op = 0, inside = 0;
+  int root = -1, comm_size = 0, op = 0, inside = 0;
   char state = '?';  ///< as in /proc; 'X': the process is gone
   bool moves = false;
   std::vector<std::pair<std::uint64_t, Json>> frames;
@@ -80,7 +80,7 @@ Seen read_file(const std::string& path) {
     out.inside = line.inside.load(std::memory_order_acquire);
     out.communicator = line.communicator, out.n = line.n, out.site = line.site, out.bytes = line.bytes;
     out.since = line.since, out.message = line.message, out.root = line.root, out.comm_size = line.comm_size;
-    out.comm_rank = line.comm_rank, out.op = line.op;
+    out.op = line.op;
     const auto process = profiles::process_state(file.pid);
     out.state = process.exists && process.started == file.started && process.state != 'Z' ? process.state : 'X';
     const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);

@@ -86,13 +86,7 @@ template <typename Fill>
   fill(look);
   if (!look.known) return false;
   // The communicator and its size are those of the call before.
-  live->n.store(idle.first + static_cast<std::uint64_t>(idle.granted - idle.left), std::memory_order_relaxed);
-  live->site.store(site.id, std::memory_order_relaxed);
-  live->bytes.store(look.bytes, std::memory_order_relaxed);
-  live->root.store(look.root, std::memory_order_relaxed);
-  live->op.store(static_cast<std::uint8_t>(op), std::memory_order_relaxed);
-  live->since.store(0, std::memory_order_relaxed);
-  live->inside.store(1, std::memory_order_release);
+  live_enter(idle.first + static_cast<std::uint64_t>(idle.granted - idle.left), site.id, look.bytes, look.root, op, 0);
   --idle.left, ++site.calls;
   if (look.bytes >= 0) {
     ++site.sized;

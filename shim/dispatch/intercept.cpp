@@ -344,15 +344,9 @@ void write_log(const Call& call) {
 void show(const Call& call) {
   constexpr auto plain = std::memory_order_relaxed;
   live->communicator.store(call.state->identity, plain);
-  live->n.store(call.n, plain);
-  live->site.store(call.slot->site.load(plain), plain);
-  live->bytes.store(call.signature.bytes, plain);
-  live->since.store(call.arrival - job().clocks.offset.load(plain), plain);
-  live->root.store(call.signature.root, plain);
   live->comm_size.store(call.state->size, plain);
-  live->comm_rank.store(static_cast<std::int16_t>(call.state->rank), plain);
-  live->op.store(static_cast<std::uint8_t>(call.signature.op), plain);
-  live->inside.store(1, std::memory_order_release);
+  live_enter(call.n, call.slot->site.load(plain), call.signature.bytes, call.signature.root, call.signature.op,
+             call.arrival - job().clocks.offset.load(plain));
 }
 
 /// Whether this call looks for an announcement. Every eighth call does, but not the call that begins an epoch, because
@@ -414,7 +408,7 @@ void end_call(Call& call, int rc) noexcept try {
   Job& j = job();
   const Nanoseconds exit = common_now();
   live->since.store(exit - j.clocks.offset.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  live->inside.store(0, std::memory_order_relaxed);
+  live_leave();
   if (j.threads) {
     const std::lock_guard lock(j.mutex);
     finish_now(call, exit);

@@ -161,7 +161,7 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
               Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
   if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) {
     const int rc = native();
-    live->inside.store(0, std::memory_order_relaxed);
+    live_leave();
     return rc;
   }
   if (!active.load(std::memory_order_acquire) && !start_late()) return native();

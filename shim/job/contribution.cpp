@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keeps this process's contribution to the profile (Job::mine) up to date.
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,10 +41,9 @@ void describe_job(Job& j) {
   info.mpi_library = std::string(version).substr(0, std::string(version).find('\n'));
   std::replace(info.mpi_library.begin(), info.mpi_library.end(), '\t', ' ');
   j.mine.rank = j.rank;
-  cpu_set_t cores;
+  const cpu_set_t cores = own_cores();
+  j.mine.process.cores = CPU_COUNT(&cores);
   j.mine.process.host_cores = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  j.mine.process.cores =
-      sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : j.mine.process.host_cores;
   sampler.start();
   char domain[24];
   std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));

@@ -37,9 +37,17 @@ std::uint64_t clock_domain() {
   return core::mix64(kernel_id() ^ core::mix64(space));
 }
 
+cpu_set_t own_cores() {
+  cpu_set_t out;
+  CPU_ZERO(&out);
+  if (sched_getaffinity(0, sizeof out, &out) != 0)
+    for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c)
+      CPU_SET(c, &out);
+  return out;
+}
+
 void survey_hosts(Job& j) {
   Place mine;
-  CPU_ZERO(&mine.cores);
   mine.domain = clock_domain();
   mine.kernel = kernel_id();
   char name[MPI_MAX_PROCESSOR_NAME] = {};
@@ -47,9 +55,7 @@ void survey_hosts(Job& j) {
   PMPI_Get_processor_name(name, &length);
   mine.host = core::fnv1a({name, static_cast<std::size_t>(length)});
   mine.process = this_process(mine.kernel);
-  if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0)
-    for (int c = 0; c < std::min<int>(CPU_SETSIZE, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); ++c)
-      CPU_SET(c, &mine.cores);
+  mine.cores = own_cores();
   std::vector<Place> all(static_cast<std::size_t>(j.size));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
   std::map<std::uint64_t, Rank> first;

@@ -2,6 +2,8 @@
 // Declarations that the files of this folder share. Other folders include shim/state/job.hpp.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 #include <string>
 
@@ -57,6 +59,9 @@ void measure_network(Job& j);
 
 /// Identifies the kernel and its time namespace. Processes that share both read one clock.
 std::uint64_t clock_domain();
+
+/// The cores that this process may use; all of the host's if the kernel does not say.
+cpu_set_t own_cores();
 
 /// Compares the hosts of all ranks: which ranks share cores, and which share clocks.
 void survey_hosts(Job& j);

@@ -12,6 +12,20 @@ namespace latecomer::shim {
 /// Where the state goes: into shared memory, or into a line that nobody reads.
 extern profiles::LiveLine* live;
 
+/// The process is inside a collective on the communicator that the line names. `since`: 0 if unknown.
+inline void live_enter(std::uint64_t n, std::uint64_t site, core::Bytes bytes, core::Rank root, core::Collective op,
+                       core::Nanoseconds since) {
+  constexpr auto plain = std::memory_order_relaxed;
+  live->n.store(n, plain);
+  live->site.store(site, plain);
+  live->bytes.store(bytes, plain);
+  live->root.store(root, plain);
+  live->op.store(static_cast<std::uint8_t>(op), plain);
+  live->since.store(since, plain);
+  live->inside.store(1, std::memory_order_release);
+}
+inline void live_leave() { live->inside.store(0, std::memory_order_relaxed); }
+
 /// Makes the file of this process and removes those of processes that are gone. Without shared memory nothing happens.
 void live_start(int rank, int ranks, const std::string& host, const std::string& output);
 /// Adds the frames of new sites.
