@@ -104,27 +104,14 @@ const Json* most_awaited(const Json& site) {
   return out;
 }
 
-/// What is wrong with the set-up; "" if nothing is known to be.
-std::string set_up(const Json& profile) {
-  std::map<std::string, std::pair<double, double>> hosts;  // ranks, cores
-  double free = 0, ranks = 0, yielding = 0;
-  for (const Json& p : profile.value("processes", Json::array())) {
-    auto& [there, cores] = hosts[p["host"].get<std::string>()];
-    ++there, ++ranks, cores = of(p, "host_cores");
-    free += of(p, "cores") > 1 && of(p, "cores") == of(p, "host_cores");
-    yielding += p.value("waiting", "") == "courteous";
-  }
-  for (const auto& [host, counts] : hosts)
-    if (counts.second > 0 && counts.first > counts.second)
-      return "Host " + host + " runs " + number(counts.first) + " ranks on " + number(counts.second) +
-             " cores, so ranks also wait for a core" +
-             (yielding > 0 ? "; latecomer let waiting ranks give their core away." : ".");
-  if (ranks > 0 && free == ranks && hosts.begin()->second.first > 1)
-    return "No rank is bound to a core, so the operating system may move them.";
-  return "";
-}
-
-}  // namespace
+/// Why a rank was late at a site: its intervals before the site's calls, compared with those of the other ranks.
+struct Cause {
+  double late_ns = 0;        ///< by which the rank's mean interval is longer than the others'
+  double share = 0;          ///< of that in the part that grew most
+  std::string part;          ///< key of that part, such as "computing_ns"; empty: no interval of the rank was sampled
+  double ratio = 0;          ///< of that part to the others' mean; 0: the others have none
+  std::string text() const;  ///< "computes 1.8 times as long as the others"
+};
 
 std::string Cause::text() const {
   for (const Part& p : kParts)
@@ -152,6 +139,28 @@ Cause cause_of(const Json& site, const Json& row) {
   if (out.late_ns > 0) out.share = most / out.late_ns;
   return out;
 }
+
+/// What is wrong with the set-up; "" if nothing is known to be.
+std::string set_up(const Json& profile) {
+  std::map<std::string, std::pair<double, double>> hosts;  // ranks, cores
+  double free = 0, ranks = 0, yielding = 0;
+  for (const Json& p : profile.value("processes", Json::array())) {
+    auto& [there, cores] = hosts[p["host"].get<std::string>()];
+    ++there, ++ranks, cores = of(p, "host_cores");
+    free += of(p, "cores") > 1 && of(p, "cores") == of(p, "host_cores");
+    yielding += p.value("waiting", "") == "courteous";
+  }
+  for (const auto& [host, counts] : hosts)
+    if (counts.second > 0 && counts.first > counts.second)
+      return "Host " + host + " runs " + number(counts.first) + " ranks on " + number(counts.second) +
+             " cores, so ranks also wait for a core" +
+             (yielding > 0 ? "; latecomer let waiting ranks give their core away." : ".");
+  if (ranks > 0 && free == ranks && hosts.begin()->second.first > 1)
+    return "No rank is bound to a core, so the operating system may move them.";
+  return "";
+}
+
+}  // namespace
 
 double wait_share(const Json& profile) {
   const Totals t = totals(profile);

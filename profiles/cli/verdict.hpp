@@ -12,16 +12,6 @@ namespace latecomer::cli {
 /// support is left out, or the sentence says what is uncertain.
 std::vector<std::string> verdict(const nlohmann::ordered_json& profile);
 
-/// Why a rank was late at a site: its intervals before the site's calls, compared with those of the other ranks.
-struct Cause {
-  double late_ns = 0;        ///< by which the rank's mean interval is longer than the others'
-  double share = 0;          ///< of that in the part that grew most
-  std::string part;          ///< key of that part, such as "computing_ns"; empty: no interval of the rank was sampled
-  double ratio = 0;          ///< of that part to the others' mean; 0: the others have none
-  std::string text() const;  ///< "computes 1.8 times as long as the others"
-};
-Cause cause_of(const nlohmann::ordered_json& site, const nlohmann::ordered_json& row);
-
 /// One object per rank that the profile's sites name. It has the rank's host, its calls as the last one, and its mean
 /// lateness after the others' mean arrival. It also has the time that it waited, and that others waited for it.
 /// `causes` holds shares of its lateness that add up to 1. `unexplained` is what its intervals do not show. null: it
