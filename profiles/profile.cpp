@@ -114,6 +114,7 @@ class ProfileWriter {
     network_ = job.network_known ? &job.network : nullptr;
     per_row_ = ranks_per_row(job.ranks);
     book_.job_of(job.ranks);
+    if (job.record_arrivals) book_.record_arrivals();
     collect();
     std::vector<Row> rows = choose();
     std::vector<std::string> never = never_ran(rows);
@@ -156,7 +157,11 @@ class ProfileWriter {
       put(i ? ",\n" : "\n");
       write_site(rows[i]);
     }
-    put("],\n\"plans\": " + plans_.dump() + ",\n\"warnings\": " + warnings_.dump(1) + "\n}\n");
+    put("],\n\"communicators\": [");
+    write_groups();
+    put("]");
+    if (job.record_arrivals) put(",\n\"arrivals\": "), write_arrivals();
+    put(",\n\"plans\": " + plans_.dump() + ",\n\"warnings\": " + warnings_.dump(1) + "\n}\n");
     return never;
   }
 
@@ -256,7 +261,7 @@ class ProfileWriter {
       tie = std::max(tie, p.clock_uncertainty);
       compared = compared && p.clock_uncertainty >= 0;
       domains.insert(p.clock_domain);
-      for (const auto& [key, site] : p.patterns.sites()) book_.merge(key, site);
+      book_.merge(p.patterns);
       for (const auto& e : p.local.entries()) {
         local_[e.key].merge(e.site);
         if (e.site.before.samples > 0) before_[e.key][p.rank / per_row_].merge(e.site.before);
@@ -441,6 +446,58 @@ class ProfileWriter {
     }
     text += ",\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
     put(text);
+  }
+
+  void write_groups() {
+    bool first = true;
+    for (const Group& g : book_.groups.all()) {
+      if (g.calls == 0) continue;
+      const auto calls = static_cast<double>(g.calls);
+      put((first ? "\n" : ",\n") + Json({{"comm_size", g.ranks.size()},
+                                         {"members", ranks_text(g.ranks)},
+                                         {"calls", g.calls},
+                                         {"waited_ns", g.waited_ns},
+                                         {"imbalance_ns", g.imbalance_ns / calls},
+                                         {"after_last_ns", g.after_last_ns / calls}})
+                                       .dump());
+      first = false;
+    }
+  }
+
+  /// The recorded calls in the order of their first arrivals, times since the earliest of these.
+  void write_arrivals() {
+    std::vector<ArrivalRecord::Call> calls;
+    calls.reserve(book_.arrivals.data().calls.size());
+    book_.arrivals.each([&](const ArrivalRecord::Call& call) { calls.push_back(call); });
+    const auto first_of = [](const ArrivalRecord::Call& c) { return *std::ranges::min_element(c.arrivals); };
+    std::vector<std::pair<Nanoseconds, std::size_t>> order;
+    order.reserve(calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) order.emplace_back(first_of(calls[i]), i);
+    std::ranges::sort(order);
+    const Nanoseconds zero = order.empty() ? 0 : order.front().first;
+    put("{\"window_ns\": " + std::to_string(ArrivalRecord::kWindow) + ", \"stride\": " +
+        std::to_string(book_.arrivals.data().stride) + ", \"calls\": " + std::to_string(book_.arrivals.data().seen) +
+        ", \"calls_kept\": " + std::to_string(calls.size()) + ",\n \"groups\": [");
+    const auto& groups = book_.groups.all();
+    for (std::size_t g = 0; g < groups.size(); ++g) put((g ? ",\n  " : "\n  ") + Json(groups[g].ranks).dump());
+    put("],\n \"events\": [");
+    std::string text;
+    const auto times = [&](const char* name, std::span<const Nanoseconds> values, bool exits) {
+      text.append(name);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        text.append(i ? "," : "").append(std::to_string(exits && values[i] == 0 ? -1 : values[i] - zero));
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto& [kind, arrivals, exits] = calls[order[i].second];
+      text.append(i ? ",\n  " : "\n  ")
+          .append("{\"site\":\"" + kind.key.id() + "\",\"group\":" + std::to_string(kind.group) + ",\"algorithm\":\"" +
+                  algorithm_name(kind.algorithm) + "\",\"bytes\":" + std::to_string(kind.bytes) +
+                  ",\"root\":" + std::to_string(kind.root) + (kind.blocking ? "" : ",\"blocking\":false"));
+      times(",\"arrival_ns\":[", arrivals, false), times("],\"exit_ns\":[", exits, true);
+      text += "]}";
+      if (text.size() > 1 << 16) put(text), text.clear();
+    }
+    put(text + "]}");
   }
 
   std::vector<Contribution> parts_;

@@ -108,7 +108,10 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
                                              records[0]->root < static_cast<Rank>(records.size())
                                          ? static_cast<std::size_t>(records[0]->root)
                                          : 0];
-  PatternSite& site = at({owner.site, owner.op, static_cast<std::int32_t>(records.size())});
+  const SiteKey key{owner.site, owner.op, static_cast<std::int32_t>(records.size())};
+  PatternSite& site = at(key);
+  const std::uint32_t group_index = groups.of(world);
+  Group& group = groups[group_index];
   Nanoseconds first = records[0]->arrival, last = first, end = 0;
   double elapsed = 0;
   std::size_t latest = 0;
@@ -133,11 +136,21 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   for_each_wait(records, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
     site.ranks.at_or_new(world[waits] / per_row_, waits).waited_ns += static_cast<double>(spent);
     site.ranks.at_or_new(world[awaited] / per_row_, awaited).awaited_ns += static_cast<double>(spent);
+    group.waited_ns += static_cast<double>(spent);
   });
+  ++group.calls, group.imbalance_ns += static_cast<double>(last - first);
   Bytes bytes = owner.bytes;
   if (core::is_irregular(owner.op)) {
     bytes = 0;
     for (const CallRecord* r : records) bytes += std::max<Bytes>(r->bytes, 0);
+  }
+  if (records_) {
+    // A leader's share of the memory is its communicators' share of the ranks.
+    arrivals.start(static_cast<std::size_t>(
+        static_cast<double>(ArrivalRecord::kMostBytes) *
+        std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
+    arrivals.add({key, group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
+                 records);
   }
   if (network && bytes >= 0) {
     const double message = static_cast<double>(network->step_ns(bytes));
@@ -158,7 +171,19 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   ++d.calls;
   d.elapsed_sum += elapsed / static_cast<double>(records.size());
   d.after_last_sum += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
+  group.after_last_ns += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
   return divergent;
+}
+
+void SiteBook::merge(const SiteBook& other) {
+  for (const auto& [key, site] : other.sites_) at(key).merge(site);
+  std::vector<std::uint32_t> here;
+  here.reserve(other.groups.all().size());
+  for (const Group& group : other.groups.all()) {
+    here.push_back(group.ranks.empty() ? Groups::kOther : groups.of(group.ranks));
+    groups[here.back()].add(group);
+  }
+  arrivals.merge(other.arrivals, here);
 }
 
 namespace {
@@ -173,6 +198,11 @@ class Writer {
     out_.append(reinterpret_cast<const char*>(&v), sizeof v);
   }
   void text(const std::string& s) { plain<std::uint64_t>(s.size()), out_.append(s); }
+  template <typename T>
+  void array(const std::vector<T>& a) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    plain<std::uint64_t>(a.size()), out_.append(reinterpret_cast<const char*>(a.data()), a.size() * sizeof(T));
+  }
   template <typename C, typename F>
   void each(const C& c, F f) {
     plain<std::uint64_t>(c.size());
@@ -210,6 +240,18 @@ class Reader {
     s.assign(in_.substr(0, n));
     in_.remove_prefix(n);
   }
+  template <typename T>
+  void array(std::vector<T>& a) {
+    std::uint64_t n = 0;
+    plain(n);
+    if (!good || in_.size() / sizeof(T) < n) {
+      good = false;
+      return;
+    }
+    a.resize(n);
+    if (n > 0) std::memcpy(static_cast<void*>(a.data()), in_.data(), n * sizeof(T));
+    in_.remove_prefix(n * sizeof(T));
+  }
   template <typename F>
   void each(F f) {
     std::uint64_t n = 0;
@@ -238,7 +280,8 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   Writer w(out);
   for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
     w.text(*text);
-  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network);
+  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network),
+      w.plain(job.record_arrivals);
   w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
   w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
@@ -256,6 +299,13 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
     w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
     w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
   });
+  w.each(patterns.groups.all(), [&](const Group& g) {
+    w.plain(g.calls), w.plain(g.waited_ns), w.plain(g.imbalance_ns), w.plain(g.after_last_ns);
+    w.each(g.ranks, [&](Rank rank) { w.plain(rank); });
+  });
+  const ArrivalRecord::Data& arrivals = patterns.arrivals.data();
+  w.plain(arrivals.most), w.plain(arrivals.stride), w.plain(arrivals.seen);
+  w.array(arrivals.kinds), w.array(arrivals.calls), w.array(arrivals.times);
   w.each(warnings, [&](const std::string& s) { w.text(s); });
   const auto log = [&](const auto& l) {
     w.plain(l.communicator), w.plain(l.comm_size), w.plain(l.comm_rank), w.plain(l.world_rank), w.plain(l.first);
@@ -271,7 +321,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   Reader r(bytes);
   for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
     r.text(*text);
-  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network);
+  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network),
+      r.plain(c.job.record_arrivals);
   r.each([&] { r.plain(c.job.forced.emplace_back()); });
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
   r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
@@ -304,6 +355,16 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
       r.plain(algorithm), r.plain(p.dispatch[algorithm]);
     });
   });
+  r.each([&] {
+    Group group;
+    r.plain(group.calls), r.plain(group.waited_ns), r.plain(group.imbalance_ns), r.plain(group.after_last_ns);
+    r.each([&] { r.plain(group.ranks.emplace_back()); });
+    c.patterns.groups[group.ranks.empty() ? Groups::kOther : c.patterns.groups.of(group.ranks)].add(group);
+  });
+  ArrivalRecord::Data arrivals;
+  r.plain(arrivals.most), r.plain(arrivals.stride), r.plain(arrivals.seen);
+  r.array(arrivals.kinds), r.array(arrivals.calls), r.array(arrivals.times);
+  r.good = r.good && c.patterns.arrivals.restore(std::move(arrivals), c.patterns.groups.all().size());
   r.each([&] { r.text(c.warnings.emplace_back()); });
   const auto log = [&] {
     Log& l = c.logs.emplace_back();

@@ -13,7 +13,9 @@
 #include "core/collective/collective.hpp"
 #include "core/network/network.hpp"
 #include "core/policy/policy.hpp"
+#include "profiles/arrivals.hpp"
 #include "profiles/histogram.hpp"
+#include "profiles/site_key.hpp"
 
 namespace latecomer::profiles {
 
@@ -45,16 +47,6 @@ static_assert(sizeof(CallRecord) == 48);
 inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2;
 /// Derived: with this unit, 32 bits hold offsets up to 214 s.
 inline constexpr Nanoseconds kExpectedUnit = 100;
-
-/// A row of the report: one place in the program, one collective, one communicator size.
-struct SiteKey {
-  std::uint64_t site = 0;
-  core::Collective op = core::Collective::barrier;
-  std::int32_t comm_size = 0;
-  auto operator<=>(const SiteKey&) const = default;
-  /// 16 hexadecimal digits, the same on every rank and in every run of the same binaries.
-  std::string id() const;
-};
 
 /// What the thread that started MPI did in some span of time. The seven parts add up to `wall`.
 struct Usage {
@@ -221,15 +213,21 @@ class SiteBook {
   /// first rank. `network` is nullptr if the figures are unknown. Returns whether ranks called from different sites.
   bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network);
-  void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
+  void merge(const SiteBook& other);
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
   /// Sets the size of MPI_COMM_WORLD, which determines the ranks per row. Must precede the first add().
-  void job_of(int ranks) { per_row_ = ranks_per_row(ranks); }
+  void job_of(int ranks) { ranks_ = ranks, per_row_ = ranks_per_row(ranks); }
+  /// Keeps the arrivals of single calls from now on.
+  void record_arrivals() { records_ = true; }
   PatternSite& at(const SiteKey& key);
+
+  Groups groups;
+  ArrivalRecord arrivals;
 
  private:
   std::map<SiteKey, PatternSite> sites_;
-  int per_row_ = 1;
+  int ranks_ = 1, per_row_ = 1;
+  bool records_ = false;
 };
 
 /// A stack frame of a call site, as the observing process identified it. A site of several frames has them in order,
@@ -255,6 +253,7 @@ struct JobInfo {
   std::int32_t ranks = 0;
   double wall_time_s = 0;
   bool network_known = false;
+  bool record_arrivals = false;
   core::Network network;
   std::vector<ForcedRule> forced;  ///< in mode apply only
 };

@@ -45,45 +45,52 @@ constexpr std::string_view waiting_text(core::Collective op) {
   return "not counted: the records do not name the neighbours";
 }
 
-/// Calls note(index that waits, index that it waits for, nanoseconds) for every rank of a blocking call that waited.
-/// `records`: shape [comm_size], all of one call. A wait begins with a rank's arrival and ends with the arrival of the
-/// awaited rank or with its own exit, whichever comes first. Ranks do not wait in non-blocking calls.
-template <typename Note>
-void for_each_wait(std::span<const CallRecord* const> records, Note note) {
-  const CallRecord& any = *records[0];
-  const Waiting kind = any.kind == core::CallKind::blocking ? waiting_in(any.op) : Waiting::unknown;
-  const std::size_t ranks = records.size();
-  const auto wait = [&](std::size_t r, std::size_t awaited) {
-    const Nanoseconds until = std::min(records[awaited]->arrival, records[r]->exit);
-    if (r != awaited && until > records[r]->arrival) note(r, awaited, until - records[r]->arrival);
-  };
-  const auto later = [&](std::size_t a, std::size_t b) { return records[b]->arrival > records[a]->arrival ? b : a; };
-  const auto root = static_cast<std::size_t>(any.root);
-  if (core::is_rooted(any.op) && root >= ranks) return;
-  switch (kind) {
+/// Calls note(index that waits, index that it waits for) for every rank that can wait in a call. arrival(i): of rank i
+/// of the communicator. Without a known root, a rooted call has no such ranks.
+template <typename Arrival, typename Note>
+void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ranks, Arrival arrival, Note note) {
+  const auto later = [&](std::size_t a, std::size_t b) { return arrival(b) > arrival(a) ? b : a; };
+  const auto root = static_cast<std::size_t>(root_rank);
+  if (core::is_rooted(op) && root >= ranks) return;
+  switch (waiting_in(op)) {
     case Waiting::all_for_last: {
       std::size_t last = 0;
       for (std::size_t r = 1; r < ranks; ++r) last = later(last, r);
-      for (std::size_t r = 0; r < ranks; ++r) wait(r, last);
+      for (std::size_t r = 0; r < ranks; ++r) note(r, last);
       return;
     }
     case Waiting::root_for_last: {
       std::size_t last = root == 0 && ranks > 1 ? 1 : 0;
       for (std::size_t r = 0; r < ranks; ++r)
         if (r != root) last = later(last, r);
-      return wait(root, last);
+      return note(root, last);
     }
     case Waiting::others_for_root:
-      for (std::size_t r = 0; r < ranks; ++r) wait(r, root);
+      for (std::size_t r = 0; r < ranks; ++r) note(r, root);
       return;
     case Waiting::for_lower_ranks: {
       std::size_t last = 0;
-      for (std::size_t r = 1; r < ranks; ++r) wait(r, last), last = later(last, r);
+      for (std::size_t r = 1; r < ranks; ++r) note(r, last), last = later(last, r);
       return;
     }
     case Waiting::unknown:
       return;
   }
+}
+
+/// Calls note(index that waits, index that it waits for, nanoseconds) for every rank of a blocking call that waited.
+/// `records`: shape [comm_size], all of one call. A wait begins with a rank's arrival and ends with the arrival of the
+/// awaited rank or with its own exit, whichever comes first. Ranks do not wait in non-blocking calls.
+template <typename Note>
+void for_each_wait(std::span<const CallRecord* const> records, Note note) {
+  const CallRecord& any = *records[0];
+  if (any.kind != core::CallKind::blocking) return;
+  for_each_awaited(
+      any.op, any.root, records.size(), [&](std::size_t r) { return records[r]->arrival; },
+      [&](std::size_t r, std::size_t awaited) {
+        const Nanoseconds until = std::min(records[awaited]->arrival, records[r]->exit);
+        if (r != awaited && until > records[r]->arrival) note(r, awaited, until - records[r]->arrival);
+      });
 }
 
 }  // namespace latecomer::profiles

@@ -155,8 +155,8 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   if (out.kind == Announcement::Kind::plan) announced_ = plan;
   else if (out.kind == Announcement::Kind::none) announced_ = {};
   // Where ranks come from different sites, only logs know who came from where.
-  quiet_ = policy_.rest && out.kind == Announcement::Kind::none && !slots.empty() && !divergent_ &&
-           std::all_of(slots.begin(), slots.end(), [&](const Slot* slot) { return quiet(*slot); });
+  quiet_ = policy_.rest && !policy_.record_arrivals && out.kind == Announcement::Kind::none && !slots.empty() &&
+           !divergent_ && std::all_of(slots.begin(), slots.end(), [&](const Slot* slot) { return quiet(*slot); });
   glance_ = std::clamp<std::uint64_t>(slots.size(), kGlance, Sequence::kSteadyEpoch);
   return with_epoch(std::move(out), now, slots);
 }

@@ -50,6 +50,10 @@ constexpr KeyRow kPolicyKeys[] = {
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
     {"live", KeyType::boolean, "", 0, 0, "true",
      "Keeps the present state of each process in shared memory of its host, for `latecomer who`."},
+    {"record", KeyType::choice, "none arrivals", 0, 0, "\"none\"",
+     "`arrivals`: the profile also holds arrival and exit of every rank in single calls, for `latecomer whatif`. That "
+     "takes 16 bytes per call and rank, and at most 32 MiB per process. A full record keeps every second, fourth, ... "
+     "second of the run. Idle epochs are then off (`rest`)."},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},

@@ -170,6 +170,7 @@ class Parser {
       policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "spool") policy_.spool = v.boolean;
     else if (path == "live") policy_.live = v.boolean;
+    else if (path == "record") policy_.record_arrivals = v.text == "arrivals";
     else if (path == "rest") policy_.rest = v.boolean;
     else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;

@@ -78,6 +78,7 @@ struct Policy {
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
   bool live = true;  ///< the present state of each process is in shared memory
+  bool record_arrivals = false;
   bool rest = true;
   std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer advise FILE`: makes a policy from a profile and states the gain that the model predicts.
+#include "profiles/cli/advise.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -179,6 +181,21 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   return out;
 }
 
+std::vector<Advice> advise_sites(const Json& profile, const core::Network& network, core::Objective objective,
+                                 bool foreground) {
+  std::vector<Advice> all;
+  const Showing showing = showing_calls(profile);
+  for (const Json& site : profile["sites"]) {
+    if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
+    // The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
+    core::Network here = network;
+    if (site["comm_size"] != profile["job"]["ranks"]) here.ranks_per_host = 1;
+    all.push_back(advise_site(showing, site, here, objective, foreground));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
+  return all;
+}
+
 int advise(const Options& o) {
   Json profile = load_profile(o.file, o.patience, true);
   resolve_names(profile, o.patience);
@@ -196,18 +213,7 @@ int advise(const Options& o) {
   Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
   const auto read = core::parse_policy(policy.dump());
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
-  std::vector<Advice> all;
-  const Showing showing = showing_calls(profile);
-  // The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
-  const auto network_of = [&](const Json& site) {
-    core::Network out = read.policy.network;
-    if (site["comm_size"] != profile["job"]["ranks"]) out.ranks_per_host = 1;
-    return out;
-  };
-  for (const Json& site : profile["sites"])
-    if (site["comm_size"].get<int>() > 1 && site["calls"].get<std::uint64_t>() > 0)
-      all.push_back(advise_site(showing, site, network_of(site), read.policy.objective, o.foreground));
-  std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
+  const std::vector<Advice> all = advise_sites(profile, read.policy.network, read.policy.objective, o.foreground);
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
   for (const Advice& a : all) {
@@ -248,6 +254,18 @@ int advise(const Options& o) {
 }
 
 }  // namespace
+
+std::map<std::string, Advised> advised_algorithms(const Json& profile) {
+  std::map<std::string, Advised> out;
+  const Json network = profile["job"].value("network", Json(nullptr));
+  if (network.is_null()) return out;
+  const auto read = core::parse_policy(Json({{"version", 1}, {"network", network}}).dump());
+  if (!read.ok()) return out;
+  for (const Advice& a : advise_sites(profile, read.policy.network, read.policy.objective, false))
+    if (!a.rule.is_null())
+      out[a.row["id"]] = {a.row["algorithm"], a.row["predicted_ns"].get<double>() / a.row["native_ns"].get<double>()};
+  return out;
+}
 
 void add_advise(CLI::App& app, Action& action) {
   auto* command =

@@ -10,6 +10,7 @@
 #include "core/select/candidates.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/communicator_table.hpp"
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/rank_table.hpp"
@@ -190,6 +191,7 @@ int report(const Options& o) {
               job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
   print_sites(profile, static_cast<int>(sites.size()));
   print_ranks(profile, o.top);
+  print_communicators(profile, o.top);
   int shown = 0;
   for (const Json& s : sites)
     if (s["calls"].get<std::uint64_t>() > 0 && s["comm_size"].get<int>() > 1 && shown++ < o.top) print_site(s);

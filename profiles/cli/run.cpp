@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string policy, output, launcher;
   int verbose = -1;
-  bool automatic = false, force = false, overwrite = false;
+  bool automatic = false, record = false, force = false, overwrite = false;
   std::vector<std::string> command;
 };
 
@@ -86,12 +86,15 @@ int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
     throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
+  if (o.record && !o.policy.empty())
+    throw BadUsage("run: --record takes no policy; write \"record\": \"arrivals\" in it");
   Launch launch = plan_launch("run", o.command, o.launcher);
   const std::string program = launch.program;
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
-    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--force", "--overwrite"})
+    for (const char* mine :
+         {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force", "--overwrite"})
       if (!launch.slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
@@ -101,10 +104,12 @@ int run(const Options& o) {
     if (needed.starts_with("libmpi.so.40") || needed.starts_with("libmpi_mpifh") || needed.starts_with("libmpi_usempi"))
       throw BadUsage("run: " + program + " is linked against Open MPI (" + needed + "); latecomer works with MPICH");
 
-  if (o.automatic)
+  if (o.automatic || o.record)
     setenv("LATECOMER_POLICY",
-           "{\"version\": 1, \"mode\": \"apply\", \"network\": \"measure\", \"rules\": [{\"match\": {}, \"use\": "
-           "\"auto\"}]}",
+           (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
+            (o.automatic ? R"(, "mode": "apply", "network": "measure", "rules": [{"match": {}, "use": "auto"}])" : "") +
+            "}")
+               .c_str(),
            1);
   if (!o.policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(o.policy).c_str(), 1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
@@ -182,6 +187,7 @@ void add_run(CLI::App& app, Action& action) {
       "Run even if the policy has mistakes or the profile cannot be written. A policy with mistakes is not used.");
   command->add_flag("--auto", o->automatic,
                     "Measure the network at start and let latecomer choose an algorithm for each call.");
+  command->add_flag("--record", o->record, "Record the arrivals of single calls too, for latecomer whatif.");
   command->add_option("COMMAND", o->command, "Arguments of the launcher, after --: -n 8 ./program arguments.")
       ->expected(-1);
   command->positionals_at_end();

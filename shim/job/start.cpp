@@ -94,6 +94,7 @@ void start_job() {
     j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch &&
                      j.policy.rooted_waits.value_or(!j.policy.rules.empty());
     if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
+    if (j.policy.record_arrivals) j.mine.job.record_arrivals = true, j.mine.patterns.record_arrivals();
     sites_depth(j.policy.sites_depth, j.policy.sites_python);
     if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The algorithms that `latecomer advise` would choose, for other commands.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace latecomer::cli {
+
+struct Advised {
+  std::string algorithm;
+  double factor = 1;  ///< modelled time of a call after the last arrival, divided by native's
+};
+
+/// By site id, for the sites where an algorithm would gain. Empty without figures of the network in the profile.
+/// `profile`: from load_profile() with every rank.
+std::map<std::string, Advised> advised_algorithms(const nlohmann::ordered_json& profile);
+
+}  // namespace latecomer::cli

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The identity of a row of the report.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/collective/collective.hpp"
+
+namespace latecomer::profiles {
+
+/// A row of the report: one place in the program, one collective, one communicator size.
+struct SiteKey {
+  std::uint64_t site = 0;
+  core::Collective op = core::Collective::barrier;
+  std::int32_t comm_size = 0;
+  auto operator<=>(const SiteKey&) const = default;
+  /// 16 hexadecimal digits, the same on every rank and in every run of the same binaries.
+  std::string id() const;
+};
+
+}  // namespace latecomer::profiles

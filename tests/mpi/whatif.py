@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`latecomer whatif` forecasts the gain of a run without the injected lateness."""
+import json
+import pathlib
+
+from common import a, check, finish, folder, run
+
+LATE, CALLS, MS = 1, 100, 8
+program = pathlib.Path(a.bin) / "causes"
+
+
+def recorded(cause, ranks):
+    profile = folder / f"{cause}.{ranks}.json"
+    ran = run(a.cli, "run", "--record", "--output", profile, "--overwrite", "--", "-n", ranks, program, cause, LATE, CALLS, MS)
+    check(ran.returncode == 0, f"{cause}, {ranks} ranks: runs {ran.stderr[-300:] if ran.returncode else ''}")
+    return profile, json.loads(profile.read_text())
+
+
+for ranks in (2, 4):
+    profile, late = recorded("sleep", ranks)
+    arrivals = late["arrivals"]
+    events = [e for e in arrivals["events"] if e["bytes"] == 4]
+    check(arrivals["calls_kept"] == arrivals["calls"] == len(arrivals["events"]), f"{ranks} ranks: a short run is kept whole")
+    check(len(events) == CALLS, f"{ranks} ranks: every call is recorded, {len(events)} of {CALLS}")
+    check(all(x <= y for e in events for x, y in zip(e["arrival_ns"], e["exit_ns"])), f"{ranks} ranks: exits follow arrivals")
+    site = next(s for s in late["sites"] if s["id"] == events[0]["site"])
+    mean = sum(max(e["arrival_ns"]) - min(e["arrival_ns"]) for e in events) / len(events)
+    check(abs(mean - site["imbalance_ns"]["mean"]) < 1, f"{ranks} ranks: the record has the site's mean imbalance")
+    answer = json.loads(run(a.cli, "whatif", "--json", profile).stdout)
+    check(abs(answer["replay_error"]) < 1e-6, f"{ranks} ranks: unchanged, the replay gives the recorded time ({answer['replay_error']:.1e})")
+    check(answer["calls_replayed"] == len(arrivals["events"]), f"{ranks} ranks: all recorded calls are replayed")
+    gains = {(s["kind"], s["rank"]): s["gain"] for s in answer["scenarios"] if s["site"] is None}
+    here = {s["kind"]: s for s in answer["scenarios"] if s["site"] == site["id"]}
+    _, balanced = recorded("none", ranks)
+    span = lambda p: max(x for e in p["arrivals"]["events"] for x in e["exit_ns"])
+    print(f"      {ranks} ranks: forecast {gains['on_time', LATE]:.1%}, measured {1 - span(balanced) / span(late):.1%}")
+    check(gains["on_time", LATE] > 0.3, f"{ranks} ranks: a large gain if rank {LATE} is on time")
+    check(all(gains["on_time", LATE] > g for (kind, rank), g in gains.items() if kind == "on_time" and rank != LATE), f"{ranks} ranks: the late rank has the largest gain")
+    check(here["on_time"]["rank"] == LATE, f"{ranks} ranks: the late rank is tried at its site")
+    check(here["no_wait"]["bound"] == "upper", f"{ranks} ranks: the gain of a non-blocking call is called an upper bound")
+    text = run(a.cli, "whatif", profile).stdout
+    check(f"rank {LATE} needed no longer between the calls than the others" in text and "at most" in text, f"{ranks} ranks: the text names the rank")
+
+# Logs that only the profile writer matches are recorded, too.
+policy, profile = folder / "policy.json", folder / "finalize.json"
+policy.write_text('{"version": 1, "record": "arrivals", "exchange": "finalize"}')
+run(a.cli, "run", "--policy", policy, "--output", profile, "--", "-n", 2, program, "none", LATE, CALLS, MS)
+events = json.loads(profile.read_text())["arrivals"]["events"]
+check(sum(e["bytes"] == 4 for e in events) == CALLS, f"exchange at the end: {len(events)} calls are recorded")
+ran = run(a.cli, "run", "--record", "--policy", policy, "--", "-n", 2, program)
+check(ran.returncode == 2 and '"record": "arrivals"' in ran.stderr, "--record beside a policy names the key")
+
+plain = folder / "plain.json"
+run(a.cli, "run", "--output", plain, "--", "-n", 2, program, "none", LATE, 10, MS)
+ran = run(a.cli, "whatif", plain)
+check(ran.returncode == 2 and "--record" in ran.stderr, "a profile without a record is refused with the command that records")
+
+# Damaged records are refused with their place.
+for name, change in (("a rank that does not exist", lambda r: r["groups"].append([99])),
+                     ("an event with too few exits", lambda r: r["events"][0]["exit_ns"].pop()),
+                     ("an unknown group", lambda r: r["events"][0].update(group=1000))):
+    damaged = json.loads(profile.read_text())
+    change(damaged["arrivals"])
+    (folder / "damaged.json").write_text(json.dumps(damaged))
+    ran = run(a.cli, "whatif", folder / "damaged.json")
+    check(ran.returncode == 2 and "arrivals." in ran.stderr, f"{name}: {ran.stderr.strip()}")
+
+finish()

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Groups of ranks, the record of arrivals, and its replay.
+#include "profiles/replay.hpp"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/text.hpp"
+#include "profiles/profile.hpp"
+#include "profiles/waiting.hpp"
+
+using namespace latecomer::profiles;
+namespace core = latecomer::core;
+using core::Collective;
+
+TEST_CASE("groups: equal members are one group; members are written as runs", "[groups]") {
+  Groups groups;
+  const std::vector<core::Rank> pair{0, 1}, turned{1, 0}, all{0, 1, 2, 3};
+  const auto first = groups.of(pair);
+  CHECK(first != Groups::kOther);
+  CHECK(groups.of(all) != first);
+  CHECK(groups.of(turned) != first);
+  CHECK(groups.of(pair) == first);
+  CHECK(groups.members() == 8);
+  CHECK(ranks_text({3, 0, 1, 2}) == "0-3");
+  CHECK(ranks_text({0, 4, 8, 12, 15}) == "0-12:4, 15");
+  CHECK(ranks_text({7}) == "7");
+  CHECK(ranks_text({1, 2}) == "1-2");
+  CHECK(ranks_text({1, 5}) == "1, 5");
+  CHECK(ranks_text({}).empty());
+}
+
+TEST_CASE("groups: beyond the limit of members, new groups share one without ranks", "[groups]") {
+  Groups groups;
+  std::vector<core::Rank> many(Groups::kMostMembers);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<core::Rank>(i);
+  CHECK(groups.of(many) == 1);
+  CHECK(groups.of(std::vector<core::Rank>{1, 2}) == Groups::kOther);
+  CHECK(groups.of(many) == 1);
+}
+
+namespace {
+
+constexpr core::Nanoseconds kSecond = 1'000'000'000;
+
+/// Two ranks, one allreduce each `every` ns.
+ArrivalRecord recorded(std::size_t most, int calls, core::Nanoseconds every) {
+  ArrivalRecord out;
+  out.start(most);
+  for (int i = 0; i < calls; ++i) {
+    CallRecord a, b;
+    a.arrival = i * every, b.arrival = a.arrival + 10, a.exit = b.exit = a.arrival + 20;
+    const CallRecord* records[] = {&a, &b};
+    out.add({{1, Collective::allreduce, 2}, 1, -1, 8, 0, true}, records);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("arrivals: a full record keeps whole windows from the start to the end of the run", "[arrivals]") {
+  constexpr int kCalls = 100'000;
+  const ArrivalRecord record = recorded(std::size_t{1} << 20, kCalls, kSecond / 100);
+  const auto& data = record.data();
+  CHECK(data.seen == kCalls);
+  CHECK(data.stride > 1);
+  CHECK(data.calls.size() * 36 <= std::size_t{1} << 20);
+  CHECK(data.calls.size() * 36 > std::size_t{1} << 18);
+  std::map<std::int64_t, int> windows;
+  record.each([&](const ArrivalRecord::Call& call) { ++windows[call.arrivals[0] / kSecond]; });
+  CHECK(windows.rbegin()->first + 2 * data.stride > kCalls / 100);
+  for (const auto& [window, calls] : windows) {
+    CHECK(window % data.stride == 0);
+    CHECK(calls == 100);
+  }
+}
+
+TEST_CASE("arrivals: a window that alone fills the memory ends early", "[arrivals]") {
+  const ArrivalRecord record = recorded(4096, 1000, 10);
+  CHECK(record.data().stride == 1);
+  CHECK(record.data().calls.size() > 50);
+  CHECK(record.data().calls.size() < 130);
+}
+
+TEST_CASE("arrivals: merging takes the wider stride; damaged data are refused", "[arrivals]") {
+  ArrivalRecord wide = recorded(std::size_t{1} << 18, 100'000, kSecond / 100);
+  ArrivalRecord fine = recorded(std::size_t{1} << 22, 1000, kSecond / 100);
+  REQUIRE(wide.data().stride > fine.data().stride);
+  const std::uint32_t here[] = {0, 5};
+  fine.merge(wide, here);
+  CHECK(fine.data().stride == wide.data().stride);
+  CHECK(fine.data().seen == 101'000);
+  std::set<std::uint32_t> groups;
+  fine.each([&](const ArrivalRecord::Call& call) { groups.insert(call.kind.group); });
+  CHECK(groups == std::set<std::uint32_t>{1, 5});
+  auto data = fine.data();
+  ArrivalRecord back;
+  CHECK(back.restore(data, 6));
+  CHECK(back.data().calls.size() == data.calls.size());
+  CHECK_FALSE(back.restore(data, 5));
+  data.times.pop_back();
+  CHECK_FALSE(back.restore(data, 6));
+}
+
+TEST_CASE("profile: a recorded run has communicators and arrivals", "[arrivals]") {
+  Contribution c;
+  c.job.ranks = 2, c.job.record_arrivals = true, c.finished = true;
+  c.patterns.job_of(2);
+  c.patterns.record_arrivals();
+  CallRecord a, b;
+  a.op = b.op = Collective::allreduce, a.site = b.site = 7, a.bytes = b.bytes = 64;
+  a.arrival = 1000, b.arrival = 1300, a.exit = 1400, b.exit = 0;
+  const CallRecord* records[] = {&a, &b};
+  const core::Rank world[] = {0, 1};
+  c.patterns.add(records, world, 0, nullptr);
+  c.local[{7, Collective::allreduce, 2}].add(400, 64);
+  std::string bytes;
+  c.serialize(bytes);
+  Contribution back;
+  REQUIRE(Contribution::deserialize(bytes, back));
+  std::vector<Contribution> parts;
+  parts.push_back(std::move(back));
+  const auto json = nlohmann::json::parse(write_profile(std::move(parts)));
+  REQUIRE(json["communicators"].size() == 1);
+  CHECK(json["communicators"][0]["members"] == "0-1");
+  CHECK(json["communicators"][0]["imbalance_ns"] == 300);
+  const auto& arrivals = json["arrivals"];
+  REQUIRE(arrivals["events"].size() == 1);
+  const auto& event = arrivals["events"][0];
+  CHECK(event["site"] == json["sites"][0]["id"]);
+  CHECK(arrivals["groups"][event["group"].get<std::size_t>()] == std::vector<int>{0, 1});
+  CHECK(event["arrival_ns"] == std::vector<int>{0, 300});
+  CHECK(event["exit_ns"] == std::vector<int>{400, -1});
+}
+
+namespace {
+
+/// Builds recorded calls; owns their arrays.
+struct Program {
+  std::deque<std::vector<core::Rank>> ranks;
+  std::deque<std::vector<core::Nanoseconds>> times;
+  std::vector<ReplayCall> calls;
+  void add(Collective op, int site, core::Rank root, std::vector<core::Rank> members,
+           std::vector<core::Nanoseconds> arrivals, std::vector<core::Nanoseconds> exits, bool blocking = true) {
+    ranks.push_back(std::move(members)), times.push_back(std::move(arrivals)), times.push_back(std::move(exits));
+    calls.push_back({op, site, root, blocking, 0, ranks.back(), times[times.size() - 2], times.back()});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("replay: gains in a run with one rank late have the values that one computes by hand", "[replay]") {
+  // Each step: rank 0 computes 10, rank 1 30, rank 2 10; the call takes 5 after the last arrival.
+  Program program;
+  for (int i = 0; i < 10; ++i) {
+    const core::Nanoseconds t = 35 * i;
+    program.add(Collective::allreduce, i % 2, -1, {0, 1, 2}, {t + 10, t + 30, t + 10}, {t + 35, t + 35, t + 35});
+  }
+  const Replay replay(program.calls, 3);
+  // The first call has no interval before it: it begins at 10 and ends at 35.
+  CHECK(replay.time() == 340);
+  CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 1}) == 25 + 9 * 15);
+  CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 25 + 4 * 15 + 5 * 35);
+  CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 0}) == 340);
+  CHECK(replay.time({.kind = Change::Kind::equal_work}) == Approx(25 + 9 * (50.0 / 3 + 5)));
+  CHECK(replay.time({.kind = Change::Kind::faster, .factor = 0.2}) == 340 - 10 * 4);
+  // Nobody waits: rank 1 computes 30 ten times, and the others are done before.
+  CHECK(replay.time({.kind = Change::Kind::no_wait}) == 20 + 9 * 30);
+}
+
+TEST_CASE("replay: in rooted calls only the ranks that need the late one wait", "[replay]") {
+  Program program;
+  // Rank 1 is late for a reduce to rank 0, and leaves at once.
+  program.add(Collective::reduce, 0, 0, {0, 1}, {0, 100}, {105, 101});
+  program.add(Collective::reduce, 0, 0, {0, 1}, {115, 201}, {206, 202});
+  program.add(Collective::bcast, 1, 0, {0, 1}, {210, 210}, {211, 212});
+  const Replay replay(program.calls, 2);
+  CHECK(replay.time() == 212);
+  // Rank 1's second interval of 100 becomes 10: it arrives at 111, rank 0 at 115.
+  CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 115 + 5 + 4 + 2);
+}
+
+TEST_CASE("replay: without a change, recorded times come back, whatever the communicators", "[replay]") {
+  core::SplitMix64 random(11);
+  constexpr int kRanks = 7;
+  std::vector<core::Nanoseconds> left(kRanks);
+  Program program;
+  const auto number = [&](int most) { return static_cast<int>(random.uniform() * most); };
+  constexpr Collective kOps[] = {Collective::allreduce, Collective::bcast,  Collective::reduce,
+                                 Collective::scan,      Collective::gather, Collective::alltoall};
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<core::Rank> members;
+    for (core::Rank r = 0; r < kRanks; ++r)
+      if (number(3) > 0) members.push_back(r);
+    if (members.size() < 2) continue;
+    const Collective op = kOps[number(6)];
+    const core::Rank root = core::is_rooted(op) ? number(static_cast<int>(members.size())) : -1;
+    std::vector<core::Nanoseconds> arrivals, exits;
+    for (const core::Rank r : members) arrivals.push_back(left[static_cast<std::size_t>(r)] + number(1000));
+    exits = arrivals;
+    for_each_awaited(
+        op, root, members.size(), [&](std::size_t r) { return arrivals[r]; },
+        [&](std::size_t r, std::size_t awaited) { exits[r] = std::max(exits[r], arrivals[awaited]); });
+    for (std::size_t k = 0; k < members.size(); ++k)
+      left[static_cast<std::size_t>(members[k])] = exits[k] += number(100);
+    program.add(op, number(4), root, members, arrivals, exits);
+  }
+  core::Nanoseconds first = INT64_MAX, last = 0;
+  for (const auto& c : program.calls)
+    first = std::min(first, *std::ranges::min_element(c.arrivals)),
+    last = std::max(last, *std::ranges::max_element(c.exits));
+  // The order in the record does not matter.
+  std::vector<ReplayCall> turned(program.calls.rbegin(), program.calls.rend());
+  CHECK(Replay(program.calls, kRanks).time() == static_cast<double>(last - first));
+  CHECK(Replay(turned, kRanks).time() == static_cast<double>(last - first));
+}
+
+TEST_CASE("replay: non-blocking calls in different orders end", "[replay]") {
+  Program program;
+  program.add(Collective::allreduce, 0, -1, {0, 1}, {0, 10}, {20, 20}, false);
+  program.add(Collective::allreduce, 1, -1, {0, 1}, {5, 6}, {21, 21}, false);
+  program.add(Collective::barrier, 2, -1, {0, 1}, {30, 31}, {40, 40});
+  CHECK(Replay(program.calls, 2).time() == 40);
+}
