@@ -35,7 +35,14 @@ std::string script_json(const Json& data) {
 
 std::string verdict_html(const Json& profile) {
   std::string out;
-  for (const std::string& sentence : verdict(profile)) out += "<p>" + escaped(sentence) + "</p>\n";
+  for (const std::string& sentence : verdict(profile)) {
+    out += "<p>";
+    bool code = false;
+    for (const char c : sentence)
+      if (c == '`') out += code ? "</code>" : "<code>", code = !code;
+      else out += escaped({&c, 1});
+    out += code ? "</code></p>\n" : "</p>\n";
+  }
   return out.empty() ? "<p>The profile does not hold the time of several processes, so it supports no verdict.</p>\n"
                      : out;
 }

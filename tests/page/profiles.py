@@ -27,10 +27,24 @@ def intervals(wall, computing, blocked, samples):
             "runnable_ns": 0, "blocked_ns": blocked, "faults": 3, "preempted": 1}
 
 
+LARGE = 512  # ranks from which sites share the texts of their rows
+
+
+def like(number, ranks):
+    """The number of the site whose rows of ranks this site has."""
+    return number if ranks <= LARGE or number < 5 else 5 + number % 3
+
+
+def wait_of(number, ranks):
+    """The mean time from the first to the last arrival, in nanoseconds."""
+    number = like(number, ranks)
+    return 4e6 / (1 + number * (1 if ranks <= LARGE or number < 5 else 150)) ** 0.8
+
+
 def site(number, ranks, calls, rng, late, per_row, body):
     """One site; `body` writes the rows of ranks. Returns the text of the site."""
     op, size = OPS[number % len(OPS)]
-    wait = 4e6 / (1 + number) ** 0.8
+    wait = wait_of(number, ranks)
     name, file = FUNCTIONS[number % len(FUNCTIONS)], FILES[number % len(FILES)]
     if number >= len(FUNCTIONS):
         name = name + f"_{number}" if "<" not in name else name
@@ -50,17 +64,17 @@ def site(number, ranks, calls, rng, late, per_row, body):
 def rows_of(ranks, pool):
     """The rows of ranks as text. For large jobs, the same texts serve several sites."""
     def body(number, wait, late, calls, per_row):
-        key = number if ranks <= 512 else number % pool.setdefault("texts", 5)
+        key = like(number, ranks)
         if key in pool:
             return pool[key]
-        rng, out = random.Random(number), []
+        rng, out = random.Random(key), []
         for first in range(0, ranks, per_row):
             here = min(per_row, ranks - first)
             mine = first <= late < first + here
-            offset = wait * (0.95 if mine else 0.05 + 0.04 * math.sin(first / ranks * 12 + number) + 0.03 * rng.random())
+            offset = wait * (0.95 if mine else 0.05 + 0.04 * math.sin(first / ranks * 12 + key) + 0.03 * rng.random())
             row = {"rank": first, **({"ranks": here} if per_row > 1 else {}), "mean_offset_ns": round(offset), "stddev_ns": round(offset / 5), "last_count": calls if mine else 0,
                    "waited_ns": 0 if mine else round((wait - offset) * calls * here), "awaited_ns": round(0.9 * wait * calls * (ranks - 1)) if mine else 0}
-            if ranks <= 512:
+            if ranks <= LARGE:
                 row["before"] = intervals(8e6 + (wait if mine else 0), 7e6 + (0.9 * wait if mine else 0), 0, 40)
             row["histogram"] = {"unit": "ns", "scale": "log", "edges": [1, 2], "counts": [1], "mean": 1, "p50": 1, "p90": 1, "p99": 1, "max": 1}
             out.append(json.dumps(row, separators=(",", ":")))
@@ -85,7 +99,7 @@ def arrivals(ranks, sites, events, late, window_ns=1_000_000_000, stride=1):
         times = [now + o - first for o in offsets]
         done = max(times) + 20000
         out.append({"site": f"{number + 1:016x}", "group": 0, "algorithm": "native", "bytes": 8, "root": -1, "arrival_ns": times, "exit_ns": [done + rng.randrange(5000) for _ in times]})
-    origin = out[0]["arrival_ns"] and min(out[0]["arrival_ns"])
+    origin = min(out[0]["arrival_ns"])
     for e in out:
         e["arrival_ns"], e["exit_ns"] = [t - origin for t in e["arrival_ns"]], [t - origin for t in e["exit_ns"]]
     return {"window_ns": window_ns, "stride": stride, "calls": events * stride, "calls_kept": events, "groups": [list(range(ranks))], "events": out}

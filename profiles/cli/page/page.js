@@ -12,8 +12,8 @@ const drawers = [];  // called when the width or the colour scheme changes
 function short(value, digits = 4) { return String(Number(value.toPrecision(digits))); }
 function time(ns) {
   const size = Math.abs(ns);
-  return size >= 1e9 ? short(ns / 1e9) + " s" : size >= 1e6 ? short(ns / 1e6) + " ms"
-       : size >= 1e3 ? short(ns / 1e3) + " µs" : Math.round(ns) + " ns";
+  return size >= 1e12 ? grouped.format(Number((ns / 1e9).toPrecision(4))) + " s" : size >= 1e9 ? short(ns / 1e9) + " s" : size >= 1e6 ? short(ns / 1e6) + " ms"
+       : size >= 1e3 ? short(ns / 1e3) + " µs" : short(ns, 3) + " ns";
 }
 function bytes(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -21,6 +21,7 @@ function bytes(count) {
   while (count >= 1024 && unit < 4) count /= 1024, ++unit;
   return short(count, 3) + " " + units[unit];
 }
+const tick_time = ns => ns === 0 ? "0" : time(ns);
 const percent = share => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + "%";
 const grouped = new Intl.NumberFormat("en");
 const count = n => grouped.format(n);
@@ -77,7 +78,7 @@ function small_table(caption, heads, rows) {
 }
 
 /// A table that sorts, searches, turns pages, and opens a row for details.
-/// o.columns: {name, title, value(row): to sort by, text(row), kind: "text" or "number", width: "", "middle" or "minor"}.
+/// o.short: the first column does not break. o.columns: {name, title, value(row): to sort by, text(row), kind: "text" or "number", width: "", "middle" or "minor"}.
 function big_table(host, o) {
   const page_size = 25;
   const first_order = o.rows.map((_, i) => i);
@@ -92,7 +93,7 @@ function big_table(host, o) {
   }});
   const back = element("button", {type: "button", onclick: () => { at -= page_size; show(); }}, "Previous");
   const next = element("button", {type: "button", onclick: () => { at += page_size; show(); }}, "Next");
-  const heads = o.columns.map((c, i) => element("th", {scope: "col", class: (c.kind === "text" ? "text " : "") + (c.width || ""), "aria-sort": "none"},
+  const heads = o.columns.map((c, i) => element("th", {scope: "col", class: (c.kind === "text" || i === 0 ? "text " : "") + (c.width || ""), "aria-sort": "none"},
     element("button", {type: "button", title: c.title, onclick: () => {
       up = sorted === i ? !up : c.kind === "text";
       sorted = i;
@@ -102,7 +103,7 @@ function big_table(host, o) {
   const rows = element("tbody");
   host.append(
     element("div", {class: "controls", role: "search"}, element("label", {for: input.id}, "Search " + o.noun), input, back, next, status),
-    element("table", {class: "big"}, element("caption", {}, o.caption), element("thead", {}, element("tr", {}, ...heads)), rows));
+    element("table", {class: o.short ? "big short" : "big"}, element("caption", {}, o.caption), element("thead", {}, element("tr", {}, ...heads)), rows));
 
   function matches(i) {
     searched[i] ??= (o.columns.map(c => c.text(o.rows[i])).join(" ") + " " + (o.also ? o.also(o.rows[i]) : "")).toLowerCase();
@@ -170,10 +171,11 @@ function colour_table() {
   const stops = ramp(), scale = d3.scaleLinear().domain(stops.map((_, i) => i / (stops.length - 1))).range(stops);
   return Array.from({length: 256}, (_, i) => scale(i / 255).match(/\d+/g).map(Number));
 }
-/// Ticks of a logarithmic time axis: powers of ten, or up to five values where these are few.
+/// Ticks of a logarithmic axis: powers of ten, or 1, 2 and 5 times these where there are few.
 function log_ticks(scale, room) {
-  const all = scale.ticks(20), tens = all.filter(v => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6);
-  const from = tens.length >= 2 ? tens : all, step = Math.ceil(from.length / Math.max(2, room));
+  const lead = v => Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9));
+  const all = scale.ticks(20), tens = all.filter(v => lead(v) === 1), fine = all.filter(v => [1, 2, 5].includes(lead(v)));
+  const from = tens.length < 3 && fine.length <= room ? fine : tens.length ? tens : fine, step = Math.ceil(from.length / Math.max(2, room));
   return from.filter((_, i) => i % step === 0);
 }
 function chart(host, label, height) {
@@ -208,7 +210,7 @@ function histogram(host, title, h, noun) {
       .attr("x", (_, i) => x(edges[i]) + 0.5).attr("width", (_, i) => Math.max(1, x(edges[i + 1]) - x(edges[i]) - 1))
       .attr("y", d => y(d)).attr("height", d => o.bottom - y(d))
       .append("title").text((d, i) => `${time(h.edges[i])} to ${time(h.edges[i + 1])}: ${count(d)} ${noun}`);
-    axes(svg, d3.axisBottom(x).tickValues(log_ticks(x, (o.right - o.left) / 75)).tickFormat(time),
+    axes(svg, d3.axisBottom(x).tickValues(log_ticks(x, (o.right - o.left) / 75)).tickFormat(tick_time),
          d3.axisLeft(y).ticks(4).tickFormat(v => Number.isInteger(v) ? d3.format(v >= 10000 ? ".2s" : ",")(v) : ""), o);
   });
 }
@@ -232,7 +234,7 @@ function rank_bars(host, values, name) {
     svg.append("path").attr("class", "bar").attr("d", known.map((v, i) =>
       `M${o.left + i * wide + gap / 2},${o.bottom}V${y(v)}h${Math.max(0.5, wide - gap)}V${o.bottom}Z`).join(""));
     axes(svg, d3.axisBottom(x).ticks(Math.min(heat.ranks - 1 || 1, width / 80)).tickFormat(v => Number.isInteger(v) ? count(v) : ""),
-         d3.axisLeft(y).ticks(4).tickFormat(time), o);
+         d3.axisLeft(y).ticks(4).tickFormat(tick_time), o);
   });
 }
 
@@ -242,7 +244,7 @@ function rank_bars(host, values, name) {
 /// left: pixels for the names, row_ticks: whether a row has a name beside it, x_axis(range): a D3 axis, cuts: numbers of
 /// rows to choose from.
 function heat_map(host, o) {
-  let layer = o.layers[0], rows = o.cuts ? Math.min(o.rows.length, o.cuts[0]) : o.rows.length, cursor = null;
+  let layer = o.layers[0], logarithmic = true, rows = o.cuts ? Math.min(o.rows.length, o.cuts[0]) : o.rows.length, cursor = null;
   const columns = o.columns;
   const canvas = element("canvas", {role: "img"});
   const plot = element("div", {class: "plot", tabindex: "0", role: "group", "aria-roledescription": "heat map"}, canvas);
@@ -253,6 +255,7 @@ function heat_map(host, o) {
   const controls = element("div", {class: "controls"});
   if (o.layers.length > 1)
     controls.append(choice("Colour:", o.layers.map(l => [l[0], l[1]]), layer[0], key => { layer = o.layers.find(l => l[0] === key); draw(); }));
+  controls.append(choice("Scale:", [["log", "logarithmic"], ["linear", "linear"]], "log", v => { logarithmic = v === "log"; draw(); }));
   if (o.cuts && o.rows.length > o.cuts[0])
     controls.append(selection("Rows:", [...o.cuts.filter(c => c < o.rows.length).map(c => [c, `the first ${count(c)}`]), [o.rows.length, `all ${count(o.rows.length)}`]],
       value => { rows = Number(value), cursor = null; draw(); }));
@@ -286,7 +289,7 @@ function heat_map(host, o) {
     const width = host.clientWidth, dense = rows > 40;
     const row_height = Math.max(1, Math.min(22, Math.floor((dense ? 560 : 720) / rows)));
     const named = o.row_ticks && row_height >= 13;
-    const left = named ? Math.min(o.left, Math.round(width * 0.3)) : 64, top = 4, right = 12;
+    const left = named ? Math.min(o.left, Math.round(width * 0.3)) : 64, top = 20, right = 26;
     const plot_width = width - left - right, plot_height = rows * row_height;
     geometry = {left, top, plot_width, plot_height};
     let low = Infinity, high = 0;
@@ -294,7 +297,7 @@ function heat_map(host, o) {
       const v = layer[2][i];
       if (v > 0) low = Math.min(low, v), high = Math.max(high, v);
     }
-    low = Math.min(high, Math.max(low, high / 1e4));
+    low = logarithmic ? Math.min(high, Math.max(low, high / 1e4)) : 0;
     // Several cells in one pixel: the largest.
     const density = window.devicePixelRatio || 1;
     const cw = Math.max(1, Math.min(columns, Math.floor(plot_width * density))), ch = Math.max(1, Math.min(rows, Math.floor(plot_height * density)));
@@ -307,11 +310,11 @@ function heat_map(host, o) {
     canvas.width = cw, canvas.height = ch;
     canvas.style.cssText = `left:${left}px;top:${top}px;width:${plot_width}px;height:${plot_height}px;image-rendering:pixelated;outline:1px solid var(--line)`;
     const context = canvas.getContext("2d"), image = context.createImageData(cw, ch), table = colour_table();
-    const span = Math.log(high / low) || 1;
+    const place = v => high === 0 ? 0 : !logarithmic ? v / high : high === low ? Number(v > 0) : v <= low ? 0 : Math.log(v / low) / Math.log(high / low);
     for (let i = 0; i < cells.length; ++i) {
       if (Number.isNaN(cells[i])) continue;
-      const t = cells[i] <= low ? (high > low ? 0 : cells[i] > 0 ? 1 : 0) : Math.log(cells[i] / low) / span;
-      image.data.set([...table[Math.max(0, Math.min(255, Math.round(255 * t)))], 255], 4 * i);
+      image.data.set(table[Math.max(0, Math.min(255, Math.round(255 * place(cells[i]))))], 4 * i);
+      image.data[4 * i + 3] = 255;
     }
     context.putImageData(image, 0, 0);
     const best = top_cells()[0];
@@ -320,24 +323,25 @@ function heat_map(host, o) {
     plot.setAttribute("aria-label", `${o.label}. Arrow keys move to a cell.` + (o.open ? " Enter opens the details of its site." : ""));
     const bar = element("span", {class: "scale"});
     bar.style.cssText = `width:9rem;height:.9rem;margin:0 .5rem;border:1px solid var(--line);background:linear-gradient(90deg,${ramp().join(",")})`;
-    scale.replaceChildren(high > 0 ? layer[3](low) + " or less" : "all zero", bar, high > 0 ? layer[3](high) + " (logarithmic; blank: no value)" : "");
+    scale.replaceChildren(high > 0 ? (logarithmic ? layer[3](low) + " or less" : "0") : "all zero", bar, high > 0 ? layer[3](high) + " (blank: no value)" : "");
     plot.querySelector("svg")?.remove();
-    plot.style.height = plot_height + 52 + "px";
-    const svg = d3.select(plot).append("svg").attr("aria-hidden", "true").attr("width", width).attr("height", plot_height + 52)
+    const height = top + plot_height + 48;
+    plot.style.height = height + "px";
+    const svg = d3.select(plot).append("svg").attr("aria-hidden", "true").attr("width", width).attr("height", height)
       .style("position", "relative");
-    const fit = name => { const most = Math.floor((left - 14) / 6.4); return name.length > most ? name.slice(0, most - 1) + "…" : name; };
+    const fit = name => { const most = Math.floor((left - 14) / 6.8); return name.length > most ? name.slice(0, most - 1) + "…" : name; };
     if (named)
       svg.selectAll(".name").data(o.rows.slice(0, rows)).enter().append("text").attr("class", "name").attr("x", left - 8).attr("text-anchor", "end")
         .attr("y", (_, i) => top + (i + 0.5) * row_height).attr("dy", "0.35em").text(fit);
     else {
       const y = d3.scaleLinear().domain([0, rows]).range([top, top + plot_height]);
       const ticks = d3.range(0, rows, Math.max(1, Math.ceil(rows / Math.max(2, plot_height / 40))));
-      const axis = d3.axisLeft(y).tickValues(ticks.map(i => i + 0.5)).tickFormat(v => o.row_ticks ? count(Math.floor(v) + 1) : o.rows[Math.floor(v)]).tickSize(4);
+      const axis = d3.axisLeft(y).tickValues(ticks.map(i => i + 0.5)).tickFormat(v => o.row_ticks ? count(Math.floor(v) + 1) : o.rows[Math.floor(v)].split("-")[0]).tickSize(4);
       svg.append("g").attr("transform", `translate(${left},0)`).call(axis).select(".domain").remove();
     }
     svg.append("g").attr("transform", `translate(0,${top + plot_height})`).call(o.x_axis([left, left + plot_width]));
     svg.append("text").attr("class", "label").attr("x", left + plot_width / 2).attr("y", top + plot_height + 40).attr("text-anchor", "middle").text(o.x_label);
-    svg.append("text").attr("class", "label").attr("x", 0).attr("y", top + plot_height + 40).text(o.y_label);
+    svg.append("text").attr("class", "label").attr("x", 0).attr("y", 12).text(o.y_label);
     for (const kind of ["cursor under", "cursor"]) svg.append("rect").attr("class", kind).attr("visibility", "hidden");
     svg.selectAll("text").attr("font-size", null).attr("font-family", null);
     mark();
@@ -363,7 +367,7 @@ function heat_map(host, o) {
     const [r, c] = cursor || [0, 0], far = event.shiftKey ? 10 : 1;
     const to = {ArrowLeft: [r, c - far], ArrowRight: [r, c + far], ArrowUp: [r - far, c], ArrowDown: [r + far, c], Home: [r, 0], End: [r, columns - 1],
                 PageUp: [r - 25, c], PageDown: [r + 25, c]}[event.key];
-    if (event.key === "Enter" && o.open && cursor) o.open(cursor[0]);
+    if (event.key === "Enter" && o.open && cursor) event.preventDefault(), o.open(cursor[0]);
     if (!to || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     cursor = cursor ? [Math.max(0, Math.min(rows - 1, to[0])), Math.max(0, Math.min(columns - 1, to[1]))] : [0, 0];
@@ -409,12 +413,14 @@ function site_detail(s, cell) {
   histogram(charts, "Arrival to exit of each rank", s.elapsed, "calls of ranks");
   const row = sites.indexOf(s);
   if (s.latest.length) rank_bars(charts, layers[0][2].subarray(row * heat.columns, (row + 1) * heat.columns), site_name(s));
-  if (s.latest.length) cell.append(small_table("Ranks with the largest mean offset", ["rank", "mean offset", "standard deviation", "times last", "awaited"],
+  const tables = element("div", {class: "tables"});
+  cell.append(tables);
+  if (s.latest.length) tables.append(small_table("Ranks with the largest mean offset", ["rank", "mean offset", "standard deviation", "times last", "awaited"],
     s.latest.map(r => [r[0], time(r[1]), time(r[2]), count(r[3]), time(r[4])])));
-  if (s.dispatch.length) cell.append(small_table("Algorithms that ran", ["algorithm", "calls", "elapsed, mean", "after last, mean"],
+  if (s.dispatch.length) tables.append(small_table("Algorithms that ran", ["algorithm", "calls", "elapsed, mean", "after last, mean"],
     s.dispatch.map(d => [d[0], count(d[1]), time(d[2]), time(d[3])])));
   const or_none = ns => ns === null ? "-" : time(ns);
-  if (s.decisions.length) cell.append(small_table("Decisions", ["decision", "bytes", "calls", "modelled", "measured", "native"],
+  if (s.decisions.length) tables.append(small_table("Decisions", ["decision", "bytes", "calls", "modelled", "measured", "native"],
     s.decisions.map(d => [d[2] + (d[3] ? `, because ${d[3]}` : ""), d[0] < 0 ? "any" : bytes(d[0]), count(d[1]), or_none(d[4]), or_none(d[5]), or_none(d[6])])));
 }
 
@@ -482,7 +488,7 @@ function show_times() {
     layers: [["offset", "mean offset from the first arrival", unpack(t.offset), time]], x_label: "time since the first recorded arrival", y_label: "rank",
     caption: `Colour: the mean offset from the first arrival, of the calls in ${time(a.span_ns / t.times)}. ` +
       (t.ranks_per_row > 1 ? `A row shows the largest value of ${t.ranks_per_row} ranks. ` : "One row per rank. ") + record_note(a),
-    x_axis: range => d3.axisBottom(d3.scaleLinear().domain([0, a.span_ns]).range(range)).ticks((range[1] - range[0]) / 90).tickFormat(time)});
+    x_axis: range => d3.axisBottom(d3.scaleLinear().domain([0, a.span_ns]).range(range)).ticks((range[1] - range[0]) / 90).tickFormat(tick_time)});
 }
 
 function show_arrivals() {
@@ -533,8 +539,8 @@ function show_arrivals() {
       svg.append("path").attr("class", "line").attr("d", path).attr("stroke", `var(--series${k})`).attr("stroke-dasharray", styles[k]);
     });
     svg.append("line").attr("class", "cursor").attr("y1", o.top).attr("y2", o.bottom).attr("visibility", "hidden");
-    axes(svg, d3.axisBottom(x).ticks((o.right - o.left) / 90).tickFormat(time),
-         logarithmic ? d3.axisLeft(y).tickValues(log_ticks(y, 8)).tickFormat(time) : d3.axisLeft(y).ticks(6).tickFormat(time), o);
+    axes(svg, d3.axisBottom(x).ticks((o.right - o.left) / 90).tickFormat(tick_time),
+         logarithmic ? d3.axisLeft(y).tickValues(log_ticks(y, 8)).tickFormat(tick_time) : d3.axisLeft(y).ticks(6).tickFormat(tick_time), o);
     key.replaceChildren(...lines().map(([name], k) => {
       const item = element("li");
       d3.select(item).append("svg").attr("width", 34).attr("height", 10).attr("aria-hidden", "true").append("path").attr("class", "line").attr("d", "M0,5H34")
@@ -601,7 +607,7 @@ function show_ranks() {
     {name: "lateness", title: "Mean offset, less that of the others", width: "middle", value: r => r[7], text: r => r[7] === null ? "-" : time(r[7])},
     {name: "main cause", kind: "text", title: "The largest part of the lateness", value: r => main_cause(r[8]), text: r => main_cause(r[8])}];
   big_table(host, {
-    noun: t.ranks_per_row > 1 ? "rows of ranks" : "ranks", rows: t.ranks.slice().sort((a, b) => b[5] - a[5] || a[0] - b[0]), columns,
+    short: true, noun: t.ranks_per_row > 1 ? "rows of ranks" : "ranks", rows: t.ranks.slice().sort((a, b) => b[5] - a[5] || a[0] - b[0]), columns,
     caption: (t.ranks_per_row > 1 ? `The profile has ${t.ranks_per_row} ranks per row. ` : "") + "Ranks that others waited for most come first. Percentages are shares of the rank's own time.",
     detail: (r, cell) => {
       cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])));
