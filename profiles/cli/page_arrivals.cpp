@@ -98,7 +98,7 @@ Json series(const std::vector<const Event*>& calls, double span) {
     for (std::size_t k = 0; k < latest.size(); ++k)
       lines[k]["offset_ns"].push_back(p.ranks[k].count > 0 ? rounded(p.ranks[k].value()) : Json(nullptr));
   }
-  return {{"calls", calls.size()}, {"each", each},           {"at_ns", at},  {"median_ns", median},
+  return {{"calls", calls.size()}, {"each", each},           {"at_ns", at},   {"median_ns", median},
           {"last_ns", last},       {"last_rank", last_rank}, {"ranks", lines}};
 }
 

@@ -52,7 +52,8 @@ Json site_data(const Json& s) {
   Json frames = Json::array(), dispatch = frames, decisions = frames;
   for (const Json& frame : s["frames"]) frames.push_back(place(frame));
   for (const auto& [name, d] : s["dispatch"].items())
-    dispatch.push_back({name, d["calls"].get<double>(), rounded(d["mean_elapsed_ns"]), rounded(d["mean_after_last_ns"])});
+    dispatch.push_back(
+        {name, d["calls"].get<double>(), rounded(d["mean_elapsed_ns"]), rounded(d["mean_after_last_ns"])});
   for (const Json& d : s.value("decisions", Json::array())) {
     const auto time = [&](const char* key) { return d[key].is_null() ? Json(nullptr) : rounded(d[key]); };
     decisions.push_back({d["bytes"].get<double>(), d["calls"].get<double>(), d["algorithm"], d["reason"],
@@ -139,9 +140,10 @@ Json tables(const Json& profile, const std::map<std::int64_t, RankSums>& sums, s
   for (const auto& [number, s] : sums) {
     const auto count = static_cast<std::int64_t>(s.ranks);
     const auto first = number * per;
-    ranks.push_back({first, count > 1 ? std::to_string(first) + "-" + std::to_string(first + count - 1) : std::to_string(first),
-                     s.host, shares(s.parts, s.wall), rounded(s.wall > 0 ? s.waited / s.wall : 0), rounded(s.awaited),
-                     s.last, s.calls > 0 ? rounded(s.late / s.calls) : Json(nullptr), causes[number]});
+    ranks.push_back(
+        {first, count > 1 ? std::to_string(first) + "-" + std::to_string(first + count - 1) : std::to_string(first),
+         s.host, shares(s.parts, s.wall), rounded(s.wall > 0 ? s.waited / s.wall : 0), rounded(s.awaited), s.last,
+         s.calls > 0 ? rounded(s.late / s.calls) : Json(nullptr), causes[number]});
     const double mine = (s.parts[0] + s.parts[1] + s.parts[2] + s.parts[3]) / std::max(1.0, s.ranks);
     own += mine / static_cast<double>(sums.size());
     longest = std::max(longest, mine), wall = std::max(wall, s.wall / std::max(1.0, s.ranks));
@@ -161,9 +163,10 @@ Json tables(const Json& profile, const std::map<std::int64_t, RankSums>& sums, s
 
 /// Per site the ranks in columns. A column holds the largest value of the rows of ranks in it. A mean offset is that of
 /// the row; the other values are sums over the calls and the ranks of the row.
-Json heat_map(const Json& sites, const std::vector<std::vector<RankCell>>& cells, std::int64_t per, std::int64_t ranks) {
-  const std::int64_t most =
-      std::clamp(kCells / std::max<std::int64_t>(1, static_cast<std::int64_t>(sites.size())), kFewestColumns, kMostColumns);
+Json heat_map(const Json& sites, const std::vector<std::vector<RankCell>>& cells, std::int64_t per,
+              std::int64_t ranks) {
+  const std::int64_t most = std::clamp(kCells / std::max<std::int64_t>(1, static_cast<std::int64_t>(sites.size())),
+                                       kFewestColumns, kMostColumns);
   const std::int64_t rows = (ranks + per - 1) / per, wide = (rows + most - 1) / most * per,
                      columns = (ranks + wide - 1) / wide;
   constexpr std::pair<const char*, float RankCell::*> kLayers[] = {{"offset", &RankCell::offset_ns},

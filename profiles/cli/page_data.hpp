@@ -15,8 +15,8 @@ Json page_data(const Json& profile, const std::vector<std::vector<RankCell>>& ce
 /// Rounds to four significant digits, so that the number is short as text.
 Json rounded(double value);
 
-/// Numbers on a logarithmic scale, 16 bits each, as base64: 0 stands for no value, and c for 2^((c - 1) / 1280) - 1. The
-/// relative error is below 0.03%.
+/// Numbers on a logarithmic scale, 16 bits each, as base64: 0 stands for no value, and c for 2^((c - 1) / 1280) - 1.
+/// The relative error is below 0.03%.
 std::string packed(const std::vector<double>& values);
 /// The mark of a missing value for packed().
 inline constexpr double kNoValue = -1;

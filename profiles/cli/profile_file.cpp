@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include "profiles/cli/commands.hpp"
@@ -96,6 +97,13 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
+  /// [[first rank, ranks, waited_ns, awaited_ns], ...], summed over all sites.
+  Json rank_sums() const {
+    Json out = Json::array();
+    for (const auto& [rank, sum] : sums_)
+      out.push_back({static_cast<long>(rank), static_cast<long>(sum.ranks), sum.waited, sum.awaited});
+    return out;
+  }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  private:
@@ -152,7 +160,11 @@ class Reader : public nlohmann::json_sax<Json> {
     if (--in_rows_ == 1) rows_.push_back(row_), in_before_ = false;
     if (in_rows_ > 0) return true;
     double total = 0;
-    for (const RankRow& row : rows_) total += row.last;
+    for (const RankRow& row : rows_) {
+      total += row.last;
+      RankRow& sum = sums_[row.rank];
+      sum.ranks = row.ranks, sum.waited += row.waited, sum.awaited += row.awaited;
+    }
     Json& site = *stack_.back();
     site["ranks"] = few_rows(rows_);
     site["rows"] = rows_.size();
@@ -189,6 +201,7 @@ class Reader : public nlohmann::json_sax<Json> {
   double* field_ = nullptr;
   RankRow row_;
   std::vector<RankRow> rows_;
+  std::map<double, RankRow> sums_;  // by first rank
 };
 
 }  // namespace
@@ -267,10 +280,10 @@ Json load_profile(const std::string& path, Progress::Patience patience, bool eve
                   std::vector<std::vector<RankCell>>* cells) {
   const Mapped file(path);
   if (!file.good()) cannot_read(path);
-  Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank,
-                cells);
+  Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank, cells);
   const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
   check_profile(path, reader.profile, good);
+  reader.profile["rank_sums"] = reader.rank_sums();
   if (cells) cells->resize(reader.profile["sites"].size());
   return std::move(reader.profile);
 }

@@ -30,5 +30,5 @@ with tempfile.TemporaryDirectory() as name, Browser(pathlib.Path(name) / "browse
                 for _, _, _, height in (k for k in KEPT if k[:3] == (ranks, width, scheme)):
                     picture = kept / f"page-{ranks}-{width}-{scheme}.png"
                     browser.picture(picture, height)
-                    subprocess.run(["pngquant", "--force", "--speed", "1", "--strip", "--output", picture, "48", picture], check=True)
+                    subprocess.run(["pngquant", "--force", "--speed", "1", "--nofs", "--strip", "--output", picture, "48", picture], check=True)
 print(f"pictures are in {kept} and {folder}")

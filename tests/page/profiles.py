@@ -32,13 +32,13 @@ LARGE = 512  # ranks from which sites share the texts of their rows
 
 def like(number, ranks):
     """The number of the site whose rows of ranks this site has."""
-    return number if ranks <= LARGE or number < 5 else 5 + number % 3
+    return number if ranks <= LARGE or number < 25 else 25 + number % 3
 
 
 def wait_of(number, ranks):
     """The mean time from the first to the last arrival, in nanoseconds."""
     number = like(number, ranks)
-    return 4e6 / (1 + number * (1 if ranks <= LARGE or number < 5 else 150)) ** 0.8
+    return (4e6 if ranks <= LARGE else 2e6) / (1 + number * (1 if ranks <= LARGE or number < 25 else 150)) ** 0.8
 
 
 def site(number, ranks, calls, rng, late, per_row, body):

@@ -289,7 +289,7 @@ function heat_map(host, o) {
     const width = host.clientWidth, dense = rows > 40;
     const row_height = Math.max(1, Math.min(22, Math.floor((dense ? 560 : 720) / rows)));
     const named = o.row_ticks && row_height >= 13;
-    const left = named ? Math.min(o.left, Math.round(width * 0.3)) : 64, top = 20, right = 26;
+    const left = named ? Math.min(o.left, Math.round(width * (width < 800 ? 0.42 : 0.3))) : 64, top = 20, right = 26;
     const plot_width = width - left - right, plot_height = rows * row_height;
     geometry = {left, top, plot_width, plot_height};
     let low = Infinity, high = 0;
