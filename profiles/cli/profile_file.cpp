@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include "profiles/cli/commands.hpp"
@@ -72,9 +73,11 @@ Json few_rows(const std::vector<RankRow>& rows) {
 /// only the rows that a table shows: `ranks`. It adds `rows` and `last_total`, which count all rows.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank)
+  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank,
+         std::vector<std::vector<RankCell>>* cells)
       : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience),
-        every_rank_(every_rank) {}
+        every_rank_(every_rank),
+        cells_(cells) {}
   Json profile;
 
   bool null() override { return value(nullptr); }
@@ -94,6 +97,13 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
+  /// [[first rank, ranks, waited_ns, awaited_ns], ...], summed over all sites.
+  Json rank_sums() const {
+    Json out = Json::array();
+    for (const auto& [rank, sum] : sums_)
+      out.push_back({static_cast<long>(rank), static_cast<long>(sum.ranks), sum.waited, sum.awaited});
+    return out;
+  }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  private:
@@ -150,7 +160,11 @@ class Reader : public nlohmann::json_sax<Json> {
     if (--in_rows_ == 1) rows_.push_back(row_), in_before_ = false;
     if (in_rows_ > 0) return true;
     double total = 0;
-    for (const RankRow& row : rows_) total += row.last;
+    for (const RankRow& row : rows_) {
+      total += row.last;
+      RankRow& sum = sums_[row.rank];
+      sum.ranks = row.ranks, sum.waited += row.waited, sum.awaited += row.awaited;
+    }
     Json& site = *stack_.back();
     site["ranks"] = few_rows(rows_);
     site["rows"] = rows_.size();
@@ -160,12 +174,26 @@ class Reader : public nlohmann::json_sax<Json> {
       site["mean_offsets_ns"] = means, site["stddevs_ns"] = deviations;
     }
     site["last_total"] = total;
+    if (cells_) keep_cells();
     progress_.done();
     return true;
   }
 
+  /// The rows belong to the last site read so far. A site without `ranks` has no cells.
+  void keep_cells() {
+    const auto sites = profile.find("sites");
+    if (sites == profile.end() || sites->empty()) return;
+    cells_->resize(sites->size());
+    const auto number = [](double v) { return static_cast<std::int64_t>(std::clamp(v, -1.0, 1e15)); };
+    for (const RankRow& r : rows_)
+      cells_->back().push_back({number(r.rank), number(r.ranks), static_cast<float>(r.mean),
+                                static_cast<float>(r.waited), static_cast<float>(r.awaited),
+                                static_cast<float>(r.last)});
+  }
+
   Progress progress_;
   bool every_rank_;
+  std::vector<std::vector<RankCell>>* cells_;
   std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
   std::string key_;
   int in_rows_ = 0;  // depth below a site's `ranks`; the depth of `ranks` itself is 1
@@ -173,6 +201,7 @@ class Reader : public nlohmann::json_sax<Json> {
   double* field_ = nullptr;
   RankRow row_;
   std::vector<RankRow> rows_;
+  std::map<double, RankRow> sums_;  // by first rank
 };
 
 }  // namespace
@@ -247,12 +276,15 @@ const char* end_of_value(const char* at, const char* end) {
 
 }  // namespace
 
-Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank) {
+Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank,
+                  std::vector<std::vector<RankCell>>* cells) {
   const Mapped file(path);
   if (!file.good()) cannot_read(path);
-  Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank);
+  Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank, cells);
   const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
   check_profile(path, reader.profile, good);
+  reader.profile["rank_sums"] = reader.rank_sums();
+  if (cells) cells->resize(reader.profile["sites"].size());
   return std::move(reader.profile);
 }
 

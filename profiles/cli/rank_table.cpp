@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/verdict.hpp"
+#include "profiles/cli/profile_file.hpp"
 
 namespace latecomer::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The parts of a process's time, with their column.
 constexpr std::pair<const char*, const char*> kParts[] = {
@@ -28,23 +26,31 @@ struct Row {
   double parts[std::size(kParts)] = {};
   /// The time outside MPI.
   double own() const { return parts[0] + parts[1] + parts[2] + parts[3]; }
+  double mean(double sum) const { return sum / std::max(1.0, ranks); }
   void add(const Row& o) {
     ranks += o.ranks, wall += o.wall, waited += o.waited, awaited += o.awaited;
     for (std::size_t k = 0; k < std::size(kParts); ++k) parts[k] += o.parts[k];
   }
 };
 
+/// One row per rank, or per row of ranks where the profile adds up several.
 std::vector<Row> rows_of_ranks(const Json& profile) {
+  const Json sums = profile.value("rank_sums", Json::array());
+  long per = 1;
+  for (const Json& sum : sums) per = std::max(per, sum[1].get<long>());
   std::map<long, Row> rows;
   for (const Json& p : profile.value("processes", Json::array())) {
-    Row& row = rows[p["rank"].get<long>()];
-    row.name = p["rank"].dump(), row.host = p["host"].get<std::string>(), row.ranks = 1;
-    row.wall = p["wall_ns"].get<double>();
-    for (std::size_t k = 0; k < std::size(kParts); ++k) row.parts[k] = p[kParts[k].first].get<double>();
+    const long first = p["rank"].get<long>() / per * per;
+    Row& row = rows[first];
+    if (row.host.empty()) row.host = p["host"].get<std::string>();
+    ++row.ranks;
+    row.name = row_name({{"rank", first}, {"ranks", row.ranks}});
+    row.wall += p["wall_ns"].get<double>();
+    for (std::size_t k = 0; k < std::size(kParts); ++k) row.parts[k] += p[kParts[k].first].get<double>();
   }
-  for (const Json& r : ranks_json(profile))
-    if (const auto row = rows.find(r["rank"].get<long>()); row != rows.end())
-      row->second.waited = r["waited_ns"].get<double>(), row->second.awaited = r["awaited_ns"].get<double>();
+  for (const Json& sum : sums)
+    if (const auto row = rows.find(sum[0].get<long>()); row != rows.end())
+      row->second.waited = sum[2].get<double>(), row->second.awaited = sum[3].get<double>();
   std::vector<Row> out;
   out.reserve(rows.size());
   for (const auto& [rank, row] : rows) out.push_back(row);
@@ -65,13 +71,15 @@ std::vector<Row> rows_of_hosts(const std::vector<Row>& ranks) {
 
 void print(const char* title, const char* first, std::vector<Row> rows, int most) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.awaited > b.awaited; });
-  std::printf("\n%s\n%6s %-16s", title, first, "host");
+  rows.resize(std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))));
+  int width = 6;
+  for (const Row& row : rows) width = std::max(width, static_cast<int>(row.name.size()));
+  std::printf("\n%s\n%*s %-16s", title, width, first, "host");
   for (const auto& [key, column] : kParts) std::printf(" %9s", column);
   std::printf(" %9s %12s\n", "waits", "awaited");
-  for (std::size_t i = 0; i < std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))); ++i) {
-    const Row& row = rows[i];
+  for (const Row& row : rows) {
     const double all = std::max(1.0, row.wall);
-    std::printf("%6s %-16s", row.name.c_str(), row.host.c_str());
+    std::printf("%*s %-16s", width, row.name.c_str(), row.host.c_str());
     for (const double part : row.parts) std::printf(" %8.1f%%", 100 * part / all);
     std::printf(" %8.1f%% %12s\n", 100 * row.waited / all, human_time(row.awaited).c_str());
   }
@@ -83,8 +91,8 @@ void print_ranks(const Json& profile, int most) {
   const std::vector<Row> ranks = rows_of_ranks(profile), hosts = rows_of_hosts(ranks);
   double own = 0, longest = 0, wall = 0;
   for (const Row& row : ranks)
-    own += row.own() / static_cast<double>(ranks.size()), longest = std::max(longest, row.own()),
-                                                          wall = std::max(wall, row.wall);
+    own += row.mean(row.own()) / static_cast<double>(ranks.size()), longest = std::max(longest, row.mean(row.own())),
+                                                                    wall = std::max(wall, row.mean(row.wall));
   if (wall <= 0 || longest <= 0) return;
   print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most);
   if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most);

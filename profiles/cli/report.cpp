@@ -144,8 +144,10 @@ int report(const Options& o) {
   }
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
   std::unique_ptr<WholeProfile> whole;
-  if (o.json) whole = std::make_unique<WholeProfile>(o.file);
-  Json read = load_profile(o.file, o.patience);
+  if (o.json && o.html.empty()) whole = std::make_unique<WholeProfile>(o.file);
+  std::vector<std::vector<RankCell>> cells;
+  Json read = load_profile(o.file, o.patience, false, o.html.empty() ? nullptr : &cells);
+  for (std::size_t i = 0; i < cells.size(); ++i) read["sites"][i]["cells"] = i;
   resolve_names(read, o.patience);
   if (whole) {
     for (std::size_t i = 0; i < read["sites"].size(); ++i)
@@ -162,7 +164,7 @@ int report(const Options& o) {
     if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
   if (!o.html.empty()) {
-    const auto written = profiles::write_file(o.html, html_report(profile));
+    const auto written = profiles::write_file(o.html, html_report(profile, cells));
     if (!written) throw std::runtime_error(written.error());
     return 0;
   }
@@ -213,7 +215,7 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--top", o->top, "Number of sites to show in detail.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--html", o->html, "Write a page with plots to this file and print nothing.");
+  command->add_option("--html", o->html, "Write a page with plots and tables to this file and print nothing.");
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
   command->add_flag("--json", o->json,
