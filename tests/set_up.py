@@ -21,8 +21,8 @@ def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnab
             **{key: SECOND * value for key, value in times.items()}}
 
 
-def sentences(processes, computing=None, samples=10, core_lists=True):
-    """Reads a report on one site. `computing`: mean time per rank before its calls."""
+def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4):
+    """Reads a report on one site with 10 calls in 1 s. `computing`: mean time per rank before its calls, in units of `scale` ns."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "p.json"
         subprocess.run([generate, str(len(processes)), "1", "10", path], check=True)
@@ -34,7 +34,7 @@ def sentences(processes, computing=None, samples=10, core_lists=True):
                 del p["core_list"]
         for row in profile["sites"][0]["ranks"]:
             if computing:
-                time = computing[row["rank"]]
+                time = computing[row["rank"]] * scale
                 row["before"] = {"samples": samples, "wall_ns": time, "computing_ns": time, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0,
                                  "runnable_ns": 0, "blocked_ns": 0, "faults": 0, "preempted": 0}
         path.write_text(json.dumps(profile))
@@ -70,7 +70,7 @@ expect("spins", sentences(ranks(4)), ["Host h runs 4 ranks on 2 cores", "keep th
 expect("a part of the cores", sentences(ranks(5, cores="0", host_cores=4)), ["runs 5 ranks on 1 of its 4 cores"])
 expect("an older profile", sentences(ranks(4), core_lists=False), ["Host h runs 4 ranks on 2 cores"])
 two = ranks(4) + [process(4 + r, "i", "0-1", 2) for r in range(6)]
-expect("the worse host is named", sentences(two), ["Host i runs 6 ranks on 2 cores, as 1 other host does"])
+expect("the worse host is named", sentences(two), ["Host i runs 6 ranks on 2 cores", "as on 1 other host; waiting"])
 
 # Ranks that share cores while the host has enough.
 expect("one core for two", sentences(ranks(2, cores="1")), ["Ranks 0, 1 share core 1 of host h, which has a core for each of its 2 ranks", "bind"], ["Waiting ranks keep their core"])
@@ -92,6 +92,7 @@ expect("slow host", sentences(slow, [2000, 2000, 3100, 2900, 2100, 1900]), ["All
 expect("one rank of it is not", sentences(slow, [2000, 2000, 3100, 2100, 2100, 1900]))
 expect("within the differences of cores", sentences(slow, [2000, 2000, 2150, 2150, 2000, 2000]))
 expect("too few samples", sentences(slow, [2000, 2000, 3100, 2900, 2100, 1900], samples=4))
+expect("a small part of the run", sentences(slow, [2000, 2000, 3100, 2900, 2100, 1900], scale=100))
 expect("one rank per host", sentences(hosts("a", "b", "c"), [2000, 4000, 2000]))
 expect("one host", sentences(hosts("a", "a", "a", "a"), [2000, 4000, 2000, 2000]))
 print(f"{failures} failures")

@@ -80,8 +80,9 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
     bool first = true;
     for (const auto& [kind, of] : kinds) text += (first ? "" : ", ") + ranks_named(of) + " " + kind, first = false;
     out.push_back(text + ".");
+    if (static_cast<int>(members.size()) >= any.comm_size) return;
   }
-  if (static_cast<int>(members.size()) >= any.comm_size && kinds.size() == 1) {
+  if (static_cast<int>(members.size()) >= any.comm_size) {
     out.push_back("All " + std::to_string(members.size()) + " ranks of " + communicator(any) + " are in " +
                   kinds.begin()->first + " (" + number + ") for " + duration(longest) +
                   ", so no rank is missing there.");

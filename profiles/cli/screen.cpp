@@ -157,7 +157,8 @@ void Screen::redraw() const {
   if (lines.size() > fit) status += "; " + std::to_string(lines.size() - fit) + " lines do not fit";
   lines.resize(std::min(lines.size(), fit));
   std::string out = "\033[H";
-  for (const std::string& line : lines) out += line + "\033[K\r\n";
+  // Clears each line before it is written: after a full one, a terminal would clear its last character.
+  for (const std::string& line : lines) out += "\033[K" + line + "\n";
   // Clears what is left of a longer text, then writes the status into the last line.
   out += "\033[J\033[" + std::to_string(size.rows) + ";1H\033[7m" + cut(status, size.columns) + "\033[0m";
   write_all(out);

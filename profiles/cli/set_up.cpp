@@ -76,9 +76,9 @@ std::vector<Host> hosts_of(const Json& profile) {
   return out;
 }
 
-/// How many times as long the run would take if waiting ranks kept their cores: an estimate from below. Every rank that is
-/// not asleep then wants a core all the time, so each has an equal share. The rank that works longest needs the time of
-/// its own work divided by that share. nullopt: not measured.
+/// How many times as long the run would take if waiting ranks kept their cores: an estimate from below. Every rank that
+/// is not asleep then wants a core all the time, so each has an equal share. The rank that works longest needs the time
+/// of its own work divided by that share. nullopt: not measured.
 std::optional<double> worth_of_courtesy(const Host& host) {
   double time = 0, asleep = 0, later = 0;
   for (const Json* r : host.ranks) time = std::max(time, of(*r, "wall_ns")), asleep += of(*r, "blocked_ns");
@@ -157,13 +157,13 @@ void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) 
   }
   if (worst) {
     const double usable = worst->usable();
-    out.push_back(
-        "Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
-        (usable < worst->cores
-             ? std::to_string(static_cast<long>(usable)) + " of its " + counted(worst->cores, "core", "cores")
-             : counted(usable, "core", "cores")) +
-        (crowded > 1 ? ", as " + counted(crowded - 1, "other host does", "other hosts do") + " in a like way" : "") +
-        ", so ranks also wait for a core; " + waiting_text(*worst));
+    out.push_back("Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
+                  (usable < worst->cores
+                       ? std::to_string(static_cast<long>(usable)) + " of its " + counted(worst->cores, "core", "cores")
+                       : counted(usable, "core", "cores")) +
+                  ", so ranks also wait for a core" +
+                  (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") + "; " +
+                  waiting_text(*worst));
   }
   for (const Host& host : hosts) {
     if (host.count() > host.cores) continue;
@@ -186,6 +186,8 @@ constexpr double kFewSamples = 5;
 /// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
 /// few per cent, by their clock rate and by their place in the machine.
 constexpr double kSlower = 1.1;
+/// The least share of the run time that a rank of a slow host computes longer. Below it, waiting is no subject either.
+constexpr double kSlowerShare = 0.01;
 
 void judge_speed(const Json& profile, const std::vector<Host>& hosts, std::vector<std::string>& out) {
   if (hosts.size() < 2) return;
@@ -207,8 +209,9 @@ void judge_speed(const Json& profile, const std::vector<Host>& hosts, std::vecto
     for (const auto& [rank, time] : computing)
       times_of[rank].first += calls * time, times_of[rank].second += calls * sum / count;
   }
+  const double run_ns = 1e9 * of(profile["job"], "wall_time_s");
   struct Speed {
-    double ranks = 0, least = 0, most = 0, sum = 0;
+    double ranks = 0, least = 0, most = 0, sum = 0, time_ns = 0;
   };
   std::map<const Host*, Speed> speeds;
   for (const auto& [rank, time] : times_of) {
@@ -217,14 +220,15 @@ void judge_speed(const Json& profile, const std::vector<Host>& hosts, std::vecto
     const double ratio = time.first / time.second;
     Speed& s = speeds[host->second];
     s.least = s.ranks == 0 ? ratio : std::min(s.least, ratio), s.most = std::max(s.most, ratio);
-    ++s.ranks, s.sum += ratio;
+    ++s.ranks, s.sum += ratio, s.time_ns += time.first;
   }
   for (const auto& [host, mine] : speeds) {
-    double others = 0, most = 0, sum = 0;
+    double others = 0, most = 0, sum = 0, time_ns = 0;
     for (const auto& [other, s] : speeds)
-      if (other != host) others += s.ranks, sum += s.sum, most = std::max(most, s.most);
+      if (other != host) others += s.ranks, sum += s.sum, time_ns += s.time_ns, most = std::max(most, s.most);
     // One rank may have more work. All ranks of a host seldom have.
     if (mine.ranks < 2 || mine.ranks < host->count() || others < 2 || mine.least < kSlower * most) continue;
+    if (mine.time_ns / mine.ranks - time_ns / others < kSlowerShare * run_ns) continue;
     out.push_back("All " + counted(mine.ranks, "rank", "ranks") + " of host " + host->name + " compute " +
                   times(mine.sum / mine.ranks / (sum / others)) +
                   " times as long as the other hosts' ranks before the same calls: its cores are slower, or its ranks "

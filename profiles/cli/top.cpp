@@ -49,11 +49,11 @@ std::string present_text(const std::string& output) {
   std::map<std::string, std::vector<int>> places;
   std::map<std::string, double> copies;  // age by host
   for (const LiveRank& r : present.ranks()) {
-    places[r.state == 'X'     ? "are gone"
-           : r.inside == 1    ? "are in " + Hang::operation(r) + " at " + present.site(r)
-           : r.message != 0   ? "are in a message, completion or one-sided call"
-           : r.comm_size == 0 ? "are before their first collective"
-                              : "are outside collectives, after " + Hang::operation(r) + " at " + present.site(r)]
+    places[r.state == 'X'     ? "gone"
+           : r.inside == 1    ? "in " + Hang::operation(r) + " at " + present.site(r)
+           : r.message != 0   ? "in a message, completion or one-sided call"
+           : r.comm_size == 0 ? "before their first collective"
+                              : "outside collectives, after " + Hang::operation(r) + " at " + present.site(r)]
         .push_back(r.rank);
     if (r.copy != 0) copies[r.host] = r.copy_age_s;
   }

@@ -102,6 +102,9 @@ try:
     check(terminal.read(lambda text: len(terminal.frames()) >= 2), "space refreshes at once")
     os.write(terminal.master, b"\x1a")
     check(terminal.read(lambda text: GIVE_BACK in text), "Ctrl-Z gives the screen back")
+    state = pathlib.Path(f"/proc/{terminal.process.pid}/stat")
+    while state.read_text().rpartition(")")[2].split()[0] != "T" and time.time() < deadline + 60:
+        time.sleep(0.05)
     terminal.process.send_signal(signal.SIGCONT)
     check(terminal.read(lambda text: text.count(TAKE) == 2 and len(terminal.frames()) >= 3), "and the command goes on afterwards")
     os.write(terminal.master, b"\x03")
