@@ -98,7 +98,9 @@ std::string foreign(int folder) {
     const std::string name = entry->d_name;
     if (name == "." || name == ".." || name.starts_with(".nfs"))
       continue;  // NFS keeps a removed file that is still open
-    if (!is_snapshot_name(name)) return "it holds '" + name + "', which is not a snapshot of latecomer";
+    // A copy has a longer name until it is complete.
+    if (!is_snapshot_name(name) && !is_live_copy_name(name.substr(0, name.find(".tmp-"))))
+      return "it holds '" + name + "', which is not a snapshot of latecomer";
     // The file's rank may remove it in the meantime; then it does not matter.
     if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode))
       return "its '" + name + "' is not a regular file";
@@ -153,6 +155,15 @@ bool is_snapshot_name(std::string_view name) {
   return name.substr(4, name.size() - 6).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+std::string live_copy_name(const std::string& host) {
+  std::string out = "live-";
+  for (const char c : host)
+    out += (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '.' ? c : '_';
+  return out + ".json";
+}
+
+bool is_live_copy_name(std::string_view name) { return name.starts_with("live-") && name.ends_with(".json"); }
+
 core::Result<int> open_snapshot_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return core::Error{"cannot create '" + path + "': " + std::strerror(errno)};
@@ -173,7 +184,7 @@ core::Result<bool> remove_snapshots(const std::string& path) {
   const Descriptor folder(*opened);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(path.c_str()), closedir);
   while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
-    if (is_snapshot_name(entry->d_name)) unlinkat(folder.get(), entry->d_name, 0);
+    if (is_snapshot_name(entry->d_name) || is_live_copy_name(entry->d_name)) unlinkat(folder.get(), entry->d_name, 0);
   rmdir(path.c_str());
   return true;
 }

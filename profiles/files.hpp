@@ -24,9 +24,13 @@ core::Result<bool> write_file(const std::string& path, const std::string& text);
 /// "rank7.a" and "rank7.b": the names of a rank's two snapshots (`which` is 0 or 1).
 std::string snapshot_name(Rank rank, int which);
 bool is_snapshot_name(std::string_view name);
+/// "live-HOST.json": the name of a host's copy of its live state. It lies beside the snapshots.
+std::string live_copy_name(const std::string& host);
+bool is_live_copy_name(std::string_view name);
 
 /// Opens the folder of snapshots and returns its descriptor. Creates the folder (mode 0700) if it does not exist.
-/// Accepts an existing folder only if this user owns it, no other user may write to it, and it holds only snapshots.
+/// Accepts an existing folder only if this user owns it, no other user may write to it, and it holds only snapshots
+/// and copies of the live state.
 /// All ranks of a job may call this at the same time, also from several hosts that share the folder.
 core::Result<int> open_snapshot_folder(const std::string& path);
 

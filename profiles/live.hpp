@@ -31,12 +31,13 @@ struct LiveFrame {
 };
 
 struct LiveFile {
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
   static constexpr int kFrames = 128;  ///< 32 KiB; sites beyond have no name in `who`
   char magic[16] = {};                 ///< kMagic, written last
   std::uint32_t version = kVersion;
   std::int32_t pid = 0, rank = 0, ranks = 0;
   std::uint64_t started = 0;  ///< start of the process in clock ticks, which tells a reused pid apart
+  std::uint64_t job = 0;      ///< Contribution::job_key
   char host[64] = {};
   char output[1024] = {};  ///< absolute path of the profile, which names the job
   LiveLine line;

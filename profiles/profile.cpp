@@ -149,6 +149,7 @@ class ProfileWriter {
       Json process = usage_json(p.process.usage, 1);
       process["rank"] = p.rank, process["host"] = p.host;
       process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
+      if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       put(std::string(i ? "," : "") + "\n" + process.dump());
     }

@@ -286,6 +286,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
   w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
   w.plain(process.usage), w.plain(process.cores), w.plain(process.host_cores), w.plain(process.courteous);
+  w.text(process.core_list);
   w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
   w.each(frames, [&](const Frame& f) {
     w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function), w.text(f.file),
@@ -327,6 +328,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
   r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
   r.plain(c.process.usage), r.plain(c.process.cores), r.plain(c.process.host_cores), r.plain(c.process.courteous);
+  r.text(c.process.core_list);
   r.each([&] { r.plain(c.unplanned.emplace_back()); });
   c.patterns.job_of(c.job.ranks);
   r.each([&] {

@@ -288,6 +288,7 @@ struct Process {
   Usage usage;
   std::int32_t cores = 0;       ///< that it may use
   std::int32_t host_cores = 0;  ///< of its host
+  std::string core_list;        ///< the numbers of the cores that it may use, such as "0-3,8"
   bool courteous = false;       ///< its waits give the core away
 };
 

@@ -5,11 +5,16 @@
 #include <sched.h>
 #include <time.h>
 
+#include <cstdint>
+
 namespace latecomer::shim {
 
 /// A count of the network library's actions for this thread, if its progress function is intercepted. It changes while
 /// a message is in transfer.
 inline constinit thread_local unsigned network_progress = 0;
+
+/// Time that this thread has slept in waits of MPI.
+inline constinit thread_local std::int64_t napped_ns = 0;
 
 /// Waits a moment: spins, then yields, then sleeps. Reset it before each wait.
 class Patience {
@@ -23,7 +28,11 @@ class Patience {
       return;
     }
     const timespec nap{0, kNap};
+    timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
     nanosleep(&nap, nullptr);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    napped_ns += (end.tv_sec - begin.tv_sec) * std::int64_t{1'000'000'000} + end.tv_nsec - begin.tv_nsec;
   }
   void reset() { turns_ = 0; }
 

@@ -32,6 +32,11 @@ std::string percent(double share);
 /// Formats 65536 as "64 KiB".
 std::string human_bytes(double bytes);
 
+/// Ascending numbers as "0-2, 5".
+std::string ranks_text(const std::vector<int>& ranks);
+/// "rank 5", "ranks 0-2, 5".
+std::string ranks_named(const std::vector<int>& ranks);
+
 /// A word as a shell takes it, in quotes if it needs them.
 std::string shell_word(const std::string& word);
 

@@ -14,6 +14,7 @@
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/rank_table.hpp"
+#include "profiles/cli/set_up.hpp"
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
@@ -152,6 +153,7 @@ int report(const Options& o) {
   if (whole) {
     for (std::size_t i = 0; i < read["sites"].size(); ++i)
       whole->profile["sites"][i]["frames"] = read["sites"][i]["frames"];
+    whole->profile["setup"] = set_up(read);
     whole->profile["verdict"] = verdict(read), whole->profile["wait_share"] = wait_share(read);
     whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
   }
@@ -187,10 +189,14 @@ int report(const Options& o) {
   const std::vector<std::string> sentences = verdict(read);
   for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
   const Json& job = profile["job"];
-  std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n\n", sentences.empty() ? "" : "\n",
+  std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
               job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(), job["hosts"].size(),
               job["hosts"].size() == 1 ? "" : "s", job["wall_time_s"].get<double>(),
               job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
+  for (const std::string& sentence : set_up(profile))
+    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
+      std::printf("set-up: %s\n", sentence.c_str());
+  std::printf("\n");
   print_sites(profile, static_cast<int>(sites.size()));
   print_ranks(profile, o.top);
   print_communicators(profile, o.top);
@@ -219,8 +225,8 @@ void add_report(CLI::App& app, Action& action) {
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
   command->add_flag("--json", o->json,
-                    "Print the profile with the names of functions and files filled in, and with verdict, wait_share, "
-                    "ranks and hosts.");
+                    "Print the profile with the names of functions and files filled in, and with verdict, setup, "
+                    "wait_share, ranks and hosts.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator

@@ -6,14 +6,19 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
+#include "profiles/cli/hang.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/prometheus.hpp"
 #include "profiles/cli/rank_table.hpp"
+#include "profiles/cli/screen.hpp"
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
@@ -26,15 +31,55 @@ struct Options {
   std::string job, prometheus;
   double seconds = 2;
   int looks = 0, sites = 10, ranks = 10;
+  bool once = false;
 };
 
-/// Reads the snapshots once. Returns false if they are gone, because the job has ended.
-bool look(const Options& o, const std::string& folder) {
+/// The age from which the copy of a host's state is worth a word: three times the relay's period.
+constexpr double kOld_s = 3;
+
+struct Text {
+  std::string head, rows;
+};
+
+/// Where the ranks are at this moment, by call; the largest groups first.
+std::string present_text(const std::string& output) {
+  std::vector<LiveRank> ranks = live_ranks(output);
+  if (ranks.empty()) return "";
+  const Hang present(std::move(ranks));
+  std::map<std::string, std::vector<int>> places;
+  std::map<std::string, double> copies;  // age by host
+  for (const LiveRank& r : present.ranks()) {
+    places[r.state == 'X'     ? "gone"
+           : r.inside == 1    ? "in " + Hang::operation(r) + " at " + present.site(r)
+           : r.message != 0   ? "in a message, completion or one-sided call"
+           : r.comm_size == 0 ? "before their first collective"
+                              : "outside collectives, after " + Hang::operation(r) + " at " + present.site(r)]
+        .push_back(r.rank);
+    if (r.copy != 0) copies[r.host] = r.copy_age_s;
+  }
+  std::vector<std::pair<std::string, std::vector<int>>> groups(places.begin(), places.end());
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  constexpr std::size_t kMost = 4;
+  std::string out = "Now: ";
+  for (std::size_t i = 0; i < std::min(groups.size(), kMost); ++i)
+    out += (i ? "; " : "") + ranks_named(groups[i].second) + " " + groups[i].first;
+  if (groups.size() > kMost) out += "; and " + std::to_string(groups.size() - kMost) + " more groups";
+  const int of = present.ranks().front().ranks;
+  if (static_cast<int>(present.ranks().size()) < of)
+    out += "; " + std::to_string(of - static_cast<int>(present.ranks().size())) +
+           " ranks are not visible here (latecomer relay)";
+  for (const auto& [host, age] : copies)
+    if (age > kOld_s) out += "; the state of " + host + " is " + human_time(1e9 * age) + " old";
+  return out + ".\n";
+}
+
+/// Reads the snapshots once. nullopt: they are gone, because the job has ended.
+std::optional<Text> look(const Options& o, const std::string& folder) {
   auto read = profiles::read_spool(folder);
   if (!read) {
-    if (!std::filesystem::is_directory(folder)) return false;
-    std::printf("No snapshot is complete yet: %s\n", read.error().c_str());
-    return true;
+    if (!std::filesystem::is_directory(folder)) return {};
+    return Text{"No snapshot is complete yet: " + read.error() + "\n" + present_text(live_job(folder)), ""};
   }
   Json profile = Json::parse(profiles::write_profile(std::move(read->parts)));
   resolve_names(profile, Progress::Patience{});
@@ -44,33 +89,47 @@ bool look(const Options& o, const std::string& folder) {
   if (!o.prometheus.empty()) {
     const auto written = profiles::write_file(o.prometheus, prometheus_text(profile, o.sites, o.ranks));
     if (!written) throw std::runtime_error(written.error());
-    return true;
+    return Text{};
   }
-  std::printf("%s\n%.1f s of the job are in its snapshots\n\n",
-              profile["job"]["command_line"].get<std::string>().c_str(), profile["job"]["wall_time_s"].get<double>());
-  for (const std::string& sentence : verdict(profile)) std::printf("%s\n", sentence.c_str());
-  std::printf("\n");
-  print_sites(profile, o.sites);
-  print_ranks(profile, o.ranks);
-  return true;
-}
-
-int ended(const Options& o) {
-  std::printf("The job has ended; read its report with: latecomer report %s\n", o.job.c_str());
-  return 0;
+  char time[32];
+  std::snprintf(time, sizeof time, "%.1f", profile["job"]["wall_time_s"].get<double>());
+  std::string head =
+      profile["job"]["command_line"].get<std::string>() + "\n" + time + " s of the job are in its snapshots\n\n";
+  for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
+  return Text{head + present_text(live_job(folder)) + "\n", captured([&] {
+                print_sites(profile, o.sites);
+                print_ranks(profile, o.ranks);
+              })};
 }
 
 int top(const Options& o) {
-  if (std::filesystem::is_regular_file(o.job) && !std::filesystem::is_directory(o.job + ".parts")) return ended(o);
+  const auto ended = [&] {
+    std::printf("The job has ended; read its report with: latecomer report %s\n", o.job.c_str());
+    return 0;
+  };
+  if (std::filesystem::is_regular_file(o.job) && !std::filesystem::is_directory(o.job + ".parts")) return ended();
   const std::string folder = snapshots_of(o.job);
-  const bool terminal = isatty(STDOUT_FILENO) == 1;
-  for (int i = 0; o.looks == 0 || i < o.looks; ++i) {
-    if (i > 0) std::this_thread::sleep_for(std::chrono::duration<double>(o.seconds));
-    if (terminal && o.prometheus.empty()) std::printf("\033[H\033[2J");  // clears the screen
-    else if (i > 0 && o.prometheus.empty()) std::printf("\n");
-    if (!look(o, folder)) return ended(o);
+  const int looks = o.once ? 1 : o.looks;
+  std::optional<Screen> screen;
+  if (looks != 1 && o.prometheus.empty() && isatty(STDOUT_FILENO) == 1) screen.emplace();
+  char status[96];
+  std::snprintf(status, sizeof status, "q quits, space refreshes; every %g s", o.seconds);
+  std::optional<Text> text;
+  for (int i = 0; looks == 0 || i < looks; ++i) {
+    if (i > 0 && screen && !screen->wait(o.seconds)) return 0;
+    if (i > 0 && !screen) std::this_thread::sleep_for(std::chrono::duration<double>(o.seconds));
+    text = look(o, folder);
+    if (!text) {
+      screen.reset();
+      return ended();
+    }
+    if (screen) screen->draw(text->head, text->rows, status);
+    else std::printf("%s%s%s", i > 0 && o.prometheus.empty() ? "\n" : "", text->head.c_str(), text->rows.c_str());
     std::fflush(stdout);
   }
+  if (!screen) return 0;
+  screen.reset();
+  std::printf("%s%s", text->head.c_str(), text->rows.c_str());
   return 0;
 }
 
@@ -87,6 +146,7 @@ void add_top(CLI::App& app, Action& action) {
   command->add_option("--looks", o->looks, "Number of looks. 0: until the job ends.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  command->add_flag("--once", o->once, "Print one look as text, as --looks 1 does.");
   command->add_option("--sites", o->sites, "Number of call sites to show.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -97,7 +157,8 @@ void add_top(CLI::App& app, Action& action) {
                       "Write the figures to this file in the text format of Prometheus, and print nothing.");
   command->footer(
       R"(The figures come from the snapshots that each process writes at most every few seconds (policy key `spool`). A job on
-several hosts needs a shared folder for its profile. `latecomer who` shows the state of this moment.
+several hosts needs a shared folder for its profile. The line `Now` comes from shared memory, and on other hosts from
+`latecomer relay`. On a terminal, q and Ctrl-C end the command. `latecomer who` shows the state of each rank.
 
 Example:
   $ latecomer top job.json

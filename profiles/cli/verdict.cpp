@@ -10,6 +10,7 @@
 
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/cli/set_up.hpp"
 #include "profiles/waiting.hpp"
 
 namespace latecomer::cli {
@@ -140,26 +141,6 @@ Cause cause_of(const Json& site, const Json& row) {
   return out;
 }
 
-/// What is wrong with the set-up; "" if nothing is known to be.
-std::string set_up(const Json& profile) {
-  std::map<std::string, std::pair<double, double>> hosts;  // ranks, cores
-  double free = 0, ranks = 0, yielding = 0;
-  for (const Json& p : profile.value("processes", Json::array())) {
-    auto& [there, cores] = hosts[p["host"].get<std::string>()];
-    ++there, ++ranks, cores = of(p, "host_cores");
-    free += of(p, "cores") > 1 && of(p, "cores") == of(p, "host_cores");
-    yielding += p.value("waiting", "") == "courteous";
-  }
-  for (const auto& [host, counts] : hosts)
-    if (counts.second > 0 && counts.first > counts.second)
-      return "Host " + host + " runs " + number(counts.first) + " ranks on " + number(counts.second) +
-             " cores, so ranks also wait for a core" +
-             (yielding > 0 ? "; latecomer let waiting ranks give their core away." : ".");
-  if (ranks > 0 && free == ranks && hosts.begin()->second.first > 1)
-    return "No rank is bound to a core, so the operating system may move them.";
-  return "";
-}
-
 }  // namespace
 
 double wait_share(const Json& profile) {
@@ -280,7 +261,7 @@ std::vector<std::string> verdict(const Json& profile) {
         "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
         " of rank-time follows the last arrival" +
         (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which no algorithm shortens." : "."));
-  if (const std::string text = set_up(profile); !text.empty()) out.push_back(text);
+  if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "shim/guard.hpp"
+#include "shim/patience.hpp"
 
 namespace latecomer::shim {
 
@@ -49,7 +50,7 @@ bool Sampler::read(Reading& out) const {
   out.cpu = static_cast<Nanoseconds>(cpu.tv_sec) * 1'000'000'000 + cpu.tv_nsec;
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
-  out.mpi = mpi_time;
+  out.mpi = mpi_time, out.napped = napped_ns;
   out.faults = static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
   out.preempted = static_cast<std::uint64_t>(usage.ru_nivcsw);
   return true;
@@ -60,15 +61,17 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b) {
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
   out.messages = b.mpi.messages - a.mpi.messages, out.io = b.mpi.io - a.mpi.io;
-  // MPI spins or yields while it waits, so all sleep is the program's. Waits for a processor and the kernel's time fall
-  // on both, and are divided by the time that each was awake.
+  // MPI spins or yields while it waits, and courteous waits take naps, which are counted. All other sleep is the
+  // program's. Waits for a processor and the kernel's time fall on both, and are divided by the time that each was
+  // awake.
   const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all()));
   const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - (b.cpu - a.cpu));
   const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
-  out.blocked = std::min(off - runnable, own);
+  const Nanoseconds napped = std::min(b.napped - a.napped, off - runnable);
+  out.blocked = std::min(off - runnable - napped, own);
   const Nanoseconds awake = own - out.blocked;
   const double share =
-      static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, out.wall - out.blocked));
+      static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, out.wall - out.blocked - napped));
   out.runnable = static_cast<Nanoseconds>(share * static_cast<double>(runnable));
   out.kernel =
       std::min(static_cast<Nanoseconds>(share * static_cast<double>(b.kernel - a.kernel)), awake - out.runnable);

@@ -64,7 +64,7 @@ class Sampler {
 
  private:
   struct Reading {
-    Nanoseconds wall = 0, cpu = 0, kernel = 0, runnable = 0;
+    Nanoseconds wall = 0, cpu = 0, kernel = 0, runnable = 0, napped = 0;
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;
   };

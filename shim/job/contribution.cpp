@@ -43,6 +43,7 @@ void describe_job(Job& j) {
   j.mine.rank = j.rank;
   const cpu_set_t cores = own_cores();
   j.mine.process.cores = CPU_COUNT(&cores);
+  j.mine.process.core_list = core_list(cores);
   j.mine.process.host_cores = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   sampler.start();
   char domain[24];

@@ -46,6 +46,18 @@ cpu_set_t own_cores() {
   return out;
 }
 
+std::string core_list(const cpu_set_t& cores) {
+  std::string out;
+  for (int c = 0; c < CPU_SETSIZE; ++c) {
+    if (!CPU_ISSET(c, &cores)) continue;
+    int last = c;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cores)) ++last;
+    out += (out.empty() ? "" : ",") + std::to_string(c) + (last > c ? "-" + std::to_string(last) : "");
+    c = last;
+  }
+  return out;
+}
+
 void survey_hosts(Job& j) {
   Place mine;
   mine.domain = clock_domain();

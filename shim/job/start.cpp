@@ -51,7 +51,7 @@ void stay_alone(Job& j, const char* why) {
 
 /// From now on `latecomer who` can see the process.
 void show_job(const Job& j) {
-  if (j.policy.live) live_start(j.rank, j.size, j.mine.host, j.output);
+  if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ void sweep() {
 
 profiles::LiveLine* live = &nowhere;
 
-void live_start(int rank, int ranks, const std::string& host, const std::string& output) {
+void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output) {
   sweep();
   std::snprintf(path, sizeof path, "%s/%s%d", profiles::kLiveFolder, profiles::kLivePrefix, getpid());
   unlink(path);  // of an earlier process with this id
@@ -61,7 +61,7 @@ void live_start(int rank, int ranks, const std::string& host, const std::string&
     return;
   }
   file = new (at) profiles::LiveFile;
-  file->pid = getpid(), file->rank = rank, file->ranks = ranks;
+  file->pid = getpid(), file->rank = rank, file->ranks = ranks, file->job = job;
   file->started = profiles::process_state(getpid()).started;
   copy_text(file->host, sizeof file->host, host);
   copy_text(file->output, sizeof file->output, output);

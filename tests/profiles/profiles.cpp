@@ -126,6 +126,7 @@ TEST_CASE("site book: a rank waits for the rank that its collective needs, until
 
 TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {
   Contribution c;
+  c.process.core_list = "0-3,8";
   c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
   c.frames.push_back({11, "/bin/a", "abcd", 0x123, "", "", 0});
   c.local[{11, core::Collective::allreduce, 4}].add(1, 8);
@@ -143,6 +144,7 @@ TEST_CASE("contribution: serialization keeps all values; incomplete bytes are re
   back.serialize(again);
   CHECK(again == bytes);
   CHECK(back.logs[0].records[1].arrival == 3);
+  CHECK(back.process.core_list == "0-3,8");
   for (std::size_t cut = 0; cut < bytes.size(); cut += 97) {
     Contribution torn;
     CHECK_FALSE(Contribution::deserialize(std::string_view(bytes).substr(0, cut), torn));

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes and reads the copies as JSON.
+#include "profiles/cli/live_copies.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "profiles/files.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFormat[] = "latecomer-live";
+constexpr int kVersion = 1;
+
+/// The numbers of a rank in a copy, by key.
+template <typename Rank, typename Visit>
+void for_each_number(Rank& r, Visit visit) {
+  visit("rank", r.rank), visit("ranks", r.ranks), visit("pid", r.pid), visit("started", r.started);
+  visit("communicator", r.communicator), visit("n", r.n), visit("site", r.site), visit("bytes", r.bytes);
+  visit("since", r.since), visit("message", r.message), visit("looked", r.looked), visit("root", r.root);
+  visit("comm_size", r.comm_size), visit("op", r.op), visit("inside", r.inside);
+}
+
+double seconds_now() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// The text of a regular file of this user, or "".
+std::string text_of(const std::string& path) {
+  constexpr off_t kMost = 16 << 20;  // ten times the largest copy
+  std::string out;
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return out;
+  struct stat about {};
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && about.st_size <= kMost) {
+    out.resize(static_cast<std::size_t>(about.st_size));
+    const ssize_t got = read(fd, out.data(), out.size());
+    out.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+  close(fd);
+  return out;
+}
+
+void read_one(const std::string& path, std::vector<LiveRank>& out) {
+  const Json copy = Json::parse(text_of(path), nullptr, false);
+  if (!copy.is_object() || copy.value("format", "") != kFormat || copy.value("version", 0) != kVersion) return;
+  std::vector<LiveRank> ranks;
+  const double age = seconds_now() - copy.at("time_s").get<double>();
+  for (const Json& row : copy.at("ranks")) {
+    LiveRank& one = ranks.emplace_back();
+    for_each_number(one, [&](const char* key, auto& number) { row.at(key).get_to(number); });
+    one.host = copy.at("host").get<std::string>(), one.output = copy.at("output").get<std::string>();
+    copy.at("job").get_to(one.job), copy.at("number").get_to(one.copy);
+    const std::string state = row.at("state").get<std::string>();
+    one.state = state.size() == 1 ? state[0] : '?', one.copy_age_s = std::max(0.0, age);
+    if (one.op < 0 || one.rank < 0 || one.copy == 0) return;
+  }
+  if (ranks.empty()) return;
+  for (const Json& frame : copy.at("frames"))
+    ranks.front().frames.emplace_back(
+        frame.at("site").get<std::uint64_t>(),
+        live_frame(frame.at("module").get<std::string>(), frame.at("offset").get<std::uint64_t>()));
+  std::move(ranks.begin(), ranks.end(), std::back_inserter(out));
+}
+
+}  // namespace
+
+core::Result<bool> write_live_copy(const std::string& folder, const std::vector<LiveRank>& ranks,
+                                   std::uint64_t number) {
+  Json rows = Json::array(), frames = Json::array();
+  std::set<std::uint64_t> known;
+  for (const LiveRank& one : ranks) {
+    if (rows.size() == kMostCopied) break;
+    Json& row = rows.emplace_back();
+    for_each_number(one, [&](const char* key, const auto& value) { row[key] = value; });
+    row["state"] = std::string(1, one.state);
+    for (const auto& [site, frame] : one.frames)
+      if (frames.size() < kMostFramesCopied && known.insert(site).second)
+        frames.push_back({{"site", site},
+                          {"module", frame["module"]},
+                          {"offset", std::strtoull(frame["offset"].get<std::string>().c_str(), nullptr, 16)}});
+  }
+  const LiveRank& any = ranks.front();
+  const Json copy = {{"format", kFormat},       {"version", kVersion}, {"host", any.host},
+                     {"output", any.output},    {"job", any.job},      {"number", number},
+                     {"time_s", seconds_now()}, {"ranks", rows},       {"frames", frames}};
+  return profiles::write_file(folder + "/" + profiles::live_copy_name(any.host),
+                              copy.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void remove_live_copy(const std::string& folder, const std::string& host) {
+  unlink((folder + "/" + profiles::live_copy_name(host)).c_str());
+  rmdir(folder.c_str());
+}
+
+std::vector<LiveRank> read_live_copies(const std::string& folder) {
+  std::vector<LiveRank> out;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(folder, error))
+    if (profiles::is_live_copy_name(file.path().filename().string())) try {
+        read_one(file.path().string(), out);
+      } catch (const Json::exception&) {
+        // Another version, or damaged.
+      }
+  return out;
+}
+
+}  // namespace latecomer::cli

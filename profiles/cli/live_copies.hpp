@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A host's copy of the live state of its ranks, as a file in the job's shared folder. Memory mappings over NFS or
+// Lustre are not coherent between hosts, but a file that replaces another one by a rename is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "profiles/cli/live_ranks.hpp"
+
+namespace latecomer::cli {
+
+/// Replaces the host's copy in the folder of snapshots. `ranks`: of one host and one job, not empty; at most
+/// kMostCopied are written. `number`: differs from copy to copy, and is not 0.
+core::Result<bool> write_live_copy(const std::string& folder, const std::vector<LiveRank>& ranks, std::uint64_t number);
+/// Removes the copy, and the folder if it is empty.
+void remove_live_copy(const std::string& folder, const std::string& host);
+
+/// The ranks of all copies in the folder. Copies that cannot be read are left out.
+std::vector<LiveRank> read_live_copies(const std::string& folder);
+
+/// Derived: a rank takes 300 bytes, so a copy takes 1.5 MB at most. A host has a few hundred ranks.
+inline constexpr std::size_t kMostCopied = 4096;
+/// Derived: as many frames as a process keeps, times eight for programs that are not the same on all ranks.
+inline constexpr std::size_t kMostFramesCopied = 1024;
+
+/// A frame without names, as resolve_names() takes it.
+nlohmann::ordered_json live_frame(const std::string& module, std::uint64_t offset);
+
+}  // namespace latecomer::cli

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads the files of live processes in shared memory, and merges them with the copies of other hosts.
+#include "profiles/cli/live_ranks.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/live_copies.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t monotonic_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+/// The state in one file; rank -1 if it is no file of latecomer.
+LiveRank read_file(const std::string& path) {
+  LiveRank out;
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return out;
+  struct stat about;
+  void* at = MAP_FAILED;
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+      about.st_size >= static_cast<off_t>(sizeof(profiles::LiveFile)))
+    at = mmap(nullptr, sizeof(profiles::LiveFile), PROT_READ, MAP_SHARED, fd, 0);
+  close(fd);
+  if (at == MAP_FAILED) return out;
+  const auto& file = *static_cast<const profiles::LiveFile*>(at);
+  if (std::memcmp(file.magic, profiles::kLiveMagic, sizeof file.magic) == 0 &&
+      file.version == profiles::LiveFile::kVersion && file.rank >= 0) {
+    const profiles::LiveLine& line = file.line;
+    const auto text = [](const char* from, std::size_t size) { return std::string(from, strnlen(from, size)); };
+    out.host = text(file.host, sizeof file.host), out.output = text(file.output, sizeof file.output);
+    out.pid = file.pid, out.rank = file.rank, out.ranks = file.ranks, out.started = file.started, out.job = file.job;
+    out.inside = line.inside.load(std::memory_order_acquire);
+    out.communicator = line.communicator, out.n = line.n, out.site = line.site, out.bytes = line.bytes;
+    out.since = line.since, out.message = line.message, out.root = line.root, out.comm_size = line.comm_size;
+    out.op = line.op, out.looked = monotonic_ns();
+    const auto process = profiles::process_state(file.pid);
+    out.state = process.exists && process.started == file.started && process.state != 'Z' ? process.state : 'X';
+    const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);
+    for (int i = 0; i < frames; ++i)
+      out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
+                                                             file.frame[i].offset));
+  }
+  munmap(at, sizeof(profiles::LiveFile));
+  return out;
+}
+
+void sort_by_rank(std::vector<LiveRank>& ranks) {
+  std::stable_sort(ranks.begin(), ranks.end(), [](const LiveRank& a, const LiveRank& b) { return a.rank < b.rank; });
+}
+
+}  // namespace
+
+Json live_frame(const std::string& module, std::uint64_t offset) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(offset));
+  return {{"module", module},    {"build_id", ""},  {"offset", text},
+          {"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
+}
+
+std::vector<LiveRank> live_ranks_here() {
+  std::vector<LiveRank> out;
+  DIR* folder = opendir(profiles::kLiveFolder);
+  if (!folder) return out;
+  while (const dirent* entry = readdir(folder))
+    if (std::strncmp(entry->d_name, profiles::kLivePrefix, sizeof profiles::kLivePrefix - 1) == 0)
+      if (LiveRank one = read_file(std::string(profiles::kLiveFolder) + "/" + entry->d_name); one.rank >= 0)
+        out.push_back(std::move(one));
+  closedir(folder);
+  sort_by_rank(out);
+  return out;
+}
+
+std::vector<LiveRank> live_ranks(const std::string& output) {
+  std::vector<LiveRank> out = live_ranks_here();
+  std::erase_if(out, [&](const LiveRank& one) { return one.output != output; });
+  std::vector<LiveRank> copies = read_live_copies(output + ".parts");
+  if (copies.empty()) return out;
+  // Copies may be left from an earlier job of that name.
+  const std::uint64_t job =
+      !out.empty() ? out.front().job : std::min_element(copies.begin(), copies.end(), [](const auto& a, const auto& b) {
+                                         return a.copy_age_s < b.copy_age_s;
+                                       })->job;
+  const auto here = static_cast<std::ptrdiff_t>(out.size());
+  for (LiveRank& copy : copies)
+    if (copy.job == job &&
+        std::none_of(out.begin(), out.begin() + here, [&](const LiveRank& direct) { return direct.rank == copy.rank; }))
+      out.push_back(std::move(copy));
+  sort_by_rank(out);
+  out.erase(std::unique(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.rank == b.rank; }),
+            out.end());
+  return out;
+}
+
+std::vector<LiveRank> live_ranks_twice(const std::string& output, double seconds) {
+  constexpr std::chrono::seconds kForCopies{3};  // three times the relay's period
+  constexpr std::chrono::milliseconds kBetween{100};
+  const std::vector<LiveRank> before = live_ranks(output);
+  const auto old = [&](const LiveRank& one) {
+    const auto found = std::find_if(before.begin(), before.end(), [&](const LiveRank& b) {
+      return b.rank == one.rank && b.pid == one.pid && b.started == one.started && (b.copy == 0) == (one.copy == 0);
+    });
+    return found == before.end() ? nullptr : &*found;
+  };
+  const auto same_copy = [&](const LiveRank& one) {
+    const LiveRank* was = old(one);
+    return one.copy != 0 && one.state != 'X' && was && was->copy == one.copy;
+  };
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  std::vector<LiveRank> out = live_ranks(output);
+  const auto until = std::chrono::steady_clock::now() + kForCopies;
+  while (std::any_of(out.begin(), out.end(), same_copy) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kBetween);
+    out = live_ranks(output);
+  }
+  for (LiveRank& one : out) {
+    const LiveRank* was = old(one);
+    one.stale = same_copy(one);
+    one.moves = !one.stale && (!was || !was->same_place(one));
+    one.watched = was ? one.looked - was->looked : 0;
+  }
+  return out;
+}
+
+std::string live_job(const std::string& named) {
+  if (!named.empty()) {
+    std::string path = std::filesystem::absolute(named).lexically_normal().string();
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path.ends_with(".parts") ? path.substr(0, path.size() - 6) : path;
+  }
+  std::vector<std::string> jobs;
+  for (const LiveRank& one : live_ranks_here())
+    if (std::find(jobs.begin(), jobs.end(), one.output) == jobs.end()) jobs.push_back(one.output);
+  if (jobs.empty()) throw BadUsage("no job under latecomer is visible on this host");
+  std::string list;
+  for (const std::string& job : jobs) list += "\n  " + job;
+  if (jobs.size() > 1) throw BadUsage("several jobs are visible; name one:" + list);
+  return jobs.front();
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer relay`: copies the live state of a job's ranks on this host to the folder of the job's snapshots, again and
+// again. So `who` and `top` can read it on other hosts. The command ends with the job.
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/live_copies.hpp"
+#include "profiles/cli/live_ranks.hpp"
+#include "profiles/files.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  double seconds = 1, wait = 60;
+};
+
+/// The processes of the job on this host. Files that a killed process of an earlier job left are not among them, unless
+/// no process lives.
+std::vector<LiveRank> ranks_of(const std::string& output) {
+  std::vector<LiveRank> out = live_ranks_here();
+  std::erase_if(out, [&](const LiveRank& r) { return r.output != output; });
+  const auto alive = std::find_if(out.begin(), out.end(), [](const LiveRank& r) { return r.state != 'X'; });
+  if (alive != out.end()) std::erase_if(out, [job = alive->job](const LiveRank& r) { return r.job != job; });
+  return out;
+}
+
+timespec in_timespec(double seconds) {
+  const double whole = std::floor(seconds);
+  return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
+}
+
+std::uint64_t time_ns() {
+  timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+int relay(const Options& o) {
+  const std::string output = live_job(o.job), folder = output + ".parts";
+  // Signals are taken between two copies, so each copy is complete.
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  const auto ended_within = [&](double seconds) {
+    const timespec time = in_timespec(seconds);
+    return sigtimedwait(&ends, nullptr, &time) > 0;
+  };
+  constexpr double kBetweenTries = 0.2;
+  std::vector<LiveRank> ranks = ranks_of(output);
+  const auto lives = [&] { return std::any_of(ranks.begin(), ranks.end(), [](auto& r) { return r.state != 'X'; }); };
+  for (double waited = 0; !lives(); waited += kBetweenTries, ranks = ranks_of(output)) {
+    if (waited >= o.wait)
+      throw BadUsage("relay: no process of '" + output + "' lives on this host, or the policy key `live` is false");
+    if (ended_within(kBetweenTries)) return 0;
+  }
+  const std::string host = ranks.front().host;
+  std::string problem;
+  for (bool opened = false;;) {
+    if (!opened) {
+      const auto checked = profiles::open_snapshot_folder(folder);
+      if (!checked) throw BadUsage("relay: " + checked.error());
+      close(*checked), opened = true;
+    }
+    const auto written = write_live_copy(folder, ranks, time_ns());
+    if (!written && written.error() != problem) {
+      problem = written.error(), opened = false;
+      std::fprintf(stderr, "latecomer: relay: %s\n", problem.c_str());
+    }
+    if (!lives()) return 0;  // killed: the last copy stays
+    if (ended_within(o.seconds)) break;
+    ranks = ranks_of(output);
+    if (ranks.empty()) break;
+  }
+  remove_live_copy(folder, host);
+  return 0;
+}
+
+}  // namespace
+
+void add_relay(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("relay", "Show this host's ranks to `who` and `top` on other hosts");
+  auto o = std::make_shared<Options>();
+  command->add_option("PROFILE", o->job, "The job, by the path of the profile that it will write.")->required();
+  command->add_option("--seconds", o->seconds, "Time between two copies.")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--wait", o->wait, "Seconds to wait for the first process of the job on this host.")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->footer(
+      R"(The state of a process is in shared memory of its host. The command copies it to the folder PROFILE.parts, which all hosts
+of the job must share. Run it once per host, beside the job. It ends with the last process of the job on its host, or on
+SIGTERM. If the processes were killed, their last state stays in the folder.
+
+Examples: under Slurm, with MPICH's launcher, and on one host
+  $ srun --overlap -N $SLURM_NNODES --ntasks-per-node=1 latecomer relay job.json
+  $ mpiexec -ppn 1 -hosts host0,host1 -n 2 latecomer relay job.json
+  $ ssh host1 latecomer relay /shared/job.json)");
+  command->callback([o, &action] { action = [o] { return relay(*o); }; });
+}
+
+}  // namespace latecomer::cli
