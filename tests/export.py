@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files for other tools and other people: traces agree with the profile, and --redact leaves nothing that names a user
+or a machine."""
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+command, generator, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
+failures = []
+
+
+def run(*arguments):
+    return subprocess.run([*map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+file, parts = folder / "job.json", folder / "job.json.parts"
+done = run(generator, file, parts)
+check(done.returncode == 0, f"the generator: {done.stderr}")
+profile = json.loads(file.read_text())
+
+# A profile without the record, and damaged ones.
+trace_file = folder / "trace.json"
+without = folder / "without.json"
+without.write_text(json.dumps({key: value for key, value in profile.items() if key != "arrivals"}))
+done = run(command, "export", without, "--perfetto", trace_file)
+check(done.returncode == 2 and '"record": "arrivals"' in done.stderr and not trace_file.exists(), f"no record: {done.returncode} {done.stderr}")
+for change in ({"site": "0" * 16}, {"group": 2}, {"exit_ns": [1]}, {"arrival_ns": "soon"}):
+    damaged = json.loads(file.read_text())
+    damaged["arrivals"]["events"][3].update(change)
+    without.write_text(json.dumps(damaged))
+    done = run(command, "export", without, "--perfetto", trace_file)
+    check(done.returncode == 2 and "is damaged" in done.stderr and not trace_file.exists(), f"{change}: {done.returncode} {done.stderr}")
+done = run(command, "export", file)
+check(done.returncode == 2 and "--perfetto" in done.stderr, f"no format: {done.stderr}")
+
+# The trace: processes are hosts, threads are ranks, slices nest, and sums are the profile's.
+done = run(command, "export", file, "--perfetto", trace_file)
+check(done.returncode == 0 and done.stdout == "", f"export: {done.returncode} {done.stderr}")
+events = json.loads(trace_file.read_text())["traceEvents"]
+hosts = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+ranks = {(e["pid"], e["tid"]): int(e["args"]["name"].split()[1]) for e in events if e["name"] == "thread_name"}
+check({r: hosts[pid] for (pid, tid), r in ranks.items()} == {c["rank"]: c["host"] for c in profile["clock"]}, f"tracks: {hosts} {ranks}")
+ns = lambda us: round(us * 1000)
+slices = {r: [] for r in ranks.values()}
+for e in events:
+    if e["ph"] == "X":
+        slices[ranks[e["pid"], e["tid"]]].append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e))
+calls, waited, awaited, by_site, after_last = {}, {}, {}, {}, {}
+for rank, own in slices.items():
+    open_ = []
+    for begin, end, e in sorted(own, key=lambda s: (s[0], -s[1])):
+        while open_ and open_[-1][1] <= begin:
+            open_.pop()
+        check(not open_ or end <= open_[-1][1], f"rank {rank}: {e['name']} at {begin} does not nest")
+        if e["cat"] == "collective":
+            check(not open_, f"rank {rank}: a collective inside {open_ and open_[-1][2]['name']}")
+            calls.setdefault(e["args"]["site"], {}).setdefault(rank, []).append((begin, end))
+        else:
+            check(len(open_) == 1, f"rank {rank}: {e['name']} at {begin} is not directly inside a collective")
+            site = open_[0][2]["args"]["site"]
+            if e["cat"] == "waiting":
+                check(e["args"]["awaited_rank"] == open_[0][2]["args"]["awaited_rank"] != rank, f"rank {rank}: awaits {e['args']}")
+                by_site[site] = by_site.get(site, 0) + end - begin
+                waited[rank] = waited.get(rank, 0) + end - begin
+                awaited[e["args"]["awaited_rank"]] = awaited.get(e["args"]["awaited_rank"], 0) + end - begin
+            else:
+                check(end == open_[0][1], f"rank {rank}: {e['name']} ends before its collective")
+                after_last.setdefault(site, {}).setdefault(len(calls[site][rank]) - 1, []).append(end - begin)
+        open_.append((begin, end, e))
+total = {"waited_ns": {}, "awaited_ns": {}}
+for site in profile["sites"]:
+    check(by_site.get(site["id"], 0) == site["waited_ns"], f"{site['op']}: waited {by_site.get(site['id'])}, {site['waited_ns']} in the profile")
+    for key, sums in total.items():
+        for row in site["ranks"]:
+            sums[row["rank"]] = sums.get(row["rank"], 0) + row[key]
+    if site["id"] in calls:
+        check(all(len(visits) == site["calls"] for visits in calls[site["id"]].values()), f"{site['op']}: every call is there")
+        mean = sum(max(one) for one in after_last[site["id"]].values()) / site["calls"]
+        check(abs(mean - site["after_last_ns"]["mean"]) < 1, f"{site['op']}: {mean} ns after the last arrival, {site['after_last_ns']['mean']} in the profile")
+check({r: w for r, w in total["waited_ns"].items() if w} == waited and {r: w for r, w in total["awaited_ns"].items() if w} == awaited, f"waiting by rank: {waited} {total}")
+check({s["op"] for s in profile["sites"] if by_site.get(s["id"])} == {"allreduce", "bcast", "gather", "scan", "barrier"}, "every kind of waiting occurs")
+instants = [e for e in events if e["ph"] == "i"]
+check(len(instants) == 3 * sum(s["calls"] for s in profile["sites"] if s["op"] == "allreduce" and s["comm_size"] == 3), "calls without a known end are instants")
+flows = {phase: {e["id"]: e for e in events if e["ph"] == phase} for phase in "sf"}
+check(flows["s"] and flows["s"].keys() == flows["f"].keys() and len(flows["s"]) == sum(e["ph"] == "s" for e in events), "every arrow has two ends")
+starts = {(rank, begin) for rank, own in slices.items() for begin, _, e in own if e["cat"] == "collective"}
+check(all((ranks[e["pid"], e["tid"]], ns(e["ts"])) in starts and e["ts"] == flows["f"][i]["ts"] for i, e in flows["s"].items()), "arrows begin at the arrival of the awaited rank")
+
+# Redacted: no host, user, directory or argument is left. Without the option they are there.
+secrets = ["anubis", "horus", "cluster.example", "jdoe", "/home", "scratch", "secret plans", "my policy", "--input", "case.dat"]
+redacted = folder / "redacted.json"
+
+
+def texts(*options):
+    html = folder / "page.html"
+    out = {"json": run(command, "report", "--json", *options, file).stdout, "tsv": run(command, "report", "--tsv", *options, file).stdout, "text": run(command, "report", *options, file).stdout}
+    run(command, "report", "--html", html, *options, file)
+    run(command, "export", file, "--perfetto", trace_file, *options)
+    done = run(command, "recover", parts, "-o", redacted, *options)
+    check(done.returncode == 0, f"recover {options}: {done.stderr}")
+    return out | {"html": html.read_text(), "perfetto": trace_file.read_text(), "recover": redacted.read_text()}
+
+
+plain, hidden = texts(), texts("--redact")
+for name, text in hidden.items():
+    check(len(text) > 200, f"{name}: there is an output")
+    check(not [s for s in secrets if s in text], f"{name}: --redact leaves {[(s, text[max(0, text.index(s) - 40):][:100]) for s in secrets if s in text]}")
+    check("solver" in text, f"{name}: names of modules stay")
+    check(name == "tsv" or any(s in plain[name] for s in secrets), f"{name}: without the option it says more")
+report = json.loads(hidden["json"])
+check(report["job"]["hosts"] == ["host-1", "host-2"] and [r["host"] for r in report["ranks"]] == ["host-1"] * 4 + ["host-2"] * 2, f"hosts: {report['job']['hosts']}")
+check(any(w.endswith("cannot read 'try.json' on host-1; see notes.txt:3") for w in report["warnings"]), f"warnings: {report['warnings']}")
+check(json.loads(hidden["recover"])["sites"] == [{**s, "frames": r["frames"]} for s, r in zip(json.loads(plain["recover"])["sites"], json.loads(hidden["recover"])["sites"])], "all figures stay")
+done = run(command, "report", redacted)
+check(done.returncode == 0 and "step (step.cpp:12)" in done.stdout, f"a redacted profile is a profile: {done.stderr}")
+
+# One line reads them: a dialect of one separator, equal columns, numbers.
+rows = list(csv.DictReader(io.StringIO(plain["tsv"]), dialect="excel-tab"))
+check(len(rows) == len(profile["sites"]) and not any(None in r or None in r.values() for r in rows), "every row of the table has the columns of its head")
+check(sum(float(r["waited_ns"]) for r in rows) == sum(s["waited_ns"] for s in profile["sites"]) and all(int(r["calls"]) > 0 for r in rows), "the table's figures are the profile's")
+
+print(f"{len(failures)} failures")
+sys.exit(bool(failures))
