@@ -68,9 +68,9 @@ void survey_hosts(Job& j);
 
 // output.cpp
 
-/// The absolute path of the profile with all names filled in. (Programs change their directory.)
 /// The id of the batch job, or the launcher's process id.
 std::string job_id();
+/// The absolute path of the profile with all names filled in. (Programs change their directory.)
 std::string output_path(const Job& j);
 
 // contribution.cpp
