@@ -5,6 +5,8 @@ import csv
 import io
 import json
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,6 +99,32 @@ check(flows["s"] and flows["s"].keys() == flows["f"].keys() and len(flows["s"]) 
 starts = {(rank, begin) for rank, own in slices.items() for begin, _, e in own if e["cat"] == "collective"}
 check(all((ranks[e["pid"], e["tid"]], ns(e["ts"])) in starts and e["ts"] == flows["f"][i]["ts"] for i, e in flows["s"].items()), "arrows begin at the arrival of the awaited rank")
 
+# The same as an archive of OTF2, read by the library's own tool.
+printer, archive = shutil.which("otf2-print"), folder / "archive"
+done = run(command, "export", file, "--otf2", archive)
+if "built without OTF2" in done.stderr or not printer:
+    print(f"skipped OTF2: {done.stderr.strip() or 'no otf2-print'}")
+else:
+    check(done.returncode == 0 and f"{len(instants)} visits" in done.stderr, f"export --otf2: {done.returncode} {done.stderr}")
+    shown, definitions = run(printer, archive / "traces.otf2"), run(printer, "-G", archive / "traces.otf2")
+    check(shown.returncode == 0 and definitions.returncode == 0, f"otf2-print: {shown.stderr[-300:]} {definitions.stderr[-300:]}")
+    total, begun, ends = {}, {}, 0
+    for line in shown.stdout.splitlines():
+        if match := re.match(r"(ENTER|LEAVE)\s+(\d+)\s+(\d+).*Region: \"(.*?)\"", line):
+            kind, location, time, region = match[1], int(match[2]), int(match[3]), match[4]
+            if kind == "ENTER":
+                begun.setdefault(location, []).append((region, time))
+            else:
+                opened, at = begun[location].pop()
+                check(opened == region, f"otf2: rank {location} leaves {region} inside {opened}")
+                total[location, region] = total.get((location, region), 0) + time - at
+        ends += line.startswith("MPI_COLLECTIVE_END")
+    check(not any(begun.values()) and ends == sum(len(v) for site in calls.values() for v in site.values()), f"otf2: {ends} collectives end")
+    check({r: t for (r, region), t in total.items() if region == "waiting"} == waited, f"otf2: waiting by rank is the profile's: {total}")
+    check(all(f'"{h}"' in definitions.stdout for h in hosts.values()) and "step.cpp" in definitions.stdout, "otf2: hosts and files are defined")
+    done = run(command, "export", file, "--otf2", archive)
+    check(done.returncode == 2 and "is there already" in done.stderr, f"otf2: nothing is overwritten: {done.stderr}")
+
 # Redacted: no host, user, directory or argument is left. Without the option they are there.
 secrets = ["anubis", "horus", "cluster.example", "jdoe", "/home", "scratch", "secret plans", "my policy", "--input", "case.dat"]
 redacted = folder / "redacted.json"
@@ -109,7 +137,11 @@ def texts(*options):
     run(command, "export", file, "--perfetto", trace_file, *options)
     done = run(command, "recover", parts, "-o", redacted, *options)
     check(done.returncode == 0, f"recover {options}: {done.stderr}")
-    return out | {"html": html.read_text(), "perfetto": trace_file.read_text(), "recover": redacted.read_text()}
+    out |= {"html": html.read_text(), "perfetto": trace_file.read_text(), "recover": redacted.read_text()}
+    archive = folder / f"archive{len(options)}"
+    if run(command, "export", file, "--otf2", archive, *options).returncode == 0:
+        out["otf2"] = "".join(f.read_text(errors="replace") for f in archive.rglob("*") if f.is_file())
+    return out
 
 
 plain, hidden = texts(), texts("--redact")

@@ -58,7 +58,7 @@ struct Row {
 };
 
 Row modelled(const TunedSite& site, Library library, core::Objective objective) {
-  Row row{&site, site.call.op};
+  Row row{&site, core::find_collective((*site.site)["op"].get<std::string>()).value_or(core::Collective::barrier)};
   row.calls = unrested(*site.site), row.reason = site.problem;
   if (!row.reason.empty()) return row;
   for (const Own& own : kOwn) {
