@@ -27,8 +27,8 @@ struct SiteMetrics {
 };
 
 struct Metrics {
-  Labels job;              ///< labels of every sample
-  double wait_share = -1;  ///< of the ranks' time; -1: unknown
+  Labels job;                      ///< labels of every sample
+  double wait_share = -1;          ///< of the ranks' time; -1: unknown
   std::vector<RankMetrics> ranks;  ///< lateness after the mean arrival of the others
   std::vector<SiteMetrics> sites;
 };
@@ -36,8 +36,9 @@ struct Metrics {
 /// One sample per line.
 std::string prometheus_text(const Metrics& metrics);
 
-/// The figures of the calls that a process has matched as a leader: the `sites` sites with the longest waits, the
-/// `ranks` ranks that were awaited longest, and per site the `ranks` ranks that came last most often.
+/// The figures of the calls that a process has matched as a leader. They are those of the `sites` sites with the
+/// longest waits, and of the `ranks` ranks that were awaited longest. A site has the `ranks` ranks that came last most
+/// often.
 Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ranks);
 
 /// Sorts the rows by descending value and keeps the first `most`.

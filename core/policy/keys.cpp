@@ -54,7 +54,8 @@ constexpr KeyRow kPolicyKeys[] = {
      "Measures what ranks do between collectives, for the causes in the report. `false`: no kernel counter is read, "
      "and MPI's other blocking calls are not timed, so `latecomer who` does not show that a rank is inside one."},
     {"prometheus", KeyType::text, "", 0, 0, "\"\"",
-     "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. Each "
+     "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. "
+     "Each "
      "process that leads a communicator writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and "
      "removes it at the end of the job. `\"\"`: none."},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",

@@ -214,8 +214,9 @@ int advise_library(const Options& o, const Json& profile, core::Objective object
                 Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}).dump(1).c_str());
   else if (o.output.empty()) std::printf("%s", tuning.text.c_str());
   else
-    std::printf("Modelled gain: %s, unless the ranks lose this time elsewhere; %s in %s, which gives the reason per site.\n",
-                human_time(tuning.gain_ns).c_str(), tuning.empty ? "no setting" : "settings", o.output.c_str());
+    std::printf(
+        "Modelled gain: %s, unless the ranks lose this time elsewhere; %s in %s, which gives the reason per site.\n",
+        human_time(tuning.gain_ns).c_str(), tuning.empty ? "no setting" : "settings", o.output.c_str());
   return tuning.empty ? 1 : 0;
 }
 

@@ -25,8 +25,8 @@ int export_(const Options& o) {
   resolve_names(profile, o.patience);
   if (o.redact) profiles::redact(profile);
   if (!o.perfetto.empty()) {
-    const auto written = profiles::write_file(
-        o.perfetto, [&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
+    const auto written =
+        profiles::write_file(o.perfetto, [&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
     if (!written) throw std::runtime_error(written.error());
   }
   if (!o.otf2.empty())
@@ -47,7 +47,8 @@ void add_export(CLI::App& app, Action& action) {
                       "Write an archive in the Open Trace Format 2 to this new folder, for Vampir or Score-P's tools.");
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);
-  command->footer(R"(The profile must hold a record of arrivals: observe the job with "record": "arrivals" in its policy.
+  command->footer(
+      R"(The profile must hold a record of arrivals: observe the job with "record": "arrivals" in its policy.
 
 Each rank has a track, and the ranks of a host stand together. A collective is a slice from arrival to exit. Inside it,
 `waiting` ends with the arrival of the awaited rank, and `after the last arrival` begins with that of the last rank. The

@@ -136,8 +136,7 @@ class Archive {
       if (after < exit) slice(after, exit, kAfterLast);
       // What a rank sends and receives is not known.
       must(OTF2_EvtWriter_MpiCollectiveEnd(
-          events, nullptr, static_cast<OTF2_TimeStamp>(exit), number_of(call.op),
-          static_cast<OTF2_CommRef>(call.group),
+          events, nullptr, static_cast<OTF2_TimeStamp>(exit), number_of(call.op), static_cast<OTF2_CommRef>(call.group),
           call.root >= 0 ? static_cast<std::uint32_t>(call.root) : OTF2_COLLECTIVE_ROOT_NONE, 0, 0));
       must(OTF2_EvtWriter_Leave(events, nullptr, static_cast<OTF2_TimeStamp>(exit), region));
     }
@@ -186,11 +185,11 @@ class Archive {
       const Json& frame = (*site)["frames"][0];
       const std::string op = (*site)["op"].get<std::string>(), name = op + " at " + place(frame);
       const auto line = frame["line"].is_null() ? 0 : frame["line"].get<std::uint32_t>();
-      must(OTF2_GlobalDefWriter_WriteRegion(to, static_cast<OTF2_RegionRef>(self), string(name), string("MPI_" + op),
-                                            string("site " + (*site)["id"].get<std::string>()),
-                                            OTF2_REGION_ROLE_COLL_OTHER, OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE,
-                                            frame["file"].is_null() ? nothing : string(frame["file"].get<std::string>()),
-                                            line, line));
+      must(OTF2_GlobalDefWriter_WriteRegion(
+          to, static_cast<OTF2_RegionRef>(self), string(name), string("MPI_" + op),
+          string("site " + (*site)["id"].get<std::string>()), OTF2_REGION_ROLE_COLL_OTHER, OTF2_PARADIGM_MPI,
+          OTF2_REGION_FLAG_NONE, frame["file"].is_null() ? nothing : string(frame["file"].get<std::string>()), line,
+          line));
     }
     must(OTF2_GlobalDefWriter_WriteSystemTreeNode(to, 0, string("job"), string("machine"),
                                                   OTF2_UNDEFINED_SYSTEM_TREE_NODE));

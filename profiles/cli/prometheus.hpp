@@ -8,8 +8,8 @@
 
 namespace latecomer::cli {
 
-/// The `sites` sites with the longest waits, the `ranks` ranks that were awaited longest, and per site the `ranks` ranks
-/// that came last most often.
+/// The `sites` sites with the longest waits, the `ranks` ranks that were awaited longest, and per site the `ranks`
+/// ranks that came last most often.
 profiles::Metrics metrics_of(const nlohmann::ordered_json& profile, int sites, int ranks);
 
 }  // namespace latecomer::cli

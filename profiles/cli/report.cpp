@@ -223,7 +223,8 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--json", o->json,
                     "Print the profile with the names of functions and files filled in, and with verdict, wait_share, "
                     "ranks and hosts.");
-  command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories, for others to read.");
+  command->add_flag("--redact", o->redact,
+                    "Leave out command lines, names of hosts and directories, for others to read.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator

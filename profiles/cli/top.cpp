@@ -45,7 +45,8 @@ bool look(const Options& o, const std::string& folder) {
   std::stable_sort(sites.begin(), sites.end(),
                    [](const Json& a, const Json& b) { return total_wait(a) > total_wait(b); });
   if (!o.prometheus.empty()) {
-    const auto written = profiles::write_file(o.prometheus, profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
+    const auto written =
+        profiles::write_file(o.prometheus, profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     if (!written) throw std::runtime_error(written.error());
     return true;
   }

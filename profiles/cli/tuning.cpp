@@ -47,8 +47,8 @@ std::string upper(core::Collective op) {
 
 /// A site with the modelled times of the library's own algorithms.
 struct Row {
-  const TunedSite* from;
-  core::Collective op;
+  const TunedSite* from = nullptr;
+  core::Collective op = core::Collective::barrier;
   double calls = 0, native_ns = -1;
   std::map<const Own*, double> times;
   const Own* chosen = nullptr;
@@ -58,7 +58,9 @@ struct Row {
 };
 
 Row modelled(const TunedSite& site, Library library, core::Objective objective) {
-  Row row{&site, core::find_collective((*site.site)["op"].get<std::string>()).value_or(core::Collective::barrier)};
+  Row row;
+  row.from = &site;
+  row.op = core::find_collective((*site.site)["op"].get<std::string>()).value_or(core::Collective::barrier);
   row.calls = unrested(*site.site), row.reason = site.problem;
   if (!row.reason.empty()) return row;
   for (const Own& own : kOwn) {
@@ -80,8 +82,8 @@ Row modelled(const TunedSite& site, Library library, core::Objective objective) 
 }
 
 const Own* fastest(const std::map<const Own*, double>& times) {
-  const auto best = std::min_element(times.begin(), times.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto best =
+      std::min_element(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return best == times.end() ? nullptr : best->first;
 }
 
@@ -167,7 +169,8 @@ std::map<core::Collective, std::map<int, Ranges>> ranges_of(const std::vector<Ro
     // Ranges that overlap have the same algorithm and become one.
     for (auto at = ranges.begin(); at != ranges.end();)
       if (at->first.first <= range.second && range.first <= at->first.second)
-        range = {std::min(range.first, at->first.first), std::max(range.second, at->first.second)}, at = ranges.erase(at);
+        range = {std::min(range.first, at->first.first), std::max(range.second, at->first.second)},
+        at = ranges.erase(at);
       else ++at;
     ranges[range] = row.chosen;
   }
@@ -255,9 +258,15 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
   for (const Row& row : rows) {
     const Json& site = *row.from->site;
     const std::string where = place(site["frames"][0]), op = site["op"].get<std::string>();
-    Json one = {{"id", site["id"]},       {"place", where},         {"op", op},
-                {"comm_size", site["comm_size"]}, {"calls", site["calls"]}, {"algorithm", "native"},
-                {"native_ns", nullptr},   {"predicted_ns", nullptr}, {"reason", row.reason}};
+    Json one = {{"id", site["id"]},
+                {"place", where},
+                {"op", op},
+                {"comm_size", site["comm_size"]},
+                {"calls", site["calls"]},
+                {"algorithm", "native"},
+                {"native_ns", nullptr},
+                {"predicted_ns", nullptr},
+                {"reason", row.reason}};
     comments += "# " + op + " at " + where + ", " + site["comm_size"].dump() + " ranks" +
                 (site["bytes"].is_null() ? "" : ", " + human_bytes(std::round(site["bytes"]["mean"].get<double>()))) +
                 ", " + site["calls"].dump() + " calls: ";

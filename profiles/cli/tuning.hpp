@@ -23,7 +23,7 @@ struct TunedSite {
 
 struct Tuning {
   std::string text;  ///< of the file; its comments give the reason per site
-  Json sites;        ///< id, place, op, comm_size, calls, algorithm ("native": no setting), native_ns, predicted_ns, reason
+  Json sites;  ///< id, place, op, comm_size, calls, algorithm ("native": no setting), native_ns, predicted_ns, reason
   double gain_ns = 0;
   bool empty = true;  ///< no setting is in the file
 };

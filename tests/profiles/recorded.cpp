@@ -37,17 +37,28 @@ int main(int argc, char** argv) {
   for (int r = 0; r < kRanks; ++r) {
     profiles::Contribution& part = parts[static_cast<std::size_t>(r)];
     const std::string program = "/home/jdoe/secret plans/bin/solver";
-    part.job = {program, program + " --input /scratch/jdoe/case.dat", "2026-01-01T00:00:00Z", "MPICH Version: 4.0.2",
-                "observe", kRanks, 1.0, false, {}, {}};
+    part.job = {program,
+                program + " --input /scratch/jdoe/case.dat",
+                "2026-01-01T00:00:00Z",
+                "MPICH Version: 4.0.2",
+                "observe",
+                kRanks,
+                1.0,
+                false,
+                {},
+                {}};
     part.rank = r, part.finished = true, part.job_key = 7, part.clock_domain = "0";
     part.host = r < 4 ? "anubis-17.cluster.example" : "horus-4.cluster.example";
     part.process.cores = 1, part.process.host_cores = 2;
     part.process.usage.wall = part.process.usage.computing = 1'000'000'000;
     part.patterns.job_of(kRanks);
-    if (r == 4) part.warnings = {"cannot read '/home/jdoe/my policy/try.json' on anubis-17; see /scratch/jdoe/notes.txt:3"};
+    if (r == 4)
+      part.warnings = {"cannot read '/home/jdoe/my policy/try.json' on anubis-17; see /scratch/jdoe/notes.txt:3"};
   }
   core::SplitMix64 random(33);
-  const auto draw = [&](int most) { return static_cast<core::Nanoseconds>(random.below(static_cast<std::uint64_t>(most))); };
+  const auto draw = [&](int most) {
+    return static_cast<core::Nanoseconds>(random.below(static_cast<std::uint64_t>(most)));
+  };
   Json events = Json::array();
   std::vector<core::Nanoseconds> now(kRanks, 0);
   for (int c = 0; c < 240; ++c) {
@@ -87,13 +98,14 @@ int main(int argc, char** argv) {
       }
       record.exit = nonblocking ? 0 : after + 500 + draw(4000);
       now[static_cast<std::size_t>(world[i])] = nonblocking ? record.arrival + 200 : record.exit;
-      parts[static_cast<std::size_t>(world[i])].local[{record.site, kind.op, static_cast<std::int32_t>(world.size())}].add(
-          nonblocking ? -1 : record.exit - record.arrival, kind.bytes);
+      parts[static_cast<std::size_t>(world[i])]
+          .local[{record.site, kind.op, static_cast<std::int32_t>(world.size())}]
+          .add(nonblocking ? -1 : record.exit - record.arrival, kind.bytes);
     }
     parts[static_cast<std::size_t>(world[0])].patterns.add(all, world, 0, nullptr);
     const profiles::SiteKey key{100 + which, kind.op, static_cast<std::int32_t>(world.size())};
-    Json event = {{"site", key.id()},     {"group", kind.group},  {"algorithm", "native"},       {"bytes", kind.bytes},
-                  {"root", kind.root},    {"arrival_ns", Json::array()}, {"exit_ns", Json::array()}};
+    Json event = {{"site", key.id()},  {"group", kind.group},         {"algorithm", "native"},   {"bytes", kind.bytes},
+                  {"root", kind.root}, {"arrival_ns", Json::array()}, {"exit_ns", Json::array()}};
     for (const auto& record : records) {
       event["arrival_ns"].push_back(record.arrival);
       event["exit_ns"].push_back(nonblocking ? -1 : record.exit);
@@ -121,7 +133,7 @@ int main(int argc, char** argv) {
       if (const auto wrote = spool.write(part, {}); !wrote) std::fprintf(stderr, "%s\n", wrote.error().c_str());
     }
   Json profile = Json::parse(profiles::write_profile(std::move(parts)));
-  profile["arrivals"] = {{"window_ns", 1'000'000'000}, {"stride", 1},         {"calls", events.size()},
+  profile["arrivals"] = {{"window_ns", 1'000'000'000},  {"stride", 1},       {"calls", events.size()},
                          {"calls_kept", events.size()}, {"groups", kGroups}, {"events", events}};
   const auto done = profiles::write_file(argv[1], profile.dump(1));
   if (!done) std::fprintf(stderr, "%s\n", done.error().c_str());
