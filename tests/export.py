@@ -107,7 +107,7 @@ if "built without OTF2" in done.stderr or not printer:
 else:
     check(done.returncode == 0 and f"{len(instants)} visits" in done.stderr, f"export --otf2: {done.returncode} {done.stderr}")
     shown, definitions = run(printer, archive / "traces.otf2"), run(printer, "-G", archive / "traces.otf2")
-    check(shown.returncode == 0 and definitions.returncode == 0, f"otf2-print: {shown.stderr[-300:]} {definitions.stderr[-300:]}")
+    check(shown.returncode == 0 and definitions.returncode == 0 and not shown.stderr + definitions.stderr, f"otf2-print: {shown.stderr[-300:]} {definitions.stderr[-300:]}")
     total, begun, ends = {}, {}, 0
     for line in shown.stdout.splitlines():
         if match := re.match(r"(ENTER|LEAVE)\s+(\d+)\s+(\d+).*Region: \"(.*?)\"", line):

@@ -89,7 +89,7 @@ class Archive {
     must(OTF2_Archive_SetFlushCallbacks(archive_.get(), &callbacks, nullptr));
     must(OTF2_Archive_SetSerialCollectiveCallbacks(archive_.get()));
     must(OTF2_Archive_SetCreator(archive_.get(), "latecomer"));
-    for (const RecordedCall& call : record_.calls) sites_.try_emplace(call.site, kOfSites + sites_.size());
+    for (const Json& site : profile_["sites"]) sites_.try_emplace(&site, kOfSites + sites_.size());
     must(OTF2_Archive_OpenEvtFiles(archive_.get()));
     for (std::size_t rank = 0; rank < record_.ranks.size(); ++rank) write_events(rank);
     must(OTF2_Archive_CloseEvtFiles(archive_.get()));
@@ -166,8 +166,8 @@ class Archive {
     const auto string = [&](const std::string& value) { return written(to, value); };
     must(OTF2_GlobalDefWriter_WriteClockProperties(to, 1'000'000'000, 0, static_cast<std::uint64_t>(last_) + 1,
                                                    OTF2_UNDEFINED_TIMESTAMP));
-    const OTF2_StringRef nothing = string("");
     for (const auto& [value, self] : std::map<std::string, OTF2_StringRef>(texts_)) string(value);
+    const OTF2_StringRef nothing = string("");
     must(OTF2_GlobalDefWriter_WriteParadigm(to, OTF2_PARADIGM_MPI, string("MPI"), OTF2_PARADIGM_CLASS_PROCESS));
     const auto attribute = [&](Attribute self, const char* name, OTF2_Type type) {
       must(OTF2_GlobalDefWriter_WriteAttribute(to, self, string(name), nothing, type));
@@ -181,13 +181,13 @@ class Archive {
     must(OTF2_GlobalDefWriter_WriteRegion(to, kAfterLast, string("after the last arrival"),
                                           string("after the last arrival"), nothing, OTF2_REGION_ROLE_ARTIFICIAL,
                                           OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, nothing, 0, 0));
-    for (const auto& [site, self] : sites_) {
-      const Json& frame = (*site)["frames"][0];
-      const std::string op = (*site)["op"].get<std::string>(), name = op + " at " + place(frame);
+    for (const Json& site : profile_["sites"]) {
+      const Json& frame = site["frames"][0];
+      const std::string op = site["op"].get<std::string>(), name = op + " at " + place(frame);
       const auto line = frame["line"].is_null() ? 0 : frame["line"].get<std::uint32_t>();
       must(OTF2_GlobalDefWriter_WriteRegion(
-          to, static_cast<OTF2_RegionRef>(self), string(name), string("MPI_" + op),
-          string("site " + (*site)["id"].get<std::string>()), OTF2_REGION_ROLE_COLL_OTHER, OTF2_PARADIGM_MPI,
+          to, static_cast<OTF2_RegionRef>(sites_[&site]), string(name), string("MPI_" + op),
+          string("site " + site["id"].get<std::string>()), OTF2_REGION_ROLE_COLL_OTHER, OTF2_PARADIGM_MPI,
           OTF2_REGION_FLAG_NONE, frame["file"].is_null() ? nothing : string(frame["file"].get<std::string>()), line,
           line));
     }
