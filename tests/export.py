@@ -138,6 +138,9 @@ def texts(*options):
     done = run(command, "recover", parts, "-o", redacted, *options)
     check(done.returncode == 0, f"recover {options}: {done.stderr}")
     out |= {"html": html.read_text(), "perfetto": trace_file.read_text(), "recover": redacted.read_text()}
+    metrics = folder / "metrics.prom"
+    run(command, "top", file, "--looks", 1, "--prometheus", metrics, *options)
+    out |= {"top": run(command, "top", file, "--looks", 1, *options).stdout, "metrics": metrics.read_text()}
     archive = folder / f"archive{len(options)}"
     if run(command, "export", file, "--otf2", archive, *options).returncode == 0:
         out["otf2"] = "".join(f.read_text(errors="replace") for f in archive.rglob("*") if f.is_file())
@@ -150,6 +153,9 @@ for name, text in hidden.items():
     check(not [s for s in secrets if s in text], f"{name}: --redact leaves {[(s, text[max(0, text.index(s) - 40):][:100]) for s in secrets if s in text]}")
     check("solver" in text, f"{name}: names of modules stay")
     check(name == "tsv" or any(s in plain[name] for s in secrets), f"{name}: without the option it says more")
+for words in (["--json"], ["--format", "mpich"]):
+    done = run(command, "advise", file, "--network", "fdr", *words)
+    check(done.returncode in (0, 1) and len(done.stdout) > 200 and not [s for s in secrets if s in done.stdout], f"advise {words}: nothing to redact: {done.stdout} {done.stderr}")
 report = json.loads(hidden["json"])
 check(report["job"]["hosts"] == ["host-1", "host-2"] and [r["host"] for r in report["ranks"]] == ["host-1"] * 4 + ["host-2"] * 2, f"hosts: {report['job']['hosts']}")
 check(any(w.endswith("cannot read 'try.json' on host-1; see notes.txt:3") for w in report["warnings"]), f"warnings: {report['warnings']}")

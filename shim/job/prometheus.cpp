@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "profiles/files.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
