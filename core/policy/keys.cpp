@@ -54,6 +54,14 @@ constexpr KeyRow kPolicyKeys[] = {
      "`arrivals`: the profile also holds arrival and exit of every rank in single calls, for `latecomer whatif`. That "
      "takes 16 bytes per call and rank, and at most 32 MiB per process. A full record keeps every second, fourth, ... "
      "second of the run. Idle epochs are then off (`rest`)."},
+    {"causes", KeyType::boolean, "", 0, 0, "true",
+     "Measures what ranks do between collectives, for the causes in the report. `false`: no kernel counter is read, "
+     "and MPI's other blocking calls are not timed, so `latecomer who` does not show that a rank is inside one."},
+    {"prometheus", KeyType::text, "", 0, 0, "\"\"",
+     "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. "
+     "Each "
+     "process that leads a communicator writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and "
+     "removes it at the end of the job. `\"\"`: none."},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},

@@ -89,7 +89,7 @@ class Parser {
       case KeyType::size:
         return size(v, path) >= 0;
       case KeyType::text:
-        if (v.type != Type::string || v.text.empty())
+        if (v.type != Type::string || (v.text.empty() && row.fallback != kNoText))
           return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
         return true;
       case KeyType::choice:
@@ -171,6 +171,8 @@ class Parser {
     else if (path == "spool") policy_.spool = v.boolean;
     else if (path == "live") policy_.live = v.boolean;
     else if (path == "record") policy_.record_arrivals = v.text == "arrivals";
+    else if (path == "causes") policy_.causes = v.boolean;
+    else if (path == "prometheus") policy_.prometheus = v.text;
     else if (path == "rest") policy_.rest = v.boolean;
     else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;

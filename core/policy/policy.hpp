@@ -77,8 +77,10 @@ struct Policy {
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
-  bool live = true;  ///< the present state of each process is in shared memory
+  bool live = true;        ///< the present state of each process is in shared memory
+  bool causes = true;      ///< what ranks do between collectives is sampled
   bool record_arrivals = false;
+  std::string prometheus;  ///< folder for text files of Prometheus; empty: none
   bool rest = true;
   std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;
@@ -146,6 +148,8 @@ enum class KeyType {
   array,
   network
 };
+/// The default of a text key that may be empty.
+inline constexpr std::string_view kNoText = "\"\"";
 struct KeyRow {
   std::string_view path;  ///< "predictor.window"; in the match table "bytes"
   KeyType type;

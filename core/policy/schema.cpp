@@ -43,6 +43,7 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
     case KeyType::number:
       return bounded("number", row);
     case KeyType::text:
+      if (row.fallback == kNoText) return {{"type", "string"}};
       return {{"type", "string"}, {"minLength", 1}};
     case KeyType::choice:
       return {{"enum", list_of(row.choices)}};

@@ -14,13 +14,14 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/cli/tuning.hpp"
 #include "profiles/profile.hpp"
 
 namespace latecomer::cli {
 namespace {
 
 struct Options {
-  std::string file, output, network, objective = "run_time";
+  std::string file, output, network, format, objective = "run_time";
   Progress::Patience patience;
   bool json = false, foreground = false;
 };
@@ -93,6 +94,23 @@ Showing showing_calls(const Json& profile) {
   return out;
 }
 
+/// The call of a site with its mean payload, or the reason why the model has none.
+core::Result<core::Call> modelled_call(const Json& site) {
+  const auto op = core::find_collective(site["op"].get<std::string>());
+  if (!op || !core::is_dispatched(*op)) return core::Error{"this version has no algorithms for this collective"};
+  if (core::is_irregular(*op))
+    return core::Error{"a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them"};
+  if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1)
+    return core::Error{"the payload is empty or not known on all ranks"};
+  if (site["patterns"].get<int>() < core::Learner::kEnough)
+    return core::Error{"fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks"};
+  core::Call call;
+  call.op = *op, call.ranks = site["comm_size"].get<int>(), call.element_bytes = 4;
+  call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 /
+                                               (core::has_blocks(*op) ? call.ranks : 1));
+  return call;
+}
+
 Advice advise_site(const Showing& showing, const Json& site, const core::Network& network, core::Objective objective,
                    bool foreground) {
   Advice out;
@@ -106,20 +124,11 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
     out.row["reason"] = why;
     return out;
   };
-  const auto op = core::find_collective(site["op"].get<std::string>());
-  if (!op || !core::is_dispatched(*op)) return leave("this version has no algorithms for this collective");
-  if (core::is_irregular(*op))
-    return leave("a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them");
-  if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1)
-    return leave("the payload is empty or not known on all ranks");
-  if (site["patterns"].get<int>() < core::Learner::kEnough)
-    return leave("fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks");
+  const auto modelled = modelled_call(site);
+  if (!modelled) return leave(modelled.error());
+  const core::Call& call = *modelled;
   const auto forecast = forecast_of(site, ranks);
   if (!forecast) return leave(forecast.error());
-  core::Call call;
-  call.op = *op, call.ranks = ranks, call.element_bytes = 4;
-  call.count = std::max<core::Elements>(
-      1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 / (core::has_blocks(*op) ? ranks : 1));
   // A plan comes into force only if some calls of its communicator show that every rank passed the boundary.
   const auto shows = showing.find(ranks);
   const bool planned =
@@ -181,19 +190,53 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   return out;
 }
 
+/// The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
+core::Network network_of(const Json& profile, const Json& site, core::Network network) {
+  if (site["comm_size"] != profile["job"]["ranks"]) network.ranks_per_host = 1;
+  return network;
+}
+
 std::vector<Advice> advise_sites(const Json& profile, const core::Network& network, core::Objective objective,
                                  bool foreground) {
   std::vector<Advice> all;
   const Showing showing = showing_calls(profile);
   for (const Json& site : profile["sites"]) {
     if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
-    // The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
-    core::Network here = network;
-    if (site["comm_size"] != profile["job"]["ranks"]) here.ranks_per_host = 1;
-    all.push_back(advise_site(showing, site, here, objective, foreground));
+    all.push_back(advise_site(showing, site, network_of(profile, site, network), objective, foreground));
   }
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
   return all;
+}
+
+/// `--format`: a tuning file of an MPI library instead of a policy.
+int advise_library(const Options& o, const Json& profile, const core::Network& network, core::Objective objective) {
+  std::vector<TunedSite> sites;
+  for (const Json& site : profile["sites"]) {
+    if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
+    TunedSite& one = sites.emplace_back();
+    one.site = &site, one.parameters.network = network_of(profile, site, network);
+    one.measured_ns = native_measured(site, objective);
+    const auto call = modelled_call(site);
+    if (call) one.call = *call;
+    else one.problem = call.error();
+    // The library does not know the pattern. The model still plays the call with the arrivals that are likely.
+    if (call)
+      if (const auto forecast = forecast_of(site, one.call.ranks)) one.arrivals = core::Pattern(forecast->offsets);
+  }
+  const Tuning tuning = tune(o.format, sites, objective);
+  if (!o.output.empty()) {
+    const auto written = profiles::write_file(o.output, tuning.text);
+    if (!written) throw std::runtime_error(written.error());
+  }
+  if (o.json)
+    std::printf("%s\n",
+                Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}).dump(1).c_str());
+  else if (o.output.empty()) std::printf("%s", tuning.text.c_str());
+  else
+    std::printf(
+        "Modelled gain: %s, unless the ranks lose this time elsewhere; %s in %s, which gives the reason per site.\n",
+        human_time(tuning.gain_ns).c_str(), tuning.empty ? "no setting" : "settings", o.output.c_str());
+  return tuning.empty ? 1 : 0;
 }
 
 int advise(const Options& o) {
@@ -213,6 +256,7 @@ int advise(const Options& o) {
   Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
   const auto read = core::parse_policy(policy.dump());
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
+  if (!o.format.empty()) return advise_library(o, profile, read.policy.network, read.policy.objective);
   const std::vector<Advice> all = advise_sites(profile, read.policy.network, read.policy.objective, o.foreground);
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
@@ -272,7 +316,10 @@ void add_advise(CLI::App& app, Action& action) {
       app.add_subcommand("advise", "Make a policy from a profile, with the modelled gain per site and in total");
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
-  command->add_option("-o,--output", o->output, "Policy file to write.");
+  command->add_option("-o,--output", o->output, "File to write: the policy, or with --format the settings.");
+  command->add_option("--format", o->format,
+                      "Instead of a policy, write settings of an MPI library that choose its own algorithms: mpich, "
+                      "openmpi or intel.");
   command->add_option("--network", o->network,
                       "Network, as for latecomer simulate. Default: the network of the profile.");
   command->add_option("--objective", o->objective, "Time to minimise: run_time, mean_elapsed or after_last.")
@@ -288,8 +335,12 @@ void add_advise(CLI::App& app, Action& action) {
   gain, all          modelled gain, sum of all calls
   called from        the site; the line below gives the reason
 
-Example:
-  $ latecomer advise job.json -o policy.json)");
+With --format, latecomer itself is not needed in later runs. The answer is a file of shell variables (mpich, intel) or of
+rules (openmpi) for allreduce, reduce and bcast. Its comments give the reason per site. Without -o it goes to stdout.
+
+Examples:
+  $ latecomer advise job.json -o policy.json
+  $ latecomer advise job.json --format mpich -o settings.sh)");
   command->callback([o, &action] { action = [o] { return advise(*o); }; });
 }
 

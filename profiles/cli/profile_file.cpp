@@ -290,9 +290,17 @@ Json load_profile(const std::string& path, Progress::Patience patience, bool eve
 
 WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
   if (!file_->good()) cannot_read(path);
+  cut(path, file_->begin(), file_->end());
+}
+
+WholeProfile::WholeProfile(const std::string& name, std::string_view text) {
+  cut(name, text.data(), text.data() + text.size());
+}
+
+void WholeProfile::cut(const std::string& name, const char* at, const char* end) {
   // Cut only arrays: the job's `ranks` is a number and stays.
   std::string rest;
-  const char *at = file_->begin(), *from = at, *end = file_->end();
+  const char* from = at;
   constexpr std::string_view kKey = "\"ranks\":";
   while (at < end) {
     const auto* quote = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
@@ -315,23 +323,23 @@ WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Map
   }
   rest.append(from, end);
   profile = Json::parse(rest, nullptr, false);
-  check_profile(path, profile, !profile.is_discarded());
+  check_profile(name, profile, !profile.is_discarded());
 }
 
 WholeProfile::~WholeProfile() = default;
 
-void WholeProfile::print() const {
+void WholeProfile::write(const profiles::Sink& sink) const {
   const std::string text = profile.dump(1);
   const std::string mark = "\"" + std::string(kMark);
   std::size_t from = 0;
   for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {
-    std::fwrite(text.data() + from, 1, at - from, stdout);
+    sink(std::string_view(text).substr(from, at - from));
     const auto number = std::strtoull(text.c_str() + at + mark.size(), nullptr, 10);
-    if (number < rows_.size()) std::fwrite(rows_[number].data(), 1, rows_[number].size(), stdout);
+    if (number < rows_.size()) sink(rows_[number]);
     from = text.find('"', at + mark.size()) + 1;
   }
-  std::fwrite(text.data() + from, 1, text.size() - from, stdout);
-  std::fputc('\n', stdout);
+  sink(std::string_view(text).substr(from));
+  sink("\n");
 }
 
 void resolve_names(Json& profile, Progress::Patience patience) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiles/cli/progress.hpp"
+#include "profiles/files.hpp"
 
 namespace latecomer::cli {
 
@@ -33,14 +34,19 @@ Json load_profile(const std::string& path, Progress::Patience patience, bool eve
 /// together, all are kept.
 inline constexpr std::size_t kRowsKept = 64, kRowChoices = 3;
 
-/// A profile whose rows of ranks stay in the file as text. Change `profile`, then print it with the rows.
+/// A profile whose rows of ranks stay in the file as text. Change `profile`, then write it with the rows.
 class WholeProfile {
  public:
   explicit WholeProfile(const std::string& path);
+  /// From a text in memory, which must outlive the object. `name` stands for the file in errors.
+  WholeProfile(const std::string& name, std::string_view text);
   ~WholeProfile();
-  Json profile;        ///< each site's `ranks` is a placeholder
-  void print() const;  ///< writes to stdout and replaces the placeholders by the rows
+  Json profile;  ///< each site's `ranks` is a placeholder
+  /// Passes the profile on as text and replaces the placeholders by the rows.
+  void write(const profiles::Sink& sink) const;
+
  private:
+  void cut(const std::string& name, const char* at, const char* end);
   std::unique_ptr<class Mapped> file_;
   std::vector<std::string_view> rows_;
 };

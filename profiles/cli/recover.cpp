@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/profile_file.hpp"
 #include "profiles/profile.hpp"
+#include "profiles/redact.hpp"
 #include "profiles/spool.hpp"
 
 namespace latecomer::cli {
@@ -16,6 +18,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::vector<std::string> places;
   std::string output;
+  bool redact = false;
 };
 
 int recover(const Options& o) {
@@ -33,8 +36,14 @@ int recover(const Options& o) {
   }
   const std::size_t found = parts.size();
   const int ranks = parts.front().job.ranks;
-  const auto written = profiles::write_file(
-      output, [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  const auto written = profiles::write_file(output, [&](const profiles::Sink& sink) {
+    if (!o.redact) return profiles::write_profile(std::move(parts), sink);
+    const std::string text = profiles::write_profile(std::move(parts));
+    WholeProfile whole(output, text);
+    resolve_names(whole.profile, Progress::Patience{});
+    profiles::redact(whole.profile);
+    whole.write(sink);
+  });
   if (!written) throw BadUsage("recover: " + written.error());
   std::cout << output << ": " << found << " of " << ranks << " ranks\n";
   return 0;
@@ -55,6 +64,8 @@ void add_recover(CLI::App& app, Action& action) {
       ->add_option("PARTS", o->places, "The folder PROFILE.parts, or PROFILE. Name several if each host has its own.")
       ->required();
   command->add_option("-o,--output", o->output, "Profile to write. Default: PARTS without .parts.");
+  command->add_flag("--redact", o->redact,
+                    "Leave out command lines, names of hosts and directories. Names of functions are resolved first.");
   command->footer(R"(Example: after a job was killed
   $ latecomer recover job.json
   $ latecomer report job.json)");

@@ -18,6 +18,7 @@
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
+#include "profiles/redact.hpp"
 #include "profiles/waiting.hpp"
 
 namespace latecomer::cli {
@@ -27,7 +28,7 @@ struct Options {
   std::string file, sort = "wait", site, html;
   int top = 10;
   Progress::Patience patience;
-  bool json = false, tsv = false;
+  bool json = false, tsv = false, redact = false;
 };
 
 /// A sort key and its value of a site. Sites are sorted by descending value.
@@ -150,9 +151,14 @@ int report(const Options& o) {
   Json read = load_profile(o.file, o.patience, false, o.html.empty() ? nullptr : &cells);
   for (std::size_t i = 0; i < cells.size(); ++i) read["sites"][i]["cells"] = i;
   resolve_names(read, o.patience);
-  if (whole) {
+  if (whole)
     for (std::size_t i = 0; i < read["sites"].size(); ++i)
       whole->profile["sites"][i]["frames"] = read["sites"][i]["frames"];
+  if (o.redact) {
+    profiles::redact(read);
+    if (whole) profiles::redact(whole->profile);
+  }
+  if (whole) {
     whole->profile["setup"] = set_up(read);
     whole->profile["verdict"] = verdict(read), whole->profile["wait_share"] = wait_share(read);
     whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
@@ -171,7 +177,7 @@ int report(const Options& o) {
     return 0;
   }
   if (o.json) {
-    whole->print();
+    whole->write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
     return 0;
   }
   if (o.tsv) {
@@ -227,6 +233,8 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--json", o->json,
                     "Print the profile with the names of functions and files filled in, and with verdict, setup, "
                     "wait_share, ranks and hosts.");
+  command->add_flag("--redact", o->redact,
+                    "Leave out command lines, names of hosts and directories, for others to read.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator

@@ -22,6 +22,7 @@
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
+#include "profiles/redact.hpp"
 #include "profiles/spool.hpp"
 
 namespace latecomer::cli {
@@ -31,7 +32,7 @@ struct Options {
   std::string job, prometheus;
   double seconds = 2;
   int looks = 0, sites = 10, ranks = 10;
-  bool once = false;
+  bool once = false, redact = false;
 };
 
 /// The age from which the copy of a host's state is worth a word: three times the relay's period.
@@ -83,11 +84,13 @@ std::optional<Text> look(const Options& o, const std::string& folder) {
   }
   Json profile = Json::parse(profiles::write_profile(std::move(read->parts)));
   resolve_names(profile, Progress::Patience{});
+  if (o.redact) profiles::redact(profile);
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(),
                    [](const Json& a, const Json& b) { return total_wait(a) > total_wait(b); });
   if (!o.prometheus.empty()) {
-    const auto written = profiles::write_file(o.prometheus, prometheus_text(profile, o.sites, o.ranks));
+    const auto written =
+        profiles::write_file(o.prometheus, profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     if (!written) throw std::runtime_error(written.error());
     return Text{};
   }
@@ -155,6 +158,7 @@ void add_top(CLI::App& app, Action& action) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--prometheus", o->prometheus,
                       "Write the figures to this file in the text format of Prometheus, and print nothing.");
+  command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   command->footer(
       R"(The figures come from the snapshots that each process writes at most every few seconds (policy key `spool`). A job on
 several hosts needs a shared folder for its profile. The line `Now` comes from shared memory, and on other hosts from

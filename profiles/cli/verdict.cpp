@@ -221,8 +221,8 @@ std::vector<std::string> verdict(const Json& profile) {
   if (t.time <= 0) return out;
   const bool part_only = t.seen < 0.9 * t.calls;
   out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
-                " of their time waiting for late ranks in collectives, and " + percent(t.collectives / t.time) +
-                " in collectives altogether.");
+                " of their time waiting for late ranks in collectives" +
+                (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
   if (part_only)
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
   std::vector<const Json*> sites;

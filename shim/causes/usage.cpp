@@ -18,6 +18,7 @@
 namespace latecomer::shim {
 
 constinit thread_local MpiTime mpi_time;
+constinit std::atomic<bool> timing{false};
 constinit Sampler sampler;
 
 namespace {

@@ -3,7 +3,11 @@
 // the kernel's counters for a sample of the intervals, within a budget of the run time.
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/text.hpp"
 #include "profiles/record.hpp"
@@ -19,6 +23,9 @@ struct MpiTime {
   Nanoseconds all() const { return collectives + messages + io; }
 };
 extern constinit thread_local MpiTime mpi_time;
+
+/// Whether calls that wait are timed: latecomer observes, with the policy key `causes`.
+extern constinit std::atomic<bool> timing;
 
 /// Adds the time of its scope to one of them. `counts`: false does nothing.
 class TimedCall {
@@ -43,6 +50,8 @@ class Sampler {
  public:
   /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.
   void start();
+  /// The policy wants no samples. Without a reading at start(), total() is zero.
+  void never() { left_ = 0, ::close(std::exchange(schedstat_, -1)); }
   /// At the end of the job: total() stands still.
   void stop() { final_ = total(), stopped_ = true; }
   /// What the thread has done since start(); zero on another thread.

@@ -11,7 +11,7 @@ namespace latecomer::shim {
 
 #define TIMED(symbol, time, parameters, arguments)                                           \
   LATECOMER_ENTRY(int, symbol, parameters) {                                                 \
-    const TimedCall timed(mpi_time.time, active.load(std::memory_order_relaxed) && !inside); \
+    const TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && !inside); \
     return next::symbol arguments;                                                           \
   }
 #define PLAIN(Name, time, parameters, arguments) TIMED(MPI_##Name, time, parameters, arguments)

@@ -90,7 +90,7 @@ int testing(int count, MPI_Request* requests, Complete complete, Account account
 /// The same for a call that waits: its time counts.
 template <typename Complete, typename Account>
 int waiting(int count, MPI_Request* requests, Complete complete, Account account) {
-  const TimedCall timed(mpi_time.messages, active.load(std::memory_order_relaxed) && !inside);
+  const TimedCall timed(mpi_time.messages, timing.load(std::memory_order_relaxed) && !inside);
   return testing(count, requests, complete, account);
 }
 

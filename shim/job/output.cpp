@@ -8,12 +8,15 @@
 
 namespace latecomer::shim {
 
-std::string output_path(const Job& j) {
-  std::string id;
+std::string job_id() {
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
-    if (const char* value = std::getenv(name); value && *value && id.empty()) id = value;
+    if (const char* value = std::getenv(name); value && *value) return value;
   // Without a batch system, use the launcher's process id, which all ranks of a host share.
-  if (id.empty()) id = std::to_string(getppid());
+  return std::to_string(getppid());
+}
+
+std::string output_path(const Job& j) {
+  const std::string id = job_id();
   std::string out;
   const std::string& form = j.environment.output;
   for (std::size_t i = 0; i < form.size(); ++i) {

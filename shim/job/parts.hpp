@@ -70,6 +70,8 @@ void survey_hosts(Job& j);
 
 // output.cpp
 
+/// The id of the batch job, or the launcher's process id.
+std::string job_id();
 /// The absolute path of the profile with all names filled in. (Programs change their directory.)
 std::string output_path(const Job& j);
 
@@ -88,6 +90,14 @@ void refresh(Job& j, bool finished);
 
 /// Writes a snapshot with live logs. The caller holds the lock.
 bool write_spool(Job& j, bool finished);
+
+// prometheus.cpp
+
+/// Writes the figures of the calls that this process has matched as a leader, if the policy asks for them. The caller
+/// holds the lock.
+void write_prometheus(Job& j);
+/// At the end of the job.
+void remove_prometheus(Job& j);
 
 // gather.cpp
 

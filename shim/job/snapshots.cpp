@@ -17,6 +17,7 @@ bool write_spool(Job& j, bool finished) {
       live.push_back(
           {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
   const auto result = j.spool.write(j.mine, live);
+  if (!finished) write_prometheus(j);
   const Nanoseconds end = now();
   // While one rank writes, the other ranks wait for it sooner or later, so the shares of all ranks add up. The first
   // writes also create the two files, so their time counts as kAsIfMade at most. Derived: the second snapshot then
@@ -38,7 +39,7 @@ void keep_on_disk(bool due, Nanoseconds at) {
     take_frames(j);
   }
   const bool first = j.spool_late == 0;
-  if (at < j.spool_next || !j.spool.begun()) {
+  if (at < j.spool_next || (!j.spool.begun() && j.policy.prometheus.empty())) {
     j.spool_late = std::max(at, j.spool_next.load()) + kAtLeastEvery;
     return;
   }

@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "shim/causes/usage.hpp"
 #include "shim/dispatch/communicators.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
@@ -49,8 +50,10 @@ void stay_alone(Job& j, const char* why) {
          j.environment.check ? ", so LATECOMER_CHECK has no effect" : "", j.spool.directory().c_str());
 }
 
-/// From now on `latecomer who` can see the process.
+/// From now on `latecomer who` can see the process, and its waiting calls are timed.
 void show_job(const Job& j) {
+  if (!j.policy.causes) sampler.never();
+  timing.store(j.policy.causes, std::memory_order_relaxed);
   if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
 }
 

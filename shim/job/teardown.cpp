@@ -36,6 +36,7 @@ int on_end(MPI_Comm, int, void*, void*) {
     warn("out of memory while writing the profile");
   }
   live_stop();
+  remove_prometheus(j);
   return MPI_SUCCESS;
 }
 
@@ -46,6 +47,7 @@ __attribute__((destructor)) void on_exit() {
   if (j.pid != getpid()) return;  // a forked child
   halt_engine();
   live_stop();
+  remove_prometheus(j);
   try {
     write_spool(j, true);
   } catch (...) {

@@ -93,8 +93,9 @@ struct Job {
   std::vector<std::string> past_decisions;  ///< of freed communicators
   std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
-  bool profile_gathered = false;           ///< this rank's contribution is on its way to rank 0
-  std::vector<profiles::LiveLog> live;     ///< work space of write_spool()
+  bool profile_gathered = false;                               ///< this rank's contribution is on its way to rank 0
+  std::vector<profiles::LiveLog> live;                         ///< work space of write_spool()
+  bool prometheus_written = false, prometheus_failed = false;  ///< the file of the policy key `prometheus`
   std::atomic<Nanoseconds> spool_next{0};  ///< earliest time of the next snapshot (kPauseAfterWriting)
   std::atomic<Nanoseconds> spool_late{0};  ///< from this time on, write without waiting for an epoch's end
   std::atomic<bool> edge_said{false};      ///< since the last call that an algorithm may serve

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks the record of arrivals and works out who waited for whom.
+#include "profiles/cli/arrivals.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/waiting.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+/// Sets who waited for whom, by the definition of the profile's `waited_ns`.
+void note_waits(RecordedCall& call) {
+  const std::size_t ranks = call.arrivals.size();
+  std::vector<profiles::CallRecord> records(ranks);
+  std::vector<const profiles::CallRecord*> pointers;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    records[i].op = call.op, records[i].root = call.root;
+    records[i].arrival = call.arrivals[i], records[i].exit = std::max<core::Nanoseconds>(call.exits[i], 0);
+    pointers.push_back(&records[i]);
+  }
+  call.awaited.assign(ranks, -1);
+  call.wait_ends = call.arrivals;
+  profiles::for_each_wait(pointers, [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {
+    call.awaited[waits] = static_cast<std::int32_t>(awaited);
+    call.wait_ends[waits] += spent;
+  });
+  call.last = *std::max_element(call.arrivals.begin(), call.arrivals.end());
+}
+
+RecordedCall call_of(const Json& event, const std::map<std::string, const Json*>& sites,
+                     const std::vector<std::vector<core::Rank>>& groups) {
+  RecordedCall call;
+  call.site = sites.at(event.at("site").get<std::string>());
+  if (const auto op = core::find_collective((*call.site)["op"].get<std::string>())) call.op = *op;
+  call.group = event.at("group").get<std::size_t>();
+  call.algorithm = event.at("algorithm").get<std::string>();
+  call.bytes = event.at("bytes").get<core::Bytes>(), call.root = event.at("root").get<core::Rank>();
+  call.arrivals = event.at("arrival_ns").get<std::vector<core::Nanoseconds>>();
+  call.exits = event.at("exit_ns").get<std::vector<core::Nanoseconds>>();
+  const std::size_t ranks = groups.at(call.group).size();
+  if (ranks == 0 || call.arrivals.size() != ranks || call.exits.size() != ranks)
+    throw std::out_of_range("a call has times of " + std::to_string(call.arrivals.size()) + " and " +
+                            std::to_string(call.exits.size()) + " ranks, but its communicator has " +
+                            std::to_string(ranks));
+  for (std::size_t i = 0; i < ranks; ++i)
+    if (call.arrivals[i] < 0 || (call.exits[i] >= 0 && call.exits[i] < call.arrivals[i]))
+      throw std::out_of_range("a call ends before it begins");
+  note_waits(call);
+  return call;
+}
+
+/// Brings the visits of a rank into order and marks those that overlap: non-blocking calls, or clocks that err.
+void order(std::vector<Visit>& visits, const std::vector<RecordedCall>& calls) {
+  const auto arrival = [&](const Visit& v) { return calls[v.call].arrivals[v.position]; };
+  std::stable_sort(visits.begin(), visits.end(),
+                   [&](const Visit& a, const Visit& b) { return arrival(a) < arrival(b); });
+  core::Nanoseconds until = 0;
+  for (Visit& v : visits) {
+    const core::Nanoseconds exit = calls[v.call].exits[v.position];
+    v.nested = exit >= 0 && arrival(v) >= until;
+    if (v.nested) until = exit;
+  }
+}
+
+}  // namespace
+
+RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file) {
+  const auto record = profile.find("arrivals");
+  if (record == profile.end())
+    throw BadUsage("'" + file +
+                   "' holds no record of arrivals: observe the job with \"record\": \"arrivals\" in its policy");
+  RecordedArrivals out;
+  const auto ranks = profile["job"]["ranks"].get<std::size_t>();
+  try {
+    std::map<std::string, const Json*> sites;
+    for (const Json& site : profile["sites"]) sites[site["id"].get<std::string>()] = &site;
+    out.groups = record->at("groups").get<std::vector<std::vector<core::Rank>>>();
+    for (const auto& group : out.groups)
+      for (const core::Rank rank : group)
+        if (rank < 0 || static_cast<std::size_t>(rank) >= ranks) throw std::out_of_range("a rank is not of the job");
+    out.ranks.resize(ranks);
+    for (const Json& event : record->at("events")) {
+      const auto number = static_cast<std::uint32_t>(out.calls.size());
+      const RecordedCall& call = out.calls.emplace_back(call_of(event, sites, out.groups));
+      for (std::uint32_t i = 0; i < call.arrivals.size(); ++i)
+        out.ranks[static_cast<std::size_t>(out.groups[call.group][i])].push_back({number, i, false});
+    }
+  } catch (const std::exception& e) {
+    throw BadUsage("the record of arrivals in '" + file + "' is damaged: " + e.what());
+  }
+  for (auto& visits : out.ranks) order(visits, out.calls);
+  return out;
+}
+
+std::vector<std::string> hosts_of_ranks(const Json& profile) {
+  std::vector<std::string> out(profile["job"]["ranks"].get<std::size_t>());
+  for (const Json& one : profile["clock"])
+    if (const auto rank = one["rank"].get<std::size_t>(); rank < out.size()) out[rank] = one["host"].get<std::string>();
+  return out;
+}
+
+}  // namespace latecomer::cli

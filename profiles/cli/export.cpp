@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer export`: writes the recorded arrivals of a profile for trace viewers.
+#include <iostream>
+#include <memory>
+
+#include "profiles/cli/arrivals.hpp"
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/otf2.hpp"
+#include "profiles/cli/perfetto.hpp"
+#include "profiles/redact.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+struct Options {
+  std::string file, perfetto, otf2;
+  Progress::Patience patience;
+  bool redact = false;
+};
+
+int export_(const Options& o) {
+  if (o.perfetto.empty() && o.otf2.empty()) throw BadUsage("export: name what to write: --perfetto OUT or --otf2 OUT");
+  Json profile = load_profile(o.file, o.patience);
+  const RecordedArrivals record = recorded_arrivals(profile, o.file);
+  resolve_names(profile, o.patience);
+  if (o.redact) profiles::redact(profile);
+  if (!o.perfetto.empty()) {
+    const auto written =
+        profiles::write_file(o.perfetto, [&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
+    if (!written) throw std::runtime_error(written.error());
+  }
+  if (!o.otf2.empty())
+    if (const std::size_t left = write_otf2(profile, record, o.otf2); left > 0)
+      std::cerr << "latecomer: " << left << " visits have no known end or overlap others, and are not in '" << o.otf2
+                << "'\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("export", "Write the recorded arrivals of a profile for a trace viewer");
+  auto o = std::make_shared<Options>();
+  command->add_option("FILE", o->file, "Profile to read.")->required();
+  command->add_option("--perfetto", o->perfetto, "Write a trace for ui.perfetto.dev or chrome://tracing to this file.");
+  command->add_option("--otf2", o->otf2,
+                      "Write an archive in the Open Trace Format 2 to this new folder, for Vampir or Score-P's tools.");
+  command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
+  Progress::add_option(*command, o->patience);
+  command->footer(
+      R"(The profile must hold a record of arrivals: observe the job with "record": "arrivals" in its policy.
+
+Each rank has a track, and the ranks of a host stand together. A collective is a slice from arrival to exit. Inside it,
+`waiting` ends with the arrival of the awaited rank, and `after the last arrival` begins with that of the last rank. The
+definition of waiting is that of the report. Details of a slice: call site, bytes, algorithm, root and awaited rank.
+
+Example:
+  $ latecomer export job.json --perfetto job.trace.json
+  $ latecomer export job.json --otf2 job.traces)");
+  command->callback([o, &action] { action = [o] { return export_(*o); }; });
+}
+
+}  // namespace latecomer::cli
