@@ -10,6 +10,7 @@
 #include "core/select/candidates.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/rank_table.hpp"
@@ -151,6 +152,7 @@ int report(const Options& o) {
       whole->profile["sites"][i]["frames"] = read["sites"][i]["frames"];
     whole->profile["verdict"] = verdict(read), whole->profile["wait_share"] = wait_share(read);
     whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
+    whole->profile["efficiency"] = efficiency_json(Efficiencies(read).of_host(""));
   }
   Json& profile = whole ? whole->profile : read;
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
@@ -216,7 +218,7 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
   command->add_flag("--json", o->json,
                     "Print the profile with the names of functions and files filled in, and with verdict, wait_share, "
-                    "ranks and hosts.");
+                    "ranks, hosts and efficiency.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:
   collective   the operation
   ranks        size of the communicator

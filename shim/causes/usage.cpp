@@ -3,6 +3,7 @@
 #include "shim/causes/usage.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,24 +30,46 @@ Nanoseconds in_ns(const timeval& t) {
   return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(t.tv_usec) * 1000;
 }
 
+Nanoseconds in_ns(const timespec& t) { return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec; }
+
+/// Time of the first access to a page, its return to the kernel included: the shortest of a few measurements.
+Nanoseconds cost_of_fault() {
+  constexpr std::size_t kPages = 16, kPage = 4096;
+  Nanoseconds least = 0;
+  for (int i = 0; i < 5; ++i) {
+    const Nanoseconds begin = now();
+    void* pages = mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return 0;
+    for (std::size_t k = 0; k < kPages; ++k) static_cast<volatile char*>(pages)[k * kPage] = 1;
+    munmap(pages, kPages * kPage);
+    const Nanoseconds took = (now() - begin) / static_cast<Nanoseconds>(kPages);
+    least = i == 0 ? took : std::min(least, took);
+  }
+  return least;
+}
+
+/// What a fault costs at most, in costs of a quiet moment. Chosen: caches and page tables are cold in a program.
+constexpr Nanoseconds kFaultRange = 2;
+
 int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
 
 bool Sampler::read(Reading& out) const {
-  timespec cpu;
+  timespec cpu, process;
   rusage usage;
   char text[96];
   // "time on a processor, time without one, number of time slices"
   const ssize_t got = pread(schedstat_, text, sizeof text - 1, 0);
-  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
+  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0 ||
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
     return false;
   text[got] = '\0';
   char* end = text;
   std::strtoull(text, &end, 10);
   out.runnable = static_cast<Nanoseconds>(std::strtoull(end, nullptr, 10));
   out.wall = now();
-  out.cpu = static_cast<Nanoseconds>(cpu.tv_sec) * 1'000'000'000 + cpu.tv_nsec;
+  out.cpu = in_ns(cpu), out.process = in_ns(process);
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
   out.mpi = mpi_time;
@@ -55,7 +78,7 @@ bool Sampler::read(Reading& out) const {
   return true;
 }
 
-profiles::Usage Sampler::between(const Reading& a, const Reading& b) {
+profiles::Usage Sampler::between(const Reading& a, const Reading& b) const {
   profiles::Usage out;
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
@@ -74,6 +97,8 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b) {
       std::min(static_cast<Nanoseconds>(share * static_cast<double>(b.kernel - a.kernel)), awake - out.runnable);
   out.computing = awake - out.runnable - out.kernel;
   out.faults = b.faults - a.faults, out.preempted = b.preempted - a.preempted;
+  out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
+  out.threads = std::max<Nanoseconds>(0, (b.process - a.process) - (b.cpu - a.cpu));
   return out;
 }
 
@@ -90,6 +115,7 @@ void Sampler::start() {
     const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
     cost_ = i == 0 ? took : std::min(cost_, took);
   }
+  fault_ = kFaultRange * cost_of_fault();
   opened_at_ = now();
   left_ = 1;
 }
@@ -110,12 +136,13 @@ void Sampler::open() {
   const auto distance = static_cast<std::uint64_t>(std::clamp<Nanoseconds>(2 * kBudget * cost_ / per_exit, 1, 1 << 20));
   exits_ = left_ = static_cast<std::uint32_t>(1 + random_.below(2 * distance - 1));
   opened_at_ = at;
-  open_ = reads;
+  open_ = mpi_time.sampled = reads;
+  peers_ = {};
 }
 
 void Sampler::close() {
   const KeepErrno keep;
-  open_ = false;
+  open_ = mpi_time.sampled = false;
   Reading end;
   closed_ = this_thread() == thread_ && read(end);
   if (closed_) interval_ = between(begin_, end);
