@@ -104,9 +104,9 @@ SiteIntervals::Chain SiteIntervals::follow(const Json& row) const {
     if (!compared || compared->largest() != mpi_wait) return chain;
     Peer most;
     for (const Peer& p : peers(last))
-      if (p.waited > most.waited) most = p;
+      if (std::pair(p.explained, p.waited) > std::pair(most.explained, most.waited)) most = p;
     const auto ends = [&](ChainEnd end) { return chain.end = end, chain.peer = most.rank, chain; };
-    // Whoever is waited for in the usual time of transfers is no cause: the excess must lie with one rank.
+    // The ranks on time also wait for transfers, so only the excess must lie with one rank.
     const double excess = compared->excess(mpi_wait);
     if (most.waited < kMostly * excess) return ends(ChainEnd::several);
     if (!most.row) return ends(ChainEnd::unsampled);
@@ -143,9 +143,9 @@ void SiteIntervals::divide(const Json& row, double amount, double least, std::ve
 
 void SiteIntervals::divide(const Json& row, double amount, const Note& note) const {
   const auto compared = compare(row);
-  const double late = of(row, "mean_offset_ns"), longer = compared ? compared->late_ns : 0;
+  const double late = of(row, "mean_offset_ns"), longer = compared ? compared->all_excess() : 0;
   // What an interval does not show comes from an earlier collective.
-  const double shown = compared && late > 0 ? std::clamp(longer / late, 0.0, 1.0) : compared ? 1.0 : 0.0;
+  const double shown = late > 0 ? std::min(1.0, longer / late) : 1;
   if (shown < 1) note(row["rank"].get<long>(), kCauses, amount * (1 - shown));
   std::vector<const Json*> path;
   if (shown > 0) divide(row, amount * shown, amount * kLeast, path, note);

@@ -14,6 +14,7 @@
 #include <cstdlib>
 
 #include "shim/guard.hpp"
+#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
@@ -83,19 +84,23 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b) const {
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
   out.messages = b.mpi.messages - a.mpi.messages, out.io = b.mpi.io - a.mpi.io;
-  // MPI spins or yields while it waits, so all sleep is the program's. Waits for a processor and the kernel's time fall
-  // on both, and are divided by the time that each was awake.
-  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all()));
-  const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - (b.cpu - a.cpu));
+  // MPI spins or yields while it waits, so all sleep is the program's.
+  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all())), cpu = b.cpu - a.cpu;
+  const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - cpu);
   const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
   out.blocked = std::min(off - runnable, own);
   const Nanoseconds awake = own - out.blocked;
+  // A wait that spins competes for processors as the program does: both get the same share of them. A wait that yields
+  // leaves them to others.
   const double share =
       static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, out.wall - out.blocked));
-  out.runnable = static_cast<Nanoseconds>(share * static_cast<double>(runnable));
-  out.kernel =
-      std::min(static_cast<Nanoseconds>(share * static_cast<double>(b.kernel - a.kernel)), awake - out.runnable);
-  out.computing = awake - out.runnable - out.kernel;
+  const Nanoseconds computing =
+      job().courteous ? std::min(cpu, awake) : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
+  out.runnable = awake - computing;
+  const double of_cpu =
+      job().courteous ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu)) : share;
+  out.kernel = std::min(static_cast<Nanoseconds>(of_cpu * static_cast<double>(b.kernel - a.kernel)), computing);
+  out.computing = computing - out.kernel;
   out.faults = b.faults - a.faults, out.preempted = b.preempted - a.preempted;
   out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
   out.threads = std::max<Nanoseconds>(0, (b.process - a.process) - (b.cpu - a.cpu));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Translates the rank of a message into a rank of MPI_COMM_WORLD, and divides the time of a completion call.
+// Translates the rank of a message into a rank of MPI_COMM_WORLD, and finds the messages of a completion call.
 #include "shim/causes/waits_for.hpp"
 
 #include <memory>
@@ -85,10 +85,10 @@ Awaited::Awaited(int count, const MPI_Request* requests) {
 }
 
 void Awaited::all(Nanoseconds waited, const MPI_Status* statuses) const {
-  // MPI does not say which message came last. Where some are received, only they are waited for.
-  const int among = receives_ > 0 ? receives_ : found_;
+  // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
+  // where there are some.
   for (int k = 0; k < found_; ++k)
-    if (messages_[k].receives == (receives_ > 0)) one(waited / among, at_[k], statuses ? statuses + at_[k] : nullptr);
+    if (messages_[k].receives == (receives_ > 0)) one(waited, at_[k], statuses ? statuses + at_[k] : nullptr);
 }
 
 void Awaited::one(Nanoseconds waited, int index, const MPI_Status* status) const {

@@ -116,7 +116,7 @@ auto for_one(const int& index, const MPI_Status* status, int base) {
 auto for_some(const int& done, const int* indices, const MPI_Status* statuses, int base) {
   return [=, &done](const Awaited& a, Nanoseconds waited) {
     for (int i = 0; done != MPI_UNDEFINED && i < done; ++i)
-      a.one(waited / done, indices[i] - base, known(statuses) ? statuses + i : nullptr);
+      a.one(waited, indices[i] - base, known(statuses) ? statuses + i : nullptr);
   };
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank is late before every allreduce, for a cause that is known. Usage: causes CAUSE RANK CALLS MILLISECONDS
  * FOLDER CAUSE: none, work, sleep, stop, burner, faults, neighbour, chain, requests, file, pipe, threads. Each rank
- * computes for 2 ms before each call. chain and requests: the late rank sleeps, and two others wait in turn for
- * messages. requests: the same with MPI_Waitall, on a communicator that numbers the ranks backwards. */
+ * computes for 2 ms before each call. In chain, the late rank sleeps, and two others wait in turn for messages.
+ * requests does the same with MPI_Waitall, on a communicator that numbers the ranks backwards. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -114,6 +114,7 @@ static void chain(int rank, int first, int size, double ms) {
 /* The same, and the waiting ranks also get a message of a rank that is not late. */
 static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size, double ms) {
   MPI_Request requests[4];
+  MPI_Status statuses[4];
   int token[4] = {0}, n = 0;
   const int hop = (rank - first + size) % size, on_time = (first + 3) % size;
   if (hop == 3)
@@ -124,7 +125,7 @@ static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size,
     MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - on_time, 1, backwards, &requests[n]), ++n;
     MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - (rank - 1 + size) % size, 0, backwards, &requests[n]), ++n;
   }
-  MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+  MPI_Waitall(n, requests, statuses);
   if (hop == 0 || hop == 1) MPI_Send(&token[3], 1, MPI_INT, size - 1 - (rank + 1) % size, 0, backwards);
 }
 
