@@ -85,12 +85,24 @@ const Json* SiteIntervals::row_of(long rank) const {
 std::vector<SiteIntervals::Peer> SiteIntervals::peers(const Json& row) const {
   std::vector<Peer> out;
   const auto before = row.find("before");
-  if (before == row.end() || !before->contains("waits_for")) return out;
+  const auto mine = compare(row);
+  if (before == row.end() || !mine || !before->contains("waits_for")) return out;
+  const double late = of(row, "mean_offset_ns");
   for (const Json& p : (*before)["waits_for"]) {
     Peer peer{p["rank"].get<long>(), nullptr, of(p, "wait_ns"), 0};
     if (const Json* there = row_of(peer.rank); there && there != &row)
-      if (const auto compared = compare(*there))
-        peer.row = there, peer.explained = std::min(compared->all_excess(), peer.waited);
+      if (const auto compared = compare(*there)) {
+        peer.row = there;
+        // The parts of a rank on time vary, too. They explain a wait only if most of it lies in them. Ranks leave a
+        // collective at different times, so a wait may be longer than the interval of the awaited rank: then both
+        // ranks' lateness on arrival counts.
+        const double excess = compared->all_excess();
+        if (compared->late_ns > 0 || excess >= kMostly * peer.waited) peer.explained = excess;
+        if (compared->late_ns > 0 && late > 0)
+          peer.explained =
+              std::max(peer.explained, mine->excess(mpi_wait) * std::min(1.0, of(*there, "mean_offset_ns") / late));
+        peer.explained = std::min(peer.explained, peer.waited);
+      }
     out.push_back(peer);
   }
   return out;

@@ -174,7 +174,8 @@ int main(int argc, char** argv) {
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
   for (int i = 0; i < calls; ++i) {
     atomic_store(&burning, 1);
-    compute(own_core ? 12 * ms : 2); /* longer than a time slice */
+    /* With an own core, longer than a time slice. Many ranks would wait for a core of those that compute. */
+    compute(own_core ? 12 * ms : size > 2 ? 0.2 : 2);
     atomic_store(&burning, 0);
     if (strcmp(cause, "chain") == 0) chain(rank, late, size, ms);
     if (strcmp(cause, "requests") == 0) chain_of_requests(backwards, rank, late, size, ms);
