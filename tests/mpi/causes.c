@@ -45,7 +45,7 @@ static void nap(double ms) {
 
 static void fault(double ms) {
   const size_t bytes = 1 << 20;
-  for (const double until = seconds(CLOCK_MONOTONIC) + ms / 1e3; seconds(CLOCK_MONOTONIC) < until;) {
+  for (const double until = seconds(CLOCK_THREAD_CPUTIME_ID) + ms / 1e3; seconds(CLOCK_THREAD_CPUTIME_ID) < until;) {
     char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
     munmap(p, bytes);
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (is_late && strcmp(cause, "threads") == 0)
-    for (int i = 0; i < 3 * size; ++i) {
+    for (int i = 0; i <= size; ++i) {
       pthread_t thread;
       if (pthread_create(&thread, NULL, burn, NULL) != 0) return 3;
     }
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < calls; ++i) {
     atomic_store(&burning, 1);
     /* With an own core, longer than a time slice. Many ranks would wait for a core of those that compute. */
-    compute(own_core ? 12 * ms : size > 2 ? 0.2 : 2);
+    compute(own_core ? 12 * ms : size > 2 && strcmp(cause, "stop") != 0 ? 0.2 : 2);
     atomic_store(&burning, 0);
     if (strcmp(cause, "chain") == 0) chain(rank, late, size, ms);
     if (strcmp(cause, "requests") == 0) chain_of_requests(backwards, rank, late, size, ms);

@@ -13,12 +13,12 @@ CAUSES = {"work": "computing", "sleep": "blocked", "stop": "blocked", "faults": 
           "file": "io", "pipe": "blocked", "threads": "off_cpu"}
 CHAINS = ("chain", "requests")
 PINNED = ("burner", "threads")  # they need two cores
-two_cores = len(os.sched_getaffinity(0)) >= 2
+cores = len(os.sched_getaffinity(0))
 
 
 def observed(cause, ranks, calls):
     profile = folder / f"{cause}.{ranks}.json"
-    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, 8, folder)
+    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, MS, folder)
     check(ran.returncode == 0, f"{cause}, {ranks} ranks: runs {ran.stderr[-300:] if ran.returncode else ''}")
     report = json.loads(run(a.cli, "report", "--json", profile).stdout)
     print("      " + " ".join(report["verdict"]))
@@ -29,13 +29,19 @@ def shares(causes):
     return ", ".join(f"{k} {v:.3f}" for k, v in (causes or {}).items() if v > 0)
 
 
-def check_blame(report, cause, ranks, part):
-    """At least 95% of the waiting is blamed on the right rank, and 90% of that on the right cause."""
+CALLS, MS = 120, 8
+
+
+def check_blame(report, cause, ranks, part, injected=None):
+    """At least 95% of the injected waiting is blamed on the right rank, and 90% of it on the right cause. `injected`: nanoseconds that other ranks wait. Without it, and where ranks waited less because they were late themselves, all waiting counts. A machine with other work adds waits for a core to a cause."""
     row = next(r for r in report["ranks"] if r["rank"] == LATE)
-    share = row["blamed_ns"] / sum(r["blamed_ns"] for r in report["ranks"])
-    print(f"      {cause}, {ranks} ranks: rank {LATE} is blamed for {share:.1%} of the waiting: {shares(row['blamed_causes'])}")
-    check(share >= 0.95, f"{cause}, {ranks} ranks: 95% of the waiting is blamed on rank {LATE}")
-    check(bool(row["blamed_causes"]) and row["blamed_causes"][part] >= 0.9, f"{cause}, {ranks} ranks: 90% of that on {part}")
+    blamed, causes = row["blamed_ns"], row["blamed_causes"] or {}
+    all_ranks = sum(r["blamed_ns"] for r in report["ranks"])
+    injected = min(injected or all_ranks, all_ranks)
+    right = blamed * causes.get(part, 0)
+    print(f"      {cause}, {ranks} ranks: of {injected / 1e6:.0f} ms injected, {blamed / injected:.1%} are blamed on rank {LATE} ({blamed / all_ranks:.1%} of the waiting), {right / injected:.1%} on {part}: {shares(causes)}")
+    check(blamed >= 0.95 * injected, f"{cause}, {ranks} ranks: 95% of the waiting is blamed on rank {LATE}")
+    check(right >= 0.9 * min(injected, blamed), f"{cause}, {ranks} ranks: 90% of it on {part}")
 
 
 # The machine may have 2 cores. Then burners delay 4 ranks inside the collective, too, and with 8 ranks the time of a
@@ -43,10 +49,10 @@ def check_blame(report, cause, ranks, part):
 for ranks, causes in ((2, CAUSES), (4, set(CAUSES) - {"burner"}), (8, {"work", "sleep", "faults", "neighbour", "file", "pipe"})):
     for cause in sorted(causes):
         part = CAUSES[cause]
-        if cause in PINNED and not two_cores:
+        if cause in PINNED and cores < 2:
             print(f"skipped {cause}: it needs two cores")
             continue
-        report = observed(cause, ranks, 24 if cause in PINNED else 120)
+        report = observed(cause, ranks, 24 if cause in PINNED else CALLS)
         row = next(r for r in report["ranks"] if r["rank"] == LATE)
         share = row["awaited_ns"] / sum(r["awaited_ns"] for r in report["ranks"])
         found = row["causes"] or {}
@@ -59,13 +65,13 @@ for ranks, causes in ((2, CAUSES), (4, set(CAUSES) - {"burner"}), (8, {"work", "
             check("its own threads" in " ".join(report["verdict"]), f"{cause}, {ranks} ranks: the verdict names the rank's own threads")
         # The late rank of `neighbour` also works, and a stop may fall into a call.
         if ranks <= 4 and cause not in ("neighbour", "stop"):
-            check_blame(report, cause, ranks, part)
+            check_blame(report, cause, ranks, part, None if cause in PINNED else CALLS * MS * 1e6 * (ranks - 1))
 
 # Rank 1 sleeps, rank 2 waits for a message of rank 1, and rank 3 for one of rank 2.
 for ranks in (4, 8):
     for cause in CHAINS:
-        report = observed(cause, ranks, 120)
-        check_blame(report, cause, ranks, "blocked")
+        report = observed(cause, ranks, CALLS)
+        check_blame(report, cause, ranks, "blocked", CALLS * MS * 1e6 * (ranks - 3))
         awaited = max(report["ranks"], key=lambda r: r["awaited_ns"])["rank"]
         hops = {1: "Rank 1 is asleep", 2: "Rank 2 waits for messages from rank 1", 3: "Rank 3 waits for messages from rank 2, which waits for rank 1"}
         check(hops.get(awaited, "?") in " ".join(report["verdict"]) and "rank 1 is asleep" in " ".join(report["verdict"]).lower(),
@@ -73,7 +79,7 @@ for ranks in (4, 8):
 
 # Balanced ranks: waits for a processor are real where ranks share cores. No other cause takes 5% of rank-time.
 for ranks in (2, 4):
-    report = observed("none", ranks, 120)
+    report = observed("none", ranks, CALLS)
     time = report["job"]["wall_time_s"] * 1e9 * ranks
     causes = {}
     for row in report["ranks"]:
