@@ -53,6 +53,7 @@ const Members* members_of(MPI_Comm comm) {
 
 Rank world_rank(MPI_Comm comm, int rank) {
   if (comm == MPI_COMM_WORLD) return rank;
+  if (comm == MPI_COMM_SELF) return job().rank;
   void* attribute = nullptr;
   int found = 0;
   const std::vector<Rank>* world = nullptr;

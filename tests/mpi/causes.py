@@ -6,7 +6,7 @@ import pathlib
 
 from common import a, check, finish, folder, run
 
-LATE = 1
+LATE, CALLS, MS = 1, 120, 8
 # What each cause must be found as. `neighbour`: the late rank waits in MPI_Recv for a rank that is asleep. `pipe`: the
 # kernel does not say for what a process sleeps.
 CAUSES = {"work": "computing", "sleep": "blocked", "stop": "blocked", "faults": "page_faults", "burner": "off_cpu", "neighbour": "mpi_wait",
@@ -21,15 +21,13 @@ def observed(cause, ranks, calls):
     ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, MS, folder)
     check(ran.returncode == 0, f"{cause}, {ranks} ranks: runs {ran.stderr[-300:] if ran.returncode else ''}")
     report = json.loads(run(a.cli, "report", "--json", profile).stdout)
+    report["injected_ns"] = float(ran.stdout or calls * MS) * 1e6  # `faults` prints its time in the kernel
     print("      " + " ".join(report["verdict"]))
     return report
 
 
 def shares(causes):
     return ", ".join(f"{k} {v:.3f}" for k, v in (causes or {}).items() if v > 0)
-
-
-CALLS, MS = 120, 8
 
 
 def check_blame(report, cause, ranks, part, injected=None):
@@ -65,13 +63,13 @@ for ranks, causes in ((2, CAUSES), (4, set(CAUSES) - {"burner"}), (8, {"work", "
             check("its own threads" in " ".join(report["verdict"]), f"{cause}, {ranks} ranks: the verdict names the rank's own threads")
         # The late rank of `neighbour` also works, and a stop may fall into a call.
         if ranks <= 4 and cause not in ("neighbour", "stop"):
-            check_blame(report, cause, ranks, part, None if cause in PINNED else CALLS * MS * 1e6 * (ranks - 1))
+            check_blame(report, cause, ranks, part, None if cause in PINNED else report["injected_ns"] * (ranks - 1))
 
 # Rank 1 sleeps, rank 2 waits for a message of rank 1, and rank 3 for one of rank 2.
 for ranks in (4, 8):
     for cause in CHAINS:
         report = observed(cause, ranks, CALLS)
-        check_blame(report, cause, ranks, "blocked", CALLS * MS * 1e6 * (ranks - 3))
+        check_blame(report, cause, ranks, "blocked", report["injected_ns"] * (ranks - 3))
         awaited = max(report["ranks"], key=lambda r: r["awaited_ns"])["rank"]
         hops = {1: "Rank 1 is asleep", 2: "Rank 2 waits for messages from rank 1", 3: "Rank 3 waits for messages from rank 2, which waits for rank 1"}
         check(hops.get(awaited, "?") in " ".join(report["verdict"]) and "rank 1 is asleep" in " ".join(report["verdict"]).lower(),
