@@ -79,7 +79,7 @@ bool Sampler::read(Reading& out) const {
   return true;
 }
 
-profiles::Usage Sampler::between(const Reading& a, const Reading& b) const {
+profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const {
   profiles::Usage out;
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
@@ -99,7 +99,9 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b) const {
   out.runnable = awake - computing;
   const double of_cpu =
       job().courteous ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu)) : share;
-  out.kernel = std::min(static_cast<Nanoseconds>(of_cpu * static_cast<double>(b.kernel - a.kernel)), computing);
+  kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(b.kernel - a.kernel));
+  out.kernel = std::min(kernel_left, computing);
+  kernel_left -= out.kernel;
   out.computing = computing - out.kernel;
   out.faults = b.faults - a.faults, out.preempted = b.preempted - a.preempted;
   out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
@@ -129,7 +131,8 @@ profiles::Usage Sampler::total() {
   Reading end;
   if (stopped_) return final_;
   if (schedstat_ < 0 || this_thread() != thread_ || !read(end)) return {};
-  return between(start_, end);
+  Nanoseconds kernel_left = 0;
+  return between(start_, end, kernel_left);
 }
 
 void Sampler::open() {
@@ -150,7 +153,7 @@ void Sampler::close() {
   open_ = mpi_time.sampled = false;
   Reading end;
   closed_ = this_thread() == thread_ && read(end);
-  if (closed_) interval_ = between(begin_, end);
+  if (closed_) interval_ = between(begin_, end, kernel_left_);
 }
 
 }  // namespace latecomer::shim

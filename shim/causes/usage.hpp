@@ -81,7 +81,9 @@ class Sampler {
     std::uint64_t faults = 0, preempted = 0;
   };
   bool read(Reading& out) const;
-  profiles::Usage between(const Reading& a, const Reading& b) const;
+  /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
+  /// this one as far as it fits.
+  profiles::Usage between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
   void open();
   void close();
 
@@ -91,7 +93,8 @@ class Sampler {
   std::uint32_t left_ = 0;  ///< exits until the next sample; it wraps around, and so never comes, if nothing is sampled
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
-  Nanoseconds cost_ = 0;     ///< of one reading
+  Nanoseconds cost_ = 0;  ///< of one reading
+  Nanoseconds kernel_left_ = 0;
   Nanoseconds fault_ = 0;    ///< the most that a page fault costs
   std::uint32_t exits_ = 1;  ///< between the last two samples
   Reading begin_, start_;

@@ -62,7 +62,7 @@ for ranks, causes in ((2, CAUSES), (4, set(CAUSES) - {"burner"}), (8, {"work", "
         if cause == "threads":
             check("its own threads" in " ".join(report["verdict"]), f"{cause}, {ranks} ranks: the verdict names the rank's own threads")
         # The late rank of `neighbour` also works, and a stop may fall into a call.
-        if ranks <= 4 and cause not in ("neighbour", "stop"):
+        if cause not in ("neighbour", "stop"):
             check_blame(report, cause, ranks, part, None if cause in PINNED else report["injected_ns"] * (ranks - 1))
 
 # Rank 1 sleeps, rank 2 waits for a message of rank 1, and rank 3 for one of rank 2.
