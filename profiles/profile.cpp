@@ -68,7 +68,9 @@ Json usage_json(const Usage& usage, double by) {
                                     std::pair{"computing_ns", usage.computing}, std::pair{"kernel_ns", usage.kernel},
                                     std::pair{"runnable_ns", usage.runnable}, std::pair{"blocked_ns", usage.blocked},
                                     std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
-                                    std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)}})
+                                    std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)},
+                                    std::pair{"page_faults_ns", usage.page_faults()},
+                                    std::pair{"threads_ns", usage.threads}})
     out[name] = static_cast<double>(value) / by;
   return out;
 }
@@ -76,6 +78,11 @@ Json usage_json(const Usage& usage, double by) {
 Json intervals_json(const Intervals& intervals) {
   Json out = usage_json(intervals.sum, static_cast<double>(intervals.samples));
   out["samples"] = intervals.samples;
+  std::vector<Peers::Peer> peers(intervals.peers.all().begin(), intervals.peers.all().end());
+  std::stable_sort(peers.begin(), peers.end(), [](const auto& a, const auto& b) { return a.waited > b.waited; });
+  for (const auto& [rank, waited] : peers)
+    out["waits_for"].push_back(
+        {{"rank", rank}, {"wait_ns", static_cast<double>(waited) / static_cast<double>(intervals.samples)}});
   return out;
 }
 
@@ -387,7 +394,11 @@ class ProfileWriter {
     double waited = 0;
     for (const auto& [number, r] : p.ranks.rows()) waited += r.waited_ns;
     text += ",\n \"waited_ns\":", write_number(text, waited);
-    if (own.before.samples > 0) text += ",\"before\":" + intervals_json(own.before).dump();
+    if (own.before.samples > 0) {
+      Json all = intervals_json(own.before);
+      all.erase("waits_for");  // of one rank only
+      text += ",\"before\":" + all.dump();
+    }
     const auto before = before_.find(row.key);
     text += ",\n \"ranks\":[";
     const int ranks = parts_.front().job.ranks;

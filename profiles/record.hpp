@@ -3,6 +3,7 @@
 // data, and the readers of a profile. It does not know MPI.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -15,6 +16,7 @@
 #include "core/policy/policy.hpp"
 #include "profiles/arrivals.hpp"
 #include "profiles/histogram.hpp"
+#include "profiles/peers.hpp"
 #include "profiles/site_key.hpp"
 
 namespace latecomer::profiles {
@@ -60,10 +62,15 @@ struct Usage {
   Nanoseconds blocked = 0;      ///< asleep or stopped
   std::uint64_t faults = 0;     ///< page faults
   std::uint64_t preempted = 0;  ///< times that another process or thread took the processor
+  Nanoseconds threads = 0;      ///< processor time of the process's other threads, in no part
+  Nanoseconds faulting = 0;     ///< the most that `faults` may take of `kernel`, by the cost measured at the start
+  /// The share of `kernel` that page faults explain.
+  Nanoseconds page_faults() const { return std::min(kernel, faulting); }
   void add(const Usage& o) {
     wall += o.wall, collectives += o.collectives, messages += o.messages, io += o.io, computing += o.computing,
         kernel += o.kernel;
     runnable += o.runnable, blocked += o.blocked, faults += o.faults, preempted += o.preempted;
+    threads += o.threads, faulting += o.faulting;
   }
 };
 
@@ -71,8 +78,9 @@ struct Usage {
 struct Intervals {
   std::uint64_t samples = 0;
   Usage sum;
-  void add(const Usage& one) { ++samples, sum.add(one); }
-  void merge(const Intervals& o) { samples += o.samples, sum.add(o.sum); }
+  Peers peers;  ///< for whose messages `messages` waited, where it is known
+  void add(const Usage& one, const Peers& waited_for) { ++samples, sum.add(one), peers.merge(waited_for); }
+  void merge(const Intervals& o) { samples += o.samples, sum.add(o.sum), peers.merge(o.peers); }
 };
 
 /// The data about a site that one rank has on its own.

@@ -13,7 +13,7 @@
 #define LATECOMER_PMPI(ROW) \
   ROW(PMPI_Allgather) ROW(PMPI_Allreduce) ROW(PMPI_Bcast) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) \
   ROW(PMPI_Comm_create) ROW(PMPI_Comm_create_keyval) ROW(PMPI_Comm_get_attr) ROW(PMPI_Comm_get_errhandler) \
-  ROW(PMPI_Comm_get_parent) ROW(PMPI_Comm_group) ROW(PMPI_Comm_rank) ROW(PMPI_Comm_set_attr) \
+  ROW(PMPI_Comm_get_parent) ROW(PMPI_Comm_group) ROW(PMPI_Comm_rank) ROW(PMPI_Comm_remote_group) ROW(PMPI_Comm_set_attr) \
   ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) \
   ROW(PMPI_Finalized) ROW(PMPI_Get_count) ROW(PMPI_Get_elements_x) ROW(PMPI_Get_library_version) \
   ROW(PMPI_Get_processor_name) ROW(PMPI_Group_free) ROW(PMPI_Group_from_session_pset) ROW(PMPI_Group_rank) \

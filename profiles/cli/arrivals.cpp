@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "profiles/cli/commands.hpp"
 #include "profiles/waiting.hpp"
@@ -18,6 +20,7 @@ void note_waits(RecordedCall& call) {
   std::vector<const profiles::CallRecord*> pointers;
   for (std::size_t i = 0; i < ranks; ++i) {
     records[i].op = call.op, records[i].root = call.root;
+    records[i].kind = call.blocking ? core::CallKind::blocking : core::CallKind::nonblocking;
     records[i].arrival = call.arrivals[i], records[i].exit = std::max<core::Nanoseconds>(call.exits[i], 0);
     pointers.push_back(&records[i]);
   }
@@ -30,18 +33,24 @@ void note_waits(RecordedCall& call) {
   call.last = *std::max_element(call.arrivals.begin(), call.arrivals.end());
 }
 
-RecordedCall call_of(const Json& event, const std::map<std::string, const Json*>& sites,
-                     const std::vector<std::vector<core::Rank>>& groups) {
+/// The sites of known collectives by id.
+using Sites = std::map<std::string, std::pair<const Json*, core::Collective>>;
+
+/// nullopt: the profile does not name the site or the members.
+std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
+                                    const std::vector<std::vector<core::Rank>>& groups) {
   RecordedCall call;
-  call.site = sites.at(event.at("site").get<std::string>());
-  if (const auto op = core::find_collective((*call.site)["op"].get<std::string>())) call.op = *op;
   call.group = event.at("group").get<std::size_t>();
+  const auto site = sites.find(event.at("site").get<std::string>());
+  if (groups.at(call.group).empty() || site == sites.end()) return {};
+  std::tie(call.site, call.op) = site->second;
+  call.blocking = event.value("blocking", true);
   call.algorithm = event.at("algorithm").get<std::string>();
   call.bytes = event.at("bytes").get<core::Bytes>(), call.root = event.at("root").get<core::Rank>();
   call.arrivals = event.at("arrival_ns").get<std::vector<core::Nanoseconds>>();
   call.exits = event.at("exit_ns").get<std::vector<core::Nanoseconds>>();
   const std::size_t ranks = groups.at(call.group).size();
-  if (ranks == 0 || call.arrivals.size() != ranks || call.exits.size() != ranks)
+  if (call.arrivals.size() != ranks || call.exits.size() != ranks)
     throw std::out_of_range("a call has times of " + std::to_string(call.arrivals.size()) + " and " +
                             std::to_string(call.exits.size()) + " ranks, but its communicator has " +
                             std::to_string(ranks));
@@ -71,20 +80,29 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
   const auto record = profile.find("arrivals");
   if (record == profile.end())
     throw BadUsage("'" + file +
-                   "' holds no record of arrivals: observe the job with \"record\": \"arrivals\" in its policy");
+                   "' holds no record of arrivals: run the job with latecomer run --record, or with \"record\": "
+                   "\"arrivals\" in its policy");
   RecordedArrivals out;
   const auto ranks = profile["job"]["ranks"].get<std::size_t>();
   try {
-    std::map<std::string, const Json*> sites;
-    for (const Json& site : profile["sites"]) sites[site["id"].get<std::string>()] = &site;
+    Sites sites;
+    for (const Json& site : profile["sites"])
+      if (const auto op = core::find_collective(site["op"].get<std::string>()))
+        sites[site["id"].get<std::string>()] = {&site, *op};
     out.groups = record->at("groups").get<std::vector<std::vector<core::Rank>>>();
     for (const auto& group : out.groups)
       for (const core::Rank rank : group)
-        if (rank < 0 || static_cast<std::size_t>(rank) >= ranks) throw std::out_of_range("a rank is not of the job");
+        if (rank < 0 || static_cast<std::size_t>(rank) >= ranks)
+          throw std::out_of_range("groups: the job has no rank " + std::to_string(rank));
     out.ranks.resize(ranks);
     for (const Json& event : record->at("events")) {
+      auto read = call_of(event, sites, out.groups);
+      if (!read) {
+        ++out.left_out;
+        continue;
+      }
       const auto number = static_cast<std::uint32_t>(out.calls.size());
-      const RecordedCall& call = out.calls.emplace_back(call_of(event, sites, out.groups));
+      const RecordedCall& call = out.calls.emplace_back(std::move(*read));
       for (std::uint32_t i = 0; i < call.arrivals.size(); ++i)
         out.ranks[static_cast<std::size_t>(out.groups[call.group][i])].push_back({number, i, false});
     }

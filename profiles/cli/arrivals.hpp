@@ -20,6 +20,7 @@ struct RecordedCall {
   std::string algorithm;
   core::Bytes bytes = -1;  ///< -1: unknown
   core::Rank root = -1;
+  bool blocking = true;
   std::vector<core::Nanoseconds> arrivals, exits;  ///< an exit of -1 is unknown
   std::vector<std::int32_t> awaited;               ///< the position that it waited for; -1: it did not wait
   std::vector<core::Nanoseconds> wait_ends;
@@ -36,6 +37,7 @@ struct RecordedArrivals {
   std::vector<std::vector<core::Rank>> groups;  ///< ranks of MPI_COMM_WORLD in the order of the communicator
   std::vector<RecordedCall> calls;              ///< by ascending first arrival
   std::vector<std::vector<Visit>> ranks;        ///< [ranks of the job], by ascending arrival
+  std::uint64_t left_out = 0;  ///< events of folded sites, or of groups whose members the profile does not name
 };
 
 /// Reads the record. `file` names the profile in errors. Throws BadUsage if the profile holds no record or a damaged

@@ -28,14 +28,18 @@ std::string base_name(const std::string& path) {
 }
 
 /// The keys of `before`.
-constexpr std::string_view kBefore[] = {"samples",    "wall_ns",      "collectives_ns", "messages_ns",
-                                        "io_ns",      "computing_ns", "kernel_ns",      "runnable_ns",
-                                        "blocked_ns", "faults",       "preempted"};
+constexpr std::string_view kBefore[] = {"samples",      "wall_ns",        "collectives_ns", "messages_ns", "io_ns",
+                                        "computing_ns", "kernel_ns",      "runnable_ns",    "blocked_ns",  "faults",
+                                        "preempted",    "page_faults_ns", "threads_ns"};
 
 /// The fields of a row of ranks that tables use.
 struct RankRow {
   double rank = 0, ranks = 1, mean = 0, stddev = 0, last = 0, waited = 0, awaited = 0;
   double before[std::size(kBefore)] = {};
+  struct Peer {
+    double rank = 0, waited = 0;
+  };
+  std::vector<Peer> peers = {};  // `waits_for`
 };
 
 Json few_rows(const std::vector<RankRow>& rows) {
@@ -49,6 +53,16 @@ Json few_rows(const std::vector<RankRow>& rows) {
         return std::pair(-(rows[x].*field), x) < std::pair(-(rows[y].*field), y);
       });
       kept.insert(all.begin(), all.begin() + kRowsKept);
+    }
+    // The ranks for which those waited most, so that a chain of waits can be followed.
+    std::vector<std::size_t> from(kept.begin(), kept.end());
+    for (std::size_t i = 0; i < from.size() && kept.size() < 2 * kRowChoices * kRowsKept; ++i) {
+      if (rows[from[i]].peers.empty()) continue;
+      const auto after = std::upper_bound(rows.begin(), rows.end(), rows[from[i]].peers.front().rank,
+                                          [](double rank, const RankRow& row) { return rank < row.rank; });
+      if (after == rows.begin()) continue;
+      if (const auto at = static_cast<std::size_t>(after - rows.begin() - 1); kept.insert(at).second)
+        from.push_back(at);
     }
     chosen.assign(kept.begin(), kept.end());
   }
@@ -65,6 +79,8 @@ Json few_rows(const std::vector<RankRow>& rows) {
     if (row.before[0] > 0)
       for (std::size_t k = 0; k < std::size(kBefore); ++k)
         out.back()["before"][std::string(kBefore[k])] = row.before[k];
+    for (const auto& [rank, waited] : row.peers)
+      out.back()["before"]["waits_for"].push_back({{"rank", static_cast<long>(rank)}, {"wait_ns", waited}});
   }
   return out;
 }
@@ -93,6 +109,8 @@ class Reader : public nlohmann::json_sax<Json> {
     if (in_rows_ == 0) key_ = std::move(name);
     else if (in_rows_ == 2) field_ = field_of(name), in_before_ = name == "before";
     else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
+    else if (in_rows_ == 5 && in_before_)
+      field_ = name == "rank" ? &row_.peers.back().rank : name == "wait_ns" ? &row_.peers.back().waited : nullptr;
     return true;
   }
   bool end_object() override { return close(); }
@@ -122,7 +140,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return found == std::end(kBefore) ? nullptr : &row_.before[found - std::begin(kBefore)];
   }
   bool number(double v) {
-    if ((in_rows_ == 2 || (in_rows_ == 3 && in_before_)) && field_) *field_ = v;
+    if ((in_rows_ == 2 || ((in_rows_ == 3 || in_rows_ == 5) && in_before_)) && field_) *field_ = v;
     return in_rows_ > 0;
   }
   template <typename Value>
@@ -140,6 +158,7 @@ class Reader : public nlohmann::json_sax<Json> {
   bool open(Json&& v) {
     if (in_rows_ > 0) {
       if (++in_rows_ == 2) row_ = {}, field_ = nullptr;
+      if (in_rows_ == 5 && in_before_) row_.peers.emplace_back();
       return true;
     }
     // At depth 3: profile, sites, one site.

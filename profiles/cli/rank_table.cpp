@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/cli/verdict.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -24,8 +26,6 @@ struct Row {
   std::string name, host;
   double ranks = 0, wall = 0, waited = 0, awaited = 0;
   double parts[std::size(kParts)] = {};
-  /// The time outside MPI.
-  double own() const { return parts[0] + parts[1] + parts[2] + parts[3]; }
   double mean(double sum) const { return sum / std::max(1.0, ranks); }
   void add(const Row& o) {
     ranks += o.ranks, wall += o.wall, waited += o.waited, awaited += o.awaited;
@@ -89,24 +89,30 @@ void print(const char* title, const char* first, std::vector<Row> rows, int most
 
 void print_ranks(const Json& profile, int most) {
   const std::vector<Row> ranks = rows_of_ranks(profile), hosts = rows_of_hosts(ranks);
-  double own = 0, longest = 0, wall = 0;
-  for (const Row& row : ranks)
-    own += row.mean(row.own()) / static_cast<double>(ranks.size()), longest = std::max(longest, row.mean(row.own())),
-                                                                    wall = std::max(wall, row.mean(row.wall));
-  if (wall <= 0 || longest <= 0) return;
+  const Efficiencies efficiencies(profile);
+  const Efficiency all = efficiencies.of_host("");
+  if (all.load_balance <= 0) return;
   print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most);
   if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most);
-  std::printf(
-      "load balance %.2f (mean over longest time outside MPI), communication efficiency %.2f (longest time outside "
-      "MPI over run time)\n",
-      own / longest, longest / wall);
+  std::printf("\nefficiencies%*s load balance  communication  serialisation  transfer\n", 11, "");
+  const auto line = [](const std::string& name, const Efficiency& e) {
+    std::printf("  %-21s %12.2f %14.2f %14.2f %9.2f\n", name.c_str(), e.load_balance, e.communication, e.serialisation,
+                e.transfer);
+  };
+  line("all ranks", all);
+  for (std::size_t i = 0; hosts.size() > 1 && i < std::min(hosts.size(), static_cast<std::size_t>(std::max(most, 0)));
+       ++i)
+    line(hosts[i].host, efficiencies.of_host(hosts[i].host));
+  std::printf("%s", kEfficiencyText);
 }
 
 Json hosts_json(const Json& profile) {
   Json out = Json::array();
+  const Efficiencies efficiencies(profile);
   for (const Row& row : rows_of_hosts(rows_of_ranks(profile))) {
     Json host = {{"host", row.host}, {"ranks", row.ranks}, {"waited_ns", row.waited}, {"awaited_ns", row.awaited}};
     for (std::size_t k = 0; k < std::size(kParts); ++k) host[kParts[k].first] = row.parts[k];
+    host["efficiency"] = efficiency_json(efficiencies.of_host(row.host));
     out.push_back(host);
   }
   return out;

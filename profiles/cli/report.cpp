@@ -11,6 +11,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/communicator_table.hpp"
+#include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/rank_table.hpp"
@@ -162,6 +163,7 @@ int report(const Options& o) {
     whole->profile["setup"] = set_up(read);
     whole->profile["verdict"] = verdict(read), whole->profile["wait_share"] = wait_share(read);
     whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
+    whole->profile["efficiency"] = efficiency_json(Efficiencies(read).of_host(""));
   }
   Json& profile = whole ? whole->profile : read;
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
@@ -232,7 +234,7 @@ void add_report(CLI::App& app, Action& action) {
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
   command->add_flag("--json", o->json,
                     "Print the profile with the names of functions and files filled in, and with verdict, setup, "
-                    "wait_share, ranks and hosts.");
+                    "wait_share, ranks, hosts and efficiency.");
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories, for others to read.");
   command->footer(R"(Columns of the table, one row per call site, longest total wait first:

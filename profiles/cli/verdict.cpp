@@ -6,8 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <optional>
+#include <numeric>
 
+#include "profiles/cli/blame.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/set_up.hpp"
@@ -24,29 +25,25 @@ std::string number(double value) {
 
 double of(const Json& object, const char* key) { return object.value(key, 0.0); }
 
-/// The parts of an interval that may make a rank late, and what a sentence says of them.
-struct Part {
-  const char* key;
+/// What a sentence says of a cause, in the order of Cause.
+struct Words {
   const char* does;  ///< with a ratio to the others
   const char* only;  ///< where the others have nearly none
 };
-constexpr Part kParts[] = {
-    {"computing_ns", "computes %s times as long as the others", "computes while the others do not"},
-    {"messages_ns", "waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
-    {"runnable_ns", "waits %s times as long as the others for a processor", "waits for a processor that others use"},
-    {"blocked_ns", "is asleep or stopped %s times as long as the others", "is asleep or stopped"},
-    {"kernel_ns", "spends %s times as long as the others in the kernel (system calls, page faults)",
-     "spends its time in the kernel (system calls, page faults)"},
-    {"io_ns", "spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
+constexpr Words kWords[kCauses] = {
+    {"computes %s times as long as the others", "computes while the others do not"},
+    {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
+    {"waits %s times as long as the others for a processor", "waits for a processor that others use"},
+    {"is asleep or stopped %s times as long as the others", "is asleep or stopped"},
+    {"spends %s times as long as the others on page faults", "spends its time on page faults"},
+    {"spends %s times as long as the others in system calls", "spends its time in system calls"},
+    {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
 };
 
 /// Below this share of rank-time, waiting is no subject. Derived: a report of the whole run cannot gain more.
 constexpr double kLittle = 0.01;
 /// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
 constexpr double kMostly = 0.6;
-/// The least samples of an interval for a cause: the mean of fewer says little.
-constexpr double kFewSamples = 5;
-
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
 /// native has the fewest.
 constexpr double kSmall = 2048;
@@ -78,26 +75,6 @@ std::string name_of(const Json& site) {
   return out + " at " + place(site["frames"][0]);
 }
 
-/// The mean interval of a rank before a site's calls, and that of the other ranks, in the parts of kParts.
-struct Compared {
-  double late_ns = 0;
-  double mine[std::size(kParts)], others[std::size(kParts)];
-};
-std::optional<Compared> compare(const Json& site, const Json& row) {
-  const auto all = site.find("before"), mine = row.find("before");
-  if (all == site.end() || mine == row.end()) return {};
-  Compared out;
-  const double samples = of(*mine, "samples"), others = of(*all, "samples") - samples;
-  if (others < kFewSamples || samples < kFewSamples) return {};
-  const auto of_others = [&](const char* key) {
-    return (of(*all, key) * of(*all, "samples") - of(*mine, key) * samples) / others;
-  };
-  out.late_ns = of(*mine, "wall_ns") - of_others("wall_ns");
-  for (std::size_t k = 0; k < std::size(kParts); ++k)
-    out.mine[k] = of(*mine, kParts[k].key), out.others[k] = of_others(kParts[k].key);
-  return out;
-}
-
 const Json* most_awaited(const Json& site) {
   const Json* out = nullptr;
   for (const Json& row : site["ranks"])
@@ -105,40 +82,16 @@ const Json* most_awaited(const Json& site) {
   return out;
 }
 
-/// Why a rank was late at a site: its intervals before the site's calls, compared with those of the other ranks.
-struct Cause {
-  double late_ns = 0;        ///< by which the rank's mean interval is longer than the others'
-  double share = 0;          ///< of that in the part that grew most
-  std::string part;          ///< key of that part, such as "computing_ns"; empty: no interval of the rank was sampled
-  double ratio = 0;          ///< of that part to the others' mean; 0: the others have none
-  std::string text() const;  ///< "computes 1.8 times as long as the others"
-};
-
-std::string Cause::text() const {
-  for (const Part& p : kParts)
-    if (part == p.key) {
-      char text[128];
-      if (ratio <= 0 || ratio > 100) return p.only;
-      std::snprintf(text, sizeof text, p.does, number(ratio).c_str());
-      return text;
-    }
-  return "";
-}
-
-Cause cause_of(const Json& site, const Json& row) {
-  Cause out;
-  const auto compared = compare(site, row);
-  if (!compared) return out;
-  out.late_ns = compared->late_ns;
-  double most = 0;
-  for (std::size_t k = 0; k < std::size(kParts); ++k) {
-    const double more = compared->mine[k] - compared->others[k];
-    if (more <= most) continue;
-    most = more, out.part = kParts[k].key;
-    out.ratio = compared->others[k] > 0.01 * more ? compared->mine[k] / compared->others[k] : 0;
-  }
-  if (out.late_ns > 0) out.share = most / out.late_ns;
-  return out;
+/// "computes 1.8 times as long as the others"
+std::string text_of(const SiteIntervals::Compared& compared, const Json& row, double cores) {
+  const Cause cause = compared.largest();
+  const double more = compared.excess(cause), others = compared.others[cause];
+  if (cause == off_cpu && own_threads_run(row, cores)) return "waits for a processor that its own threads use";
+  const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
+  if (ratio <= 0 || ratio > 100) return kWords[cause].only;
+  char text[128];
+  std::snprintf(text, sizeof text, kWords[cause].does, number(ratio).c_str());
+  return text;
 }
 
 }  // namespace
@@ -151,12 +104,13 @@ double wait_share(const Json& profile) {
 Json ranks_json(const Json& profile) {
   struct Sums {
     double last = 0, calls = 0, late = 0, waited = 0, awaited = 0, sampled = 0;
-    double parts[std::size(kParts)] = {};
+    Shares parts{};
   };
   std::map<long, Sums> all;
   for (const Json& site : profile["sites"]) {
     const double calls = of(site, "patterns"), ranks = static_cast<double>(site["ranks"].size());
     if (calls == 0 || ranks < 2) continue;
+    const SiteIntervals intervals(site);
     double offsets = 0;
     for (const Json& row : site["ranks"]) offsets += of(row, "mean_offset_ns");
     for (const Json& row : site["ranks"]) {
@@ -164,13 +118,13 @@ Json ranks_json(const Json& profile) {
       const double own = of(row, "mean_offset_ns"), late = own - (offsets - own) / (ranks - 1);
       s.last += of(row, "last_count"), s.calls += calls, s.late += late * calls;
       s.waited += of(row, "waited_ns"), s.awaited += of(row, "awaited_ns");
-      const auto compared = compare(site, row);
+      const auto compared = intervals.compare(row);
       if (!compared || late <= 0) continue;
       s.sampled += late * calls;
-      for (std::size_t k = 0; k < std::size(kParts); ++k)
-        s.parts[k] += (compared->mine[k] - compared->others[k]) * calls;
+      for (std::size_t k = 0; k < kCauses; ++k) s.parts[k] += (compared->mine[k] - compared->others[k]) * calls;
     }
   }
+  Blame blamed = blame(profile);
   std::map<long, std::string> hosts;
   for (const Json& p : profile.value("processes", Json::array()))
     hosts[p["rank"].get<long>()] = p["host"].get<std::string>();
@@ -182,10 +136,15 @@ Json ranks_json(const Json& profile) {
     if (s.sampled > 0 && longer > 0) {
       // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
       const double whole = std::max(longer, s.sampled);
-      for (std::size_t k = 0; k < std::size(kParts); ++k)
-        causes[std::string(kParts[k].key).substr(0, std::string(kParts[k].key).size() - 3)] =
-            std::max(0.0, s.parts[k]) / whole;
+      for (std::size_t k = 0; k < kCauses; ++k) causes[kCauseKeys[k]] = std::max(0.0, s.parts[k]) / whole;
       causes["unexplained"] = (whole - longer) / whole;
+    }
+    const auto& blame_ns = blamed[rank];
+    const double due = std::accumulate(blame_ns.begin(), blame_ns.end(), 0.0);
+    Json due_to = nullptr;
+    if (due > 0) {
+      for (std::size_t k = 0; k < kCauses; ++k) due_to[kCauseKeys[k]] = blame_ns[k] / due;
+      due_to["unexplained"] = blame_ns[kCauses] / due;
     }
     out.push_back({{"rank", rank},
                    {"host", hosts[rank]},
@@ -193,23 +152,56 @@ Json ranks_json(const Json& profile) {
                    {"mean_lateness_ns", s.late / s.calls},
                    {"waited_ns", s.waited},
                    {"awaited_ns", s.awaited},
-                   {"causes", causes}});
+                   {"causes", causes},
+                   {"blamed_ns", due},
+                   {"blamed_causes", due_to}});
   }
   return out;
 }
 
 namespace {
 
+/// "rank 2, which waits for rank 1": the ranks of a chain after the first.
+std::string hops(const SiteIntervals::Chain& chain) {
+  std::string out;
+  for (std::size_t i = 1; i < chain.rows.size(); ++i)
+    out += (i == 1 ? "rank " : ", which waits for rank ") + row_name(*chain.rows[i]);
+  return out;
+}
+
 /// Why the site's calls wait for that rank: a sentence without its full stop.
-std::string why(const Json& site, const Json& row) {
-  const std::string rank = "rank " + row_name(row);
-  const Cause cause = cause_of(site, row);
-  if (cause.part.empty()) return "Too few intervals of " + rank + " were sampled to say why";
-  if (cause.late_ns <= 0 || cause.late_ns < 0.5 * of(row, "mean_offset_ns"))
-    return "R" + rank.substr(1) + " was late already at an earlier collective";
-  const std::string share = " (" + percent(std::min(1.0, cause.share)) + " of its lateness)";
-  return cause.share < kMostly ? "Its lateness has no single cause, and the largest is that it " + cause.text() + share
-                               : "R" + rank.substr(1) + " " + cause.text() + share;
+std::string why(const Json& profile, const Json& site, const Json& row) {
+  const std::string rank = "ank " + row_name(row);
+  const SiteIntervals intervals(site);
+  const auto compared = intervals.compare(row);
+  if (!compared) return "Too few intervals of r" + rank + " were sampled to say why";
+  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * of(row, "mean_offset_ns"))
+    return "R" + rank + " was late already at an earlier collective";
+  const auto cores_of = [&](const Json& of_row) {
+    for (const Json& p : profile["processes"])
+      if (p["rank"] == of_row["rank"]) return of(p, "cores");
+    return 0.0;
+  };
+  const double most = compared->excess(compared->largest()) / compared->late_ns;
+  const std::string share = " (" + percent(std::min(1.0, most)) + " of its lateness)";
+  if (most < kMostly)
+    return "Its lateness has no single cause, and the largest is that it " + text_of(*compared, row, cores_of(row)) +
+           share;
+  const auto chain = intervals.follow(row);
+  if (compared->largest() != mpi_wait || chain.end == ChainEnd::several)
+    if (chain.rows.size() == 1) return "R" + rank + " " + text_of(*compared, row, cores_of(row)) + share;
+  const Json& last = *chain.rows.back();
+  const std::string at_end = "rank " + row_name(last), peer = "rank " + std::to_string(chain.peer);
+  std::string out = "R" + rank + " waits for messages from " + hops(chain);
+  if (chain.end == ChainEnd::own)
+    return out + share + ", and " + at_end + " " + text_of(*intervals.compare(last), last, cores_of(last));
+  if (chain.end == ChainEnd::several)
+    return out + share + ", and " + at_end + " waits for several ranks or for one-sided calls";
+  out += (chain.rows.size() == 1 ? "" : ", which waits for ") + peer + share;
+  if (chain.end == ChainEnd::transfer)
+    return out + ", and " + peer + " is not late: the transfer itself takes the time";
+  if (chain.end == ChainEnd::unsampled) return out + ", of which too few intervals were sampled to say why";
+  return out + ", and the ranks wait for each other in a circle";
 }
 
 }  // namespace
@@ -245,7 +237,8 @@ std::vector<std::string> verdict(const Json& profile) {
     const double gain =
         one && all_wait ? of(*row, "awaited_ns") / (of(worst, "comm_size") - 1) / t.time * of(profile["job"], "ranks")
                         : t.waited / t.time;
-    out.push_back(one ? why(worst, *row) + "; " + (all_wait ? "without the waits for it there" : "with equal work") +
+    out.push_back(one ? why(profile, worst, *row) + "; " +
+                            (all_wait ? "without the waits for it there" : "with equal work") +
                             ", the run would take about " + percent(gain) + " less time."
                       : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
   } else {

@@ -15,7 +15,8 @@ std::vector<std::string> verdict(const nlohmann::ordered_json& profile);
 /// One object per rank that the profile's sites name. It has the rank's host, its calls as the last one, and its mean
 /// lateness after the others' mean arrival. It also has the time that it waited, and that others waited for it.
 /// `causes` holds shares of its lateness that add up to 1. `unexplained` is what its intervals do not show. null: it
-/// was not late, or nothing was sampled.
+/// was not late, or nothing was sampled. `blamed_ns` is the time that others waited because of the rank, with waits for
+/// messages followed to the ranks that caused them, and `blamed_causes` the shares of that.
 nlohmann::ordered_json ranks_json(const nlohmann::ordered_json& profile);
 /// The share of rank-time that ranks waited in collectives, 0 to 1.
 double wait_share(const nlohmann::ordered_json& profile);

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "profiles/cli/advise.hpp"
+#include "profiles/cli/arrivals.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/replay.hpp"
-#include "profiles/waiting.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -29,58 +27,24 @@ struct Options {
   Progress::Patience patience;
 };
 
-/// The recorded calls of a profile. The calls refer to the arrays of this object.
-struct Record {
-  std::deque<std::vector<Rank>> groups;
-  std::deque<std::vector<Nanoseconds>> times;
-  std::vector<profiles::ReplayCall> calls;
-  std::uint64_t left_out = 0;  ///< calls whose group or site the profile does not name
-  std::uint64_t non_blocking = 0;
-};
-
-[[noreturn]] void damaged(const std::string& file, std::size_t event) {
-  throw BadUsage("'" + file + "': arrivals.events[" + std::to_string(event) +
-                 "]: the arrays do not fit the members of its group");
+std::int32_t index_of(const Json* site, const Json& profile) {
+  return static_cast<std::int32_t>(site - profile["sites"].get_ref<const Json::array_t&>().data());
 }
 
-Record read_record(const std::string& file, const Json& profile) {
+/// The calls in the form that the replay takes. They refer to the arrays of `record`.
+std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record, const Json& profile) {
   const Json& arrivals = profile["arrivals"];
-  const int ranks = profile["job"]["ranks"];
-  Record out;
-  for (const Json& group : arrivals["groups"]) {
-    auto& members = out.groups.emplace_back(group.get<std::vector<Rank>>());
-    for (const Rank r : members)
-      if (r >= ranks) throw BadUsage("'" + file + "': arrivals.groups: rank " + std::to_string(r) + " does not exist");
-  }
-  std::map<std::string, std::int32_t> sites;
-  for (const Json& site : profile["sites"])
-    sites.try_emplace(site["id"].get<std::string>(), static_cast<std::int32_t>(sites.size()));
   const auto window = std::max<std::int64_t>(1, arrivals["window_ns"]),
              stride = std::max<std::int64_t>(1, arrivals["stride"]);
-  const Json& events = arrivals["events"];
-  out.calls.reserve(events.size());
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const Json& event = events[i];
-    const auto group = event["group"].get<std::size_t>();
-    const auto site = sites.find(event["site"].get<std::string>());
-    if (group >= out.groups.size()) damaged(file, i);
-    const std::vector<Rank>& members = out.groups[group];
-    std::optional<core::Collective> op;
-    if (site != sites.end())
-      op = core::find_collective(profile["sites"][static_cast<std::size_t>(site->second)]["op"].get<std::string>());
-    if (members.empty() || !op) {
-      ++out.left_out;
-      continue;
-    }
-    const auto& begin = out.times.emplace_back(event["arrival_ns"].get<std::vector<Nanoseconds>>());
-    const auto& end = out.times.emplace_back(event["exit_ns"].get<std::vector<Nanoseconds>>());
-    if (begin.size() != members.size() || end.size() != members.size()) damaged(file, i);
-    profiles::ReplayCall call{*op, site->second, event["root"], event.value("blocking", true), 0, members, begin, end};
+  std::vector<profiles::ReplayCall> out;
+  out.reserve(record.calls.size());
+  for (const RecordedCall& c : record.calls) {
     // With a stride of 1, all windows follow each other. Times start somewhere in the first window, so one window more
     // brings each kept window into its own span of `stride` windows.
-    if (stride > 1) call.part = (*std::ranges::min_element(begin) + window) / window / stride;
-    out.non_blocking += !call.blocking;
-    out.calls.push_back(call);
+    const std::int64_t part =
+        stride > 1 ? (*std::ranges::min_element(c.arrivals) + window) / window / stride : std::int64_t{0};
+    out.push_back({c.op, index_of(c.site, profile), c.root, c.blocking, part, record.groups[c.group],
+                   c.arrivals, c.exits});
   }
   return out;
 }
@@ -99,20 +63,16 @@ struct Waits {
   std::map<Rank, double> for_rank_anywhere;
 };
 
-Waits waits_of(const Record& record) {
+Waits waits_of(const RecordedArrivals& record, const Json& profile) {
   Waits out;
-  for (const profiles::ReplayCall& c : record.calls) {
-    if (!c.blocking) continue;
-    profiles::for_each_awaited(
-        c.op, c.root, c.ranks.size(), [&](std::size_t i) { return c.arrivals[i]; },
-        [&](std::size_t i, std::size_t awaited) {
-          const Nanoseconds until = c.exits[i] < 0 ? c.arrivals[awaited] : std::min(c.arrivals[awaited], c.exits[i]);
-          const auto spent = static_cast<double>(until - c.arrivals[i]);
-          if (i == awaited || spent <= 0) return;
-          out.at[c.site] += spent;
-          out.for_rank[c.site][c.ranks[awaited]] += spent, out.for_rank_anywhere[c.ranks[awaited]] += spent;
-        });
-  }
+  for (const RecordedCall& c : record.calls)
+    for (std::size_t i = 0; i < c.awaited.size(); ++i) {
+      if (c.awaited[i] < 0) continue;
+      const std::int32_t site = index_of(c.site, profile);
+      const auto spent = static_cast<double>(c.wait_ends[i] - c.arrivals[i]);
+      const Rank rank = record.groups[c.group][static_cast<std::size_t>(c.awaited[i])];
+      out.at[site] += spent, out.for_rank[site][rank] += spent, out.for_rank_anywhere[rank] += spent;
+    }
   return out;
 }
 
@@ -125,8 +85,8 @@ std::vector<Key> largest(const std::map<Key, double>& values, int most) {
   return out;
 }
 
-std::vector<Scenario> scenarios_of(const Record& record, const Json& profile, int top) {
-  const Waits waits = waits_of(record);
+std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Json& profile, int top) {
+  const Waits waits = waits_of(record, profile);
   std::vector<Scenario> out;
   out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time between the calls"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
@@ -160,22 +120,20 @@ constexpr const char* kModel =
 
 int whatif(const Options& o) {
   Json profile = load_profile(o.file, o.patience, true);
-  if (!profile.contains("arrivals"))
-    throw BadUsage("whatif: '" + o.file +
-                   "' holds no arrivals of single calls; record them with latecomer run --record, or with \"record\": "
-                   "\"arrivals\" in the policy");
-  resolve_names(profile, o.patience);
-  const Record record = read_record(o.file, profile);
+  const RecordedArrivals record = recorded_arrivals(profile, o.file);
   if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
-  const profiles::Replay replay(record.calls, profile["job"]["ranks"]);
+  resolve_names(profile, o.patience);
+  const std::vector<profiles::ReplayCall> calls = calls_of(record, profile);
+  const profiles::Replay replay(calls, profile["job"]["ranks"]);
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
-  for (const profiles::ReplayCall& c : record.calls) {
-    const Nanoseconds first = *std::ranges::min_element(c.arrivals),
-                      last_arrival = *std::ranges::max_element(c.arrivals),
+  std::uint64_t non_blocking = 0;
+  for (const profiles::ReplayCall& c : calls) {
+    const Nanoseconds first = *std::ranges::min_element(c.arrivals), last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
     auto& [begin, end] = parts.try_emplace(c.part, first, last).first->second;
     begin = std::min(begin, first), end = std::max(end, last);
+    non_blocking += !c.blocking;
   }
   double recorded = 0;
   for (const auto& [part, span] : parts) recorded += static_cast<double>(span.second - span.first);
@@ -201,7 +159,7 @@ int whatif(const Options& o) {
                               {"recorded_share", wall > 0 ? recorded / wall : 0},
                               {"calls", arrivals["calls"]},
                               {"calls_replayed", record.calls.size()},
-                              {"non_blocking", record.non_blocking},
+                              {"non_blocking", non_blocking},
                               {"replay_error", recorded > 0 ? unchanged / recorded - 1 : 0},
                               {"model", kModel},
                               {"scenarios", rows}})
@@ -214,9 +172,9 @@ int whatif(const Options& o) {
               human_time(recorded).c_str(), human_time(wall).c_str());
   std::printf("Replayed without a change, it takes %+.2f%% more time than recorded.\n",
               recorded > 0 ? 100 * (unchanged / recorded - 1) : 0);
-  if (record.non_blocking > 0)
+  if (non_blocking > 0)
     std::printf("%llu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
-                static_cast<unsigned long long>(record.non_blocking));
+                static_cast<unsigned long long>(non_blocking));
   std::printf("%s\n\n%15s  if\n", kModel, "less time");
   std::size_t small = 0;
   for (const Scenario& s : scenarios) {

@@ -3,6 +3,7 @@
 #include "shim/causes/usage.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 
 #include "shim/guard.hpp"
 #include "shim/patience.hpp"
+#include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
@@ -31,24 +33,46 @@ Nanoseconds in_ns(const timeval& t) {
   return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(t.tv_usec) * 1000;
 }
 
+Nanoseconds in_ns(const timespec& t) { return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec; }
+
+/// Time of the first access to a page, its return to the kernel included: the shortest of a few measurements.
+Nanoseconds cost_of_fault() {
+  constexpr std::size_t kPages = 16, kPage = 4096;
+  Nanoseconds least = 0;
+  for (int i = 0; i < 5; ++i) {
+    const Nanoseconds begin = now();
+    void* pages = mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return 0;
+    for (std::size_t k = 0; k < kPages; ++k) static_cast<volatile char*>(pages)[k * kPage] = 1;
+    munmap(pages, kPages * kPage);
+    const Nanoseconds took = (now() - begin) / static_cast<Nanoseconds>(kPages);
+    least = i == 0 ? took : std::min(least, took);
+  }
+  return least;
+}
+
+/// What a fault costs at most, in costs of a quiet moment. Chosen: caches and page tables are cold in a program.
+constexpr Nanoseconds kFaultRange = 2;
+
 int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
 
 bool Sampler::read(Reading& out) const {
-  timespec cpu;
+  timespec cpu, process;
   rusage usage;
   char text[96];
   // "time on a processor, time without one, number of time slices"
   const ssize_t got = pread(schedstat_, text, sizeof text - 1, 0);
-  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
+  if (got <= 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0 ||
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process) != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
     return false;
   text[got] = '\0';
   char* end = text;
   std::strtoull(text, &end, 10);
   out.runnable = static_cast<Nanoseconds>(std::strtoull(end, nullptr, 10));
   out.wall = now();
-  out.cpu = static_cast<Nanoseconds>(cpu.tv_sec) * 1'000'000'000 + cpu.tv_nsec;
+  out.cpu = in_ns(cpu), out.process = in_ns(process);
   // Ticks decide how the processor time divides, so only sums of many intervals are exact.
   out.kernel = in_ns(usage.ru_stime);
   out.mpi = mpi_time, out.napped = napped_ns;
@@ -57,27 +81,35 @@ bool Sampler::read(Reading& out) const {
   return true;
 }
 
-profiles::Usage Sampler::between(const Reading& a, const Reading& b) {
+profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const {
   profiles::Usage out;
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
   out.messages = b.mpi.messages - a.mpi.messages, out.io = b.mpi.io - a.mpi.io;
   // MPI spins or yields while it waits, and courteous waits take naps, which are counted. All other sleep is the
-  // program's. Waits for a processor and the kernel's time fall on both, and are divided by the time that each was
-  // awake.
-  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all()));
-  const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - (b.cpu - a.cpu));
+  // program's.
+  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all())), cpu = b.cpu - a.cpu;
+  const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - cpu);
   const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
   const Nanoseconds napped = std::min(b.napped - a.napped, off - runnable);
   out.blocked = std::min(off - runnable - napped, own);
   const Nanoseconds awake = own - out.blocked;
+  // A wait that spins competes for processors as the program does: both get the same share of them. A wait that yields
+  // leaves them to others.
   const double share =
       static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, out.wall - out.blocked - napped));
-  out.runnable = static_cast<Nanoseconds>(share * static_cast<double>(runnable));
-  out.kernel =
-      std::min(static_cast<Nanoseconds>(share * static_cast<double>(b.kernel - a.kernel)), awake - out.runnable);
-  out.computing = awake - out.runnable - out.kernel;
+  const Nanoseconds computing =
+      job().courteous ? std::min(cpu, awake) : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
+  out.runnable = awake - computing;
+  const double of_cpu =
+      job().courteous ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu)) : share;
+  kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(b.kernel - a.kernel));
+  out.kernel = std::min(kernel_left, computing);
+  kernel_left -= out.kernel;
+  out.computing = computing - out.kernel;
   out.faults = b.faults - a.faults, out.preempted = b.preempted - a.preempted;
+  out.faulting = static_cast<Nanoseconds>(out.faults) * fault_;
+  out.threads = std::max<Nanoseconds>(0, (b.process - a.process) - (b.cpu - a.cpu));
   return out;
 }
 
@@ -94,6 +126,7 @@ void Sampler::start() {
     const Nanoseconds took = std::max<Nanoseconds>(now() - begin, 100);
     cost_ = i == 0 ? took : std::min(cost_, took);
   }
+  fault_ = kFaultRange * cost_of_fault();
   opened_at_ = now();
   left_ = 1;
 }
@@ -102,7 +135,8 @@ profiles::Usage Sampler::total() {
   Reading end;
   if (stopped_) return final_;
   if (schedstat_ < 0 || this_thread() != thread_ || !read(end)) return {};
-  return between(start_, end);
+  Nanoseconds kernel_left = 0;
+  return between(start_, end, kernel_left);
 }
 
 void Sampler::open() {
@@ -114,15 +148,16 @@ void Sampler::open() {
   const auto distance = static_cast<std::uint64_t>(std::clamp<Nanoseconds>(2 * kBudget * cost_ / per_exit, 1, 1 << 20));
   exits_ = left_ = static_cast<std::uint32_t>(1 + random_.below(2 * distance - 1));
   opened_at_ = at;
-  open_ = reads;
+  open_ = mpi_time.sampled = reads;
+  peers_ = {};
 }
 
 void Sampler::close() {
   const KeepErrno keep;
-  open_ = false;
+  open_ = mpi_time.sampled = false;
   Reading end;
   closed_ = this_thread() == thread_ && read(end);
-  if (closed_) interval_ = between(begin_, end);
+  if (closed_) interval_ = between(begin_, end, kernel_left_);
 }
 
 }  // namespace latecomer::shim

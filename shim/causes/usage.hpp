@@ -20,12 +20,15 @@ namespace latecomer::shim {
 /// calls for files.
 struct MpiTime {
   Nanoseconds collectives = 0, messages = 0, io = 0;
+  bool sampled = false;  ///< an interval of this thread is being sampled: waits go to ranks, too
   Nanoseconds all() const { return collectives + messages + io; }
 };
 extern constinit thread_local MpiTime mpi_time;
 
 /// Whether calls that wait are timed: latecomer observes, with the policy key `causes`.
 extern constinit std::atomic<bool> timing;
+/// A shorter call waits for no rank: it transfers a message. Chosen: twice the time of a message in shared memory.
+constexpr Nanoseconds kTransfer = 1000;
 
 /// Adds the time of its scope to one of them. `counts`: false does nothing.
 class TimedCall {
@@ -35,8 +38,14 @@ class TimedCall {
   }
   TimedCall(const TimedCall&) = delete;
   TimedCall& operator=(const TimedCall&) = delete;
-  ~TimedCall() {
-    if (sum_) *sum_ += now() - begin_, live->message.store(0, std::memory_order_relaxed);
+  ~TimedCall() { end(); }
+  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, in an interval that is being sampled.
+  Nanoseconds end() {
+    if (!sum_) return 0;
+    const Nanoseconds spent = now() - begin_;
+    *sum_ += spent, sum_ = nullptr;
+    live->message.store(0, std::memory_order_relaxed);
+    return mpi_time.sampled && spent > kTransfer ? spent : 0;
   }
 
  private:
@@ -62,23 +71,27 @@ class Sampler {
       close();
   }
   /// At any other collective: the interval no longer lies between two blocking ones.
-  void discard() { open_ = false; }
+  void discard() { open_ = mpi_time.sampled = false; }
+  /// A call of the interval that is being sampled waited for that rank of MPI_COMM_WORLD.
+  void wait_for(Rank rank, Nanoseconds waited) { peers_.add(rank, waited); }
   /// At the exit of a blocking collective. `before`: takes the interval that ended at its arrival, if it was sampled.
   void leave(profiles::Intervals& before) {
     if (closed_) [[unlikely]]
-      before.add(interval_), closed_ = false;
+      before.add(interval_, peers_), closed_ = false;
     if (--left_ == 0) [[unlikely]]
       open();
   }
 
  private:
   struct Reading {
-    Nanoseconds wall = 0, cpu = 0, kernel = 0, runnable = 0, napped = 0;
+    Nanoseconds wall = 0, cpu = 0, kernel = 0, runnable = 0, napped = 0, process = 0;
     MpiTime mpi;
     std::uint64_t faults = 0, preempted = 0;
   };
   bool read(Reading& out) const;
-  static profiles::Usage between(const Reading& a, const Reading& b);
+  /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
+  /// this one as far as it fits.
+  profiles::Usage between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
   void open();
   void close();
 
@@ -88,10 +101,13 @@ class Sampler {
   std::uint32_t left_ = 0;  ///< exits until the next sample; it wraps around, and so never comes, if nothing is sampled
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
-  Nanoseconds cost_ = 0;     ///< of one reading
+  Nanoseconds cost_ = 0;  ///< of one reading
+  Nanoseconds kernel_left_ = 0;
+  Nanoseconds fault_ = 0;    ///< the most that a page fault costs
   std::uint32_t exits_ = 1;  ///< between the last two samples
   Reading begin_, start_;
   profiles::Usage interval_, final_;
+  profiles::Peers peers_;
 };
 extern constinit Sampler sampler;
 

@@ -1,24 +1,56 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The entry points of MPI's blocking calls that are no collectives. They add up their time, without call sites.
+// The entry points of MPI's blocking calls that are no collectives, and of those that start a message. They add up
+// their time and note for whom it waits, without call sites.
 #include "shim/causes/waiting_calls.def"
 
 #include "shim/causes/usage.hpp"
+#include "shim/causes/waits_for.hpp"
 #include "shim/entry.hpp"
 #include "shim/guard.hpp"
 #include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
-#define TIMED(symbol, time, parameters, arguments)                                           \
-  LATECOMER_ENTRY(int, symbol, parameters) {                                                 \
-    const TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && !inside); \
-    return next::symbol arguments;                                                           \
+// What `whom` means before and after the call. A receive from any rank needs a status.
+#define BEFORE_to
+#define BEFORE_unknown
+#define BEFORE_from \
+  MPI_Status own;   \
+  if (mpi_time.sampled && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+#define AFTER_to                                                       \
+  if (const Nanoseconds waited = timed.end(); waited > 0) [[unlikely]] \
+    waited_for(comm, to, waited);
+#define AFTER_from                                                                          \
+  if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]] \
+    waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
+#define AFTER_unknown
+
+#define TIMED(symbol, time, parameters, arguments, whom)                               \
+  LATECOMER_ENTRY(int, symbol, parameters) {                                           \
+    TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && !inside); \
+    BEFORE_##whom const int rc = next::symbol arguments;                               \
+    AFTER_##whom return rc;                                                            \
   }
-#define PLAIN(Name, time, parameters, arguments) TIMED(MPI_##Name, time, parameters, arguments)
-#define LARGE(Name, time, parameters, arguments) TIMED(MPI_##Name##_c, time, parameters, arguments)
+#define PLAIN(Name, time, parameters, arguments, whom) TIMED(MPI_##Name, time, parameters, arguments, whom)
+#define LARGE(Name, time, parameters, arguments, whom) TIMED(MPI_##Name##_c, time, parameters, arguments, whom)
 
 LATECOMER_COUNTED_CALLS(PLAIN, int)
 LATECOMER_COUNTED_CALLS(LARGE, MPI_Count)
 LATECOMER_UNCOUNTED_CALLS(PLAIN)
+
+#define STARTS(symbol, parameters, arguments, peer, receives)                                     \
+  LATECOMER_ENTRY(int, symbol, parameters) {                                                      \
+    const int rc = next::symbol arguments;                                                        \
+    if (active.load(std::memory_order_relaxed) && !inside && !job().threads && rc == MPI_SUCCESS) \
+      started.note({*request, comm, peer, receives});                                             \
+    return rc;                                                                                    \
+  }
+#define STARTS_PLAIN(Name, parameters, arguments, peer, receives) \
+  STARTS(MPI_##Name, parameters, arguments, peer, receives)
+#define STARTS_LARGE(Name, parameters, arguments, peer, receives) \
+  STARTS(MPI_##Name##_c, parameters, arguments, peer, receives)
+
+LATECOMER_STARTS(STARTS_PLAIN, int)
+LATECOMER_STARTS(STARTS_LARGE, MPI_Count)
 
 }  // namespace latecomer::shim

@@ -17,6 +17,7 @@
 
 extern "C" __attribute__((weak)) int bare_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 extern "C" __attribute__((weak)) int bare_rsend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+extern "C" __attribute__((weak)) int bare_irsend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 extern "C" __attribute__((weak)) int bare_waitany(int, MPI_Request*, int*, MPI_Status*);
 extern "C" __attribute__((weak)) int least_allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
@@ -122,14 +123,17 @@ MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 int first = 0;
 int send() { return MPI_Rsend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD); }
 int send_bare() { return bare_rsend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD); }
+int start() { return MPI_Irsend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, requests); }
+int start_bare() { return bare_irsend(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, requests); }
 int complete() { return MPI_Waitany(2, requests, &first, MPI_STATUS_IGNORE); }
 int complete_bare() { return bare_waitany(2, requests, &first, MPI_STATUS_IGNORE); }
 
-/// The time added to a blocking message and to a completion, in the same way as tight().
+/// The time added to a blocking message, to the start of one and to a completion, in the same way as tight().
 void messages(const char* title) {
   constexpr int kBatches = 2'000;  // chosen, not measured: less than a second
   for (const auto& [name, with, without] :
-       {std::tuple{"message", &send, &send_bare}, std::tuple{"completion", &complete, &complete_bare}}) {
+       {std::tuple{"message", &send, &send_bare}, std::tuple{"start", &start, &start_bare},
+        std::tuple{"completion", &complete, &complete_bare}}) {
     const std::vector<Site> ours(2000, with), bare(2000, without);
     std::vector<double> observed_ns, bare_ns;
     for (int b = 0; b < kBatches; ++b) observed_ns.push_back(batch(ours)), bare_ns.push_back(batch(bare));

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank is late before every allreduce, for a cause that is known. Usage: causes CAUSE RANK CALLS MILLISECONDS
- * CAUSE: none, work, sleep, stop, burner, faults, neighbour. Each rank computes for 2 ms before each call. */
+ * FOLDER CAUSE: none, work, sleep, stop, burner, faults, neighbour, chain, requests, file, pipe, threads. Each rank
+ * computes for 2 ms before each call. In chain, the late rank sleeps, and two others wait in turn for messages.
+ * requests does the same with MPI_Waitall, on a communicator that numbers the ranks backwards. */
 #define _GNU_SOURCE
 #include <mpi.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,13 +44,22 @@ static void nap(double ms) {
   nanosleep(&t, NULL);
 }
 
+static double kernel_ms(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return 1e3 * (double)usage.ru_stime.tv_sec + 1e-3 * (double)usage.ru_stime.tv_usec;
+}
+
+static double faulted_ms; /* in the kernel */
 static void fault(double ms) {
+  const double begin = kernel_ms();
   const size_t bytes = 1 << 20;
-  for (const double until = seconds(CLOCK_MONOTONIC) + ms / 1e3; seconds(CLOCK_MONOTONIC) < until;) {
+  for (const double until = seconds(CLOCK_THREAD_CPUTIME_ID) + ms / 1e3; seconds(CLOCK_THREAD_CPUTIME_ID) < until;) {
     char* p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
     munmap(p, bytes);
   }
+  faulted_ms += kernel_ms() - begin;
 }
 
 /* A process of its own that disturbs its parent for as long as that lives. */
@@ -62,15 +76,79 @@ static void disturb(const char* cause, double ms) {
   }
 }
 
+/* Writes that reach the disk, through MPI. */
+static void write_file(MPI_File file, double ms) {
+  static char data[4096];
+  for (const double until = seconds(CLOCK_MONOTONIC) + ms / 1e3; seconds(CLOCK_MONOTONIC) < until;) {
+    MPI_File_write_at(file, 0, data, (int)sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_sync(file);
+  }
+}
+
+/* A process that answers each byte after some time. */
+static int ask[2], answer[2];
+static void serve(double ms) {
+  if (pipe(ask) != 0 || pipe(answer) != 0) exit(4);
+  if (fork() != 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (char byte; read(ask[0], &byte, 1) == 1;) {
+    nap(ms);
+    if (write(answer[1], &byte, 1) != 1) break;
+  }
+  _exit(0);
+}
+static void read_slowly(void) {
+  char byte = 0;
+  if (write(ask[1], &byte, 1) != 1 || read(answer[0], &byte, 1) != 1) exit(4);
+}
+
+/* Threads of the late rank that compute while it computes. They have its core, because they inherit its affinity. */
+static atomic_int burning;
+static void* burn(void* unused) {
+  for (;;)
+    if (atomic_load(&burning)) step(1000);
+    else nap(0.2);
+  return unused;
+}
+
+/* Rank `first` sleeps, and each of the two ranks after it waits for a message of the one before. */
+static void chain(int rank, int first, int size, double ms) {
+  int token = 0;
+  const int hop = (rank - first + size) % size;
+  if (hop == 0) nap(ms);
+  if (hop == 1 || hop == 2)
+    MPI_Recv(&token, 1, MPI_INT, (rank - 1 + size) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (hop == 0 || hop == 1) MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
+}
+
+/* The same, and the waiting ranks also get a message of a rank that is not late. */
+static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size, double ms) {
+  MPI_Request requests[4];
+  MPI_Status statuses[4];
+  int token[4] = {0}, n = 0;
+  const int hop = (rank - first + size) % size, on_time = (first + 3) % size;
+  if (hop == 3)
+    for (int to = 1; to <= 2; ++to)
+      MPI_Isend(&token[n], 1, MPI_INT, size - 1 - (first + to) % size, 1, backwards, &requests[n]), ++n;
+  if (hop == 0) nap(ms);
+  if (hop == 1 || hop == 2) {
+    MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - on_time, 1, backwards, &requests[n]), ++n;
+    MPI_Irecv(&token[n], 1, MPI_INT, size - 1 - (rank - 1 + size) % size, 0, backwards, &requests[n]), ++n;
+  }
+  MPI_Waitall(n, requests, statuses);
+  if (hop == 0 || hop == 1) MPI_Send(&token[3], 1, MPI_INT, size - 1 - (rank + 1) % size, 0, backwards);
+}
+
 int main(int argc, char** argv) {
-  if (argc < 5) return 2;
+  if (argc < 6) return 2;
   const char* cause = argv[1];
   const int late = atoi(argv[2]), calls = atoi(argv[3]);
   const double ms = atof(argv[4]);
   /* The launcher gives the rank before MPI does. A child is made before MPI runs. */
   const char* number = getenv("PMI_RANK");
   const int is_late = number && atoi(number) == late;
-  if (strcmp(cause, "burner") == 0) {
+  const int own_core = strcmp(cause, "burner") == 0 || strcmp(cause, "threads") == 0;
+  if (own_core) {
     cpu_set_t allowed, mine;
     CPU_ZERO(&mine);
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return 3;
@@ -85,12 +163,32 @@ int main(int argc, char** argv) {
   const char* ranks = getenv("PMI_SIZE");
   if (is_late && strcmp(cause, "burner") == 0)
     for (int i = 0; i < 3 * (ranks ? atoi(ranks) : 4); ++i) disturb(cause, ms);
+  if (is_late && strcmp(cause, "pipe") == 0) serve(ms);
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (is_late && strcmp(cause, "threads") == 0)
+    for (int i = 0; i <= size; ++i) {
+      pthread_t thread;
+      if (pthread_create(&thread, NULL, burn, NULL) != 0) return 3;
+    }
+  MPI_File file = MPI_FILE_NULL;
+  if (is_late && strcmp(cause, "file") == 0) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/written", argv[5]);
+    if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
+      return 4;
+  }
+  MPI_Comm backwards;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
   for (int i = 0; i < calls; ++i) {
-    compute(strcmp(cause, "burner") == 0 ? 12 * ms : 2); /* longer than a time slice */
+    atomic_store(&burning, 1);
+    /* With an own core, longer than a time slice. Many ranks would wait for a core of those that compute. */
+    compute(own_core ? 12 * ms : size > 2 && strcmp(cause, "stop") != 0 ? 0.2 : 2);
+    atomic_store(&burning, 0);
+    if (strcmp(cause, "chain") == 0) chain(rank, late, size, ms);
+    if (strcmp(cause, "requests") == 0) chain_of_requests(backwards, rank, late, size, ms);
     if (strcmp(cause, "neighbour") == 0) { /* the late rank waits for a message of the next one, which sleeps */
       int token = 0;
       if (rank == (late + 1) % size) nap(ms), MPI_Send(&token, 1, MPI_INT, late, 0, MPI_COMM_WORLD);
@@ -100,11 +198,16 @@ int main(int argc, char** argv) {
       if (strcmp(cause, "work") == 0) compute(ms);
       if (strcmp(cause, "sleep") == 0) nap(ms);
       if (strcmp(cause, "faults") == 0) fault(ms);
+      if (strcmp(cause, "file") == 0) write_file(file, ms);
+      if (strcmp(cause, "pipe") == 0) read_slowly();
     }
     int one = 1, sum;
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (sum != size) MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  if (faulted_ms > 0) printf("%.3f\n", faulted_ms);
+  if (file != MPI_FILE_NULL) MPI_File_close(&file);
+  MPI_Comm_free(&backwards);
   MPI_Finalize();
   return 0;
 }

@@ -60,6 +60,71 @@ CallRecord record(Nanoseconds arrival, Nanoseconds exit, std::uint64_t site, int
 }
 }  // namespace
 
+TEST_CASE("peers: exact for eight ranks, and for more the sum is exact", "[record]") {
+  Peers few, many, merged;
+  for (int i = 0; i < 80; ++i) few.add(i % 8, i % 8 + 1);
+  REQUIRE(few.all().size() == Peers::kKept);
+  for (const auto& [rank, waited] : few.all()) CHECK(waited == 10 * (rank + 1));
+  core::SplitMix64 random(7);
+  Nanoseconds sum = 0, of_common = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const bool common = random.below(2) == 0;
+    const Nanoseconds waited = 1 + static_cast<Nanoseconds>(random.below(100));
+    many.add(common ? 5 : static_cast<Rank>(10 + random.below(1000)), waited), sum += waited;
+    if (common) of_common += waited;
+  }
+  merged.merge(many), merged.merge(few);
+  Nanoseconds kept = 0, most = 0, all = 0;
+  Rank longest = -1;
+  for (const auto& [rank, waited] : many.all()) {
+    kept += waited;
+    if (waited > most) most = waited, longest = rank;
+  }
+  for (const auto& peer : merged.all()) all += peer.waited;
+  CHECK(kept == sum);
+  CHECK(longest == 5);
+  CHECK((most >= of_common && most <= of_common + sum / 8));
+  CHECK(all == sum + 360);
+}
+
+TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults", "[profile]") {
+  std::vector<Contribution> parts(2);
+  const SiteKey key{7, core::Collective::allreduce, 2};
+  for (int r = 0; r < 2; ++r) {
+    Contribution& p = parts[static_cast<std::size_t>(r)];
+    p.rank = r, p.job.ranks = 2;
+    LocalSite& site = p.local[key];
+    site.add(100, 8);
+    Usage usage;
+    usage.wall = 1000, usage.messages = 300, usage.kernel = 400, usage.faulting = r == 0 ? 900 : 150,
+    usage.threads = 50;
+    Peers peers;
+    if (r == 1) peers.add(0, 100), peers.add(3, 200);
+    site.before.add(usage, peers), site.before.add(usage, {});
+    std::string bytes;
+    p.serialize(bytes);
+    Contribution read;
+    REQUIRE(Contribution::deserialize(bytes, read));
+    p.patterns.job_of(2);
+    const CallRecord records[] = {record(0, 50, 7), record(10, 50, 7)};
+    const CallRecord* both[] = {&records[0], &records[1]};
+    const Rank world[] = {0, 1};
+    if (r == 0) read.patterns.add(both, world, 0, nullptr);
+    p = std::move(read);
+  }
+  const auto profile = nlohmann::json::parse(write_profile(std::move(parts)));
+  const auto& site = profile["sites"][0];
+  CHECK_FALSE(site["before"].contains("waits_for"));
+  CHECK(site["ranks"][0]["before"]["page_faults_ns"] == 400);
+  CHECK_FALSE(site["ranks"][0]["before"].contains("waits_for"));
+  const auto& before = site["ranks"][1]["before"];
+  CHECK(before["page_faults_ns"] == 150);
+  CHECK(before["threads_ns"] == 50);
+  REQUIRE(before["waits_for"].size() == 2);
+  CHECK((before["waits_for"][0]["rank"] == 3 && before["waits_for"][0]["wait_ns"] == 100));
+  CHECK((before["waits_for"][1]["rank"] == 0 && before["waits_for"][1]["wait_ns"] == 50));
+}
+
 TEST_CASE("site book: the papers' definitions", "[record]") {
   SiteBook book;
   const CallRecord r[] = {record(1000, 9000, 7), record(5000, 9500, 7), record(2000, 8000, 7)};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks whose messages a rank waited for most, in fixed memory. It does not know the reasons.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/collective/collective.hpp"
+
+namespace latecomer::profiles {
+
+/// Times by rank, the longest of many kept by space saving (Metwally, Agrawal and El Abbadi 2005): a new rank takes the
+/// place and the time of the rank with the least. The sum over ranks is exact. With at most kKept ranks each time is,
+/// too. With more, a time is too long by an eighth of the sum at most.
+class Peers {
+ public:
+  static constexpr std::size_t kKept = 8;
+  struct Peer {
+    core::Rank rank = -1;
+    core::Nanoseconds waited = 0;
+  };
+  void add(core::Rank rank, core::Nanoseconds waited) {
+    std::size_t at = 0, least = 0;
+    for (; at < count_ && peers_[at].rank != rank; ++at)
+      if (peers_[at].waited < peers_[least].waited) least = at;
+    if (at == kKept) at = least;
+    if (at == count_) ++count_;
+    peers_[at].rank = rank, peers_[at].waited += waited;
+  }
+  void merge(const Peers& o) {
+    for (const Peer& p : o.all()) add(p.rank, p.waited);
+  }
+  std::span<const Peer> all() const { return {peers_.data(), std::min<std::size_t>(count_, kKept)}; }
+
+ private:
+  std::array<Peer, kKept> peers_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace latecomer::profiles
