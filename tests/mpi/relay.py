@@ -111,7 +111,7 @@ try:
 
         job.relay(0), job.relay(1)
         for host in (0, 1, None):
-            code, findings, limits, ranks, error = job.who_says(host, lambda code, f, l, r: "Ranks 0, 1, 3 wait" in f and not l)
+            code, findings, limits, ranks, error = job.who_says(host, lambda code, f, l, r: "Ranks 0, 1, 3 wait" in f and "which is asleep" in f and not l)
             where = "outside" if host is None else f"on host{host}"
             check(code == 1 and "Ranks 0, 1, 3 wait in allreduce of 4 B at main (hang.c:" in findings and "(call 40 on MPI_COMM_WORLD)" in findings and
                   "for rank 2 on host1, which is asleep, outside collectives" in findings and "after allreduce of 4 B at main (hang.c:" in findings, f"with relays, {where}: {findings} {error}")
