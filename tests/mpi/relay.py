@@ -31,7 +31,7 @@ profile, parts = folder / "ends.json", folder / "ends.json.parts"
 relay = subprocess.Popen([a.cli, "relay", "--seconds", "0.1", profile], **quiet)
 # The copy lies beside the snapshots. It keeps neither the ranks from using the folder nor the next job from starting.
 for calls in (5, 200000):
-    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", 2, hang, "none", calls)
+    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", 2, hang, "none", calls, LD_PRELOAD=a.support)
     check(ran.returncode == 0 and "cannot use" not in ran.stderr, f"a job of {calls} calls beside a relay: {ran.stderr[-300:]}")
 check(until(lambda: relay.poll() is not None) and relay.returncode == 0, f"the relay ends with the job: {relay.returncode}")
 end_tree(relay)
