@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer relay`: copies the live state of a job's ranks on this host to the folder of the job's snapshots, again and
-// again. So `who` and `top` can read it on other hosts. The command ends with the job.
+// `latecomer relay`: copies the live state of a job's ranks on this host to the folder of the job's snapshots, again
+// and again. So `who` and `top` can read it on other hosts. The command ends with the job.
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,10 +102,10 @@ void add_relay(CLI::App& app, Action& action) {
 of the job must share. Run it once per host, beside the job. It ends with the last process of the job on its host, or on
 SIGTERM. If the processes were killed, their last state stays in the folder.
 
-Examples: under Slurm, with MPICH's launcher, and on one host
+Examples: on this host, under Slurm, and with MPICH's launcher
+  $ latecomer relay job.json
   $ srun --overlap -N $SLURM_NNODES --ntasks-per-node=1 latecomer relay job.json
-  $ mpiexec -ppn 1 -hosts host0,host1 -n 2 latecomer relay job.json
-  $ ssh host1 latecomer relay /shared/job.json)");
+  $ mpiexec -ppn 1 -hosts host0,host1 -n 2 latecomer relay job.json)");
   command->callback([o, &action] { action = [o] { return relay(*o); }; });
 }
 

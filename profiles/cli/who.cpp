@@ -56,7 +56,8 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
 void print(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits,
            double seconds) {
   for (const std::string& f : findings) std::printf("%s\n", f.c_str());
-  if (findings.empty())
+  const auto& ranks = hang.ranks();
+  if (findings.empty() && std::any_of(ranks.begin(), ranks.end(), [](const LiveRank& r) { return !r.stale; }))
     std::printf("No rank stood still in a collective for the last %s.\n", human_time(1e9 * seconds).c_str());
   for (const std::string& l : limits) std::printf("%s\n", l.c_str());
   std::size_t wide = 0;

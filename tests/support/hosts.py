@@ -110,11 +110,11 @@ exec ip netns exec {self.name}$PMI_RANK unshare -u env PRELOAD="$preload" sh -c 
         per host, so that MPICH knows the nodes. Ranks of a host use its shared memory. Set `environment_of_nodes`.
         `path`: of a script that this function writes; the launcher starts it instead of ssh. own_memory: each host has
         a /dev/shm of its own."""
-        memory = "mount -t tmpfs memory /dev/shm; " if own_memory else ""
+        spaces, memory = ("-u -i -m", "mount -t tmpfs memory /dev/shm; ") if own_memory else ("-u -i", "")
         path.write_text(f"""#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$((${{1##*.}} - 1)); shift
-exec ip netns exec {self.name}$host unshare -u -i -m sh -c "{memory}hostname host$host; $*"
+exec ip netns exec {self.name}$host unshare {spaces} sh -c "{memory}hostname host$host; $*"
 """)
         path.chmod(0o755)
         hosts = ",".join(f"10.77.0.{r + 1}:{per_host}" for r in range(self.count))
