@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
                 kRanks,
                 1.0,
                 false,
+                false,
                 {},
                 {}};
     part.rank = r, part.finished = true, part.job_key = 7, part.clock_domain = "0";
