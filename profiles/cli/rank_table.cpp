@@ -18,15 +18,14 @@ namespace {
 constexpr std::pair<const char*, const char*> kParts[] = {
     {"computing_ns", "computes"}, {"kernel_ns", "kernel"}, {"runnable_ns", "no core"},    {"blocked_ns", "blocked"},
     {"messages_ns", "messages"},  {"io_ns", "files"},      {"collectives_ns", "in coll."}};
+/// The first of these are outside MPI.
+constexpr std::size_t kOwnParts = 4;
 
 /// A rank, or the ranks of a host together.
 struct Row {
   std::string name, host;
   double ranks = 0, wall = 0, waited = 0, awaited = 0;
   double parts[std::size(kParts)] = {};
-  /// The time outside MPI.
-  double own() const { return parts[0] + parts[1] + parts[2] + parts[3]; }
-  double mean(double sum) const { return sum / std::max(1.0, ranks); }
   void add(const Row& o) {
     ranks += o.ranks, wall += o.wall, waited += o.waited, awaited += o.awaited;
     for (std::size_t k = 0; k < std::size(kParts); ++k) parts[k] += o.parts[k];
@@ -88,18 +87,26 @@ void print(const char* title, const char* first, std::vector<Row> rows, int most
 }  // namespace
 
 void print_ranks(const Json& profile, int most) {
+  const auto [load_balance, communication] = efficiencies(profile);
+  if (load_balance <= 0) return;
   const std::vector<Row> ranks = rows_of_ranks(profile), hosts = rows_of_hosts(ranks);
-  double own = 0, longest = 0, wall = 0;
-  for (const Row& row : ranks)
-    own += row.mean(row.own()) / static_cast<double>(ranks.size()), longest = std::max(longest, row.mean(row.own())),
-                                                                    wall = std::max(wall, row.mean(row.wall));
-  if (wall <= 0 || longest <= 0) return;
   print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most);
   if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most);
   std::printf(
       "load balance %.2f (mean over longest time outside MPI), communication efficiency %.2f (longest time outside "
       "MPI over run time)\n",
-      own / longest, longest / wall);
+      load_balance, communication);
+}
+
+Efficiencies efficiencies(const Json& profile) {
+  double own = 0, longest = 0, wall = 0, ranks = 0;
+  for (const Json& p : profile.value("processes", Json::array())) {
+    double mine = 0;
+    for (std::size_t k = 0; k < kOwnParts; ++k) mine += p[kParts[k].first].get<double>();
+    own += mine, longest = std::max(longest, mine), wall = std::max(wall, p["wall_ns"].get<double>()), ++ranks;
+  }
+  if (wall <= 0 || longest <= 0) return {};
+  return {own / ranks / longest, longest / wall};
 }
 
 Json hosts_json(const Json& profile) {

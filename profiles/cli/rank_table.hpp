@@ -13,4 +13,11 @@ void print_ranks(const nlohmann::ordered_json& profile, int most);
 /// One object per host: `host`, `ranks`, `waited_ns`, `awaited_ns` and the parts of the ranks' time, summed.
 nlohmann::ordered_json hosts_json(const nlohmann::ordered_json& profile);
 
+/// Two efficiencies of POP, from the time of the processes outside MPI. Both are 0 if it is unknown.
+struct Efficiencies {
+  double load_balance = 0;   ///< mean over longest time outside MPI
+  double communication = 0;  ///< longest time outside MPI over run time
+};
+Efficiencies efficiencies(const nlohmann::ordered_json& profile);
+
 }  // namespace latecomer::cli

@@ -227,7 +227,7 @@ function rank_bars(host, values, name) {
     const known = Array.from(values).map(v => v || 0);
     const most = d3.max(known), latest = known.indexOf(most);
     const {svg, width, height} = chart(box, `Mean offset by rank at ${name}: the latest is rank ${column_name(latest)} with ${time(most)}`, 190);
-    const o = {left: 58, right: width - 16, top: 26, bottom: height - 42, x: "rank", y: "mean offset"};
+    const o = {left: 58, right: width - 26, top: 26, bottom: height - 42, x: "rank", y: "mean offset"};
     const x = d3.scaleLinear().domain([-0.5 * heat.ranks_per_column, heat.columns * heat.ranks_per_column - 0.5 * heat.ranks_per_column]).range([o.left, o.right]);
     const y = d3.scaleLinear().domain([0, most || 1]).range([o.bottom, o.top]);
     const wide = (o.right - o.left) / heat.columns, gap = wide > 4 ? 1 : 0;
