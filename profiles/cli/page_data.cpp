@@ -9,6 +9,7 @@
 #include <map>
 
 #include "profiles/cli/page_arrivals.hpp"
+#include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/waiting.hpp"
@@ -136,7 +137,7 @@ Json tables(const Json& profile, const std::map<std::int64_t, RankSums>& sums, s
   for (const Json& r : ranks_json(profile)) causes[r["rank"].get<std::int64_t>() / per] = r["causes"];
   std::map<std::string, Hosts> hosts;
   Json ranks = Json::array();
-  double own = 0, longest = 0, wall = 0;
+  bool measured = false;
   for (const auto& [number, s] : sums) {
     const auto count = static_cast<std::int64_t>(s.ranks);
     const auto first = number * per;
@@ -144,17 +145,14 @@ Json tables(const Json& profile, const std::map<std::int64_t, RankSums>& sums, s
         {first, count > 1 ? std::to_string(first) + "-" + std::to_string(first + count - 1) : std::to_string(first),
          s.host, shares(s.parts, s.wall), rounded(s.wall > 0 ? s.waited / s.wall : 0), rounded(s.awaited), s.last,
          s.calls > 0 ? rounded(s.late / s.calls) : Json(nullptr), causes[number]});
-    const double mine = (s.parts[0] + s.parts[1] + s.parts[2] + s.parts[3]) / std::max(1.0, s.ranks);
-    own += mine / static_cast<double>(sums.size());
-    longest = std::max(longest, mine), wall = std::max(wall, s.wall / std::max(1.0, s.ranks));
+    measured = measured || s.wall > 0;
     if (s.host.empty()) continue;
     Hosts& h = hosts[s.host];
     h.ranks += s.ranks, h.wall += s.wall, h.waited += s.waited, h.awaited += s.awaited, h.last += s.last;
     for (std::size_t k = 0; k < std::size(kParts); ++k) h.parts[k] += s.parts[k];
   }
-  Json out = {{"ranks", ranks}, {"ranks_per_row", per}, {"measured", wall > 0}, {"hosts", Json::array()}};
-  if (wall > 0 && longest > 0)
-    out["load_balance"] = rounded(own / longest), out["communication_efficiency"] = rounded(longest / wall);
+  Json out = {{"ranks", ranks}, {"ranks_per_row", per}, {"measured", measured}, {"hosts", Json::array()}};
+  if (const Efficiency e = Efficiencies(profile).of_host(""); e.load_balance > 0) out["efficiency"] = efficiency_json(e);
   for (const auto& [name, h] : hosts)
     out["hosts"].push_back({name, h.ranks, shares(h.parts, h.wall), rounded(h.wall > 0 ? h.waited / h.wall : 0),
                             rounded(h.awaited), h.last});

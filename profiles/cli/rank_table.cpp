@@ -20,13 +20,14 @@ namespace {
 constexpr std::pair<const char*, const char*> kParts[] = {
     {"computing_ns", "computes"}, {"kernel_ns", "kernel"}, {"runnable_ns", "no core"},    {"blocked_ns", "blocked"},
     {"messages_ns", "messages"},  {"io_ns", "files"},      {"collectives_ns", "in coll."}};
+/// The first of these are outside MPI.
+constexpr std::size_t kOwnParts = 4;
 
 /// A rank, or the ranks of a host together.
 struct Row {
   std::string name, host;
   double ranks = 0, wall = 0, waited = 0, awaited = 0;
   double parts[std::size(kParts)] = {};
-  double mean(double sum) const { return sum / std::max(1.0, ranks); }
   void add(const Row& o) {
     ranks += o.ranks, wall += o.wall, waited += o.waited, awaited += o.awaited;
     for (std::size_t k = 0; k < std::size(kParts); ++k) parts[k] += o.parts[k];

@@ -226,6 +226,7 @@ with tempfile.TemporaryDirectory() as name:
         wide, high, solid, colours = browser.run(PIXELS, "#map")
         check(high <= 1000 and 200 < wide <= 1000 and solid == wide * high, f"all sites in the heat map: {wide} by {high}")
         check("largest value of" in browser.run("return document.querySelector('#map figcaption').textContent") and "ranks" in browser.run("return document.querySelector('#reduced').textContent"), "the page says how it is reduced")
+        check("Load balance 0.73 " in browser.run("return document.querySelector('#ranks').textContent"), "the longest time outside MPI is that of one rank, not of a row of ranks")
         nodes = browser.run("return document.querySelectorAll('*').length")
         check(nodes < 20000, f"the page has {nodes} elements")
 print(f"{len(failures)} failures")

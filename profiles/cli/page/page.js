@@ -227,7 +227,7 @@ function rank_bars(host, values, name) {
     const known = Array.from(values).map(v => v || 0);
     const most = d3.max(known), latest = known.indexOf(most);
     const {svg, width, height} = chart(box, `Mean offset by rank at ${name}: the latest is rank ${column_name(latest)} with ${time(most)}`, 190);
-    const o = {left: 58, right: width - 16, top: 26, bottom: height - 42, x: "rank", y: "mean offset"};
+    const o = {left: 58, right: width - 26, top: 26, bottom: height - 42, x: "rank", y: "mean offset"};
     const x = d3.scaleLinear().domain([-0.5 * heat.ranks_per_column, heat.columns * heat.ranks_per_column - 0.5 * heat.ranks_per_column]).range([o.left, o.right]);
     const y = d3.scaleLinear().domain([0, most || 1]).range([o.bottom, o.top]);
     const wide = (o.right - o.left) / heat.columns, gap = wide > 4 ? 1 : 0;
@@ -595,8 +595,9 @@ const part_columns = index => parts.map((name, k) => ({name, title: part_titles[
 function show_ranks() {
   const host = body("ranks"), t = data.tables;
   if (!t.ranks.length) { host.append(element("p", {}, "The profile names no rank.")); return; }
-  if (t.load_balance !== undefined)
-    host.append(element("p", {}, `Load balance ${t.load_balance.toFixed(2)} (mean over longest time outside MPI), communication efficiency ${t.communication_efficiency.toFixed(2)} (longest time outside MPI over run time).`));
+  const e = t.efficiency;
+  if (e)
+    host.append(element("p", {}, `Load balance ${e.load_balance.toFixed(2)} (mean over longest time outside MPI), communication efficiency ${e.communication.toFixed(2)} (longest time outside MPI over run time). Estimates: serialisation ${e.serialisation.toFixed(2)}, transfer ${e.transfer.toFixed(2)}; their product is the communication efficiency.`));
   const columns = [
     {name: t.ranks_per_row > 1 ? "ranks" : "rank", value: r => r[0], text: r => r[1]},
     {name: "host", kind: "text", value: r => r[2], text: r => r[2] || "-"},
