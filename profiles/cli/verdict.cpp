@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "profiles/cli/callers.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/waiting.hpp"
@@ -70,11 +71,13 @@ Totals totals(const Json& profile) {
   return t;
 }
 
-std::string name_of(const Json& site) {
+/// "the allreduce of 8 B at glmax (plib.f90:360)", with the caller that `worst` names.
+std::string name_of(const Json& site, const CallerNode* worst) {
   std::string out = "the " + site["op"].get<std::string>();
   if (!site["bytes"].is_null() && of(site["bytes"], "mean") > 0)
     out += " of " + human_bytes(std::round(of(site["bytes"], "mean")));
-  return out + " at " + place(site["frames"][0]);
+  out += " at " + place(site["frames"][0]);
+  return worst ? out + ", called from " + place_of(*worst) : out;
 }
 
 /// The mean interval of a rank before a site's calls, and that of the other ranks, in the parts of kParts.
@@ -250,14 +253,27 @@ std::vector<std::string> verdict(const Json& profile) {
   std::stable_sort(sites.begin(), sites.end(),
                    [](const Json* a, const Json* b) { return of(*a, "waited_ns") > of(*b, "waited_ns"); });
   if (t.waited > kLittle * t.time && !sites.empty()) {
-    const Json& worst = *sites.front();
+    const Json& site = *sites.front();
+    // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
+    const auto tree = callers_of(site);
+    const auto& callers = served(tree);
+    const bool many = serves_many(callers);
+    const CallerNode* caller =
+        many && callers.front().frame && of(callers.front().figures, "waited_ns") >= kMostly * of(site, "waited_ns")
+            ? &callers.front()
+            : nullptr;
+    const Json& worst = caller ? caller->figures : site;
     const Json* row = most_awaited(worst);
     const double share = row ? of(*row, "awaited_ns") / of(worst, "waited_ns") : 0;
     const bool one = row && share >= kMostly;
-    out.push_back(percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(worst) +
+    out.push_back(percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(site, caller) +
                   (one ? ", and " + percent(share) + " of that is for rank " + row_name(*row) + "."
                        : ", for no rank in particular: the rank that is awaited most, " + (row ? row_name(*row) : "-") +
                              ", causes " + percent(share) + "."));
+    if (many && !caller && callers.front().frame)
+      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " +
+                    place_of(callers.front()) + " waits longest (" +
+                    percent(of(callers.front().figures, "waited_ns") / of(site, "waited_ns")) + ").";
     // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
     const auto op = core::find_collective(worst["op"].get<std::string>());
     const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
