@@ -12,6 +12,7 @@
 #include "core/algorithms/algorithm.hpp"
 #include "core/base/text.hpp"
 #include "core/select/planning.hpp"
+#include "profiles/callers.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -54,38 +55,6 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   return unmatched;
 }
 
-std::string hex(std::uint64_t v) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(v));
-  return text;
-}
-
-/// The figures of a usage, divided by `by`.
-Json usage_json(const Usage& usage, double by) {
-  Json out;
-  for (const auto& [name, value] :
-       {std::pair{"wall_ns", usage.wall}, std::pair{"collectives_ns", usage.collectives},
-        std::pair{"messages_ns", usage.messages}, std::pair{"io_ns", usage.io},
-        std::pair{"computing_ns", usage.computing}, std::pair{"kernel_ns", usage.kernel},
-        std::pair{"runnable_ns", usage.runnable}, std::pair{"blocked_ns", usage.blocked},
-        std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
-        std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)},
-        std::pair{"page_faults_ns", usage.page_faults()}, std::pair{"threads_ns", usage.threads}})
-    out[name] = static_cast<double>(value) / by;
-  return out;
-}
-
-Json intervals_json(const Intervals& intervals) {
-  Json out = usage_json(intervals.sum, static_cast<double>(intervals.samples));
-  out["samples"] = intervals.samples;
-  std::vector<Peers::Peer> peers(intervals.peers.all().begin(), intervals.peers.all().end());
-  std::stable_sort(peers.begin(), peers.end(), [](const auto& a, const auto& b) { return a.waited > b.waited; });
-  for (const auto& [rank, waited] : peers)
-    out["waits_for"].push_back(
-        {{"rank", rank}, {"wait_ns", static_cast<double>(waited) / static_cast<double>(intervals.samples)}});
-  return out;
-}
-
 std::string algorithm_name(std::uint8_t index) {
   if (index == 0) return "native";
   const auto all = core::catalogue();
@@ -123,6 +92,7 @@ class ProfileWriter {
     book_.job_of(job.ranks);
     if (job.record_arrivals) book_.record_arrivals();
     collect();
+    join_callers();
     std::vector<Row> rows = choose();
     std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
@@ -274,8 +244,8 @@ class ProfileWriter {
         local_[e.key].merge(e.site);
         if (e.site.before.samples > 0) before_[e.key][p.rank / per_row_].merge(e.site.before);
       }
-      std::map<std::uint64_t, std::vector<const Frame*>> mine;
-      for (const Frame& f : p.frames) mine[f.site].push_back(&f);
+      std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<const Frame*>> mine;
+      for (const Frame& f : p.frames) mine[{f.site, f.callers}].push_back(&f);
       for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
       hosts_.insert(p.host);
       for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
@@ -311,6 +281,52 @@ class ProfileWriter {
     if (per_row_ > 1)
       warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
                           std::to_string(kMostRows));
+  }
+
+  /// Writes the callers of each site, and adds them up in the site.
+  void join_callers() {
+    using Parts = std::map<std::uint32_t, Caller>;  // by SiteKey::callers
+    std::map<SiteKey, Parts> split;
+    std::set<SiteKey> divergent;  // calls are counted at several callers
+    for (const auto& [key, own] : local_)
+      if (key.callers != 0) split[key.site_only()];
+    for (auto& [site, parts] : split) {
+      SiteKey key = site;
+      for (auto at = local_.lower_bound(site); at != local_.end() && at->first.site_only() == site; ++at)
+        parts[at->first.callers].own = at->second;
+      for (auto at = book_.sites().lower_bound(site); at != book_.sites().end() && at->first.site_only() == site;
+           ++at) {
+        parts[at->first.callers].pattern = &at->second;
+        if (at->second.other_callers > 0) divergent.insert(site);
+      }
+      std::vector<Caller> callers;
+      for (auto& [hash, part] : parts) {
+        key.callers = hash;
+        if (const auto found = frames_.find({site.site, hash}); hash != 0 && found != frames_.end())
+          part.frames = &found->second;
+        if (const auto found = before_.find(key); found != before_.end()) part.before = found->second;
+        const auto size = static_cast<std::uint64_t>(std::max(site.comm_size, 1));
+        part.calls = part.pattern ? part.pattern->calls : 0;
+        if (!divergent.count(site)) part.calls = std::max(part.calls, (part.own.calls + size - 1) / size);
+        if (part.calls > 0) callers.push_back(std::move(part));
+      }
+      callers_[site] = callers_json(std::move(callers), per_row_);
+    }
+    auto patterns = book_.release();
+    while (!patterns.empty()) {
+      auto node = patterns.extract(patterns.begin());
+      book_.merge(node.key().site_only(), std::move(node.mapped()));
+    }
+    for (auto at = local_.begin(); at != local_.end();) {
+      if (at->first.callers == 0) {
+        ++at;
+        continue;
+      }
+      const SiteKey site = at->first.site_only();
+      local_[site].merge(at->second);
+      for (const auto& [row, intervals] : before_[at->first]) before_[site][row].merge(intervals);
+      before_.erase(at->first), at = local_.erase(at);
+    }
   }
 
   std::vector<Row> choose() {
@@ -352,14 +368,8 @@ class ProfileWriter {
   void write_site(const Row& row) {
     const bool folded = row.key.site == 0 && row.key.comm_size == 0;
     Json frames = Json::array();
-    if (const auto known = frames_.find(row.key.site); known != frames_.end())
-      for (const Frame* f : known->second) {
-        Json frame = {{"module", f->module}, {"build_id", f->build_id}, {"offset", hex(f->offset)},
-                      {"function", nullptr}, {"file", nullptr},         {"line", nullptr}};
-        if (!f->function.empty()) frame["function"] = f->function;
-        if (!f->file.empty()) frame["file"] = f->file, frame["line"] = f->line;
-        frames.push_back(frame);
-      }
+    if (const auto known = frames_.find({row.key.site, 0}); known != frames_.end())
+      for (const Frame* f : known->second) frames.push_back(frame_json(*f));
     if (frames.empty())
       frames.push_back({{"module", folded ? "(other sites)" : ""},
                         {"build_id", ""},
@@ -400,6 +410,8 @@ class ProfileWriter {
       text += ",\"before\":" + all.dump();
     }
     const auto before = before_.find(row.key);
+    if (const auto callers = callers_.find(row.key); callers != callers_.end())
+      text += ",\n \"callers\":" + callers->second.dump();
     text += ",\n \"ranks\":[";
     const int ranks = parts_.front().job.ranks;
     bool first = true;
@@ -521,8 +533,9 @@ class ProfileWriter {
   double edge_sum_ = 0;
   SiteBook book_;
   std::map<SiteKey, LocalSite> local_;
-  std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;  // by row of ranks
-  std::map<std::uint64_t, std::vector<const Frame*>> frames_;
+  std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;                          // by row of ranks
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<const Frame*>> frames_;  // by site and callers
+  std::map<SiteKey, Json> callers_;                                                      // of sites
   std::set<std::string> hosts_;
   Json warnings_ = Json::array(), plans_ = Json::array();
   std::map<std::string, Json> decisions_;  // by site id

@@ -42,13 +42,15 @@ LocalSite& LocalBook::operator[](const SiteKey& key) {
   const auto place = [&](const SiteKey& k) {
     const std::size_t mask = index_.size() - 1;
     std::size_t at =
-        (k.site ^ static_cast<std::uint64_t>(k.op) << 7 ^ static_cast<std::uint64_t>(k.comm_size) << 13) & mask;
+        (k.site ^ static_cast<std::uint64_t>(k.op) << 7 ^ static_cast<std::uint64_t>(k.comm_size) << 13 ^ k.callers) &
+        mask;
     while (index_[at] != 0 && entries_[index_[at] - 1].key != k) at = (at + 1) & mask;
     return at;
   };
   if (index_.empty()) index_.assign(64, 0);
   std::size_t at = place(key);
   if (index_[at] != 0) return entries_[index_[at] - 1].site;
+  if (entries_.size() >= kMostWithCallers && key.callers != 0) return (*this)[key.site_only()];
   if (entries_.size() >= kMostSites && key.site != 0) return (*this)[{0, core::Collective::barrier, 0}];
   entries_.push_back({key, {}});
   index_[at] = static_cast<std::uint32_t>(entries_.size());
@@ -75,14 +77,17 @@ const RankOffsets& RankRows::at(std::int32_t row) const {
   return at != rows_.end() && at->first == row ? at->second : nothing;
 }
 
-PatternSite& SiteBook::at(const SiteKey& key) {
+PatternSite& SiteBook::at(SiteKey key) {
   if (const auto found = sites_.find(key); found != sites_.end()) return found->second;
+  if (key.callers != 0 && (sites_.size() >= kMostWithCallers || caller_rows_ >= kMostCallerRows))
+    return at(key.site_only());
+  if (key.callers != 0) caller_rows_ += static_cast<std::size_t>(std::max(key.comm_size / per_row_, 1));
   return sites_[sites_.size() < kMostSites || key.site == 0 ? key : SiteKey{}];
 }
 
 void PatternSite::merge(const PatternSite& o) {
   calls += o.calls;
-  divergent_calls += o.divergent_calls;
+  divergent_calls += o.divergent_calls, other_callers += o.other_callers;
   imbalance.merge(o.imbalance);
   after_last.merge(o.after_last);
   factor_milli.merge(o.factor_milli);
@@ -108,14 +113,14 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
                                              records[0]->root < static_cast<Rank>(records.size())
                                          ? static_cast<std::size_t>(records[0]->root)
                                          : 0];
-  const SiteKey key{owner.site, owner.op, static_cast<std::int32_t>(records.size())};
+  const SiteKey key{owner.site, owner.op, static_cast<std::int32_t>(records.size()), owner.callers};
   PatternSite& site = at(key);
   const std::uint32_t group_index = groups.of(world);
   Group& group = groups[group_index];
   Nanoseconds first = records[0]->arrival, last = first, end = 0;
   double elapsed = 0;
   std::size_t latest = 0;
-  bool divergent = false, complete = true;
+  bool divergent = false, same_callers = true, complete = true;
   for (std::size_t i = 0; i < records.size(); ++i) {
     first = std::min(first, records[i]->arrival);
     if (records[i]->arrival > last + tie_ns) latest = i;
@@ -124,9 +129,10 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     complete = complete && records[i]->exit != 0;
     elapsed += static_cast<double>(records[i]->exit - records[i]->arrival);
     divergent = divergent || records[i]->site != owner.site;
+    same_callers = same_callers && records[i]->callers == owner.callers;
   }
   ++site.calls;
-  site.divergent_calls += divergent;
+  site.divergent_calls += divergent, site.other_callers += !same_callers;
   site.imbalance.add(last - first);
   for (std::size_t i = 0; i < records.size(); ++i) {
     RankOffsets& r = site.ranks.at_or_new(world[i] / per_row_, i);
@@ -149,7 +155,7 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     arrivals.start(static_cast<std::size_t>(
         static_cast<double>(ArrivalRecord::kMostBytes) *
         std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
-    arrivals.add({key, group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
+    arrivals.add({key.site_only(), group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
                  records);
   }
   if (network && bytes >= 0) {
@@ -176,7 +182,7 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
 }
 
 void SiteBook::merge(const SiteBook& other) {
-  for (const auto& [key, site] : other.sites_) at(key).merge(site);
+  for (const auto& [key, site] : other.sites_) merge(key, site);
   std::vector<std::uint32_t> here;
   here.reserve(other.groups.all().size());
   for (const Group& group : other.groups.all()) {
@@ -289,14 +295,14 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.text(process.core_list);
   w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
   w.each(frames, [&](const Frame& f) {
-    w.plain(f.site), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function), w.text(f.file),
-        w.plain(f.line);
+    w.plain(f.site), w.plain(f.callers), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function),
+        w.text(f.file), w.plain(f.line);
   });
   w.each(local.entries(), [&](const LocalBook::Entry& e) { w.plain(e.key), w.plain(e.site); });
   w.each(patterns.sites(), [&](const auto& kv) {
     const PatternSite& p = kv.second;
-    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.imbalance), w.plain(p.after_last),
-        w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
+    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.other_callers), w.plain(p.imbalance),
+        w.plain(p.after_last), w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
     w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
     w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
   });
@@ -333,20 +339,21 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   c.patterns.job_of(c.job.ranks);
   r.each([&] {
     Frame f;
-    r.plain(f.site), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function), r.text(f.file),
-        r.plain(f.line);
+    r.plain(f.site), r.plain(f.callers), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function),
+        r.text(f.file), r.plain(f.line);
     c.frames.push_back(std::move(f));
   });
   r.each([&] {
     SiteKey key;
-    r.plain(key), r.plain(c.local[key]);
+    LocalSite site;
+    r.plain(key), r.plain(site), c.local[key].merge(site);
   });
   r.each([&] {
     SiteKey key;
     r.plain(key);
-    PatternSite& p = c.patterns.at(key);
-    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.imbalance), r.plain(p.after_last), r.plain(p.factor_milli),
-        r.plain(p.history), r.plain(p.edge);
+    PatternSite p;
+    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.other_callers), r.plain(p.imbalance), r.plain(p.after_last),
+        r.plain(p.factor_milli), r.plain(p.history), r.plain(p.edge);
     std::size_t guess = 0;
     r.each([&] {
       std::int32_t row = 0;
@@ -356,6 +363,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
       std::uint8_t algorithm = 0;
       r.plain(algorithm), r.plain(p.dispatch[algorithm]);
     });
+    c.patterns.merge(key, std::move(p));
   });
   r.each([&] {
     Group group;

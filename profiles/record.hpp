@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/collective/collective.hpp"
@@ -41,7 +42,7 @@ struct CallRecord {
   /// The arrival of this rank after the first arrival in the pattern that the call ran on, in units of kExpectedUnit.
   /// -1: no pattern.
   std::int32_t expected = -1;
-  std::int32_t unused = 0;
+  std::uint32_t callers = 0;  ///< SiteKey::callers
 };
 static_assert(sizeof(CallRecord) == 48);
 /// Bits of CallRecord::edge. kSaid: the process had called latecomer_edge. kRanByEdge: the call ran on a pattern of its
@@ -161,6 +162,11 @@ class LocalQueue {
 /// Limits the memory of a process. A site key takes 1.5 KiB, and on the leader of a communicator 320 bytes more per row
 /// of ranks. After kMostSites keys, all new calls share one site. Derived: 6 MiB per process.
 inline constexpr std::size_t kMostSites = 4096;
+/// After this number of keys, new callers share the entry of their site.
+inline constexpr std::size_t kMostWithCallers = kMostSites / 2;
+/// On the leader, callers have entries of their own up to this number of rows. Derived: 80 MiB, which holds the rows of
+/// 64 callers in a job of 4,096 ranks.
+inline constexpr std::size_t kMostCallerRows = std::size_t{1} << 18;
 /// Limits of the profile file: sites, and rows of ranks per site. Derived: a row takes about 300 bytes, so a profile
 /// takes 1.2 GB at most. The sites with the least time are then folded into one, and consecutive ranks share a row. A
 /// warning says so.
@@ -206,6 +212,7 @@ struct PatternSource {
 /// Data about a site from calls with records of all ranks.
 struct PatternSite {
   std::uint64_t calls = 0, divergent_calls = 0;
+  std::uint64_t other_callers = 0;  ///< calls that ranks reached from different callers
   Histogram imbalance, after_last, factor_milli;
   RankRows ranks;                                  ///< by rank in MPI_COMM_WORLD divided by ranks_per_row
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
@@ -221,24 +228,32 @@ class SiteBook {
   /// first rank. `network` is nullptr if the figures are unknown. Returns whether ranks called from different sites.
   bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network);
+  void merge(const SiteKey& key, PatternSite site) {
+    PatternSite& mine = at(key);
+    if (mine.calls == 0) mine = std::move(site);
+    else mine.merge(site);
+  }
   void merge(const SiteBook& other);
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
+  /// Empties the book.
+  std::map<SiteKey, PatternSite> release() { return caller_rows_ = 0, std::exchange(sites_, {}); }
   /// Sets the size of MPI_COMM_WORLD, which determines the ranks per row. Must precede the first add().
   void job_of(int ranks) { ranks_ = ranks, per_row_ = ranks_per_row(ranks); }
   /// Keeps the arrivals of single calls from now on.
   void record_arrivals() { records_ = true; }
-  PatternSite& at(const SiteKey& key);
+  PatternSite& at(SiteKey key);
 
   Groups groups;
   ArrivalRecord arrivals;
 
  private:
   std::map<SiteKey, PatternSite> sites_;
+  std::size_t caller_rows_ = 0;  ///< rows of ranks of entries with callers
   int ranks_ = 1, per_row_ = 1;
   bool records_ = false;
 };
 
-/// A stack frame of a call site, as the observing process identified it. A site of several frames has them in order,
+/// A stack frame of a call site or of its callers, as the observing process identified it. Several frames are in order,
 /// innermost first.
 struct Frame {
   std::uint64_t site = 0;
@@ -246,6 +261,7 @@ struct Frame {
   std::uint64_t offset = 0;    ///< return address, in the module's own addresses
   std::string function, file;  ///< set only if the process knows them (Python)
   std::int32_t line = 0;
+  std::uint32_t callers = 0;  ///< 0: a frame of the site itself; else of its callers with this hash
 };
 
 /// A rule of the policy that names an algorithm for an operation.

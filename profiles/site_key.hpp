@@ -14,7 +14,11 @@ struct SiteKey {
   std::uint64_t site = 0;
   core::Collective op = core::Collective::barrier;
   std::int32_t comm_size = 0;
+  /// Hash of the frames above the site. It splits the counts of a site, but not the site: plans, ids and policies do
+  /// not know it. 0: not known.
+  std::uint32_t callers = 0;
   auto operator<=>(const SiteKey&) const = default;
+  SiteKey site_only() const { return {site, op, comm_size}; }
   /// 16 hexadecimal digits, the same on every rank and in every run of the same binaries.
   std::string id() const;
 };

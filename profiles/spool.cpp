@@ -21,8 +21,8 @@ namespace {
 
 constexpr char kMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '1'};
 /// Identifies the layout of records. A reader with another layout must refuse the snapshot.
-constexpr std::uint64_t kLayout =
-    sizeof(CallRecord) + (sizeof(LocalSite) << 10) + (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
+constexpr std::uint64_t kLayout = sizeof(CallRecord) + sizeof(SiteKey) + (sizeof(LocalSite) << 10) +
+                                  (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
 
 struct Header {
   char magic[8];

@@ -37,6 +37,14 @@ constexpr KeyRow kPolicyKeys[] = {
      "The memory in MiB that a process may fill with messages before it arrives."},
     {"sites", KeyType::object, "", 0, 0, "", "How call sites are told apart."},
     {"sites.depth", KeyType::integer, "", 1, 16, "1", "The number of stack frames outside MPI that make a call site."},
+    {"sites.callers", KeyType::integer, "", 0, 15, "",
+     "The number of further stack frames outside MPI by which the profile tells the callers of a site apart. Default: "
+     "as "
+     "many as make four frames with `sites.depth`. They change neither the site nor its plan. 0 saves about 20 ns per "
+     "call."},
+    {"sites.wrappers", KeyType::text_list, "", 0, 0, "[\"libcaf_mpi*\", \"libboost_mpi*\"]",
+     "Libraries that only pass calls on to MPI, by globs of their file names. Their frames are no sites; their callers "
+     "are."},
     {"sites.python", KeyType::boolean, "", 0, 0, "false",
      "Uses Python's file and line as the call site where an interpreter runs. Each call then takes the interpreter's "
      "lock once."},

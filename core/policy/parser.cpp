@@ -102,6 +102,14 @@ class Parser {
           return good;
         }
         return choice(row, v, path);
+      case KeyType::text_list:
+        if (v.type != Type::array) return problem(v, path, "expected a list of strings, got " + quoted(v)), false;
+        for (std::size_t i = 0; i < v.items.size(); ++i)
+          if (v.items[i].type != Type::string || v.items[i].text.empty())
+            return problem(v.items[i], path + "[" + std::to_string(i) + "]",
+                           "expected a non-empty string, got " + quoted(v.items[i])),
+                   false;
+        return true;
       case KeyType::object:
         if (v.type != Type::object) return problem(v, path, "expected an object, got " + quoted(v)), false;
         return true;
@@ -165,7 +173,11 @@ class Parser {
     else if (path == "background.enabled") policy_.background_enabled = v.boolean;
     else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
     else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
-    else if (path == "sites.python") policy_.sites_python = v.boolean;
+    else if (path == "sites.callers") policy_.sites_callers = static_cast<int>(v.integer);
+    else if (path == "sites.wrappers") {
+      policy_.sites_wrappers.clear();
+      for (const JsonValue& glob : v.items) policy_.sites_wrappers.push_back(glob.text);
+    } else if (path == "sites.python") policy_.sites_python = v.boolean;
     else if (path == "courteous_by")
       policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "spool") policy_.spool = v.boolean;

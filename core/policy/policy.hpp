@@ -74,6 +74,8 @@ struct Policy {
   bool background_enabled = false;
   std::int64_t background_max_buffer_mib = 64;
   int sites_depth = 1;
+  int sites_callers = -1;  ///< -1: as many as make four frames with the depth
+  std::vector<std::string> sites_wrappers = {"libcaf_mpi*", "libboost_mpi*"};
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
@@ -144,6 +146,7 @@ enum class KeyType {
   range,
   size_range,
   choice_list,
+  text_list,
   object,
   array,
   network

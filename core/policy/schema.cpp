@@ -57,6 +57,8 @@ Json type_of(std::span<const KeyRow> table, const KeyRow& row) {
       return {{"anyOf",
                Json::array({Json{{"enum", list_of(row.choices)}},
                             Json{{"type", "array"}, {"minItems", 1}, {"items", {{"enum", list_of(row.choices)}}}}})}};
+    case KeyType::text_list:
+      return {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}};
     case KeyType::object:
       return object_of(table, std::string(row.path) + ".");
     case KeyType::network:

@@ -51,14 +51,17 @@ class WholeProfile {
   std::vector<std::string_view> rows_;
 };
 
-/// Sets function, file and line of every frame.
+/// Sets function, file and line of every frame, `near` where only the symbol before it is known, and `inlined_into`,
+/// the functions around an inlined one. Adds a warning for each module whose lines are unknown, with the remedy.
 void resolve_names(Json& profile, Progress::Patience patience);
 
 /// The name of a C++ function without its arguments, template arguments and result: "fe::dot" for
-/// "double fe::dot<double>(fe::Vector<double> const&)".
+/// "double fe::dot<double>(fe::Vector<double> const&)". The outer scopes of a long name become "...". A procedure of a
+/// Fortran module is "module::procedure".
 std::string short_name(std::string name);
 
-/// "function (file:line)", or module and offset if the name is unknown.
+/// "function (file:line)", or module and offset if the name is unknown. For an inlined function " in " and the function
+/// around it follow.
 std::string place(const Json& frame);
 
 /// The number of calls that the site's mean imbalance covers: all calls outside idle epochs.

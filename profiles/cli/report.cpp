@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/select/candidates.hpp"
+#include "profiles/cli/callers.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/communicator_table.hpp"
@@ -65,6 +66,24 @@ void bars(const char* title, const Json& histogram) {
 bool native_is_forecast(const Json& decision) {
   const Json &modelled = decision["native_predicted_ns"], &measured = decision["native_measured_ns"];
   return modelled.is_null() || measured.is_null() || core::is_forecast(modelled, measured);
+}
+
+/// The most callers of one function in the details of a site.
+constexpr std::size_t kMostCallers = 12;
+
+/// One line per caller, and below it those that called it.
+void print_callers(const Json& site, const std::vector<CallerNode>& callers, int level) {
+  const auto share = [&](double part, double whole) { return whole > 0 ? percent(part / whole) : std::string("-"); };
+  for (std::size_t i = 0; i < callers.size(); ++i) {
+    const Json& f = callers[i].figures;
+    if (i == kMostCallers) {
+      std::printf("      %17s%*s%zu more callers\n", "", 2 * level, "", callers.size() - i);
+      return;
+    }
+    std::printf("      %7s %7s  %*s%s\n", share(f["calls"], site["calls"]).c_str(),
+                share(f["waited_ns"], total_wait(site)).c_str(), 2 * level, "", place_of(callers[i]).c_str());
+    print_callers(site, callers[i].callers, level + 1);
+  }
 }
 
 void print_site(const Json& site) {
@@ -133,6 +152,10 @@ void print_site(const Json& site) {
       std::printf("%s %s", i > 1 ? "," : "", place(site["frames"][i]).c_str());
     std::printf("\n");
   }
+  if (const auto callers = callers_of(site); !callers.empty() && (callers.size() > 1 || callers.front().frame)) {
+    std::printf("    callers, with their share of the calls and of the waiting:\n");
+    print_callers(site, callers, 0);
+  }
   if (const auto n = site["divergent_calls"].get<std::uint64_t>(); n > 0)
     std::printf("    %llu of the calls were reached from different call sites on different ranks\n",
                 static_cast<unsigned long long>(n));
@@ -152,9 +175,18 @@ int report(const Options& o) {
   Json read = load_profile(o.file, o.patience, false, o.html.empty() ? nullptr : &cells);
   for (std::size_t i = 0; i < cells.size(); ++i) read["sites"][i]["cells"] = i;
   resolve_names(read, o.patience);
-  if (whole)
-    for (std::size_t i = 0; i < read["sites"].size(); ++i)
-      whole->profile["sites"][i]["frames"] = read["sites"][i]["frames"];
+  if (whole) {
+    for (std::size_t i = 0; i < read["sites"].size(); ++i) {
+      const Json& named = read["sites"][i];
+      Json& site = whole->profile["sites"][i];
+      site["frames"] = named["frames"];
+      if (!named.contains("callers")) continue;
+      site["callers"] = named["callers"];
+      for (Json& caller : site["callers"])
+        caller["share"] = total_wait(named) > 0 ? caller["waited_ns"].get<double>() / total_wait(named) : 0.0;
+    }
+    whole->profile["warnings"] = read["warnings"];
+  }
   if (o.redact) {
     profiles::redact(read);
     if (whole) profiles::redact(whole->profile);
@@ -247,7 +279,8 @@ void add_report(CLI::App& app, Action& action) {
   wait, mean   first to last arrival, mean of all calls
   after last   last arrival to last exit, mean of all calls
   comes last   the ranks that arrive last most often, with their share of the calls
-  called from  function, file and line; module and offset if the function has no name
+  called from  function, file and line; module and offset if the function has no name. Below a line that serves several
+               callers, "<" marks the three that wait longest. Their calls and waits are parts of its row.
 
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
 elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place; waited_ns (sum of all ranks) and its share of

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace latecomer::cli {
 
@@ -15,16 +16,28 @@ struct SymbolName {
   int line = 0;
 };
 
+/// The names of one return address.
+struct SymbolNames {
+  /// The function that contains the code, then the functions that it is inlined into, outwards. Each function has its
+  /// own file and line. One element without inlining; empty if nothing is known.
+  std::vector<SymbolName> chain;
+  std::string near;  ///< without a function: the symbol before the code, of a module that has been stripped
+};
+
 class Symbols {
  public:
   Symbols();
   ~Symbols();
   /// Resolves the code before the return address `offset` (the module's own addresses). Returns no names if the module
   /// is missing or has another build-id.
-  SymbolName resolve(const std::string& module, const std::string& build_id, std::uint64_t offset);
+  SymbolNames resolve(const std::string& module, const std::string& build_id, std::uint64_t offset);
+  /// Says why lines of the module are unknown, and the remedy: a sentence without its subject. "" if nothing is
+  /// missing.
+  std::string gap(const std::string& module, const std::string& build_id);
 
  private:
   struct Module;
+  Module& open(const std::string& path);
   std::map<std::string, std::unique_ptr<Module>> modules_;
 };
 

@@ -6,15 +6,18 @@
 
 #include "profiles/cli/symbols.hpp"
 
-/// Fills function and file (each `size` bytes, terminated) and line. Returns 0, or 1 if the name is unknown.
+/// Fills function and file (each `size` bytes, terminated) and line of the function `level` levels outside the
+/// innermost one, which is 0. Returns 0, or 1 if there is no such function, or its name is unknown.
 extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(const char* module,
                                                                                 const char* build_id,
-                                                                                unsigned long long offset,
+                                                                                unsigned long long offset, int level,
                                                                                 char* function, char* file,
                                                                                 unsigned long size, int* line) {
   try {
     static latecomer::cli::Symbols symbols;
-    const auto name = symbols.resolve(module, build_id, offset);
+    const auto chain = symbols.resolve(module, build_id, offset).chain;
+    if (level < 0 || static_cast<std::size_t>(level) >= chain.size()) return 1;
+    const auto& name = chain[static_cast<std::size_t>(level)];
     const auto copy = [&](const std::string& text, char* to) {
       const std::size_t n = std::min<std::size_t>(text.size(), size - 1);
       std::memcpy(to, text.data(), n);
@@ -23,7 +26,7 @@ extern "C" __attribute__((visibility("default"))) int latecomer_symbols_resolve(
     copy(name.function, function);
     copy(name.file, file);
     *line = name.line;
-    return name.function.empty() && name.file.empty() ? 1 : 0;
+    return 0;
   } catch (...) {
     return 1;
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "profiles/cli/blame.hpp"
+#include "profiles/cli/callers.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/set_up.hpp"
@@ -68,11 +69,13 @@ Totals totals(const Json& profile) {
   return t;
 }
 
-std::string name_of(const Json& site) {
+/// "the allreduce of 8 B at glmax (plib.f90:360)", with the caller that `worst` names.
+std::string name_of(const Json& site, const CallerNode* worst) {
   std::string out = "the " + site["op"].get<std::string>();
   if (!site["bytes"].is_null() && of(site["bytes"], "mean") > 0)
     out += " of " + human_bytes(std::round(of(site["bytes"], "mean")));
-  return out + " at " + place(site["frames"][0]);
+  out += " at " + place(site["frames"][0]);
+  return worst ? out + ", called from " + place_of(*worst) : out;
 }
 
 const Json* most_awaited(const Json& site) {
@@ -223,14 +226,27 @@ std::vector<std::string> verdict(const Json& profile) {
   std::stable_sort(sites.begin(), sites.end(),
                    [](const Json* a, const Json* b) { return of(*a, "waited_ns") > of(*b, "waited_ns"); });
   if (t.waited > kLittle * t.time && !sites.empty()) {
-    const Json& worst = *sites.front();
+    const Json& site = *sites.front();
+    // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
+    const auto tree = callers_of(site);
+    const auto& callers = served(tree);
+    const bool many = serves_many(callers);
+    const CallerNode* caller =
+        many && callers.front().frame && of(callers.front().figures, "waited_ns") >= kMostly * of(site, "waited_ns")
+            ? &callers.front()
+            : nullptr;
+    const Json& worst = caller ? caller->figures : site;
     const Json* row = most_awaited(worst);
     const double share = row ? of(*row, "awaited_ns") / of(worst, "waited_ns") : 0;
     const bool one = row && share >= kMostly;
-    out.push_back(percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(worst) +
+    out.push_back(percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(site, caller) +
                   (one ? ", and " + percent(share) + " of that is for rank " + row_name(*row) + "."
                        : ", for no rank in particular: the rank that is awaited most, " + (row ? row_name(*row) : "-") +
                              ", causes " + percent(share) + "."));
+    if (many && !caller && callers.front().frame)
+      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " +
+                    place_of(callers.front()) + " waits longest (" +
+                    percent(of(callers.front().figures, "waited_ns") / of(site, "waited_ns")) + ").";
     // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
     const auto op = core::find_collective(worst["op"].get<std::string>());
     const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;

@@ -22,8 +22,9 @@ void replace(Idle::Site& site, const Idle::Site& now) {
 
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   Job& j = job();
+  const std::uintptr_t address = slot.address.load(std::memory_order_relaxed);
   // Several threads would have to share the counts, and the background engine reads the sequence.
-  if (!state.resting || !j.may_idle || j.threads || state.watched || !one_frame || !state.sequence.settled() ||
+  if (!state.resting || !j.may_idle || j.threads || state.watched || address == 0 || !state.sequence.settled() ||
       j.edge_said)
     return;
   // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
@@ -31,15 +32,14 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   constexpr std::int64_t kAwakeBefore = 8;
   const std::int64_t left =
       static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore;
-  // At a site of several frames, the return address alone does not identify the site.
-  const std::uint64_t address = slot.key.load(std::memory_order_relaxed);
-  if (left <= 0 || slot.site.load(std::memory_order_relaxed) == 0 || !slot.local || slot.op != op ||
-      slot.comm_size != state.size)
-    return;
+  const std::uint64_t id = slot.site.load(std::memory_order_relaxed);
+  if (left <= 0 || id == 0 || slot.op != op || slot.comm_size != state.size) return;
+  // The return address does not tell callers apart: the site itself counts these calls.
+  profiles::LocalSite* local = &j.mine.local[{id, op, state.size}];
   if (idle.size != state.size) idle_forget();  // the counts of a site are per communicator size
   Idle::Site& site = idle.site_at(address);
-  if (site.address != address || site.local != slot.local)
-    replace(site, {.address = address, .local = slot.local, .op = op, .id = slot.site.load(std::memory_order_relaxed)});
+  if (site.address != address || site.local != local)
+    replace(site, {.address = address, .local = local, .op = op, .id = id});
   const auto [type, size] = Describe::known_type();
   idle.type = type, idle.type_size = size;
   idle.comm = state.comm, idle.size = state.size;

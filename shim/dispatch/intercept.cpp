@@ -292,7 +292,8 @@ profiles::CallRecord record_of(const Call& call) {
           .op = call.signature.op,
           .kind = call.signature.kind,
           .algorithm = call.algorithm,
-          .edge = edge_of(call)};
+          .edge = edge_of(call),
+          .callers = call.slot->callers.load(std::memory_order_relaxed)};
 }
 
 void write_log(const Call& call) {
@@ -319,7 +320,8 @@ void write_log(const Call& call) {
 
 [[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
   profiles::LocalSite* local =
-      &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size}];
+      &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
+                         call.slot->callers.load(std::memory_order_relaxed)}];
   if (call.slot->key.load(std::memory_order_relaxed) != 0)
     call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
   return local;

@@ -98,7 +98,10 @@ void start_job() {
                      j.policy.rooted_waits.value_or(!j.policy.rules.empty());
     if (j.policy.mode == core::Mode::apply) note_forced_rules(j);
     if (j.policy.record_arrivals) j.mine.job.record_arrivals = true, j.mine.patterns.record_arrivals();
-    sites_depth(j.policy.sites_depth, j.policy.sites_python);
+    const int depth = j.policy.sites_depth, callers = j.policy.sites_callers;
+    constexpr int kFrames = 4;  // by default: what an overhead of 100 ns per call allows (docs/results/overhead.md)
+    sites_depth(depth, callers < 0 ? std::max(0, kFrames - depth) : callers, j.policy.sites_python,
+                j.policy.sites_wrappers);
     if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);
     if (j.policy.network_measure && size > 1) measure_network(j);

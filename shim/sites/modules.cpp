@@ -2,39 +2,57 @@
 // Finds the modules of addresses, and knows MPI's own modules.
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "core/base/text.hpp"
 #include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
 
 Mapping skipped[kMappings];
-int skipped_count = 0;
+std::atomic<int> skipped_count{0};
 
 namespace {
 
-unsigned long long unloaded = 0;
+unsigned long long unloaded = 0, loaded = 0;
+std::vector<std::string>* wrappers = nullptr;  // globs; never destroyed: callbacks may run after exit handlers
+
+const char* base_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
 
 bool is_mpi_library(const char* path) {
-  const char* name = std::strrchr(path, '/');
-  name = name ? name + 1 : path;
+  const char* name = base_name(path);
   for (const char* prefix : {"libmpich", "libmpi.", "libmpifort", "libmpicxx", "libmpi_", "liblatecomer"})
     if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
   return false;
 }
 
 int note_mappings(dl_phdr_info* info, std::size_t, void*) {
-  if (!info->dlpi_name || !is_mpi_library(info->dlpi_name)) return 0;
-  for (int i = 0; i < info->dlpi_phnum && skipped_count < kMappings; ++i) {
+  if (!info->dlpi_name) return 0;
+  const char* name = base_name(info->dlpi_name);
+  const bool wrapper = !is_mpi_library(name);
+  if (wrapper && (!wrappers || std::none_of(wrappers->begin(), wrappers->end(),
+                                            [&](const std::string& glob) { return core::glob_match(glob, name); })))
+    return 0;
+  int count = skipped_count;
+  for (int i = 0; i < info->dlpi_phnum && count < kMappings; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
     const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-    skipped[skipped_count++] = {begin, begin + segment.p_memsz};
+    if (std::any_of(skipped, skipped + count, [&](const Mapping& m) { return m.begin == begin; })) continue;
+    skipped[count++] = {begin, begin + segment.p_memsz, wrapper};
   }
+  skipped_count.store(count, std::memory_order_release);  // other threads read the entries before it
   return 0;
 }
 
@@ -92,6 +110,11 @@ int note_unloaded(dl_phdr_info* info, std::size_t, void* data) {
   return 1;
 }
 
+int note_loaded(dl_phdr_info* info, std::size_t, void* data) {
+  *static_cast<unsigned long long*>(data) = info->dlpi_adds;
+  return 1;
+}
+
 }  // namespace
 
 profiles::Frame frame_at(std::uintptr_t address) {
@@ -99,6 +122,37 @@ profiles::Frame frame_at(std::uintptr_t address) {
   dl_iterate_phdr(find_module, &search);
   search.frame.site = profiles::site_hash(search.frame.build_id, search.frame.module, search.frame.offset);
   return search.frame;
+}
+
+bool in_wrapper(std::uintptr_t address) {
+  for (int i = 0; i < skipped_count; ++i)
+    if (address >= skipped[i].begin && address < skipped[i].end) return skipped[i].wrapper;
+  return false;
+}
+
+void find_wrappers() {
+  unsigned long long now_loaded = 0;
+  dl_iterate_phdr(note_loaded, &now_loaded);
+  if (now_loaded == loaded) return;
+  loaded = now_loaded;
+  if (!wrappers || wrappers->empty()) return;
+  dl_iterate_phdr(note_mappings, nullptr);
+}
+
+void name_wrappers(const std::vector<std::string>& globs) {
+  const std::lock_guard lock(sites_mutex);
+  delete std::exchange(wrappers, new std::vector<std::string>(globs));
+  loaded = 0;
+  find_wrappers();
+}
+
+bool starts_program(std::uintptr_t address, const profiles::Frame& frame) {
+  // Derived: the entry of a program has a dozen instructions.
+  const std::uintptr_t entry = getauxval(AT_ENTRY);
+  constexpr std::uintptr_t kEntry = 64;
+  return (address >= entry && address < entry + kEntry) ||
+         std::strncmp(base_name(frame.module.c_str()), "libc.so", 7) == 0 ||
+         std::strncmp(base_name(frame.module.c_str()), "libpthread", 10) == 0;
 }
 
 void sites_start() {
@@ -114,6 +168,8 @@ void sites_refresh() {
   if (now_unloaded == unloaded) return;
   const std::lock_guard lock(sites_mutex);
   unloaded = now_unloaded;
+  skipped_count = 0, loaded = 0;
+  dl_iterate_phdr(note_mappings, nullptr);
   forget_keys();
   forget_rules();
 }

@@ -11,12 +11,12 @@
 
 #include "core/base/text.hpp"
 #include "shim/log.hpp"
-#include "shim/sites/sites.hpp"
+#include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-using Resolve = int (*)(const char*, const char*, unsigned long long, char*, char*, unsigned long, int*);
+using Resolve = int (*)(const char*, const char*, unsigned long long, int, char*, char*, unsigned long, int*);
 
 /// The function of the library beside this one; nullptr if the library is missing.
 Resolve resolver() {
@@ -41,18 +41,20 @@ bool frame_is(const profiles::Frame& frame, const std::string& glob) {
   char offset[24];
   std::snprintf(offset, sizeof offset, "0x%llx", static_cast<unsigned long long>(frame.offset));
   if (core::glob_match(glob, base_name(frame.module) + "+" + offset)) return true;
-  std::string function = frame.function, file = frame.file;
-  int line = frame.line;
-  if (function.empty()) {
-    char names[2][1024];
-    if (!resolver() || resolver()(frame.module.c_str(), frame.build_id.c_str(), frame.offset, names[0], names[1],
-                                  sizeof names[0], &line) != 0)
-      return false;
-    function = names[0], file = names[1];
-  }
-  const std::string at = ":" + std::to_string(line);
-  return (!function.empty() && core::glob_match(glob, function)) ||
-         (!file.empty() && (core::glob_match(glob, base_name(file) + at) || core::glob_match(glob, file + at)));
+  const auto matches = [&](const std::string& function, const std::string& file, int line) {
+    const std::string at = ":" + std::to_string(line);
+    return (!function.empty() && core::glob_match(glob, function)) ||
+           (!file.empty() && (core::glob_match(glob, base_name(file) + at) || core::glob_match(glob, file + at)));
+  };
+  if (!frame.function.empty()) return matches(frame.function, frame.file, frame.line);
+  // Any of the functions that were inlined into each other.
+  char names[2][1024];
+  int line = 0;
+  for (int level = 0; resolver() && resolver()(frame.module.c_str(), frame.build_id.c_str(), frame.offset, level,
+                                               names[0], names[1], sizeof names[0], &line) == 0;
+       ++level)
+    if (matches(names[0], names[1], line)) return true;
+  return false;
 }
 
 }  // namespace
@@ -68,10 +70,14 @@ bool site_is(const profiles::SiteKey& key, const std::string& glob) {
   answer = core::glob_match(glob, key.id());
   // The innermost of several frames is the place of a site.
   for (const profiles::Frame& frame : site_frames()) {
-    if (answer || frame.site != key.site) continue;
+    if (answer || frame.site != key.site || frame.callers != 0) continue;
     answer = frame_is(frame, glob);
     break;
   }
+  // A site above a library that wraps MPI also answers to the name and id of the library's frame.
+  if (const profiles::Frame* wrapper = answer ? nullptr : wrapper_of(key.site))
+    answer = core::glob_match(glob, profiles::SiteKey{wrapper->site, key.op, key.comm_size}.id()) ||
+             frame_is(*wrapper, glob);
   return answer;
 }
 

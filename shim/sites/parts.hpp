@@ -32,41 +32,62 @@ inline Slot* known(std::uint64_t key) {
 }
 
 /// Adds a slot for a new key. The caller holds the mutex.
-Slot& remember(std::uint64_t key, std::uint64_t site);
+Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers = 0, std::uintptr_t address = 0);
 
-/// Adds a site with these frames, innermost first. Several addresses may lead to one site, because the table of
-/// addresses is cleared when a library is unloaded.
-Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found);
+/// Whether the table has no place for keys with callers.
+bool callers_full();
+
+/// Adds a site with these frames, innermost first: those of the site, then its callers. Several addresses may lead to
+/// one site, because the table of addresses is cleared when a library is unloaded. `address`: SiteSlot::address.
+Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address = 0);
+
+/// The frame in a wrapper library that calls MPI for a site; nullptr if no frame was skipped. `keep_wrapper` notes it.
+const profiles::Frame* wrapper_of(std::uint64_t site);
+void keep_wrapper(profiles::Frame wrapper, std::uint64_t site);
 
 /// Removes all keys. The caller holds the mutex.
 void forget_keys();
 
 // modules.cpp
 
-/// The memory mappings of MPI's libraries and of this library.
+/// The memory mappings of MPI's libraries, of this library, and of libraries that wrap MPI.
 struct Mapping {
   std::uintptr_t begin, end;
+  bool wrapper;
 };
 /// Derived: each library of MPI and this library has one executable segment, of which MPICH needs four. 64 entries take
 /// 1 KiB. Beyond, a frame of a library counts as one of the program.
 inline constexpr int kMappings = 64;
 extern Mapping skipped[kMappings] __attribute__((visibility("hidden")));
-extern int skipped_count __attribute__((visibility("hidden")));
+extern std::atomic<int> skipped_count __attribute__((visibility("hidden")));
 
 /// Inline, because every call without a rule uses it.
 inline bool in_mpi(std::uintptr_t address) {
-  for (int i = 0; i < skipped_count; ++i)
+  const int count = skipped_count.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i)
     if (address >= skipped[i].begin && address < skipped[i].end) return true;
   return false;
 }
 
+/// Whether the address lies in a library that wraps MPI.
+bool in_wrapper(std::uintptr_t address);
+
+/// Finds the wrappers among the libraries that were loaded since the last look. The caller holds the mutex.
+void find_wrappers();
+/// Sets the globs of their file names.
+void name_wrappers(const std::vector<std::string>& globs);
+
 /// The frame of a return address, with the hash of that address alone.
 profiles::Frame frame_at(std::uintptr_t address);
 
+/// Whether the address lies in the code that starts a program or a thread: the C library, or the program's entry.
+bool starts_program(std::uintptr_t address, const profiles::Frame& frame);
+
 // unwind.cpp
 
-/// The number of frames per site.
+/// The number of frames per site, and with those of its callers.
 extern int frames_per_site __attribute__((visibility("hidden")));
+extern int frames_per_call __attribute__((visibility("hidden")));
 
 /// Clears the rules of all return addresses. The caller holds the mutex.
 void forget_rules();

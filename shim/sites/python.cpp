@@ -55,7 +55,7 @@ Slot* python_site() {
   std::vector<profiles::Frame> found;
   std::uint64_t key = kSeveral;
   void* at = p.frame();  // borrowed; outer frames are new references
-  for (void* owned = nullptr; at && static_cast<int>(found.size()) < frames_per_site;) {
+  for (void* owned = nullptr; at && static_cast<int>(found.size()) < frames_per_call;) {
     void* code = p.code(at);
     const auto text = [&](const char* name) {
       void* object = p.attribute(code, name);
@@ -77,7 +77,7 @@ Slot* python_site() {
     at = p.back(at);
     if (owned) p.drop(owned);
     owned = at;
-    if (static_cast<int>(found.size()) >= frames_per_site && owned) p.drop(owned);
+    if (static_cast<int>(found.size()) >= frames_per_call && owned) p.drop(owned);
   }
   p.release(state);
   if (found.empty()) return nullptr;

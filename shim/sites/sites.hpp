@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "profiles/record.hpp"
@@ -14,25 +15,30 @@ namespace latecomer::shim {
 /// Finds the mappings of the MPI libraries and of latecomer. Called once, from MPI_Init.
 void sites_start();
 
-/// Sets the number of frames per site (1 to 16), and whether Python's frames replace those of its binding. Must precede
-/// the first observed call.
-void sites_depth(int depth, bool python);
+/// Sets the number of frames per site (1 to 16), and of further frames that tell its callers apart. `python`: Python's
+/// frames replace those of its binding. `wrappers`: globs of libraries whose frames are skipped. Must precede the first
+/// observed call.
+void sites_depth(int depth, int callers, bool python, const std::vector<std::string>& wrappers);
 
 /// A call site in the table of sites, with the counters of the last call from it.
-struct alignas(32) SiteSlot {
+struct alignas(64) SiteSlot {
   std::atomic<std::uint64_t> key{0};
-  std::atomic<std::uint64_t> site{0};    ///< 0: the address lies in an MPI library, and its caller is the site
-  profiles::LocalSite* local = nullptr;  ///< for (op, comm_size); guarded by the job's lock
+  std::atomic<std::uint64_t> site{0};  ///< 0: the address lies in an MPI library, and its caller is the site
+  /// The return address, if it alone identifies the site. 0: it does not.
+  std::atomic<std::uintptr_t> address{0};
+  std::atomic<std::uint32_t> callers{0};  ///< profiles::SiteKey::callers
+  profiles::LocalSite* local = nullptr;   ///< for (op, comm_size); guarded by the job's lock
   std::int32_t comm_size = 0;
   core::Collective op = core::Collective::barrier;
 };
 
 /// The table uses open addressing by return address, or by a hash with the top bit set, which no address has. Entries
-/// are only added, so readers need no lock. Derived: 16,384 entries of 32 bytes take 512 KiB, mapped as used. Three
-/// quarters are filled: 12,288 keys. The sites beyond share one slot, whose counters are searched at each call.
+/// are only added, so readers need no lock. Derived: 16,384 entries of 64 bytes take 1 MiB, mapped as used. Half are
+/// filled by keys with callers; later callers are not told apart. Three quarters are filled: 12,288 keys. The sites
+/// beyond share one slot, whose counters are searched at each call.
 inline constexpr int kSiteBits = 14;
 extern SiteSlot site_slots[std::size_t{1} << kSiteBits] __attribute__((visibility("hidden")));
-extern bool one_frame;  ///< one frame is a site: look up by address first
+extern bool one_frame;  ///< one frame is a site, and callers are not told apart: look up by address first
 /// The first index to search for a key in a table of 2^bits.
 constexpr std::size_t address_place(std::uint64_t key, int bits) {
   return (key >> 1) * 0x9e3779b97f4a7c15ull >> (64 - bits);

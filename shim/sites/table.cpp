@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of sites, by return address or by hash of several addresses.
+#include <algorithm>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -14,16 +16,36 @@ std::mutex sites_mutex;
 
 namespace {
 
-std::vector<profiles::Frame>* frames = nullptr;  // never destroyed: callbacks may run after exit handlers
-std::size_t used = 0;
+std::vector<profiles::Frame>* frames = nullptr;                // never destroyed: callbacks may run after exit handlers
+std::map<std::uint64_t, profiles::Frame>* wrapping = nullptr;  // by site
+std::atomic<std::size_t> used{0};
+
+/// Callers of one site that are told apart. Derived: a site that recursion reaches fills a thirtieth of the keys that
+/// have callers.
+constexpr std::size_t kMostCallers = 64;
 
 }  // namespace
 
-Slot& remember(std::uint64_t key, std::uint64_t site) {
+bool callers_full() { return used > kSlots / 2; }
+
+const profiles::Frame* wrapper_of(std::uint64_t site) {
+  const std::lock_guard lock(sites_mutex);
+  if (!wrapping) return nullptr;
+  const auto found = wrapping->find(site);
+  return found == wrapping->end() ? nullptr : &found->second;
+}
+
+void keep_wrapper(profiles::Frame wrapper, std::uint64_t site) {
+  const std::lock_guard lock(sites_mutex);
+  if (!wrapping) wrapping = new std::map<std::uint64_t, profiles::Frame>;
+  wrapping->try_emplace(site, std::move(wrapper));
+}
+
+Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std::uintptr_t address) {
   // When the table is full, all new sites share one slot, whose counters are looked up at each call.
   static Slot overflow;
   if (used > kSlots * 3 / 4) {
-    overflow.site.store(site, std::memory_order_relaxed);
+    overflow.site.store(site, std::memory_order_relaxed), overflow.callers.store(callers, std::memory_order_relaxed);
     return overflow;
   }
   std::size_t slot = address_place(key, kSiteBits);
@@ -33,21 +55,37 @@ Slot& remember(std::uint64_t key, std::uint64_t site) {
   }
   ++used;
   site_slots[slot].site.store(site, std::memory_order_relaxed);
+  site_slots[slot].callers.store(callers, std::memory_order_relaxed);
+  site_slots[slot].address.store(address, std::memory_order_relaxed);
   site_slots[slot].key.store(key, std::memory_order_release);
   return site_slots[slot];
 }
 
-Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found) {
+Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address) {
   const std::lock_guard lock(sites_mutex);
-  std::uint64_t site = found.front().site;
-  for (std::size_t i = 1; i < found.size(); ++i) site = core::mix64(site ^ core::mix64(found[i].site));
-  Slot& slot = remember(key, site);
+  const auto own = std::min(found.size(), static_cast<std::size_t>(frames_per_site));
+  std::uint64_t site = found.front().site, above = 0;
+  for (std::size_t i = 1; i < own; ++i) site = core::mix64(site ^ core::mix64(found[i].site));
+  for (std::size_t i = own; i < found.size(); ++i) above = core::mix64(above ^ core::mix64(found[i].site));
+  auto callers = static_cast<std::uint32_t>(above);
+  if (above != 0 && callers == 0) callers = 1;
   if (!frames) frames = new std::vector<profiles::Frame>;
-  for (const profiles::Frame& f : *frames)
-    if (f.site == site) return slot;
-  for (profiles::Frame& f : found) {
-    f.site = site;
-    if (&f == &found.front()) live_frames(f);
+  bool site_known = false, callers_known = callers == 0;
+  std::size_t others = 0;
+  std::uint32_t before = 0;  // the frames of one caller follow each other
+  for (const profiles::Frame& f : *frames) {
+    if (f.site != site) continue;
+    site_known = true, callers_known = callers_known || f.callers == callers;
+    others += f.callers != 0 && f.callers != before;
+    before = f.callers;
+  }
+  if (!callers_known && others >= kMostCallers) callers = 0, callers_known = true;
+  Slot& slot = remember(key, site, callers, address);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i < own ? site_known : callers_known) continue;
+    profiles::Frame& f = found[i];
+    f.site = site, f.callers = i < own ? 0 : callers;
+    if (i == 0) live_frames(f);
     frames->push_back(std::move(f));
   }
   return slot;

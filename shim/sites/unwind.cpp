@@ -18,13 +18,13 @@
 namespace latecomer::shim {
 
 bool one_frame = true;
-int frames_per_site = 1;
+int frames_per_site = 1, frames_per_call = 1;
 
 namespace {
 
-constexpr int kMostFrames = 16;  // per site: the limit of the policy key sites.depth
-// Frames of a walk. Derived: up to 16 frames of a site, and 32 of MPI and its bindings around them. Beyond, the site
-// has fewer frames.
+constexpr int kMostFrames = 16;  // of a site and its callers: the limit of the policy keys
+// Frames of a walk. Derived: up to 16 frames of a site and its callers, and 32 of MPI and its bindings around them.
+// Beyond, the site has fewer frames.
 constexpr int kStack = 48;
 bool python = false;
 
@@ -119,7 +119,8 @@ bool follow(const Rule& rule, std::uintptr_t limit, Place& at) {
 
 /// The walk from a return address outwards by rules.
 struct Walk {
-  int count = -1;  ///< frames outside MPI, at most `frames_per_site`; -1: a rule is missing
+  int count = -1;      ///< frames outside MPI, at most `frames_per_call`; -1: the walk failed
+  bool learns = true;  ///< it failed at a frame whose rule is missing or wrong
   std::uintptr_t chosen[kMostFrames];
 };
 
@@ -131,9 +132,12 @@ Walk walk_by_rules(std::uintptr_t from, std::uintptr_t frame) {
     const std::uint64_t packed = rule_of(at.address);
     if (packed == 0) return out;
     const Rule rule = Rule::unpack(packed);
-    if (rule.base == Rule::irregular) return out;
+    if (rule.base == Rule::irregular) {
+      out.learns = false;
+      return out;  // of one variable only: a copy of it takes 20 ns
+    }
     if (!rule.mpi) out.chosen[count++] = at.address;
-    if (rule.base == Rule::outermost || count == frames_per_site) {
+    if (rule.base == Rule::outermost || count == frames_per_call) {
       out.count = count;
       return out;
     }
@@ -206,27 +210,28 @@ Rule find_rule(unw_cursor_t& cursor) {
 int frames_by_trace(std::uintptr_t from, std::uintptr_t* chosen) {
   void* stack[kStack];
   int count = 0;
-  for (int want = frames_per_site + 6;; want = kStack) {
+  for (int want = frames_per_call + 6;; want = kStack) {
     const int have = unw_backtrace(stack, want);
     int i = 0;
     count = 0;
     while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
-    for (; i < have && count < frames_per_site; ++i)
+    for (; i < have && count < frames_per_call; ++i)
       if (!in_mpi(reinterpret_cast<std::uintptr_t>(stack[i])))
         chosen[count++] = reinterpret_cast<std::uintptr_t>(stack[i]);
-    if (count == frames_per_site || have < want || want == kStack) return count;
+    if (count == frames_per_call || have < want || want == kStack) return count;
   }
 }
 
 /// Learns the unknown rules of the frames from `from` outwards. Returns false if all are known.
 bool learn_rules(std::uintptr_t from) {
   const std::lock_guard lock(sites_mutex);
+  find_wrappers();
   if (rules_used > kRules * 3 / 4) return false;
   unw_context_t context;
   unw_cursor_t cursor;
   if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) != 0) return false;
   bool begun = false, learnt = false;
-  for (int steps = 0, count = 0; steps < kStack && count < frames_per_site; ++steps) {
+  for (int steps = 0, count = 0; steps < kStack && count < frames_per_call; ++steps) {
     unw_word_t ip = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0) break;
     begun = begun || ip == from;
@@ -239,44 +244,86 @@ bool learn_rules(std::uintptr_t from) {
   return learnt;
 }
 
-Slot& site_of_frames(const std::uintptr_t* chosen, int count) {
+/// Notes the frame of a wrapper library that lies between MPI and a new site.
+void note_wrapper(std::uintptr_t from, std::uint64_t site) {
+  void* stack[kStack];
+  const int have = unw_backtrace(stack, kStack);
+  int i = 0;
+  while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
+  for (; i < have && in_mpi(reinterpret_cast<std::uintptr_t>(stack[i])); ++i)
+    if (const auto at = reinterpret_cast<std::uintptr_t>(stack[i]); in_wrapper(at)) {
+      keep_wrapper(frame_at(at), site);
+      return;
+    }
+}
+
+std::uint64_t key_of(const std::uintptr_t* chosen, int count) {
   std::uint64_t key = chosen[0];
-  if (frames_per_site > 1) {
-    // Each is mixed by itself: a chain of mix64 takes 4 ns more of every call at depth 4.
-    for (int i = 1; i < count; ++i) key = key * 0xd1342543de82ef95ull + core::mix64(chosen[i]);
-    key |= kSeveral;
+  if (frames_per_call == 1) return key;
+  // Each is mixed by itself: a chain of mix64 takes 4 ns more of every call at depth 4.
+  for (int i = 1; i < count; ++i) key = key * 0xd1342543de82ef95ull + core::mix64(chosen[i]);
+  return key | kSeveral;
+}
+
+bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order_relaxed) != 0; }
+
+/// The slot of frames that came from no known way.
+[[gnu::noinline, gnu::cold]] Slot& new_way(const std::uintptr_t* chosen, int count, std::uint64_t key,
+                                           std::uintptr_t from) {
+  if (count > frames_per_site && callers_full()) {
+    count = frames_per_site, key = key_of(chosen, count);
+    if (Slot* slot = known(key); usable(slot)) return *slot;
   }
-  if (Slot* slot = known(key); slot && slot->site.load(std::memory_order_relaxed) != 0) return *slot;
   std::vector<profiles::Frame> found;
   found.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) found.push_back(frame_at(chosen[i]));
-  return insert(key, std::move(found));
+  while (static_cast<int>(found.size()) > frames_per_site && starts_program(chosen[found.size() - 1], found.back()))
+    found.pop_back();
+  const bool direct = frames_per_site == 1 && !python && chosen[0] == from;
+  Slot& slot = insert(key, std::move(found), direct ? from : 0);
+  if (chosen[0] != from) note_wrapper(from, slot.site.load(std::memory_order_relaxed));
+  return slot;
 }
 
-Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
-  Walk walk = walk_by_rules(from, frame);
-  if (walk.count >= 0) {
-    if (walk.count == 0) walk.chosen[walk.count++] = from;
-    return site_of_frames(walk.chosen, walk.count);
-  }
+Slot& site_of_frames(const std::uintptr_t* chosen, int count, std::uintptr_t from) {
+  const std::uint64_t key = key_of(chosen, count);
+  if (Slot* slot = known(key); usable(slot)) [[likely]]
+    return *slot;
+  return new_way(chosen, count, key, from);
+}
+
+/// After a walk that failed.
+[[gnu::noinline]] Slot& traced(std::uintptr_t from, std::uintptr_t frame, const Walk& walk) {
+  const bool learnt = walk.learns && learn_rules(from);
   std::uintptr_t chosen[kMostFrames];
   int count = frames_by_trace(from, chosen);
-  if (learn_rules(from)) {
+  if (walk.learns) {
     const Walk again = walk_by_rules(from, frame);
-    if (again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen))) {
+    // A rule that leads elsewhere than libunwind is wrong. A walk that fails again would be learnt at every call.
+    const bool wrong = again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen));
+    if (wrong || (!learnt && again.count < 0)) {
       const std::lock_guard lock(sites_mutex);
       keep_rule(from, Rule{});
     }
   }
   if (count == 0) chosen[count++] = from;
-  return site_of_frames(chosen, count);
+  return site_of_frames(chosen, count, from);
+}
+
+Slot& unwound(std::uintptr_t from, std::uintptr_t frame) {
+  Walk walk = walk_by_rules(from, frame);
+  if (walk.count < 0) [[unlikely]]
+    return traced(from, frame, walk);
+  if (walk.count == 0) walk.chosen[walk.count++] = from;
+  return site_of_frames(walk.chosen, walk.count, from);
 }
 
 }  // namespace
 
-void sites_depth(int frames_wanted, bool python_wanted) {
-  frames_per_site = std::min(frames_wanted, kMostFrames), python = python_wanted,
-  one_frame = frames_per_site == 1 && !python;
+void sites_depth(int depth, int callers, bool python_wanted, const std::vector<std::string>& wrappers) {
+  frames_per_site = std::min(depth, kMostFrames), frames_per_call = std::min(depth + callers, kMostFrames);
+  python = python_wanted, one_frame = frames_per_call == 1 && !python;
+  name_wrappers(wrappers);
 }
 
 void forget_rules() {
@@ -287,13 +334,18 @@ void forget_rules() {
 SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {
   if (python)
     if (Slot* slot = python_site()) return *slot;
-  if (frames_per_site > 1) return unwound(address, frame);
+  if (frames_per_call > 1) return unwound(address, frame);
   // If Python may lead to the same address, the address alone does not identify the site (site_of).
   const std::uint64_t key = python ? address | kSeveral : address;
   Slot* slot = known(key);
   if (!slot) {
     // The first call from here. MPI's Fortran and C++ bindings are not sites; their callers are.
-    if (!in_mpi(address)) return insert(key, {frame_at(address)});
+    const auto skips = [&] {
+      const std::lock_guard lock(sites_mutex);
+      find_wrappers();
+      return in_mpi(address);
+    };
+    if (!skips()) return insert(key, {frame_at(address)}, python ? 0 : address);
     const std::lock_guard lock(sites_mutex);
     slot = &remember(key, 0);
   }

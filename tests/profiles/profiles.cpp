@@ -189,6 +189,71 @@ TEST_CASE("site book: a rank waits for the rank that its collective needs, until
   CHECK(waits(Collective::allreduce, -1, core::CallKind::nonblocking, 60) == Rows{{0, 0}, {0, 0}, {0, 0}, {0, 0}});
 }
 
+TEST_CASE("site book: callers split a site and keep its sums, beyond the limit they share the site", "[record]") {
+  Contribution part;
+  part.job.ranks = 2, part.finished = true;
+  const Rank world[] = {0, 1};
+  std::uint64_t calls = 0;
+  const auto call = [&](std::uint32_t callers, std::uint32_t others, Nanoseconds late) {
+    CallRecord r[] = {record(1000, 9000, 7), record(1000 + late, 9000, 7)};
+    r[0].callers = callers, r[1].callers = others;
+    const CallRecord* all[] = {&r[0], &r[1]};
+    CHECK_FALSE(part.patterns.add(all, world, 0, nullptr));
+    for (const std::uint32_t c : {callers, others}) part.local[{7, core::Collective::allreduce, 2, c}].add(100, 8);
+    ++calls;
+  };
+  part.frames = {{7, "/bin/a", "ab", 0x10, "", "", 0},
+                 {7, "/bin/a", "ab", 0x20, "", "", 0, 5},
+                 {7, "/bin/a", "ab", 0x30, "", "", 0, 5},
+                 {7, "/bin/a", "ab", 0x40, "", "", 0, 6}};
+  const auto written = [&] {
+    std::string bytes;
+    part.serialize(bytes);
+    Contribution read;
+    REQUIRE(Contribution::deserialize(bytes, read));
+    std::vector<Contribution> parts;
+    parts.push_back(std::move(read));
+    return nlohmann::json::parse(write_profile(std::move(parts)))["sites"];
+  };
+  for (int i = 0; i < 3; ++i) call(5, 5, 2000);
+  call(6, 6, 500);
+  call(0, 0, 100);
+  nlohmann::json site = written()[0];
+  CHECK(site["id"] == SiteKey{7, core::Collective::allreduce, 2}.id());
+  CHECK(site["frames"].size() == 1);
+  CHECK(site["waited_ns"] == 6600);
+  REQUIRE(site["callers"].size() == 3);
+  const nlohmann::json& first = site["callers"][0];
+  CHECK(first["frames"].size() == 2);
+  CHECK(first["frames"][1]["offset"] == "0x30");
+  CHECK(first["calls"] == 3);
+  CHECK(first["waited_ns"] == 6000);
+  CHECK(first["mean_imbalance_ns"] == 2000);
+  CHECK(first["awaited"][0]["rank"] == 1);
+  CHECK(first["awaited"][0]["awaited_ns"] == 6000);
+  CHECK(site["callers"][2]["frames"].empty());  // not told apart
+  // Ranks that come from different callers: the call counts once, at the caller of the first rank.
+  call(6, 5, 10000);
+  site = written()[0];
+  CHECK(site["divergent_calls"] == 0);
+  CHECK(site["calls"] == 6);
+  CHECK(site["callers"][0]["frames"][0]["offset"] == "0x40");
+  CHECK(site["callers"][0]["calls"] == 2);
+  // More callers than the limit.
+  for (std::uint32_t c = 100; c < 100 + 2 * kMostWithCallers; ++c) call(c, c, 1000);
+  CHECK(part.patterns.sites().size() <= kMostWithCallers + 1);
+  CHECK(part.local.entries().size() <= kMostWithCallers + 1);
+  const auto sites = written();
+  REQUIRE(sites.size() == 1);
+  CHECK(sites[0]["calls"] == calls);
+  std::uint64_t sum = 0;
+  double waited = 0;
+  for (const auto& caller : sites[0]["callers"])
+    sum += caller["calls"].get<std::uint64_t>(), waited += caller["waited_ns"].get<double>();
+  CHECK(sum == calls);
+  CHECK(waited == sites[0]["waited_ns"]);
+}
+
 TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {
   Contribution c;
   c.process.core_list = "0-3,8";

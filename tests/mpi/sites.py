@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Call sites behind wrappers: their names, their callers, and the same ids in every run."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+from common import a, check, finish, folder, run
+
+CALLS = 20
+source = pathlib.Path(a.root) / "tests/mpi"
+lines = {found[1]: number for name in ("wrapped.cpp", "wrapping.h")
+         for number, text in enumerate((source / name).read_text().splitlines(), 1) if (found := re.search(r"// line: (.*)", text))}
+
+
+def under(name, program="wrapped", calls=CALLS, late_us=0, **policy):
+    """Runs the program. Returns its output, its resolved profile and its report."""
+    out, options = folder / f"{name}.json", []
+    if policy:
+        path = folder / f"{name}.policy.json"
+        path.write_text(json.dumps({"version": 1, **policy}))
+        options = ["--policy", path]
+    done = run(a.cli, "run", "--overwrite", "--output", out, *options, "--", "-n", 2, f"{a.bin}/{program}" if "/" not in str(program) else program, calls, late_us, LD_PRELOAD=a.support)
+    check(done.returncode == 0 and "sum" in done.stdout, f"{name}: {done.returncode} {done.stderr[-300:]}")
+    resolved = run(a.cli, "report", "--json", out)
+    check(resolved.returncode == 0, f"{name}: report --json: {resolved.stderr[-300:]}")
+    return done.stdout, json.loads(resolved.stdout), run(a.cli, "report", out).stdout
+
+
+def of(profile, function):
+    found = [s for s in profile["sites"] if function in (s["frames"][0]["function"] or "")]
+    check(len(found) == 1, f"one site in {function}: {[s['frames'][0]['function'] for s in found]}")
+    return found[0]
+
+
+def where(frame):
+    return frame["function"].split("(")[0], pathlib.Path(frame["file"]).name, frame["line"]
+
+
+def by_caller(site, level=0):
+    """Calls by the function of the caller's frame."""
+    out = {}
+    for caller in site["callers"]:
+        name = where(caller["frames"][level])[0] if len(caller["frames"]) > level else None
+        out[name] = out.get(name, 0) + caller["calls"]
+    return out
+
+
+first, profile, text = under("first", late_us=50000)
+again, second, _ = under("again")
+
+# A function that serves many callers is one site, and its callers add up to it.
+site = of(profile, "all_sum")
+check(where(site["frames"][0]) == ("all_sum", "wrapped.cpp", lines["all_sum"]), f"the wrapper: {site['frames'][0]}")
+check(len(site["frames"]) == 1 and site["calls"] == 4 * CALLS, f"the wrapper: {site['calls']} calls")
+check(by_caller(site) == {"assemble": 2 * CALLS, "residual": 2 * CALLS}, f"its callers: {by_caller(site)}")
+check(by_caller(site, 1) == {"main": 2 * CALLS, "dense": CALLS, "sparse": CALLS}, f"and theirs: {by_caller(site, 1)}")
+check({where(c["frames"][0]) for c in site["callers"]} >= {("residual", "wrapped.cpp", lines["residual"])}, "with file and line")
+check(not any("libc" in f["module"] for s in profile["sites"] for c in s["callers"] for f in c["frames"]), "the start of the program is no caller")
+for s in profile["sites"]:
+    waited = sum(c["waited_ns"] for c in s["callers"])
+    check(abs(waited - s["waited_ns"]) <= 1e-9 * s["waited_ns"] + 1e-3 and sum(c["calls"] for c in s["callers"]) == s["calls"],
+          f"{s['frames'][0]['function']}: callers wait {waited} of {s['waited_ns']}, in {[c['calls'] for c in s['callers']]} of {s['calls']} calls")
+    check(s["waited_ns"] == 0 or abs(sum(c["share"] for c in s["callers"]) - 1) < 1e-9, "their shares add up")
+worst = site["callers"][0]
+check(where(worst["frames"][0])[0] == "residual" and worst["awaited"][0]["rank"] == 1 and worst["awaited"][0]["last_count"] >= CALLS // 2,
+      f"ranks wait for rank 1 in residual: {worst['awaited']}")
+check(f"all_sum (wrapped.cpp:{lines['all_sum']}), called from residual (wrapped.cpp:{lines['residual']})" in " ".join(profile["verdict"]), f"the verdict names the caller: {profile['verdict'][1]}")
+table = text.split("\n\n")[2].splitlines()
+row = next((i for i, line in enumerate(table) if line.endswith(f"  all_sum (wrapped.cpp:{lines['all_sum']})")), None)
+check(row is not None and table[row + 1].endswith(f"  < residual (wrapped.cpp:{lines['residual']})") and "  < assemble (wrapped.cpp:" in " ".join(table[row + 2:row + 4]),
+      f"the table shows the callers below: {table}")
+
+# Names: inlined functions, templates, modules of Fortran.
+site = next(s for s in profile["sites"] if s["frames"][0].get("inlined_into", [{}])[-1].get("function", "").startswith("solve"))
+inner, outer = site["frames"][0], site["frames"][0].get("inlined_into", [])
+check("sum<int>" in inner["function"] and where(inner)[1:] == ("wrapping.h", lines["inlined sum"]), f"the innermost function with its own file: {inner}")
+check([where(f) for f in outer] == [("inlined::norm", "wrapping.h", lines["inlined norm"]), ("solve", "wrapped.cpp", lines["solve"])], f"then those around it: {outer}")
+check(f"  inlined::sum (wrapping.h:{lines['inlined sum']}) in solve (wrapped.cpp:{lines['solve']})" in text, "and the table shows both ends")
+check(re.search(r" in \.\.\.::implementation_of_assembly::Assembler::operator\(\) \(wrapped.cpp:\d+\)$", text, re.M), f"long names are short: {re.findall(r'.*Assembler.*', text)[:1]}")
+check(re.search(r"  plib_module::glmax_d \(wrapped.cpp:\d+\)$", text, re.M), "names of Fortran modules are readable")
+
+# Ids and callers are the same in every run, wherever the program is loaded.
+if pathlib.Path("/proc/sys/kernel/randomize_va_space").read_text().strip() != "0":
+    check(first.split()[1] != again.split()[1], "the two runs have different addresses")
+keys = [{(s["id"], tuple(sorted(tuple(f["offset"] for f in c["frames"]) for c in s["callers"]))) for s in p["sites"]} for p in (profile, second)]
+check(keys[0] == keys[1], f"the same ids and callers: {keys[0] ^ keys[1]}")
+
+# Without callers a site has the same id.
+_, bare, _ = under("bare", sites={"callers": 0})
+check({s["id"] for s in bare["sites"]} == {s["id"] for s in profile["sites"]} and not any("callers" in s for s in bare["sites"]), "callers do not change ids")
+_, deep, _ = under("deep", sites={"depth": 3})
+check(all(len(s["frames"]) == 3 and all(len(c["frames"]) <= 1 for c in s["callers"]) for s in deep["sites"] if "all_sum" in s["frames"][0]["function"] and "residual" in s["frames"][1]["function"]),
+      "with a depth of 3, one frame is left for the callers")
+
+# A library that wraps MPI: by default a site with callers; if the policy names it, its callers are the sites.
+site = of(profile, "reach")
+check(site["frames"][0]["module"].endswith("libwrapping.so") and by_caller(site, 1) == {"first_user": CALLS, "second_user": 2 * CALLS}, f"a shared library: {by_caller(site, 1)}")
+inside = "wrapping"
+_, skipped, _ = under("skipped", sites={"wrappers": [f"lib{inside}*"]})
+found = {where(s["frames"][0]): s["calls"] for s in skipped["sites"] if "_user" in s["frames"][0]["function"]}
+check(sum(found.values()) == 3 * CALLS and found[("first_user", "wrapped.cpp", lines["first_user"])] == CALLS and not any(inside in f["module"] for s in skipped["sites"] for f in s["frames"]),
+      f"wrappers are skipped: {found}")
+# Rules that name the library's function or its id still match.
+for glob in ("reach", site["id"]):
+    _, ruled, _ = under("ruled", calls=100, mode="apply", sites={"wrappers": [f"lib{inside}*"]}, rules=[{"match": {"op": "allreduce", "site": glob}, "use": "ring"}])
+    ran = {s["frames"][0]["function"].split("(")[0]: "ring" in s["dispatch"] for s in ruled["sites"] if s["comm_size"] == 2}
+    check(ran.get("first_user") and ran.get("second_user"), f"a rule for {glob} serves the callers: {ran}")
+
+# Two dozen callers in random order from two threads, over frames of changing size: every call is counted at its caller.
+out = folder / "callers.json"
+done = run(a.cli, "run", "--output", out, "--", "-n", 2, a.bin + "/callers", LD_PRELOAD=a.support)
+said = {n: int(direct) + int(deeper) for n, direct, deeper in re.findall(r"^caller (\d+) (\d+) (\d+)$", done.stdout, re.M)}
+site = of(json.loads(run(a.cli, "report", "--json", out).stdout), "reached")
+counted = {}
+for caller in site["callers"]:
+    n = re.search(r"caller<(\d+)>", caller["frames"][0]["function"])[1]
+    counted[n] = counted.get(n, 0) + caller["calls"]
+check(len(said) == 24 and counted == said and len(site["callers"]) == 48, f"callers: {set(counted.items()) ^ set(said.items())}, {len(site['callers'])} ways")
+
+# Without debug information: symbols where the module has them, and the remedy.
+strip = shutil.which("strip")
+stripped = folder / "stripped"
+shutil.copy(f"{a.bin}/wrapped", stripped)
+subprocess.run([strip, "--strip-all", str(stripped)], check=True)
+_, profile, text = under("stripped", program=stripped)
+names = {s["frames"][0]["function"] for s in profile["sites"]}
+check(any(n and n.startswith("all_sum(") for n in names), f"dynamic symbols: {names}")
+hidden = [s["frames"][0] for s in profile["sites"] if s["frames"][0]["function"] is None]
+check(hidden and all(f.get("near") for f in hidden), f"the nearest dynamic symbol: {hidden}")
+check(re.search(r"  near \S+ \(stripped\+0x[0-9a-f]+\)$", text, re.M), "and the table says that it is only near")
+check(any(w.startswith("stripped has no debug information") and "-g" in w for w in profile["warnings"]) and "stripped has no debug information" in text, f"and how to get lines: {profile['warnings']}")
+# The file changes after the run.
+shutil.copy(a.library, stripped)
+check("stripped has changed since the run" in run(a.cli, "report", folder / "stripped.json").stdout, "a changed file is named")
+stripped.unlink()
+check("stripped is not on this machine" in run(a.cli, "report", folder / "stripped.json").stdout, "and a missing one")
+finish()
