@@ -155,8 +155,9 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     arrivals.start(static_cast<std::size_t>(
         static_cast<double>(ArrivalRecord::kMostBytes) *
         std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
-    arrivals.add({key.site_only(), group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
-                 records);
+    arrivals.add(
+        {key.site_only(), group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
+        records);
   }
   if (network && bytes >= 0) {
     const double message = static_cast<double>(network->step_ns(bytes));

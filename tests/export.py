@@ -37,12 +37,18 @@ without = folder / "without.json"
 without.write_text(json.dumps({key: value for key, value in profile.items() if key != "arrivals"}))
 done = run(command, "export", without, "--perfetto", trace_file)
 check(done.returncode == 2 and '"record": "arrivals"' in done.stderr and not trace_file.exists(), f"no record: {done.returncode} {done.stderr}")
-for change in ({"site": "0" * 16}, {"group": 2}, {"exit_ns": [1]}, {"arrival_ns": "soon"}):
+for change in ({"group": 2}, {"exit_ns": [1]}, {"arrival_ns": "soon"}):
     damaged = json.loads(file.read_text())
     damaged["arrivals"]["events"][3].update(change)
     without.write_text(json.dumps(damaged))
     done = run(command, "export", without, "--perfetto", trace_file)
-    check(done.returncode == 2 and "is damaged" in done.stderr and not trace_file.exists(), f"{change}: {done.returncode} {done.stderr}")
+    check(done.returncode == 2 and "arrivals.events[3]" in done.stderr and not trace_file.exists(), f"{change}: {done.returncode} {done.stderr}")
+folded = json.loads(file.read_text())
+folded["arrivals"]["events"][3]["site"] = "0" * 16
+without.write_text(json.dumps(folded))
+done = run(command, "export", without, "--perfetto", trace_file)
+check(done.returncode == 0 and "1 of " in done.stderr and "left out" in done.stderr, f"a call of a folded site: {done.returncode} {done.stderr}")
+trace_file.unlink()
 done = run(command, "export", file)
 check(done.returncode == 2 and "--perfetto" in done.stderr, f"no format: {done.stderr}")
 

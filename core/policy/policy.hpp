@@ -79,8 +79,8 @@ struct Policy {
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
   bool spool = true;
-  bool live = true;        ///< the present state of each process is in shared memory
-  bool causes = true;      ///< what ranks do between collectives is sampled
+  bool live = true;    ///< the present state of each process is in shared memory
+  bool causes = true;  ///< what ranks do between collectives is sampled
   bool record_arrivals = false;
   std::string prometheus;  ///< folder for text files of Prometheus; empty: none
   bool rest = true;

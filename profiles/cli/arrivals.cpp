@@ -42,14 +42,15 @@ std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
   RecordedCall call;
   call.group = event.at("group").get<std::size_t>();
   const auto site = sites.find(event.at("site").get<std::string>());
-  if (groups.at(call.group).empty() || site == sites.end()) return {};
+  if (call.group >= groups.size()) throw std::out_of_range("no group " + std::to_string(call.group));
+  if (groups[call.group].empty() || site == sites.end()) return {};
   std::tie(call.site, call.op) = site->second;
   call.blocking = event.value("blocking", true);
   call.algorithm = event.at("algorithm").get<std::string>();
   call.bytes = event.at("bytes").get<core::Bytes>(), call.root = event.at("root").get<core::Rank>();
   call.arrivals = event.at("arrival_ns").get<std::vector<core::Nanoseconds>>();
   call.exits = event.at("exit_ns").get<std::vector<core::Nanoseconds>>();
-  const std::size_t ranks = groups.at(call.group).size();
+  const std::size_t ranks = groups[call.group].size();
   if (call.arrivals.size() != ranks || call.exits.size() != ranks)
     throw std::out_of_range("a call has times of " + std::to_string(call.arrivals.size()) + " and " +
                             std::to_string(call.exits.size()) + " ranks, but its communicator has " +
@@ -84,6 +85,7 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
                    "\"arrivals\" in its policy");
   RecordedArrivals out;
   const auto ranks = profile["job"]["ranks"].get<std::size_t>();
+  std::string place = "arrivals.groups";
   try {
     Sites sites;
     for (const Json& site : profile["sites"])
@@ -93,21 +95,23 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
     for (const auto& group : out.groups)
       for (const core::Rank rank : group)
         if (rank < 0 || static_cast<std::size_t>(rank) >= ranks)
-          throw std::out_of_range("groups: the job has no rank " + std::to_string(rank));
+          throw std::out_of_range("the job has no rank " + std::to_string(rank));
     out.ranks.resize(ranks);
-    for (const Json& event : record->at("events")) {
-      auto read = call_of(event, sites, out.groups);
+    const Json& events = record->at("events");
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      place = "arrivals.events[" + std::to_string(i) + "]";
+      auto read = call_of(events[i], sites, out.groups);
       if (!read) {
         ++out.left_out;
         continue;
       }
       const auto number = static_cast<std::uint32_t>(out.calls.size());
       const RecordedCall& call = out.calls.emplace_back(std::move(*read));
-      for (std::uint32_t i = 0; i < call.arrivals.size(); ++i)
-        out.ranks[static_cast<std::size_t>(out.groups[call.group][i])].push_back({number, i, false});
+      for (std::uint32_t at = 0; at < call.arrivals.size(); ++at)
+        out.ranks[static_cast<std::size_t>(out.groups[call.group][at])].push_back({number, at, false});
     }
   } catch (const std::exception& e) {
-    throw BadUsage("the record of arrivals in '" + file + "' is damaged: " + e.what());
+    throw BadUsage("'" + file + "' is damaged: " + place + ": " + e.what());
   }
   for (auto& visits : out.ranks) order(visits, out.calls);
   return out;

@@ -22,6 +22,9 @@ int export_(const Options& o) {
   if (o.perfetto.empty() && o.otf2.empty()) throw BadUsage("export: name what to write: --perfetto OUT or --otf2 OUT");
   Json profile = load_profile(o.file, o.patience);
   const RecordedArrivals record = recorded_arrivals(profile, o.file);
+  if (record.left_out > 0)
+    std::cerr << "latecomer: " << record.left_out << " of " << record.left_out + record.calls.size()
+              << " calls are left out: the profile folds their site, or does not name their ranks\n";
   resolve_names(profile, o.patience);
   if (o.redact) profiles::redact(profile);
   if (!o.perfetto.empty()) {
@@ -48,7 +51,7 @@ void add_export(CLI::App& app, Action& action) {
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);
   command->footer(
-      R"(The profile must hold a record of arrivals: observe the job with "record": "arrivals" in its policy.
+      R"(The profile must hold a record of arrivals: run the job with latecomer run --record.
 
 Each rank has a track, and the ranks of a host stand together. A collective is a slice from arrival to exit. Inside it,
 `waiting` ends with the arrival of the awaited rank, and `after the last arrival` begins with that of the last rank. The

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "profiles/cli/page_arrivals.hpp"
 #include "profiles/cli/efficiency.hpp"
+#include "profiles/cli/page_arrivals.hpp"
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/waiting.hpp"
@@ -152,7 +152,8 @@ Json tables(const Json& profile, const std::map<std::int64_t, RankSums>& sums, s
     for (std::size_t k = 0; k < std::size(kParts); ++k) h.parts[k] += s.parts[k];
   }
   Json out = {{"ranks", ranks}, {"ranks_per_row", per}, {"measured", measured}, {"hosts", Json::array()}};
-  if (const Efficiency e = Efficiencies(profile).of_host(""); e.load_balance > 0) out["efficiency"] = efficiency_json(e);
+  if (const Efficiency e = Efficiencies(profile).of_host(""); e.load_balance > 0)
+    out["efficiency"] = efficiency_json(e);
   for (const auto& [name, h] : hosts)
     out["hosts"].push_back({name, h.ranks, shares(h.parts, h.wall), rounded(h.wall > 0 ? h.waited / h.wall : 0),
                             rounded(h.awaited), h.last});

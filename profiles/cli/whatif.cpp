@@ -43,8 +43,8 @@ std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record, const
     // brings each kept window into its own span of `stride` windows.
     const std::int64_t part =
         stride > 1 ? (*std::ranges::min_element(c.arrivals) + window) / window / stride : std::int64_t{0};
-    out.push_back({c.op, index_of(c.site, profile), c.root, c.blocking, part, record.groups[c.group],
-                   c.arrivals, c.exits});
+    out.push_back(
+        {c.op, index_of(c.site, profile), c.root, c.blocking, part, record.groups[c.group], c.arrivals, c.exits});
   }
   return out;
 }
@@ -129,7 +129,8 @@ int whatif(const Options& o) {
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
   std::uint64_t non_blocking = 0;
   for (const profiles::ReplayCall& c : calls) {
-    const Nanoseconds first = *std::ranges::min_element(c.arrivals), last_arrival = *std::ranges::max_element(c.arrivals),
+    const Nanoseconds first = *std::ranges::min_element(c.arrivals),
+                      last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
     auto& [begin, end] = parts.try_emplace(c.part, first, last).first->second;
     begin = std::min(begin, first), end = std::max(end, last);
@@ -172,6 +173,9 @@ int whatif(const Options& o) {
               human_time(recorded).c_str(), human_time(wall).c_str());
   std::printf("Replayed without a change, it takes %+.2f%% more time than recorded.\n",
               recorded > 0 ? 100 * (unchanged / recorded - 1) : 0);
+  if (record.left_out > 0)
+    std::printf("%llu calls are left out: the profile folds their site, or does not name their ranks.\n",
+                static_cast<unsigned long long>(record.left_out));
   if (non_blocking > 0)
     std::printf("%llu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
                 static_cast<unsigned long long>(non_blocking));

@@ -58,6 +58,12 @@ int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
 
+Nanoseconds FileCall::cpu_now() {
+  timespec cpu{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+  return in_ns(cpu);
+}
+
 bool Sampler::read(Reading& out) const {
   timespec cpu, process;
   rusage usage;
@@ -86,10 +92,17 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds
   out.wall = b.wall - a.wall;
   out.collectives = b.mpi.collectives - a.mpi.collectives;
   out.messages = b.mpi.messages - a.mpi.messages, out.io = b.mpi.io - a.mpi.io;
-  // MPI spins or yields while it waits, and courteous waits take naps, which are counted. All other sleep is the
+  // Calls for files are one part, with their sleep and their time in the kernel. The rest is divided.
+  const double share_of_cpu =
+      b.mpi.io_seen > 0 ? std::clamp(static_cast<double>(b.mpi.io_cpu) / static_cast<double>(b.mpi.io_seen), 0.0, 1.0)
+                        : 1;
+  const auto cpu_in_files = static_cast<Nanoseconds>(share_of_cpu * static_cast<double>(out.io));
+  const Nanoseconds outside = out.wall - out.io, cpu = std::max<Nanoseconds>(0, b.cpu - a.cpu - cpu_in_files),
+                    kernel = std::max<Nanoseconds>(0, b.kernel - a.kernel - cpu_in_files);
+  // MPI spins or yields while it waits for ranks. Courteous waits take naps, which are counted. All other sleep is the
   // program's.
-  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all())), cpu = b.cpu - a.cpu;
-  const Nanoseconds off = std::max<Nanoseconds>(0, out.wall - cpu);
+  const Nanoseconds own = std::max<Nanoseconds>(0, out.wall - (b.mpi.all() - a.mpi.all()));
+  const Nanoseconds off = std::max<Nanoseconds>(0, outside - cpu);
   const Nanoseconds runnable = std::min(b.runnable - a.runnable, off);
   const Nanoseconds napped = std::min(b.napped - a.napped, off - runnable);
   out.blocked = std::min(off - runnable - napped, own);
@@ -97,13 +110,13 @@ profiles::Usage Sampler::between(const Reading& a, const Reading& b, Nanoseconds
   // A wait that spins competes for processors as the program does: both get the same share of them. A wait that yields
   // leaves them to others.
   const double share =
-      static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, out.wall - out.blocked - napped));
+      static_cast<double>(awake) / static_cast<double>(std::max<Nanoseconds>(1, outside - out.blocked - napped));
   const Nanoseconds computing =
       job().courteous ? std::min(cpu, awake) : awake - static_cast<Nanoseconds>(share * static_cast<double>(runnable));
   out.runnable = awake - computing;
   const double of_cpu =
       job().courteous ? static_cast<double>(computing) / static_cast<double>(std::max<Nanoseconds>(1, cpu)) : share;
-  kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(b.kernel - a.kernel));
+  kernel_left += static_cast<Nanoseconds>(of_cpu * static_cast<double>(kernel));
   out.kernel = std::min(kernel_left, computing);
   kernel_left -= out.kernel;
   out.computing = computing - out.kernel;

@@ -20,7 +20,8 @@ namespace latecomer::shim {
 /// calls for files.
 struct MpiTime {
   Nanoseconds collectives = 0, messages = 0, io = 0;
-  bool sampled = false;  ///< an interval of this thread is being sampled: waits go to ranks, too
+  Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
+  bool sampled = false;                 ///< an interval of this thread is being sampled: waits go to ranks, too
   Nanoseconds all() const { return collectives + messages + io; }
 };
 extern constinit thread_local MpiTime mpi_time;
@@ -51,6 +52,24 @@ class TimedCall {
  private:
   Nanoseconds* sum_;
   Nanoseconds begin_;
+};
+
+/// Splits a call for files in a sampled interval into time on a processor and sleep. The latter is no sleep of the
+/// program.
+class FileCall {
+ public:
+  explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled) {
+    if (counts_) mpi_time.io_seen -= now(), mpi_time.io_cpu -= cpu_now();
+  }
+  FileCall(const FileCall&) = delete;
+  FileCall& operator=(const FileCall&) = delete;
+  ~FileCall() {
+    if (counts_) mpi_time.io_seen += now(), mpi_time.io_cpu += cpu_now();
+  }
+
+ private:
+  static Nanoseconds cpu_now();
+  bool counts_;
 };
 
 /// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not

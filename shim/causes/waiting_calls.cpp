@@ -28,6 +28,7 @@ namespace latecomer::shim {
 #define TIMED(symbol, time, parameters, arguments, whom)                               \
   LATECOMER_ENTRY(int, symbol, parameters) {                                           \
     TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && !inside); \
+    const FileCall file_call(&mpi_time.time == &mpi_time.io);                          \
     BEFORE_##whom const int rc = next::symbol arguments;                               \
     AFTER_##whom return rc;                                                            \
   }
@@ -41,7 +42,7 @@ LATECOMER_UNCOUNTED_CALLS(PLAIN)
 #define STARTS(symbol, parameters, arguments, peer, receives)                                     \
   LATECOMER_ENTRY(int, symbol, parameters) {                                                      \
     const int rc = next::symbol arguments;                                                        \
-    if (active.load(std::memory_order_relaxed) && !inside && !job().threads && rc == MPI_SUCCESS) \
+    if (timing.load(std::memory_order_relaxed) && !inside && !job().threads && rc == MPI_SUCCESS) \
       started.note({*request, comm, peer, receives});                                             \
     return rc;                                                                                    \
   }

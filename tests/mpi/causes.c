@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank is late before every allreduce, for a cause that is known. Usage: causes CAUSE RANK CALLS MILLISECONDS
- * FOLDER CAUSE: none, work, sleep, stop, burner, faults, neighbour, chain, requests, file, pipe, threads. Each rank
- * computes for 2 ms before each call. In chain, the late rank sleeps, and two others wait in turn for messages.
- * requests does the same with MPI_Waitall, on a communicator that numbers the ranks backwards. */
+/* One rank is late before every allreduce, for a cause that is known.
+ * Usage: causes CAUSE RANK CALLS MILLISECONDS [FOLDER]
+ * CAUSE is one of none, work, sleep, stop, burner, faults, neighbour, chain, requests, file, pipe, threads; file and
+ * pipe use FOLDER. In chain, the late rank sleeps, and two others wait in turn for messages. requests does the same
+ * with MPI_Waitall, on a communicator that numbers the ranks backwards. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -140,7 +141,8 @@ static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size,
 }
 
 int main(int argc, char** argv) {
-  if (argc < 6) return 2;
+  if (argc < 5) return 2;
+  const char* folder = argc > 5 ? argv[5] : ".";
   const char* cause = argv[1];
   const int late = atoi(argv[2]), calls = atoi(argv[3]);
   const double ms = atof(argv[4]);
@@ -176,7 +178,7 @@ int main(int argc, char** argv) {
   MPI_File file = MPI_FILE_NULL;
   if (is_late && strcmp(cause, "file") == 0) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/written", argv[5]);
+    snprintf(path, sizeof path, "%s/written", folder);
     if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
       return 4;
   }

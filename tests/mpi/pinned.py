@@ -30,7 +30,7 @@ for waiting, says in (("courteous", "Waiting ranks give their core away"), ("spi
 profile, found = report("apart", "auto", "-n", 1, "taskset", "-c", cores[0], program, *work, ":", "-n", 1, "taskset", "-c", cores[1], program, *work)
 check([p["core_list"] for p in profile["processes"]] == [str(cores[0]), str(cores[1])] and found == [], f"each rank on a core of its own: {found}")
 ranks = os.cpu_count() * 2
-profile, found = report("crowded", "auto", "-n", ranks, program, *work)
+profile, found = report("crowded", "auto", "-n", ranks, program, "none", 0, 1000, 1)
 check(len(found) >= 1 and f"runs {ranks} ranks on" in found[0] and "waiting ranks give their core away" in found[0], f"more ranks than cores: {found}")
 # The parts of a rank's time do not take the naps of courteous waiting for sleep of the program.
 asleep = max(p["blocked_ns"] / p["wall_ns"] for p in profile["processes"])
