@@ -73,7 +73,7 @@ std::string warnings_html(const Json& profile) {
 
 }  // namespace
 
-std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells) {
+std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file) {
   const std::string program = profile["job"]["program"];
   const std::pair<std::string_view, std::string> parts[] = {
       {"program", escaped(program.substr(program.rfind('/') + 1))},
@@ -84,7 +84,7 @@ std::string html_report(const Json& profile, const std::vector<std::vector<RankC
       {"plots", kPagePlots},
       {"script", kPageScript},
       {"licences", escaped(kPageLicences)},
-      {"data", script_json(page_data(profile, cells))},
+      {"data", script_json(page_data(profile, cells, file))},
   };
   // Each mark is `{{name}}`. The text of a part is not searched for marks.
   std::string out;

@@ -12,7 +12,7 @@
 namespace latecomer::cli {
 
 /// `profile` has resolved names, and its sites are in display order. The rows of ranks of a site are in
-/// cells[site["cells"]].
-std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells);
+/// cells[site["cells"]]. `file` names the profile in errors.
+std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file);
 
 }  // namespace latecomer::cli

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "profiles/cli/arrivals.hpp"
 #include "profiles/cli/page_data.hpp"
 
 namespace latecomer::cli {
@@ -19,33 +20,30 @@ constexpr std::size_t kMostMeans = 8'000'000;
 /// One recorded call. `offsets_ns`: per rank of `group`, from the first arrival.
 struct Event {
   double at_ns = 0, last_ns = 0, median_ns = 0, waited_ns = 0;
-  std::int64_t last_rank = 0;
-  const std::vector<std::int64_t>* group = nullptr;
+  core::Rank last_rank = 0;
+  const std::vector<core::Rank>* group = nullptr;
   std::vector<double> offsets_ns;
 };
 
-/// Leaves out calls that name no group, and arrivals that name no rank.
-std::map<std::string, std::vector<Event>> events_of(const Json& record,
-                                                    const std::vector<std::vector<std::int64_t>>& groups) {
+/// The calls of communicators of several ranks, by site.
+std::map<std::string, std::vector<Event>> events_of(const RecordedArrivals& record) {
   std::map<std::string, std::vector<Event>> out;
-  for (const Json& e : record.value("events", Json::array())) {
-    const auto number = e.value("group", std::int64_t{-1});
-    if (number < 0 || number >= static_cast<std::int64_t>(groups.size())) continue;
+  for (const RecordedCall& call : record.calls) {
+    if (call.arrivals.size() < 2) continue;
     Event event;
-    event.group = &groups[static_cast<std::size_t>(number)];
-    event.offsets_ns = e.value("arrival_ns", std::vector<double>());
-    event.offsets_ns.resize(std::min(event.offsets_ns.size(), event.group->size()));
-    if (event.offsets_ns.size() < 2) continue;
-    const auto last = std::max_element(event.offsets_ns.begin(), event.offsets_ns.end());
-    event.last_rank = (*event.group)[static_cast<std::size_t>(last - event.offsets_ns.begin())];
-    event.at_ns = *std::min_element(event.offsets_ns.begin(), event.offsets_ns.end());
-    event.last_ns = *last - event.at_ns;
-    for (double& offset : event.offsets_ns) offset -= event.at_ns, event.waited_ns += event.last_ns - offset;
+    event.group = &record.groups[call.group];
+    const auto [first, last] = std::ranges::minmax_element(call.arrivals);
+    event.last_rank = (*event.group)[static_cast<std::size_t>(last - call.arrivals.begin())];
+    event.at_ns = static_cast<double>(*first), event.last_ns = static_cast<double>(*last - *first);
+    for (std::size_t i = 0; i < call.arrivals.size(); ++i) {
+      event.offsets_ns.push_back(static_cast<double>(call.arrivals[i] - *first));
+      event.waited_ns += static_cast<double>(call.wait_ends[i] - call.arrivals[i]);
+    }
     std::vector<double> sorted = event.offsets_ns;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
     std::nth_element(sorted.begin(), middle, sorted.end());
     event.median_ns = *middle;
-    out[e.value("site", "")].push_back(std::move(event));
+    out[(*call.site)["id"].get<std::string>()].push_back(std::move(event));
   }
   return out;
 }
@@ -62,10 +60,10 @@ std::size_t bin(double at, double span, std::size_t bins) {
 
 /// The calls of a site over time: one point per call, or per bin of time if there are more than kPoints.
 Json series(const std::vector<const Event*>& calls, double span) {
-  std::map<std::int64_t, Mean> ranks;
+  std::map<core::Rank, Mean> ranks;
   for (const Event* e : calls)
     for (std::size_t i = 0; i < e->offsets_ns.size(); ++i) ranks[(*e->group)[i]].add(e->offsets_ns[i]);
-  std::vector<std::int64_t> latest;
+  std::vector<core::Rank> latest;
   for (const auto& [rank, mean] : ranks) latest.push_back(rank);
   const std::size_t shown = std::min(kRanksShown, latest.size());
   std::partial_sort(latest.begin(), latest.begin() + static_cast<std::ptrdiff_t>(shown), latest.end(),
@@ -74,7 +72,7 @@ Json series(const std::vector<const Event*>& calls, double span) {
   struct Point {
     Mean at, median, last;
     double most = -1;
-    std::int64_t last_rank = -1;
+    core::Rank last_rank = -1;
     std::vector<Mean> ranks;
   };
   const bool each = calls.size() <= kPoints;
@@ -104,14 +102,14 @@ Json series(const std::vector<const Event*>& calls, double span) {
 
 /// Ranks by time: the mean offset of each rank in each bin of time, then the largest of the ranks that share a row.
 Json ranks_by_time(const std::map<std::string, std::vector<Event>>& sites, double span) {
-  std::map<std::int64_t, std::size_t> place;
+  std::map<core::Rank, std::size_t> place;
   std::size_t calls = 0;
   for (const auto& [site, events] : sites) {
     calls += events.size();
     for (const Event& e : events)
       for (std::size_t i = 0; i < e.offsets_ns.size(); ++i) place[(*e.group)[i]] = 0;
   }
-  std::vector<std::int64_t> ranks;
+  std::vector<core::Rank> ranks;
   for (auto& [rank, at] : place) at = ranks.size(), ranks.push_back(rank);
   const std::size_t times = std::clamp<std::size_t>(std::min(calls, kMostMeans / ranks.size()), 1, kTimeBins),
                     per = (ranks.size() + kRankBins - 1) / kRankBins, rows = (ranks.size() + per - 1) / per;
@@ -136,12 +134,11 @@ Json ranks_by_time(const std::map<std::string, std::vector<Event>>& sites, doubl
 
 }  // namespace
 
-Json page_arrivals(const Json& profile) {
+Json page_arrivals(const Json& profile, const std::string& file) {
   const auto record = profile.find("arrivals");
-  if (record == profile.end() || !record->is_object()) return nullptr;
-  std::vector<std::vector<std::int64_t>> groups;
-  for (const Json& g : record->value("groups", Json::array())) groups.push_back(g);
-  const auto sites = events_of(*record, groups);
+  if (record == profile.end()) return nullptr;
+  const RecordedArrivals arrivals = recorded_arrivals(profile, file);
+  const auto sites = events_of(arrivals);
   if (sites.empty()) return nullptr;
   double end = 0;
   std::vector<std::pair<double, std::string>> order;

@@ -217,7 +217,7 @@ std::string packed(const std::vector<double>& values) {
   return out;
 }
 
-Json page_data(const Json& profile, const std::vector<std::vector<RankCell>>& cells) {
+Json page_data(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file) {
   constexpr std::int64_t kMostRanks = 1'000'000'000;
   const std::int64_t ranks = std::clamp<std::int64_t>(profile["job"]["ranks"].get<std::int64_t>(), 1, kMostRanks);
   std::int64_t per = 1;
@@ -234,7 +234,7 @@ Json page_data(const Json& profile, const std::vector<std::vector<RankCell>>& ce
           {"sites_alone", alone},
           {"heat", heat_map(shown, cells, per, ranks)},
           {"tables", tables(profile, sums_of_ranks(profile, cells, per, ranks), per)},
-          {"arrivals", page_arrivals(profile)}};
+          {"arrivals", page_arrivals(profile, file)}};
 }
 
 }  // namespace latecomer::cli

@@ -3,6 +3,7 @@
 #include "profiles/cli/rank_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -28,6 +29,8 @@ struct Row {
   std::string name, host;
   double ranks = 0, wall = 0, waited = 0, awaited = 0;
   double parts[std::size(kParts)] = {};
+  double last = 0;  ///< times that it came last; of single ranks only, as the two below
+  std::string late = "-", cause = "-";
   void add(const Row& o) {
     ranks += o.ranks, wall += o.wall, waited += o.waited, awaited += o.awaited;
     for (std::size_t k = 0; k < std::size(kParts); ++k) parts[k] += o.parts[k];
@@ -52,6 +55,18 @@ std::vector<Row> rows_of_ranks(const Json& profile) {
   for (const Json& sum : sums)
     if (const auto row = rows.find(sum[0].get<long>()); row != rows.end())
       row->second.waited = sum[2].get<double>(), row->second.awaited = sum[3].get<double>();
+  for (const Json& rank : ranks_json(profile)) {
+    const auto found = rows.find(rank["rank"].get<long>());
+    if (found == rows.end() || per > 1) continue;
+    Row& row = found->second;
+    row.last = rank["times_last"].get<double>();
+    const double late = rank["mean_lateness_ns"].get<double>();
+    row.late = (late < 0 ? "-" : "") + human_time(std::abs(late));
+    double most = 0;
+    for (const auto& [cause, share] : rank["causes"].items())
+      if (late > 0 && share.get<double>() > most)
+        most = share.get<double>(), row.cause = cause + " (" + percent(most) + ")";
+  }
   std::vector<Row> out;
   out.reserve(rows.size());
   for (const auto& [rank, row] : rows) out.push_back(row);
@@ -70,19 +85,22 @@ std::vector<Row> rows_of_hosts(const std::vector<Row>& ranks) {
   return out;
 }
 
-void print(const char* title, const char* first, std::vector<Row> rows, int most) {
+void print(const char* title, const char* first, std::vector<Row> rows, int most, bool single) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.awaited > b.awaited; });
   rows.resize(std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))));
   int width = 6;
   for (const Row& row : rows) width = std::max(width, static_cast<int>(row.name.size()));
   std::printf("\n%s\n%*s %-16s", title, width, first, "host");
   for (const auto& [key, column] : kParts) std::printf(" %9s", column);
-  std::printf(" %9s %12s\n", "waits", "awaited");
+  std::printf(" %9s %12s", "waits", "awaited");
+  std::printf(single ? " %9s %12s  %s\n" : "\n", "last", "late", "cause");
   for (const Row& row : rows) {
     const double all = std::max(1.0, row.wall);
     std::printf("%*s %-16s", width, row.name.c_str(), row.host.c_str());
     for (const double part : row.parts) std::printf(" %8.1f%%", 100 * part / all);
-    std::printf(" %8.1f%% %12s\n", 100 * row.waited / all, human_time(row.awaited).c_str());
+    std::printf(" %8.1f%% %12s", 100 * row.waited / all, human_time(row.awaited).c_str());
+    if (single) std::printf(" %9.0f %12s  %s", row.last, row.late.c_str(), row.cause.c_str());
+    std::printf("\n");
   }
 }
 
@@ -93,8 +111,8 @@ void print_ranks(const Json& profile, int most) {
   const Efficiencies efficiencies(profile);
   const Efficiency all = efficiencies.of_host("");
   if (all.load_balance <= 0) return;
-  print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most);
-  if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most);
+  print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most, true);
+  if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most, false);
   std::printf("\nefficiencies%*s load balance  communication  serialisation  transfer\n", 11, "");
   const auto line = [](const std::string& name, const Efficiency& e) {
     std::printf("  %-21s %12.2f %14.2f %14.2f %9.2f\n", name.c_str(), e.load_balance, e.communication, e.serialisation,

@@ -206,7 +206,7 @@ int report(const Options& o) {
     if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
   if (!o.html.empty()) {
-    const auto written = profiles::write_file(o.html, html_report(profile, cells));
+    const auto written = profiles::write_file(o.html, html_report(profile, cells, o.file));
     if (!written) throw std::runtime_error(written.error());
     return 0;
   }

@@ -2,6 +2,8 @@
 // Compares each host's ranks with its cores, and the hosts with each other.
 #include "profiles/cli/set_up.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -56,7 +58,8 @@ std::set<int> numbers_in(const std::string& list) {
   for (const char* at = list.c_str(); *at;) {
     char* end = nullptr;
     const long first = std::strtol(at, &end, 10), last = *end == '-' ? std::strtol(end + 1, &end, 10) : first;
-    for (long c = first; c <= last; ++c) out.insert(static_cast<int>(c));
+    // Only a damaged profile has more cores than the kernel knows.
+    for (long c = first; c <= std::min(last, first + CPU_SETSIZE); ++c) out.insert(static_cast<int>(c));
     at = *end == ',' ? end + 1 : "";
   }
   return out;

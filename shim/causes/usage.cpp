@@ -161,13 +161,15 @@ void Sampler::open() {
   const auto distance = static_cast<std::uint64_t>(std::clamp<Nanoseconds>(2 * kBudget * cost_ / per_exit, 1, 1 << 20));
   exits_ = left_ = static_cast<std::uint32_t>(1 + random_.below(2 * distance - 1));
   opened_at_ = at;
-  open_ = mpi_time.sampled = reads;
+  open_ = reads;
+  if (++intervals_ == 0) ++intervals_;
+  mpi_time.sampled = reads ? intervals_ : 0;
   peers_ = {};
 }
 
 void Sampler::close() {
   const KeepErrno keep;
-  open_ = mpi_time.sampled = false;
+  open_ = false, mpi_time.sampled = 0;
   Reading end;
   closed_ = this_thread() == thread_ && read(end);
   if (closed_) interval_ = between(begin_, end, kernel_left_);

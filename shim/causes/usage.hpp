@@ -21,7 +21,8 @@ namespace latecomer::shim {
 struct MpiTime {
   Nanoseconds collectives = 0, messages = 0, io = 0;
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
-  bool sampled = false;                 ///< an interval of this thread is being sampled: waits go to ranks, too
+  /// The number of the interval of this thread that is being sampled: waits go to ranks, too. 0: none is.
+  std::uint32_t sampled = 0;
   Nanoseconds all() const { return collectives + messages + io; }
 };
 extern constinit thread_local MpiTime mpi_time;
@@ -46,7 +47,7 @@ class TimedCall {
     const Nanoseconds spent = now() - begin_;
     *sum_ += spent, sum_ = nullptr;
     live->message.store(0, std::memory_order_relaxed);
-    return mpi_time.sampled && spent > kTransfer ? spent : 0;
+    return mpi_time.sampled != 0 && spent > kTransfer ? spent : 0;
   }
 
  private:
@@ -58,7 +59,7 @@ class TimedCall {
 /// program.
 class FileCall {
  public:
-  explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled) {
+  explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled != 0) {
     if (counts_) mpi_time.io_seen -= now(), mpi_time.io_cpu -= cpu_now();
   }
   FileCall(const FileCall&) = delete;
@@ -90,7 +91,7 @@ class Sampler {
       close();
   }
   /// At any other collective: the interval no longer lies between two blocking ones.
-  void discard() { open_ = mpi_time.sampled = false; }
+  void discard() { open_ = false, mpi_time.sampled = 0; }
   /// A call of the interval that is being sampled waited for that rank of MPI_COMM_WORLD.
   void wait_for(Rank rank, Nanoseconds waited) { peers_.add(rank, waited); }
   /// At the exit of a blocking collective. `before`: takes the interval that ended at its arrival, if it was sampled.
@@ -122,8 +123,9 @@ class Sampler {
   Nanoseconds opened_at_ = 0;
   Nanoseconds cost_ = 0;  ///< of one reading
   Nanoseconds kernel_left_ = 0;
-  Nanoseconds fault_ = 0;    ///< the most that a page fault costs
-  std::uint32_t exits_ = 1;  ///< between the last two samples
+  Nanoseconds fault_ = 0;        ///< the most that a page fault costs
+  std::uint32_t exits_ = 1;      ///< between the last two samples
+  std::uint32_t intervals_ = 0;  ///< that were opened
   Reading begin_, start_;
   profiles::Usage interval_, final_;
   profiles::Peers peers_;

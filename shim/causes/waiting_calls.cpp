@@ -39,17 +39,18 @@ LATECOMER_COUNTED_CALLS(PLAIN, int)
 LATECOMER_COUNTED_CALLS(LARGE, MPI_Count)
 LATECOMER_UNCOUNTED_CALLS(PLAIN)
 
-#define STARTS(symbol, parameters, arguments, peer, receives)                                     \
-  LATECOMER_ENTRY(int, symbol, parameters) {                                                      \
-    const int rc = next::symbol arguments;                                                        \
-    if (timing.load(std::memory_order_relaxed) && !inside && !job().threads && rc == MPI_SUCCESS) \
-      started.note({*request, comm, peer, receives});                                             \
-    return rc;                                                                                    \
+#define STARTS(symbol, parameters, arguments, peer, receives, persistent)                                             \
+  LATECOMER_ENTRY(int, symbol, parameters) {                                                                          \
+    const int rc = next::symbol arguments;                                                                            \
+    if ((persistent ? timing.load(std::memory_order_relaxed) && !inside && !job().threads : mpi_time.sampled != 0) && \
+        rc == MPI_SUCCESS) [[unlikely]]                                                                               \
+      note_started(*request, comm, peer, receives, persistent);                                                       \
+    return rc;                                                                                                        \
   }
-#define STARTS_PLAIN(Name, parameters, arguments, peer, receives) \
-  STARTS(MPI_##Name, parameters, arguments, peer, receives)
-#define STARTS_LARGE(Name, parameters, arguments, peer, receives) \
-  STARTS(MPI_##Name##_c, parameters, arguments, peer, receives)
+#define STARTS_PLAIN(Name, parameters, arguments, peer, receives, persistent) \
+  STARTS(MPI_##Name, parameters, arguments, peer, receives, persistent)
+#define STARTS_LARGE(Name, parameters, arguments, peer, receives, persistent) \
+  STARTS(MPI_##Name##_c, parameters, arguments, peer, receives, persistent)
 
 LATECOMER_STARTS(STARTS_PLAIN, int)
 LATECOMER_STARTS(STARTS_LARGE, MPI_Count)

@@ -10,9 +10,9 @@
 
 namespace latecomer::shim {
 
-constinit StartedMessages started;
-
 namespace {
+
+constinit StartedMessages started;
 
 /// The ranks of MPI_COMM_WORLD that a communicator's messages may name: of the remote group in an inter-communicator.
 struct Members {
@@ -27,6 +27,7 @@ int forget_members(MPI_Comm, int, void* members, void*) {
 /// Members of a communicator without a CommState: no collective ran on it. It must not get a CommState here, because
 /// all its ranks create that at the same collective.
 const Members* members_of(MPI_Comm comm) {
+  if (job().world_group == MPI_GROUP_NULL) return nullptr;
   static int keyval = [] {
     int made = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_members, &made, nullptr);
@@ -51,7 +52,9 @@ const Members* members_of(MPI_Comm comm) {
   return members.release();
 }
 
-Rank world_rank(MPI_Comm comm, int rank) {
+/// Another process's rank in MPI_COMM_WORLD; negative if it has none.
+Rank peer_of(MPI_Comm comm, int rank) {
+  if (rank < 0) return -1;
   if (comm == MPI_COMM_WORLD) return rank;
   if (comm == MPI_COMM_SELF) return job().rank;
   void* attribute = nullptr;
@@ -70,34 +73,36 @@ Rank world_rank(MPI_Comm comm, int rank) {
 }  // namespace
 
 [[gnu::noinline, gnu::cold]] void waited_for(MPI_Comm comm, int rank, Nanoseconds waited) try {
-  if (comm == MPI_COMM_NULL || rank < 0) return;
-  const Rank of_world = world_rank(comm, rank);
-  if (of_world >= 0 && of_world != job().rank) sampler.wait_for(of_world, waited);
+  if (const Rank peer = peer_of(comm, rank); peer >= 0 && peer != job().rank) sampler.wait_for(peer, waited);
 } catch (const std::bad_alloc&) {
   // Without memory for the members, the time counts without a rank.
 }
 
+[[gnu::noinline, gnu::cold]] void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives,
+                                               bool persistent) try {
+  started.note({request, persistent ? 0 : mpi_time.sampled, peer_of(comm, rank), receives});
+} catch (const std::bad_alloc&) {
+}
+
 Awaited::Awaited(int count, const MPI_Request* requests) {
   for (int i = 0; i < count && found_ < kMost; ++i)
-    if (const StartedMessage* message = started.find(requests[i])) {
+    if (const StartedMessage* message = started.find(requests[i], mpi_time.sampled)) {
       receives_ += message->receives;
       at_[found_] = i, messages_[found_++] = *message;
     }
 }
 
-void Awaited::all(Nanoseconds waited, const MPI_Status* statuses) const {
+void Awaited::all(Nanoseconds waited) const {
   // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
   // where there are some.
   for (int k = 0; k < found_; ++k)
-    if (messages_[k].receives == (receives_ > 0)) one(waited, at_[k], statuses ? statuses + at_[k] : nullptr);
+    if (messages_[k].receives == (receives_ > 0)) one(waited, at_[k]);
 }
 
-void Awaited::one(Nanoseconds waited, int index, const MPI_Status* status) const {
+void Awaited::one(Nanoseconds waited, int index) const {
   for (int k = 0; k < found_; ++k)
-    if (at_[k] == index) {
-      const StartedMessage& m = messages_[k];
-      waited_for(m.comm, m.rank == MPI_ANY_SOURCE && status ? status->MPI_SOURCE : m.rank, waited);
-    }
+    if (const Rank peer = messages_[k].peer; at_[k] == index && peer >= 0 && peer != job().rank)
+      sampler.wait_for(peer, waited);
 }
 
 }  // namespace latecomer::shim

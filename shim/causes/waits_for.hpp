@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says for whose messages a call waited, in ranks of MPI_COMM_WORLD. The start of a non-blocking message notes its
-// communicator and rank, with two stores. Only waits in sampled intervals are looked up.
+// Says for whose messages a call waited, in ranks of MPI_COMM_WORLD, in sampled intervals. A communicator is used only
+// inside a call that names it: a program may free one while its messages are in transfer.
 #pragma once
 
 #include <atomic>
@@ -16,11 +16,15 @@ namespace latecomer::shim {
 /// ignored.
 void waited_for(MPI_Comm comm, int rank, Nanoseconds waited);
 
-/// The message of a request: from or to `rank` of `comm`, which may be MPI_ANY_SOURCE.
+/// A non-blocking message to or from that rank of `comm` was started in a sampled interval, or a persistent one was
+/// made.
+void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent);
+
+/// The message of a request.
 struct StartedMessage {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Comm comm = MPI_COMM_NULL;
-  int rank = MPI_PROC_NULL;
+  std::uint32_t interval = 0;  ///< in which it was started; 0: it is persistent
+  Rank peer = -1;              ///< in MPI_COMM_WORLD
   bool receives = false;
 };
 
@@ -29,10 +33,11 @@ struct StartedMessage {
 class StartedMessages {
  public:
   void note(const StartedMessage& message) { place(message.request) = message; }
-  /// nullptr: not noted, or overwritten.
-  const StartedMessage* find(MPI_Request request) {
+  /// nullptr: not noted, or overwritten. `interval`: the present one.
+  const StartedMessage* find(MPI_Request request, std::uint32_t interval) {
     const StartedMessage& there = place(request);
-    return request != MPI_REQUEST_NULL && there.request == request ? &there : nullptr;
+    const bool known = request != MPI_REQUEST_NULL && there.request == request;
+    return known && (there.interval == 0 || there.interval == interval) ? &there : nullptr;
   }
 
  private:
@@ -44,16 +49,14 @@ class StartedMessages {
   }
   StartedMessage places_[kPlaces];
 };
-extern constinit StartedMessages started;
-
 /// The messages among the requests of a completion call, as they were before it.
 class Awaited {
  public:
   Awaited(int count, const MPI_Request* requests);
-  /// The call waited until all of them were complete, or until that one. `statuses`: of all requests, nullptr if the
-  /// program ignores them.
-  void all(Nanoseconds waited, const MPI_Status* statuses) const;
-  void one(Nanoseconds waited, int index, const MPI_Status* status) const;
+  /// The call waited until all of them were complete.
+  void all(Nanoseconds waited) const;
+  /// The call waited until that one was complete.
+  void one(Nanoseconds waited, int index) const;
 
  private:
   static constexpr int kMost = 256;  // as for observed requests: 5 KiB of the stack, in sampled intervals only

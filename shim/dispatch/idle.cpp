@@ -22,7 +22,7 @@ void replace(Idle::Site& site, const Idle::Site& now) {
 
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   Job& j = job();
-  const std::uintptr_t address = slot.address.load(std::memory_order_relaxed);
+  const std::uintptr_t address = only_address(slot);
   // Several threads would have to share the counts, and the background engine reads the sequence.
   if (!state.resting || !j.may_idle || j.threads || state.watched || address == 0 || !state.sequence.settled() ||
       j.edge_said)
@@ -33,7 +33,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   const std::int64_t left =
       static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore;
   const std::uint64_t id = slot.site.load(std::memory_order_relaxed);
-  if (left <= 0 || id == 0 || slot.op != op || slot.comm_size != state.size) return;
+  if (left <= 0 || id == 0 || !slot.serves(op, state.size)) return;
   // The return address does not tell callers apart: the site itself counts these calls.
   profiles::LocalSite* local = &j.mine.local[{id, op, state.size}];
   if (idle.size != state.size) idle_forget();  // the counts of a site are per communicator size

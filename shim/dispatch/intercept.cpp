@@ -322,8 +322,11 @@ void write_log(const Call& call) {
   profiles::LocalSite* local =
       &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
                          call.slot->callers.load(std::memory_order_relaxed)}];
-  if (call.slot->key.load(std::memory_order_relaxed) != 0)
-    call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
+  if (call.slot->key.load(std::memory_order_relaxed) != 0) {
+    const int size = call.state->size;
+    call.slot->local = local, call.slot->op = call.signature.op;
+    call.slot->comm_size = size <= SiteSlot::kMostRanks ? static_cast<std::uint32_t>(size) : 0;
+  }
   return local;
 }
 
@@ -334,7 +337,7 @@ void write_log(const Call& call) {
   if (call.forecast.expected >= 0) [[unlikely]]
     write_forecast(state, call.n, call.forecast);
   profiles::LocalSite* local = slot.local;
-  if (!local || slot.op != call.signature.op || slot.comm_size != state.size) [[unlikely]]
+  if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
     local = find_local(call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;

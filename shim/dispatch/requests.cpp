@@ -103,20 +103,14 @@ int waiting(int count, MPI_Request* requests, Complete complete, Account account
   ();
 }
 
-/// The statuses of a C call, or nullptr. Those of mpi_f08 are not read: their constants differ.
-const MPI_Status* known(const MPI_Status* statuses) {
-  return statuses == MPI_STATUS_IGNORE || statuses == MPI_STATUSES_IGNORE ? nullptr : statuses;
+void for_all(const Awaited& a, Nanoseconds waited) { a.all(waited); }
+/// `base`: the index of the first request, 1 in Fortran.
+auto for_one(const int& index, int base) {
+  return [&index, base](const Awaited& a, Nanoseconds waited) { a.one(waited, index - base); };
 }
-auto for_all(const MPI_Status* statuses) {
-  return [=](const Awaited& a, Nanoseconds waited) { a.all(waited, known(statuses)); };
-}
-auto for_one(const int& index, const MPI_Status* status, int base) {
-  return [=, &index](const Awaited& a, Nanoseconds waited) { a.one(waited, index - base, known(status)); };
-}
-auto for_some(const int& done, const int* indices, const MPI_Status* statuses, int base) {
-  return [=, &done](const Awaited& a, Nanoseconds waited) {
-    for (int i = 0; done != MPI_UNDEFINED && i < done; ++i)
-      a.one(waited, indices[i] - base, known(statuses) ? statuses + i : nullptr);
+auto for_some(const int& done, const int* indices, int base) {
+  return [&done, indices, base](const Awaited& a, Nanoseconds waited) {
+    for (int i = 0; done != MPI_UNDEFINED && i < done; ++i) a.one(waited, indices[i] - base);
   };
 }
 
@@ -167,50 +161,49 @@ void forget_pending(const CommState* state) {
 // request handles have the layout of C in memory. ierror is optional.
 LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
   return waiting(
-      1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything, for_all(status));
+      1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything, for_all);
 }
 LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
-      1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything, for_all(nullptr));
+      1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything, for_all);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
   return waiting(
-      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything,
-      for_all(statuses));
+      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything, for_all);
 }
 LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything,
-      for_all(nullptr));
+      for_all);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
   return waiting(
       count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); },
-      [&](const Watch& w) { w.done(*index); }, for_one(*index, status, 0));
+      [&](const Watch& w) { w.done(*index); }, for_one(*index, 0));
 }
 LATECOMER_ENTRY(void, mpi_waitany_f08_,
                 (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
-      [&](const Watch& w) { w.done(*index - 1); }, for_one(*index, nullptr, 1));
+      [&](const Watch& w) { w.done(*index - 1); }, for_one(*index, 1));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
   return waiting(
       count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
-      [&](const Watch& w) { w.some_done(*done, indices, 0); }, for_some(*done, indices, statuses, 0));
+      [&](const Watch& w) { w.some_done(*done, indices, 0); }, for_some(*done, indices, 0));
 }
 LATECOMER_ENTRY(void, mpi_waitsome_f08_,
                 (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
-      [&](const Watch& w) { w.some_done(*done, indices, 1); }, for_some(*done, indices, nullptr, 1));
+      [&](const Watch& w) { w.some_done(*done, indices, 1); }, for_some(*done, indices, 1));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {

@@ -32,11 +32,11 @@ int on_end(MPI_Comm, int, void*, void*) {
         warn("a rank ended before all ranks reached MPI_Finalize: to get a profile, run latecomer recover %s",
              j.spool.directory().c_str());
     }
+    remove_prometheus(j);
   } catch (...) {
     warn("out of memory while writing the profile");
   }
   live_stop();
-  remove_prometheus(j);
   return MPI_SUCCESS;
 }
 
@@ -47,8 +47,8 @@ __attribute__((destructor)) void on_exit() {
   if (j.pid != getpid()) return;  // a forked child
   halt_engine();
   live_stop();
-  remove_prometheus(j);
   try {
+    remove_prometheus(j);
     write_spool(j, true);
   } catch (...) {
   }
