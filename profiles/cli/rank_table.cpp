@@ -21,8 +21,6 @@ namespace {
 constexpr std::pair<const char*, const char*> kParts[] = {
     {"computing_ns", "computes"}, {"kernel_ns", "kernel"}, {"runnable_ns", "no core"},    {"blocked_ns", "blocked"},
     {"messages_ns", "messages"},  {"io_ns", "files"},      {"collectives_ns", "in coll."}};
-/// The first of these are outside MPI.
-constexpr std::size_t kOwnParts = 4;
 
 /// A rank, or the ranks of a host together.
 struct Row {

@@ -140,6 +140,17 @@ static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size,
   if (hop == 0 || hop == 1) MPI_Send(&token[3], 1, MPI_INT, size - 1 - (rank + 1) % size, 0, backwards);
 }
 
+/* A communicator may be freed while its messages are in transfer. */
+static void free_in_flight(MPI_Comm comm, int rank, int size) {
+  MPI_Request requests[2];
+  int sent = rank, received = -1;
+  MPI_Irecv(&received, 1, MPI_INT, (rank + size - 1) % size, 0, comm, &requests[0]);
+  MPI_Isend(&sent, 1, MPI_INT, (rank + 1) % size, 0, comm, &requests[1]);
+  MPI_Comm_free(&comm);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  if (received != (rank + size - 1) % size) MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
   const char* folder = argc > 5 ? argv[5] : ".";
@@ -182,7 +193,10 @@ int main(int argc, char** argv) {
     if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
       return 4;
   }
-  MPI_Comm backwards;
+  enum { kFlights = 500 };
+  MPI_Comm backwards, flights[kFlights];
+  const int in_flight = strcmp(cause, "requests") == 0 && calls <= kFlights;
+  for (int i = 0; in_flight && i < calls; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &flights[i]);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
   for (int i = 0; i < calls; ++i) {
     atomic_store(&burning, 1);
@@ -190,6 +204,7 @@ int main(int argc, char** argv) {
     compute(own_core ? 12 * ms : size > 2 && strcmp(cause, "stop") != 0 ? 0.2 : 2);
     atomic_store(&burning, 0);
     if (strcmp(cause, "chain") == 0) chain(rank, late, size, ms);
+    if (in_flight) free_in_flight(flights[i], rank, size);
     if (strcmp(cause, "requests") == 0) chain_of_requests(backwards, rank, late, size, ms);
     if (strcmp(cause, "neighbour") == 0) { /* the late rank waits for a message of the next one, which sleeps */
       int token = 0;
