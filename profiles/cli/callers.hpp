@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 /// One caller, summed over the ways that lead to it. `figures` has the keys of a site: op, comm_size, calls, patterns,
 /// bytes, waited_ns, before, ranks (of the longest awaited ranks), last_total; and mean_imbalance_ns and
 /// mean_after_last_ns.
-struct CallerNode {
+struct CallerNode {             // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
   const Json* frame = nullptr;  ///< nullptr: the caller is not known
   Json figures;
   std::vector<CallerNode> callers;  ///< its own, longest wait first

@@ -64,6 +64,7 @@ Json series(const std::vector<const Event*>& calls, double span) {
   for (const Event* e : calls)
     for (std::size_t i = 0; i < e->offsets_ns.size(); ++i) ranks[(*e->group)[i]].add(e->offsets_ns[i]);
   std::vector<core::Rank> latest;
+  latest.reserve(ranks.size());
   for (const auto& [rank, mean] : ranks) latest.push_back(rank);
   const std::size_t shown = std::min(kRanksShown, latest.size());
   std::partial_sort(latest.begin(), latest.begin() + static_cast<std::ptrdiff_t>(shown), latest.end(),
