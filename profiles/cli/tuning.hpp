@@ -21,7 +21,7 @@ struct TunedSite {
   double measured_ns = -1;  ///< of native; -1: unknown
 };
 
-struct Tuning {
+struct Tuning {      // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
   std::string text;  ///< of the file; its comments give the reason per site
   Json sites;  ///< id, place, op, comm_size, calls, algorithm ("native": no setting), native_ns, predicted_ns, reason
   double gain_ns = 0;

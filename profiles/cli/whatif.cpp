@@ -79,6 +79,7 @@ Waits waits_of(const RecordedArrivals& record, const Json& profile) {
 template <typename Key>
 std::vector<Key> largest(const std::map<Key, double>& values, int most) {
   std::vector<Key> out;
+  out.reserve(values.size());
   for (const auto& [key, value] : values) out.push_back(key);
   std::ranges::stable_sort(out, [&](const Key& a, const Key& b) { return values.at(a) > values.at(b); });
   if (out.size() > static_cast<std::size_t>(most)) out.resize(static_cast<std::size_t>(most));
