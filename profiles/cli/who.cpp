@@ -32,6 +32,7 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
     if (r.stale) stale[r.host].first = r.copy_age_s, stale[r.host].second.push_back(r.rank);
     if (r.rank < seen.front().ranks) known[static_cast<std::size_t>(r.rank)] = true;
   }
+  out.reserve(stale.size());
   for (const auto& [host, what] : stale)
     out.push_back("The state of " + ranks_named(what.second) + " on " + host + " is " + human_time(1e9 * what.first) +
                   " old and is not judged: `latecomer relay` has ended there, or the shared folder is slow.");

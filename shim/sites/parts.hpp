@@ -43,7 +43,7 @@ Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr
 
 /// The frame in a wrapper library that calls MPI for a site; nullptr if no frame was skipped. `keep_wrapper` notes it.
 const profiles::Frame* wrapper_of(std::uint64_t site);
-void keep_wrapper(profiles::Frame wrapper, std::uint64_t site);
+void keep_wrapper(const profiles::Frame& wrapper, std::uint64_t site);
 
 /// Removes all keys. The caller holds the mutex.
 void forget_keys();

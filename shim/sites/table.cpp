@@ -41,10 +41,10 @@ const profiles::Frame* wrapper_of(std::uint64_t site) {
   return found == wrapping->end() ? nullptr : &found->second;
 }
 
-void keep_wrapper(profiles::Frame wrapper, std::uint64_t site) {
+void keep_wrapper(const profiles::Frame& wrapper, std::uint64_t site) {
   const std::lock_guard lock(sites_mutex);
   if (!wrapping) wrapping = new std::map<std::uint64_t, profiles::Frame>;
-  wrapping->try_emplace(site, std::move(wrapper));
+  wrapping->try_emplace(site, wrapper);
 }
 
 Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std::uintptr_t address) {
