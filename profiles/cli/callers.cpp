@@ -27,8 +27,16 @@ void add_before(Json& to, const Json& from) {
   }
   const double mine = of(all, "samples"), others = of(*more, "samples");
   for (const auto& [key, value] : more->items())
-    if (key != "samples") add_mean(all, *more, key.c_str(), mine, others);
+    if (key != "samples" && value.is_number()) add_mean(all, *more, key.c_str(), mine, others);
   all["samples"] = mine + others;
+  // The ranks whose messages were waited for: a rank that one side does not name was not waited for there.
+  std::map<long, double> waits;
+  for (const auto& [from, weight] : {std::pair{static_cast<const Json*>(&all), mine}, std::pair{&*more, others}})
+    for (const Json& peer : from->value("waits_for", Json::array()))
+      waits[peer["rank"].get<long>()] += of(peer, "wait_ns") * weight / std::max(1.0, mine + others);
+  if (waits.empty()) return;
+  Json& peers = all["waits_for"] = Json::array();
+  for (const auto& [rank, wait_ns] : waits) peers.push_back({{"rank", rank}, {"wait_ns", wait_ns}});
 }
 
 /// The row of a rank, added if necessary.

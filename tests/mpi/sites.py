@@ -119,6 +119,20 @@ for caller in site["callers"]:
     counted[n] = counted.get(n, 0) + caller["calls"]
 check(len(said) == 24 and counted == said and len(site["callers"]) == 48, f"callers: {set(counted.items()) ^ set(said.items())}, {len(site['callers'])} ways")
 
+# Callers of one frame are shown together, with the ranks whose messages they waited for.
+waits = json.loads(out.read_text())
+merged = 0
+for site in waits["sites"]:
+    for n, caller in enumerate(site.get("callers", [])):
+        for row in caller["awaited"]:
+            times = ("wall", "collectives", "messages", "io", "computing", "kernel", "runnable", "blocked", "page_faults", "threads")
+            row["before"] = {"samples": 10, "faults": 0, "preempted": 0, **{f"{name}_ns": 10.0 for name in times},
+                             "waits_for": [{"rank": 1 - row["rank"], "wait_ns": 10.0 * (n + 1)}]}
+            merged += 1
+(folder / "waits.json").write_text(json.dumps(waits))
+done = run(a.cli, "report", folder / "waits.json")
+check(merged > 2 and done.returncode == 0 and "reached" in done.stdout, f"callers that waited for messages: {done.stderr}")
+
 # Without debug information: symbols where the module has them, and the remedy.
 strip = shutil.which("strip")
 stripped = folder / "stripped"
