@@ -21,9 +21,9 @@ quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 def until(condition, seconds=60):
     deadline = time.time() + seconds
-    while not condition() and time.time() < deadline:
+    while not (good := condition()) and time.time() < deadline:
         time.sleep(0.1)
-    return condition()
+    return good
 
 
 # One host: the relay waits for the job, and ends with it.
