@@ -3,8 +3,9 @@
 #include "profiles/callers.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
+
+#include "core/base/text.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -37,9 +38,7 @@ Json awaited_json(const Caller& caller, int per_row) {
 }  // namespace
 
 Json frame_json(const Frame& f) {
-  char offset[24];
-  std::snprintf(offset, sizeof offset, "0x%llx", static_cast<unsigned long long>(f.offset));
-  Json out = {{"module", f.module},  {"build_id", f.build_id}, {"offset", offset},
+  Json out = {{"module", f.module},  {"build_id", f.build_id}, {"offset", core::hexadecimal(f.offset)},
               {"function", nullptr}, {"file", nullptr},        {"line", nullptr}};
   if (!f.function.empty()) out["function"] = f.function;
   if (!f.file.empty()) out["file"] = f.file, out["line"] = f.line;

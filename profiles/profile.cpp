@@ -370,13 +370,11 @@ class ProfileWriter {
     Json frames = Json::array();
     if (const auto known = frames_.find({row.key.site, 0}); known != frames_.end())
       for (const Frame* f : known->second) frames.push_back(frame_json(*f));
-    if (frames.empty())
-      frames.push_back({{"module", folded ? "(other sites)" : ""},
-                        {"build_id", ""},
-                        {"offset", "0x0"},
-                        {"function", nullptr},
-                        {"file", nullptr},
-                        {"line", nullptr}});
+    if (frames.empty()) {
+      Frame unknown;
+      if (folded) unknown.module = "(other sites)";
+      frames.push_back(frame_json(unknown));
+    }
     const LocalSite& own = *row.own;
     Json head;
     head["id"] = row.key.id();

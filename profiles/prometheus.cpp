@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <map>
 
+#include "core/base/text.hpp"
+
 namespace latecomer::profiles {
 namespace {
 
@@ -43,15 +45,11 @@ class Text {
   std::string job_, name_, out_;
 };
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 /// "function (file:line)" if the process knows it, else module and offset.
 std::string place(const Frame& frame) {
-  char offset[24];
-  std::snprintf(offset, sizeof offset, "0x%llx", static_cast<unsigned long long>(frame.offset));
   return frame.function.empty()
-             ? base_name(frame.module) + "+" + offset
-             : frame.function + " (" + base_name(frame.file) + ":" + std::to_string(frame.line) + ")";
+             ? core::base_name(frame.module) + "+" + core::hexadecimal(frame.offset)
+             : frame.function + " (" + core::base_name(frame.file) + ":" + std::to_string(frame.line) + ")";
 }
 
 }  // namespace
@@ -126,7 +124,7 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
     }
   }
   Metrics out;
-  out.job = {{"program", base_name(leader.job.program)}};
+  out.job = {{"program", core::base_name(leader.job.program)}};
   for (auto& [number, s] : all) {
     s.row.rank = name(number), s.row.lateness_ns = s.late / std::max(1.0, s.calls);
     out.ranks.push_back(std::move(s.row));

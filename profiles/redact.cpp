@@ -11,14 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/text.hpp"
+
 namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string base_name(std::string_view path) {
+std::string last_part(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  return std::string(path.substr(path.rfind('/') + 1));
+  return core::base_name(path);
 }
 
 /// Every byte of a letter outside ASCII counts.
@@ -57,7 +59,7 @@ std::string without_directories(const std::string& text) {
     const bool path = slash != std::string_view::npos && slash + 1 < word.size() &&
                       word.find_first_not_of("0123456789./") != std::string_view::npos;
     out.append(text, at, from - at);
-    out += path ? base_name(word) : std::string(word);
+    out += path ? last_part(word) : std::string(word);
     if (end == at) out += text[end++];
     at = end;
   }
@@ -109,8 +111,8 @@ class Redaction {
   }
 
   std::string redacted(const std::string& from, const std::string& name) const {
-    if (name == "module" || name == "file" || name == "program") return base_name(from);
-    if (name == "command_line") return base_name(program_);
+    if (name == "module" || name == "file" || name == "program") return last_part(from);
+    if (name == "command_line") return last_part(program_);
     if (const auto host = names_.find(from); host != names_.end() && (name == "host" || name == "hosts"))
       return host->second;
     // A single word is a name of the program or a value of a list, even if a host has the same name.
@@ -118,7 +120,7 @@ class Redaction {
   }
 
   std::string sentence(std::string out) const {
-    if (!command_line_.empty() && command_line_ != program_) replace_words(out, command_line_, base_name(program_));
+    if (!command_line_.empty() && command_line_ != program_) replace_words(out, command_line_, last_part(program_));
     for (const std::string& directory : directories_)
       for (std::size_t at; (at = out.find(directory)) != std::string::npos;) out.erase(at, directory.size());
     out = without_directories(out);

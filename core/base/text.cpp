@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -151,5 +152,13 @@ std::string grouped(std::int64_t n) {
     out.insert(static_cast<std::size_t>(at), ",");
   return out;
 }
+
+std::string hexadecimal(std::uint64_t n) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(n));
+  return text;
+}
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 }  // namespace latecomer::core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parses numbers with units, suggests names for mistyped words, hashes, and draws pseudo-random numbers.
-// No function depends on the locale.
+// Parses numbers with units, suggests names for mistyped words, formats, hashes, and draws pseudo-random numbers. No
+// function depends on the locale.
 #pragma once
 
 #include <cstdint>
@@ -77,5 +77,11 @@ class SplitMix64 {
 
 /// Formats 1234567 as "1,234,567".
 std::string grouped(std::int64_t n);
+
+/// Formats 31 as "0x1f".
+std::string hexadecimal(std::uint64_t n);
+
+/// The part of a path after its last slash.
+std::string base_name(std::string_view path);
 
 }  // namespace latecomer::core

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <page_files.hpp>  // generated: kPageTemplate, kPageStyle, kPageScript, kPagePlots, kPageLicences
 
+#include "core/base/text.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/page_data.hpp"
 #include "profiles/cli/verdict.hpp"
@@ -76,7 +77,7 @@ std::string warnings_html(const Json& profile) {
 std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file) {
   const std::string program = profile["job"]["program"];
   const std::pair<std::string_view, std::string> parts[] = {
-      {"program", escaped(program.substr(program.rfind('/') + 1))},
+      {"program", escaped(core::base_name(program))},
       {"verdict", verdict_html(profile)},
       {"job", job_html(profile)},
       {"warnings", warnings_html(profile)},

@@ -11,11 +11,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "profiles/callers.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/live_copies.hpp"
 
@@ -71,10 +71,9 @@ void sort_by_rank(std::vector<LiveRank>& ranks) {
 }  // namespace
 
 Json live_frame(const std::string& module, std::uint64_t offset) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(offset));
-  return {{"module", module},    {"build_id", ""},  {"offset", text},
-          {"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
+  profiles::Frame frame;
+  frame.module = module, frame.offset = offset;
+  return profiles::frame_json(frame);
 }
 
 std::vector<LiveRank> live_ranks_here() {

@@ -16,17 +16,13 @@
 #include <map>
 #include <set>
 
+#include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/shape.hpp"
 #include "profiles/cli/symbols.hpp"
 
 namespace latecomer::cli {
 namespace {
-
-std::string base_name(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
 
 /// The keys of `before`.
 constexpr std::string_view kBefore[] = {"samples",      "wall_ns",        "collectives_ns", "messages_ns", "io_ns",
@@ -370,7 +366,7 @@ void resolve_names(Json& profile, Progress::Patience patience) {
     const std::string offset = frame["offset"].get<std::string>(), module = frame["module"].get<std::string>(),
                       build_id = frame["build_id"].get<std::string>();
     if (!frame["function"].is_null() || offset == "0x0") return;
-    progress.begin("in " + base_name(module));
+    progress.begin("in " + core::base_name(module));
     const SymbolNames names = symbols.resolve(module, build_id, std::strtoull(offset.c_str(), nullptr, 16));
     const auto fill = [](Json& to, const SymbolName& from) {
       if (!from.function.empty()) to["function"] = from.function;
@@ -383,7 +379,8 @@ void resolve_names(Json& profile, Progress::Patience patience) {
     }
     if (!names.near.empty()) frame["near"] = names.near;
     if (!shown || !frame["file"].is_null()) return;
-    if (const std::string gap = symbols.gap(module, build_id); !gap.empty()) gaps.insert(base_name(module) + " " + gap);
+    if (const std::string gap = symbols.gap(module, build_id); !gap.empty())
+      gaps.insert(core::base_name(module) + " " + gap);
   };
   for (Json& site : profile["sites"]) {
     for (Json& frame : site["frames"]) name(frame, &frame == &site["frames"].front());
@@ -458,14 +455,15 @@ namespace {
 std::string named(const Json& frame, const std::string& otherwise) {
   std::string out = frame["function"].is_null() ? otherwise : short_name(frame["function"].get<std::string>());
   if (!frame["file"].is_null())
-    out += " (" + base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
+    out +=
+        " (" + core::base_name(frame["file"].get<std::string>()) + ":" + std::to_string(frame["line"].get<int>()) + ")";
   return out;
 }
 
 }  // namespace
 
 std::string place(const Json& frame) {
-  const std::string module = base_name(frame["module"].get<std::string>()),
+  const std::string module = core::base_name(frame["module"].get<std::string>()),
                     at = module + "+" + frame["offset"].get<std::string>();
   if (frame.contains("near")) return "near " + short_name(frame["near"]) + " (" + at + ")";
   std::string out = named(frame, at);

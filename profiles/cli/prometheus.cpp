@@ -2,6 +2,7 @@
 // Takes the figures for Prometheus from a profile.
 #include "profiles/cli/prometheus.hpp"
 
+#include "core/base/text.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/verdict.hpp"
 
@@ -12,7 +13,7 @@ profiles::Metrics metrics_of(const Json& profile, int sites, int ranks) {
   const auto most = static_cast<std::size_t>(std::max(ranks, 0));
   const std::string program = profile["job"]["program"].get<std::string>();
   profiles::Metrics out;
-  out.job = {{"program", program.substr(program.rfind('/') + 1)}};
+  out.job = {{"program", core::base_name(program)}};
   out.wait_share = wait_share(profile);
   for (const Json& row : ranks_json(profile))
     out.ranks.push_back({row["rank"].dump(), row["host"].get<std::string>(), row["waited_ns"].get<double>(),

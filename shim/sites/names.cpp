@@ -35,16 +35,12 @@ Resolve resolver() {
   return found;
 }
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 bool frame_is(const profiles::Frame& frame, const std::string& glob) {
-  char offset[24];
-  std::snprintf(offset, sizeof offset, "0x%llx", static_cast<unsigned long long>(frame.offset));
-  if (core::glob_match(glob, base_name(frame.module) + "+" + offset)) return true;
+  if (core::glob_match(glob, core::base_name(frame.module) + "+" + core::hexadecimal(frame.offset))) return true;
   const auto matches = [&](const std::string& function, const std::string& file, int line) {
     const std::string at = ":" + std::to_string(line);
     return (!function.empty() && core::glob_match(glob, function)) ||
-           (!file.empty() && (core::glob_match(glob, base_name(file) + at) || core::glob_match(glob, file + at)));
+           (!file.empty() && (core::glob_match(glob, core::base_name(file) + at) || core::glob_match(glob, file + at)));
   };
   if (!frame.function.empty()) return matches(frame.function, frame.file, frame.line);
   // Any of the functions that were inlined into each other.
