@@ -53,10 +53,20 @@ std::vector<Row> rows_of_ranks(const Json& profile) {
   for (const Json& sum : sums)
     if (const auto row = rows.find(sum[0].get<long>()); row != rows.end())
       row->second.waited = sum[2].get<double>(), row->second.awaited = sum[3].get<double>();
+  std::vector<Row> out;
+  out.reserve(rows.size());
+  for (const auto& [rank, row] : rows) out.push_back(row);
+  return out;
+}
+
+/// Fills `last`, `late` and `cause` of single ranks.
+void add_lateness(std::vector<Row>& rows, const Json& profile) {
+  std::map<std::string, Row*> by_name;
+  for (Row& row : rows) by_name[row.name] = &row;
   for (const Json& rank : ranks_json(profile)) {
-    const auto found = rows.find(rank["rank"].get<long>());
-    if (found == rows.end() || per > 1) continue;
-    Row& row = found->second;
+    const auto found = by_name.find(rank["rank"].dump());
+    if (found == by_name.end()) continue;
+    Row& row = *found->second;
     row.last = rank["times_last"].get<double>();
     const double late = rank["mean_lateness_ns"].get<double>();
     row.late = (late < 0 ? "-" : "") + human_time(std::abs(late));
@@ -65,10 +75,6 @@ std::vector<Row> rows_of_ranks(const Json& profile) {
       if (late > 0 && share.get<double>() > most)
         most = share.get<double>(), row.cause = cause + " (" + percent(most) + ")";
   }
-  std::vector<Row> out;
-  out.reserve(rows.size());
-  for (const auto& [rank, row] : rows) out.push_back(row);
-  return out;
 }
 
 std::vector<Row> rows_of_hosts(const std::vector<Row>& ranks) {
@@ -105,10 +111,12 @@ void print(const char* title, const char* first, std::vector<Row> rows, int most
 }  // namespace
 
 void print_ranks(const Json& profile, int most) {
-  const std::vector<Row> ranks = rows_of_ranks(profile), hosts = rows_of_hosts(ranks);
+  std::vector<Row> ranks = rows_of_ranks(profile);
+  const std::vector<Row> hosts = rows_of_hosts(ranks);
   const Efficiencies efficiencies(profile);
   const Efficiency all = efficiencies.of_host("");
   if (all.load_balance <= 0) return;
+  add_lateness(ranks, profile);
   print("ranks, those that others waited for most first; shares of the rank's own time", "rank", ranks, most, true);
   if (hosts.size() > 1) print("hosts, in the same way; shares of the time of their ranks", "ranks", hosts, most, false);
   std::printf("\nefficiencies%*s load balance  communication  serialisation  transfer\n", 11, "");
