@@ -22,7 +22,7 @@ void replace(Idle::Site& site, const Idle::Site& now) {
 
 void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   Job& j = job();
-  const std::uintptr_t address = only_address(slot);
+  const std::uintptr_t address = slot.address.load(std::memory_order_relaxed);
   // Several threads would have to share the counts, and the background engine reads the sequence.
   if (!state.resting || !j.may_idle || j.threads || state.watched || address == 0 || !state.sequence.settled() ||
       j.edge_said)

@@ -322,11 +322,8 @@ void write_log(const Call& call) {
   profiles::LocalSite* local =
       &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
                          call.slot->callers.load(std::memory_order_relaxed)}];
-  if (call.slot->key.load(std::memory_order_relaxed) != 0) {
-    const int size = call.state->size;
-    call.slot->local = local, call.slot->op = call.signature.op;
-    call.slot->comm_size = size <= SiteSlot::kMostRanks ? static_cast<std::uint32_t>(size) : 0;
-  }
+  if (call.slot->key.load(std::memory_order_relaxed) != 0)
+    call.slot->local = local, call.slot->op = call.signature.op, call.slot->comm_size = call.state->size;
   return local;
 }
 

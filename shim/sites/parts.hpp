@@ -38,7 +38,7 @@ Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers = 0,
 bool callers_full();
 
 /// Adds a site with these frames, innermost first: those of the site, then its callers. Several addresses may lead to
-/// one site, because the table of addresses is cleared when a library is unloaded. `address`: only_address() of it.
+/// one site, because the table of addresses is cleared when a library is unloaded. `address`: SiteSlot::address.
 Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address = 0);
 
 /// The frame in a wrapper library that calls MPI for a site; nullptr if no frame was skipped. `keep_wrapper` notes it.

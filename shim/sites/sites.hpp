@@ -21,24 +21,22 @@ void sites_start();
 void sites_depth(int depth, int callers, bool python, const std::vector<std::string>& wrappers);
 
 /// A call site in the table of sites, with the counters of the last call from it.
-struct alignas(32) SiteSlot {
+struct alignas(64) SiteSlot {
   std::atomic<std::uint64_t> key{0};
-  std::atomic<std::uint64_t> site{0};     ///< 0: the address lies in an MPI library, and its caller is the site
-  profiles::LocalSite* local = nullptr;   ///< for (op, comm_size); guarded by the job's lock
+  std::atomic<std::uint64_t> site{0};  ///< 0: the address lies in an MPI library, and its caller is the site
+  /// The return address, if it alone identifies the site. 0: it does not.
+  std::atomic<std::uintptr_t> address{0};
   std::atomic<std::uint32_t> callers{0};  ///< profiles::SiteKey::callers
-  std::uint32_t comm_size : 24 = 0;       ///< 0: `local` belongs to no size, or to one beyond kMostRanks
-  core::Collective op : 8 = core::Collective::barrier;
-  static constexpr int kMostRanks = (1 << 24) - 1;
+  profiles::LocalSite* local = nullptr;   ///< for (op, comm_size); guarded by the job's lock
+  std::int32_t comm_size = 0;
+  core::Collective op = core::Collective::barrier;
 
   /// Whether `local` is that of these calls.
-  bool serves(core::Collective of, int ranks) const {
-    return local && op == of && static_cast<int>(comm_size) == ranks;
-  }
+  bool serves(core::Collective of, int ranks) const { return local && op == of && comm_size == ranks; }
 };
-static_assert(sizeof(SiteSlot) == 32);
 
 /// The table uses open addressing by return address, or by a hash with the top bit set, which no address has. Entries
-/// are only added, so readers need no lock. Derived: 16,384 entries of 32 bytes take 512 KiB, mapped as used. Half are
+/// are only added, so readers need no lock. Derived: 16,384 entries of 64 bytes take 1 MiB, mapped as used. Half are
 /// filled by keys with callers; later callers are not told apart. Three quarters are filled: 12,288 keys. The sites
 /// beyond share one slot, whose counters are searched at each call.
 inline constexpr int kSiteBits = 14;
@@ -62,9 +60,6 @@ inline SiteSlot& site_of(void* return_address, void* frame) {
     return first;
   return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));
 }
-
-/// The return address that alone identifies the slot's site. 0: it does not.
-std::uintptr_t only_address(const SiteSlot& slot);
 
 /// The build-id of this library, which the roll call compares.
 const char* own_build_id();

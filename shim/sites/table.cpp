@@ -19,18 +19,12 @@ namespace {
 std::vector<profiles::Frame>* frames = nullptr;                // never destroyed: callbacks may run after exit handlers
 std::map<std::uint64_t, profiles::Frame>* wrapping = nullptr;  // by site
 std::atomic<std::size_t> used{0};
-std::atomic<std::uintptr_t> addresses[kSlots];  // by slot; apart from the slots, because few calls need them
 
 /// Callers of one site that are told apart. Derived: a site that recursion reaches fills a thirtieth of the keys that
 /// have callers.
 constexpr std::size_t kMostCallers = 64;
 
 }  // namespace
-
-std::uintptr_t only_address(const SiteSlot& slot) {
-  const auto at = static_cast<std::size_t>(&slot - site_slots);
-  return at < kSlots ? addresses[at].load(std::memory_order_relaxed) : 0;
-}
 
 bool callers_full() { return used > kSlots / 2; }
 
@@ -62,7 +56,7 @@ Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std
   ++used;
   site_slots[slot].site.store(site, std::memory_order_relaxed);
   site_slots[slot].callers.store(callers, std::memory_order_relaxed);
-  addresses[slot].store(address, std::memory_order_relaxed);
+  site_slots[slot].address.store(address, std::memory_order_relaxed);
   site_slots[slot].key.store(key, std::memory_order_release);
   return site_slots[slot];
 }
