@@ -41,7 +41,6 @@ class ArrivalRecord {
 
   /// Records from now on. `most`: memory in bytes.
   void start(std::size_t most) { data_.most = most; }
-  bool running() const { return data_.most > 0; }
   /// Adds a call; [comm_size] records. Thins the record if it is full.
   void add(const Kind& kind, std::span<const CallRecord* const> records);
   /// Adds the calls of another record. group_here[g]: the index here of the other's group g.

@@ -78,19 +78,25 @@ void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ran
   }
 }
 
-/// Calls note(index that waits, index that it waits for, nanoseconds) for every rank of a blocking call that waited.
-/// `records`: shape [comm_size], all of one call. A wait begins with a rank's arrival and ends with the arrival of the
-/// awaited rank or with its own exit, whichever comes first. Ranks do not wait in non-blocking calls.
+/// Calls note(index that waits, index that it waits for, nanoseconds) for every rank of a blocking call that waited. A
+/// wait begins with a rank's arrival and ends with the arrival of the awaited rank or with its own exit, whichever
+/// comes first. arrival(i), exit(i): of rank i of the communicator.
+template <typename Arrival, typename Exit, typename Note>
+void for_each_wait(core::Collective op, core::Rank root, std::size_t ranks, Arrival arrival, Exit exit, Note note) {
+  for_each_awaited(op, root, ranks, arrival, [&](std::size_t r, std::size_t awaited) {
+    const Nanoseconds until = std::min(arrival(awaited), exit(r));
+    if (r != awaited && until > arrival(r)) note(r, awaited, until - arrival(r));
+  });
+}
+
+/// The same for the records of one call, [comm_size]. Ranks do not wait in non-blocking calls.
 template <typename Note>
 void for_each_wait(std::span<const CallRecord* const> records, Note note) {
   const CallRecord& any = *records[0];
   if (any.kind != core::CallKind::blocking) return;
-  for_each_awaited(
+  for_each_wait(
       any.op, any.root, records.size(), [&](std::size_t r) { return records[r]->arrival; },
-      [&](std::size_t r, std::size_t awaited) {
-        const Nanoseconds until = std::min(records[awaited]->arrival, records[r]->exit);
-        if (r != awaited && until > records[r]->arrival) note(r, awaited, until - records[r]->arrival);
-      });
+      [&](std::size_t r) { return records[r]->exit; }, note);
 }
 
 }  // namespace latecomer::profiles

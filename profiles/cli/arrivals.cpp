@@ -15,21 +15,16 @@ namespace {
 
 /// Sets who waited for whom, by the definition of the profile's `waited_ns`.
 void note_waits(RecordedCall& call) {
-  const std::size_t ranks = call.arrivals.size();
-  std::vector<profiles::CallRecord> records(ranks);
-  std::vector<const profiles::CallRecord*> pointers;
-  for (std::size_t i = 0; i < ranks; ++i) {
-    records[i].op = call.op, records[i].root = call.root;
-    records[i].kind = call.blocking ? core::CallKind::blocking : core::CallKind::nonblocking;
-    records[i].arrival = call.arrivals[i], records[i].exit = std::max<core::Nanoseconds>(call.exits[i], 0);
-    pointers.push_back(&records[i]);
-  }
-  call.awaited.assign(ranks, -1);
+  call.awaited.assign(call.arrivals.size(), -1);
   call.wait_ends = call.arrivals;
-  profiles::for_each_wait(pointers, [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {
-    call.awaited[waits] = static_cast<std::int32_t>(awaited);
-    call.wait_ends[waits] += spent;
-  });
+  if (call.blocking)
+    profiles::for_each_wait(
+        call.op, call.root, call.arrivals.size(), [&](std::size_t i) { return call.arrivals[i]; },
+        [&](std::size_t i) { return call.exits[i]; },
+        [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {
+          call.awaited[waits] = static_cast<std::int32_t>(awaited);
+          call.wait_ends[waits] += spent;
+        });
   call.last = *std::max_element(call.arrivals.begin(), call.arrivals.end());
 }
 

@@ -3,7 +3,6 @@
 #include "profiles/cli/blame.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace latecomer::cli {
 namespace {

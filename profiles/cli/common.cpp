@@ -3,6 +3,7 @@
 #include "profiles/cli/common.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -112,6 +113,11 @@ std::string shell_word(const std::string& word) {
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
+}
+
+timespec in_timespec(double seconds) {
+  const double whole = std::floor(seconds);
+  return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
 }
 
 }  // namespace latecomer::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,8 @@ std::string ranks_named(const std::vector<int>& ranks);
 
 /// A word as a shell takes it, in quotes if it needs them.
 std::string shell_word(const std::string& word);
+
+/// Seconds, at least 0, as the kernel takes them.
+timespec in_timespec(double seconds);
 
 }  // namespace latecomer::cli

@@ -10,6 +10,7 @@
 
 #include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/page_arrivals.hpp"
+#include "profiles/cli/rank_rows.hpp"
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/waiting.hpp"
@@ -22,10 +23,6 @@ namespace {
 constexpr std::int64_t kCells = 250'000, kFewestColumns = 250, kMostColumns = 1000;
 /// The ranks that the details of a site list.
 constexpr std::size_t kLatestListed = 8;
-/// The parts of a process's time, in the order of the table of ranks.
-constexpr const char* kParts[] = {"computing_ns", "kernel_ns", "runnable_ns",   "blocked_ns",
-                                  "messages_ns",  "io_ns",     "collectives_ns"};
-
 Json histogram(const Json& h) {
   Json out = Json::object();
   for (const char* key : {"mean", "p50", "p90", "max"}) out[key] = rounded(h[key]);
@@ -83,80 +80,29 @@ Json site_data(const Json& s) {
           {"decisions", decisions}};
 }
 
-/// The sums of a row of ranks over all sites, and of its processes.
-struct RankSums {
-  double ranks = 0, waited = 0, awaited = 0, last = 0, late = 0, calls = 0, wall = 0;
-  double parts[std::size(kParts)] = {};
-  std::string host;
-};
-
-struct Hosts {
-  double ranks = 0, wall = 0, waited = 0, awaited = 0, last = 0;
-  double parts[std::size(kParts)] = {};
-};
-
-Json shares(const double* parts, double wall) {
+Json shares(const TimeRow& row) {
   Json out = Json::array();
-  for (std::size_t k = 0; k < std::size(kParts); ++k) out.push_back(wall > 0 ? rounded(parts[k] / wall) : Json(0));
+  for (const double part : row.parts) out.push_back(row.wall > 0 ? rounded(part / row.wall) : Json(0));
   return out;
 }
 
-/// The rows of ranks that the profile has, with their processes; a row is `per` ranks.
-std::map<std::int64_t, RankSums> sums_of_ranks(const Json& profile, const std::vector<std::vector<RankCell>>& cells,
-                                               std::int64_t per, std::int64_t ranks) {
-  std::map<std::int64_t, RankSums> out;
-  for (const Json& p : profile.value("processes", Json::array())) {
-    const auto rank = p["rank"].get<std::int64_t>();
-    if (rank < 0 || rank >= ranks) continue;
-    RankSums& s = out[rank / per];
-    s.ranks += 1, s.wall += p["wall_ns"].get<double>();
-    if (s.host.empty()) s.host = p["host"];
-    for (std::size_t k = 0; k < std::size(kParts); ++k) s.parts[k] += p[kParts[k]].get<double>();
-  }
-  for (const Json& site : profile["sites"]) {
-    const double calls = site["patterns"];
-    const auto& rows = cells[site["cells"].get<std::size_t>()];
-    double all = 0, offsets = 0;
-    for (const RankCell& r : rows)
-      all += static_cast<double>(r.ranks), offsets += r.offset_ns * static_cast<double>(r.ranks);
-    for (const RankCell& r : rows) {
-      if (r.rank < 0 || r.rank >= ranks || r.ranks < 1) continue;
-      RankSums& s = out[r.rank / per];
-      s.waited += r.waited_ns, s.awaited += r.awaited_ns, s.last += r.last;
-      const auto own = static_cast<double>(r.ranks);
-      if (s.ranks < 1) s.ranks = own;
-      if (calls == 0 || all <= own) continue;
-      s.late += calls * (r.offset_ns - (offsets - r.offset_ns * own) / (all - own)), s.calls += calls;
-    }
-  }
-  return out;
-}
-
-Json tables(const Json& profile, const std::map<std::int64_t, RankSums>& sums, std::int64_t per) {
-  std::map<std::int64_t, Json> causes;
-  for (const Json& r : ranks_json(profile)) causes[r["rank"].get<std::int64_t>() / per] = r["causes"];
-  std::map<std::string, Hosts> hosts;
-  Json ranks = Json::array();
+Json tables(const Json& profile, std::int64_t per) {
+  std::map<long, Json> causes;
+  for (const Json& r : ranks_json(profile)) causes[r["rank"].get<long>() / per * per] = r["causes"];
+  const std::vector<TimeRow> rows = rank_rows(profile);
+  const auto waited = [](const TimeRow& row) { return rounded(row.wall > 0 ? row.waited / row.wall : 0); };
+  Json ranks = Json::array(), hosts = Json::array();
   bool measured = false;
-  for (const auto& [number, s] : sums) {
-    const auto count = static_cast<std::int64_t>(s.ranks);
-    const auto first = number * per;
-    ranks.push_back(
-        {first, count > 1 ? std::to_string(first) + "-" + std::to_string(first + count - 1) : std::to_string(first),
-         s.host, shares(s.parts, s.wall), rounded(s.wall > 0 ? s.waited / s.wall : 0), rounded(s.awaited), s.last,
-         s.calls > 0 ? rounded(s.late / s.calls) : Json(nullptr), causes[number]});
-    measured = measured || s.wall > 0;
-    if (s.host.empty()) continue;
-    Hosts& h = hosts[s.host];
-    h.ranks += s.ranks, h.wall += s.wall, h.waited += s.waited, h.awaited += s.awaited, h.last += s.last;
-    for (std::size_t k = 0; k < std::size(kParts); ++k) h.parts[k] += s.parts[k];
+  for (const TimeRow& row : rows) {
+    ranks.push_back({row.first, row.name, row.host, shares(row), waited(row), rounded(row.awaited), row.last,
+                     row.late ? rounded(*row.late) : Json(nullptr), causes[row.first]});
+    measured = measured || row.wall > 0;
   }
-  Json out = {{"ranks", ranks}, {"ranks_per_row", per}, {"measured", measured}, {"hosts", Json::array()}};
+  for (const TimeRow& row : host_rows(rows))
+    hosts.push_back({row.host, row.ranks, shares(row), waited(row), rounded(row.awaited), row.last});
+  Json out = {{"ranks", ranks}, {"ranks_per_row", per}, {"measured", measured}, {"hosts", hosts}};
   if (const Efficiency e = Efficiencies(profile).of_host(""); e.load_balance > 0)
     out["efficiency"] = efficiency_json(e);
-  for (const auto& [name, h] : hosts)
-    out["hosts"].push_back({name, h.ranks, shares(h.parts, h.wall), rounded(h.wall > 0 ? h.waited / h.wall : 0),
-                            rounded(h.awaited), h.last});
   return out;
 }
 
@@ -233,7 +179,7 @@ Json page_data(const Json& profile, const std::vector<std::vector<RankCell>>& ce
           {"sites", sites},
           {"sites_alone", alone},
           {"heat", heat_map(shown, cells, per, ranks)},
-          {"tables", tables(profile, sums_of_ranks(profile, cells, per, ranks), per)},
+          {"tables", tables(profile, per)},
           {"arrivals", page_arrivals(profile, file)}};
 }
 

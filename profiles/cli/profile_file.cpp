@@ -13,11 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <map>
 #include <set>
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/rank_rows.hpp"
 #include "profiles/cli/shape.hpp"
 #include "profiles/cli/symbols.hpp"
 
@@ -112,13 +112,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
-  /// [[first rank, ranks, waited_ns, awaited_ns], ...], summed over all sites.
-  Json rank_sums() const {
-    Json out = Json::array();
-    for (const auto& [rank, sum] : sums_)
-      out.push_back({static_cast<long>(rank), static_cast<long>(sum.ranks), sum.waited, sum.awaited});
-    return out;
-  }
+  Json rank_sums() const { return sums_.json(); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  private:
@@ -176,12 +170,15 @@ class Reader : public nlohmann::json_sax<Json> {
     if (--in_rows_ == 1) rows_.push_back(row_), in_before_ = false;
     if (in_rows_ > 0) return true;
     double total = 0;
+    std::vector<RankSums::SiteRow> sums;
+    sums.reserve(rows_.size());
     for (const RankRow& row : rows_) {
       total += row.last;
-      RankRow& sum = sums_[row.rank];
-      sum.ranks = row.ranks, sum.waited += row.waited, sum.awaited += row.awaited;
+      sums.push_back({row.rank, row.ranks, row.mean, row.waited, row.awaited, row.last});
     }
     Json& site = *stack_.back();
+    const auto calls = site.find("patterns");
+    sums_.add(calls != site.end() && calls->is_number() ? calls->get<double>() : 0, sums);
     site["ranks"] = few_rows(rows_);
     site["rows"] = rows_.size();
     if (every_rank_) {
@@ -217,7 +214,7 @@ class Reader : public nlohmann::json_sax<Json> {
   double* field_ = nullptr;
   RankRow row_;
   std::vector<RankRow> rows_;
-  std::map<double, RankRow> sums_;  // by first rank
+  RankSums sums_;
 };
 
 }  // namespace

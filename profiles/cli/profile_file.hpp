@@ -20,10 +20,8 @@ using Json = nlohmann::ordered_json;
 /// Reads the profile. Throws BadUsage on failure. Keeps three kinds of rows per site: the kRowsKept rows that come last
 /// most often, those with the greatest mean offset, and those that others waited for most. They are in rank order and
 /// have no histograms. `rows` is the number of all rows, and `last_total` the sum of their last_count. The profile gets
-/// `rank_sums`, [[first rank, ranks, waited_ns, awaited_ns], ...] over all sites and rows. With
-/// `every_rank`, `mean_offsets_ns` and `stddevs_ns` hold the values of all rows. With `cells`, all rows of site i are
-/// in
-/// (*cells)[i].
+/// `rank_sums` (rank_rows.hpp) over all sites and rows. With `every_rank`, `mean_offsets_ns` and `stddevs_ns` hold the
+/// values of all rows. With `cells`, all rows of site i are in (*cells)[i].
 struct RankCell {
   std::int64_t rank, ranks;                      ///< the first rank of the row, and the number of its ranks
   float offset_ns, waited_ns, awaited_ns, last;  ///< as in the profile: a mean, then three sums over the row's ranks

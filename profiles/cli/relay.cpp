@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
 #include "profiles/cli/live_copies.hpp"
 #include "profiles/cli/live_ranks.hpp"
 #include "profiles/files.hpp"
@@ -31,11 +31,6 @@ std::vector<LiveRank> ranks_of(const std::string& output) {
   const auto alive = std::find_if(out.begin(), out.end(), [](const LiveRank& r) { return r.state != 'X'; });
   if (alive != out.end()) std::erase_if(out, [job = alive->job](const LiveRank& r) { return r.job != job; });
   return out;
-}
-
-timespec in_timespec(double seconds) {
-  const double whole = std::floor(seconds);
-  return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
 }
 
 std::uint64_t time_ns() {

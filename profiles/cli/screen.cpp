@@ -18,6 +18,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "profiles/cli/common.hpp"
+
 namespace latecomer::cli {
 namespace {
 
@@ -172,9 +174,7 @@ bool Screen::wait(double seconds) {
   };
   const double until = now() + seconds;
   for (;;) {
-    const double left = std::max(0.0, until - now());
-    timespec time{static_cast<time_t>(left),
-                  static_cast<long>(1e9 * (left - static_cast<double>(static_cast<long>(left))))};
+    const timespec time = in_timespec(std::max(0.0, until - now()));
     pollfd key{STDIN_FILENO, POLLIN, 0};
     const int got = ppoll(&key, keys_ ? 1 : 0, &time, &signals_before);
     if (ended) return false;

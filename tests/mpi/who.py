@@ -68,7 +68,7 @@ try:
         top = run(a.cli, "top", "--looks", "1", profile)
         if "wait, sum" in top.stdout:
             break
-    check(top.returncode == 0 and "of the job are in its snapshots" in top.stdout and "hang.c:" in top.stdout and "load balance" in top.stdout, f"top of a job that moves: {top.stdout[-300:]} {top.stderr}")
+    check(top.returncode == 0 and "of the job are in its snapshots" in top.stdout and "hang.c:" in top.stdout and "load balance" in top.stdout and re.search(r"^ +[0-3] \S+ .*% +[1-9][0-9.]* (ns|us|ms|s) ", top.stdout, re.M), f"top of a job that moves: {top.stdout[-300:]} {top.stderr}")
     metrics = folder / "job.prom"
     top = run(a.cli, "top", "--looks", "1", "--prometheus", metrics, profile)
     lines = metrics.read_text().splitlines() if metrics.exists() else []
