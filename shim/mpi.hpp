@@ -11,19 +11,19 @@
 // clang-format indents every line of rows further than the line before.
 // clang-format off
 #define LATECOMER_PMPI(ROW) \
-  ROW(PMPI_Allgather) ROW(PMPI_Allreduce) ROW(PMPI_Bcast) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) \
+  ROW(PMPI_Abort) ROW(PMPI_Allgather) ROW(PMPI_Allreduce) ROW(PMPI_Bcast) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) \
   ROW(PMPI_Comm_create) ROW(PMPI_Comm_create_keyval) ROW(PMPI_Comm_get_attr) ROW(PMPI_Comm_get_errhandler) \
   ROW(PMPI_Comm_get_parent) ROW(PMPI_Comm_group) ROW(PMPI_Comm_rank) ROW(PMPI_Comm_remote_group) ROW(PMPI_Comm_set_attr) \
-  ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) \
+  ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) ROW(PMPI_Error_class) \
   ROW(PMPI_Finalized) ROW(PMPI_Get_count) ROW(PMPI_Get_elements_x) ROW(PMPI_Get_library_version) \
   ROW(PMPI_Get_processor_name) ROW(PMPI_Group_free) ROW(PMPI_Group_from_session_pset) ROW(PMPI_Group_rank) \
   ROW(PMPI_Group_size) ROW(PMPI_Group_translate_ranks) \
-  ROW(PMPI_Iallreduce) ROW(PMPI_Ibarrier) ROW(PMPI_Improbe) ROW(PMPI_Imrecv_c) ROW(PMPI_Initialized) ROW(PMPI_Iprobe) \
+  ROW(PMPI_Iallreduce) ROW(PMPI_Ibarrier) ROW(PMPI_Improbe) ROW(PMPI_Initialized) ROW(PMPI_Iprobe) \
   ROW(PMPI_Ireduce_scatter_block) ROW(PMPI_Irecv_c) ROW(PMPI_Isend) ROW(PMPI_Isend_c) ROW(PMPI_Lookup_name) \
   ROW(PMPI_Mrecv) ROW(PMPI_Op_commutative) ROW(PMPI_Pack_c) ROW(PMPI_Publish_name) ROW(PMPI_Query_thread) \
   ROW(PMPI_Recv) ROW(PMPI_Reduce_local_c) ROW(PMPI_Request_free) ROW(PMPI_Send) ROW(PMPI_Sendrecv_c) ROW(PMPI_Test) \
   ROW(PMPI_Testsome) ROW(PMPI_Type_commit) ROW(PMPI_Type_create_hindexed_c) ROW(PMPI_Type_create_struct_c) \
-  ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_contents_c) \
+  ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_create_resized_c) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_contents_c) \
   ROW(PMPI_Type_get_envelope_c) ROW(PMPI_Type_get_extent_x) ROW(PMPI_Type_get_true_extent_x) ROW(PMPI_Type_set_attr) \
   ROW(PMPI_Type_size_x) ROW(PMPI_Unpack_c) ROW(PMPI_Unpublish_name)
 // clang-format on

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "core/base/text.hpp"
 #include "shim/causes/usage.hpp"
@@ -207,7 +208,12 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
-  collect(state);
+  try {
+    collect(state);
+  } catch (const std::bad_alloc&) {
+    warn("no memory for the arrival patterns of an epoch: this communicator has no plans from now on");
+    state.broken = true;
+  }
   if (step.announce) announce(state, step.n);
 }
 
@@ -251,13 +257,19 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   const bool notes = job().announces && state.usable() && call.signature.dispatchable();
   const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
   const core::PlanEntry* entry = planned ? state.plan.at(call.n, hash) : nullptr;
-  call.decision = entry ? core::decide_as(job().policy, call.signature, state.size, *entry)
-                        : decide_alone(call.signature, state.size);
+  call.decision = with_reserve([&] {
+    return entry ? core::decide_as(job().policy, call.signature, state.size, *entry)
+                 : decide_alone(call.signature, state.size);
+  });
   if (call.decision.unplanned) [[unlikely]]
     note_unplanned(call.decision);
   if (notes) {
-    if (!state.executor) state.executor = std::make_unique<Executor>();
-    state.executor->note(state, call.signature, hash, call.operands);
+    try {
+      if (!state.executor) state.executor = std::make_unique<Executor>();
+      state.executor->note(state, call.signature, hash, call.operands);
+    } catch (const std::bad_alloc&) {
+      // The schedule is built inside its call, not ahead of it.
+    }
   }
   if (!call.decision.algorithm) return;
   // The agreement waits for all members. So it takes place only in calls that wait for all members anyway.
@@ -272,7 +284,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
     call.decision = {};
     return;
   }
-  if (!state.executor) state.executor = std::make_unique<Executor>();
+  if (!state.executor) state.executor = with_reserve([] { return std::make_unique<Executor>(); });
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
 }
 
@@ -306,8 +318,14 @@ void write_log(const Call& call) {
     if (!state.sequence.waits()) ++state.log_missed;  // with waits, an epoch may be longer than its log
     return;
   }
-  state.log.push_back(record_of(call));
-  if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
+  try {
+    const profiles::CallRecord record = record_of(call);
+    state.log.reserve(state.log.size() + 1);
+    if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
+    state.log.push_back(record);
+  } catch (const std::bad_alloc&) {
+    ++state.log_missed;
+  }
 }
 
 [[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
@@ -376,7 +394,7 @@ bool plan_may_be_there(const Call& call) {
 void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   CommState& state = *call.state;
   Job& j = job();
-  call.slot = &site_of(return_address, frame);
+  call.slot = with_reserve([&] { return &site_of(return_address, frame); });
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
   if (!j.threads) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
 
@@ -400,8 +418,13 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
     write_log(call);
   }
 } catch (...) {
-  warn("out of memory while preparing a collective");
-  PMPI_Comm_call_errhandler(call.state->comm, MPI_ERR_NO_MEM);
+  if (!job().decides) {
+    warn("no memory for the record of a collective: arrival patterns are lost");
+    call.state->broken = true;
+    return;
+  }
+  // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
+  no_memory_left("the decision about a collective");
 }
 
 void end_call(Call& call, int rc) noexcept try {

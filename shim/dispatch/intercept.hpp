@@ -57,8 +57,10 @@ class Describe {
 
   int size() const { return state_.size; }
   bool is(int root) const { return state_.rank == root; }
+  /// A root that is no rank of the communicator is the same mistake on all ranks: the call has no root then, and stays
+  /// native.
   Describe& rooted(int root) {
-    signature_.root = root;
+    signature_.root = root >= 0 && root < size() ? root : -1;
     return *this;
   }
   void empty() { signature_.bytes = 0; }
@@ -106,7 +108,7 @@ class Describe {
   void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
     total(count, type, 1);
     signature_.count = count;
-    if (call_.decides && signature_.bytes >= 0) operator_of(send, recv, count, type, op);
+    if (call_.decides && signature_.bytes >= 0 && has_its_root()) operator_of(send, recv, count, type, op);
   }
 
   /// The predefined datatype of the last call that had one, and its size in bytes.
@@ -116,12 +118,11 @@ class Describe {
   }
 
  private:
-  bool names_a_rank(int root) const { return root >= 0 && root < size(); }
+  bool has_its_root() const { return !core::is_rooted(signature_.op) || signature_.root >= 0; }
   /// The data move as bytes, so each rank may use datatypes of its own.
   void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
                 MPI_Datatype recv_type) {
-    if (!call_.decides || signature_.bytes <= 0) return;
-    if (core::is_rooted(signature_.op) && !names_a_rank(signature_.root)) return;
+    if (!call_.decides || signature_.bytes <= 0 || !has_its_root()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
     signature_.servable = signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
@@ -130,7 +131,7 @@ class Describe {
   void irregular(const Count* counts, MPI_Datatype all_type, MPI_Count own_count, MPI_Datatype own_type) {
     signature_.bytes = -1;
     signature_.count = 1;
-    signature_.servable = signature_.exact = call_.decides && names_a_rank(signature_.root);
+    signature_.servable = signature_.exact = call_.decides && has_its_root();
     if (!is(signature_.root)) {
       call_.block = bytes_of(own_count, own_type, 1);
     } else if (counts) {

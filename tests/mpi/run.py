@@ -2,7 +2,7 @@
 """Runs one MPI program natively and under the preload with a list of policies, and compares the runs.
 
 A policy's name is none (observe), finalize (observe, exchange at the end), nonblocking (native waits in the
-non-blocking forms), off, or an algorithm. An algorithm applies to every collective that has one of that name.
+non-blocking forms), off, auto, or an algorithm. An algorithm applies to every collective that has one of that name.
 Exit status and, with --same-output, standard output must equal native's. The profile must be complete and conform
 to its schema. With --dispatches the algorithm must have run."""
 import argparse
@@ -74,6 +74,8 @@ for name in a.policies.split(","):
         policy.update(mode="apply", waiting="courteous", courteous_by="nonblocking")
     elif name == "off":
         policy["mode"] = "off"
+    elif name == "auto":
+        policy.update(mode="apply", rules=[{"match": {}, "use": "auto"}])
     elif name != "none":
         policy.update(mode="apply", rules=[{"match": {"op": op}, "use": name} for op in served or ["allreduce"]])
     if a.background:

@@ -53,10 +53,10 @@ void unwatch(CommState& state);
 void engine_plan(CommState& state);
 
 /// The process runs call n. It takes over the run that the engine began. When it leaves, the engine completes the
-/// remaining messages. `operands`: in bytes. `own`: the pattern of this call alone, or nullptr. Returns an MPI error
-/// code.
+/// remaining messages. `operands`: in bytes. `own`: the pattern of this call alone, or nullptr. `failure`: as in
+/// Running::fail. Returns an MPI error code.
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-                    const OwnPattern* own);
+                    const OwnPattern* own, int failure);
 
 /// The program reports that `fraction` of the work before its next collective is done, at `at` on the common clock.
 /// Predicts the arrival there: the time since the last collective, divided by the fraction (Proficz 2018, Proficz

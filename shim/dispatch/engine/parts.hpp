@@ -39,7 +39,7 @@ class Engine {
   // runs.cpp
 
   int run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-          const OwnPattern* own);
+          const OwnPattern* own, int failure);
 
  private:
   struct Run final : Herald {
@@ -106,10 +106,12 @@ class Engine {
 
   /// The run of call n as the engine left it, or a new one. From here on the engine leaves call n alone.
   std::unique_ptr<Run> claim(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                             const OwnPattern* own);
+                             const OwnPattern* own, bool scratch);
   /// Under the lock. `plan_hash`: of the plan that has the key's pattern; for a pattern of this call's own, its number.
+  /// `scratch`: the run needs memory.
   std::unique_ptr<Run> make(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                            const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own);
+                            const core::Plan* plan, std::uint64_t plan_hash, const core::Pattern* own,
+                            bool scratch = true);
   /// Under the lock.
   void recycle(std::unique_ptr<Run> run);
   /// Under the lock: keeps the run's program for a later run of the same call.

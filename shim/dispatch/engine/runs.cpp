@@ -2,6 +2,7 @@
 // The runs of calls: their owner (the process or the engine), and the schedules and the memory that later runs reuse.
 // Engine::run() is the process's side of a call.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "shim/dispatch/engine/parts.hpp"
@@ -9,9 +10,11 @@
 namespace latecomer::shim {
 
 int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const ScheduleKey& key,
-                const Operands& operands, const OwnPattern* own) {
-  std::unique_ptr<Run> run = claim(watched, n, key, own);
+                const Operands& operands, const OwnPattern* own, int failure) {
+  std::list<std::unique_ptr<Run>> place(1);  // allocated before the first message
+  std::unique_ptr<Run> run = claim(watched, n, key, own, failure == MPI_SUCCESS);
   Run& r = *run;
+  r.running.fail(failure);
   // The engine began a gather without knowing of MPI_IN_PLACE. The root's own block is already in its receive buffer.
   char* input = static_cast<char*>(const_cast<void*>(operands.send));
   if (key.in_place && core::is_gather(key.algorithm->op))
@@ -23,17 +26,19 @@ int Engine::run(const std::shared_ptr<Watched>& watched, std::uint64_t n, const 
   const std::lock_guard lock(mutex_);
   watched->posted.store(n + 1, std::memory_order_release);
   r.left = true;
+  const int out = rc == MPI_SUCCESS ? r.running.failure() : rc;
   if (rc != MPI_SUCCESS || r.running.done()) {
     recycle(std::move(run));
   } else {
-    runs_.push_back(std::move(run));
+    place.front() = std::move(run);
+    runs_.splice(runs_.end(), place);
     kick();
   }
-  return rc;
+  return out;
 }
 
 std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watched, std::uint64_t n,
-                                           const ScheduleKey& key, const OwnPattern* own) {
+                                           const ScheduleKey& key, const OwnPattern* own, bool scratch) {
   std::unique_lock lock(mutex_);
   if (!used_) kick();
   last_claim_ = now();
@@ -52,12 +57,12 @@ std::unique_ptr<Engine::Run> Engine::claim(const std::shared_ptr<Watched>& watch
   plain.in_place = plain.in_place && !core::is_gather(key.algorithm->op);
   if (own) plain.pattern = kOwn;
   return make(watched, n, plain, watched->plan.get(), own ? own->number : watched->plan_hash,
-              own ? &own->pattern : nullptr);
+              own ? &own->pattern : nullptr, scratch);
 }
 
 std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watched, std::uint64_t n,
                                           const ScheduleKey& key, const core::Plan* plan, std::uint64_t plan_hash,
-                                          const core::Pattern* own) {
+                                          const core::Pattern* own, bool scratch) {
   std::unique_ptr<Run> run;
   if (!idle_.empty()) run = std::move(idle_.back()), idle_.pop_back();
   else run = std::make_unique<Run>();
@@ -73,7 +78,7 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
       break;
     }
   if (!run->program) run->program = build_schedule(watched->rank, watched->world, key, plan);
-  const std::size_t need = static_cast<std::size_t>(run->scratch_bytes()) + 64;
+  const std::size_t need = scratch ? static_cast<std::size_t>(run->scratch_bytes()) + 64 : 0;
   if (run->scratch.size() < need) run->scratch.resize(need);
   run->told.assign(static_cast<std::size_t>(watched->size), 0);
   run->running.begin(*run->program, {comm_, watched->context, watched->world, job().rank}, run.get());
@@ -81,7 +86,7 @@ std::unique_ptr<Engine::Run> Engine::make(const std::shared_ptr<Watched>& watche
   return run;
 }
 
-void Engine::recycle(std::unique_ptr<Run> run) {
+void Engine::recycle(std::unique_ptr<Run> run) try {
   if (run->early) held_ -= run->scratch_bytes();
   if (run->key.pattern == kOwn) run->program.reset();  // its pattern is of this call alone
   // Derived: idle runs keep at most 8 x 1 MiB of scratch memory per rank. Beyond these limits the memory is freed, and
@@ -92,6 +97,8 @@ void Engine::recycle(std::unique_ptr<Run> run) {
   run->watched.reset();
   if (run->scratch.size() > kSmallScratch) std::vector<char>().swap(run->scratch);
   if (idle_.size() < kIdle) idle_.push_back(std::move(run));
+} catch (const std::bad_alloc&) {
+  // A later run builds its schedule again.
 }
 
 void Engine::keep(Run& run) {
@@ -106,7 +113,7 @@ void Engine::keep(Run& run) {
   *place = {run.key, run.watched->identity, run.plan_hash, std::move(run.program)};
 }
 
-void Engine::send_notice(const Run& run, Rank peer) {
+void Engine::send_notice(const Run& run, Rank peer) try {
   const ScheduleKey& k = run.key;
   notices_.send({run.watched->identity,
                  run.n,
@@ -121,11 +128,13 @@ void Engine::send_notice(const Run& run, Rank peer) {
                  {},
                  k.element_bytes},
                 run.watched->world[static_cast<std::size_t>(peer)]);
+} catch (const std::bad_alloc&) {
+  // The peer's process does its part when it arrives.
 }
 
 int run_with_engine(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-                    const OwnPattern* own) {
-  return engine->run(state.watched, n, key, operands, own);
+                    const OwnPattern* own, int failure) {
+  return engine->run(state.watched, n, key, operands, own, failure);
 }
 
 }  // namespace latecomer::shim

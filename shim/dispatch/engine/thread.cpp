@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <new>
 
 #include "shim/dispatch/engine/parts.hpp"
 #include "shim/waiting/courteous.hpp"
@@ -73,7 +74,7 @@ bool Engine::startable(const std::shared_ptr<Watched>& watched, const Notice& no
   return held_ < bound_;
 }
 
-void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) {
+void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& notice) try {
   ScheduleKey key;
   key.algorithm = &core::algorithm_at(notice.algorithm);
   key.count = notice.count, key.element_bytes = notice.element_bytes;
@@ -84,14 +85,13 @@ void Engine::begin_early(const std::shared_ptr<Watched>& watched, const Notice& 
   if (notice.pattern == kOwn && !own) return;  // the process has just taken the pattern, and runs the whole call
   std::unique_ptr<Run> run = make(watched, notice.n, key, watched->plan.get(),
                                   own ? notice.plan_hash : watched->plan_hash, own ? &*own : nullptr);
-  run->early = true;
-  held_ += run->scratch_bytes();
-  if (held_ > bound_) {
-    recycle(std::move(run));  // the process runs this part when it arrives
-    return;
-  }
-  ++figures_.begun;
+  if (held_ + run->scratch_bytes() > bound_) return recycle(std::move(run));  // the process runs this part
   runs_.push_back(std::move(run));
+  runs_.back()->early = true;
+  held_ += runs_.back()->scratch_bytes();
+  ++figures_.begun;
+} catch (const std::bad_alloc&) {
+  // The process runs this part when it arrives.
 }
 
 void Engine::loop() {

@@ -26,7 +26,10 @@ bool take_announcement(CommState& state) {
     heard->epoch = header.epoch;
     // MPI delivers the leader's bytes whole. So if they are no valid plan here, they are none on any rank.
     if (heard->kind == Kind::plan)
-      core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size, heard->plan);
+      with_reserve([&] {
+        return core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size,
+                                       heard->plan);
+      });
   }
   state.heard = std::move(heard);
   return true;
@@ -41,23 +44,30 @@ void hear_last(CommState& state) {
 }
 
 void hear_early(CommState& state) try {
-  if (state.heard || !state.usable() || state.broken || !take_announcement(state)) return;
+  if (state.heard || !state.usable() || state.broken) return;
+  try {
+    if (!with_reserve([&] { return take_announcement(state); })) return;
+  } catch (const std::bad_alloc&) {
+    return no_memory_left("a plan");  // it may be received already
+  }
   if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor)
     state.executor->prepare(state, state.heard->plan);
-} catch (...) {
-  // It is unknown whether the message was received, so this rank must not turn to native calls alone.
-  warn("out of memory while taking a plan");
-  PMPI_Comm_call_errhandler(state.comm, MPI_ERR_NO_MEM);
+} catch (const std::bad_alloc&) {
+  // The schedules are built inside their calls, not ahead of them.
 }
 
 void hear(CommState& state, std::uint64_t n, bool waits) {
   using Kind = core::Learner::Announcement::Kind;
   if (!state.usable()) return;
   BoundaryWait wait(state, waits);
-  while (!take_announcement(state)) wait.again();
+  while (!with_reserve([&] { return take_announcement(state); })) wait.again();
   if (waits) state.waited += wait.so_far();
   const auto heard = std::move(state.heard);
-  if (state.rank == 0 && !heard->rest) state.leadership->learner->in_force(n);
+  if (state.rank == 0 && !heard->rest && !state.broken) try {
+      state.leadership->learner->in_force(n);
+    } catch (const std::bad_alloc&) {
+      state.broken = true;
+    }
   state.sequence.lasts(heard->epoch);
   state.resting = heard->rest && heard->kind == Kind::none;
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;

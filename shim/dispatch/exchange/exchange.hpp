@@ -25,9 +25,11 @@ class MemberLogs {
   /// The next free part. Drops the oldest part of a full queue.
   Part& push() {
     if (count_ == kMost) pop();
-    Part& part = parts_[(head_ + count_++) % kMost];
+    Part& part = parts_[(head_ + count_) % kMost];
+    part.records.clear(), part.signatures.clear();
     // Epochs end at the first blocking call, so some are longer than others.
     part.records.reserve(2 * core::Sequence::kSteadyEpoch);
+    ++count_;
     return part;
   }
   template <typename F>

@@ -4,6 +4,7 @@
 
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
 
@@ -27,7 +28,7 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
         j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
     divergent = j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
   }
-  if (!lead.learner || !signature) return;
+  if (!lead.learner || !signature || state.broken) return;
   core::CallSeen call;
   call.n = n;
   call.signature = *signature;
@@ -86,7 +87,7 @@ void lead(CommState& state) {
 }
 
 void note_decisions(CommState& state) {
-  if (!state.leadership || !state.leadership->learner) return;
+  if (!state.leadership || !state.leadership->learner || state.broken) return;
   Leadership& lead = *state.leadership;
   const Nanoseconds begin = now();
   lead.reports = lead.learner->reports();
@@ -155,14 +156,20 @@ void announce(CommState& state, std::uint64_t n) {
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
   const Nanoseconds begin = now();
   if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
-  if (!state.broken)
-    lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
-                                            j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
   using Kind = core::Learner::Announcement::Kind;
-  auto bytes = lead.announced.kind == Kind::plan ? lead.announced.plan.serialize() : std::vector<char>{};
-  // The leader must not use a plan that the members cannot read.
-  if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read))
-    lead.announced = {}, bytes.clear();
+  std::vector<char> bytes;
+  try {
+    if (!state.broken)
+      lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
+                                              j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
+    if (lead.announced.kind == Kind::plan) bytes = lead.announced.plan.serialize();
+    // The leader must not use a plan that the members cannot read.
+    if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read))
+      lead.announced = {}, bytes.clear();
+  } catch (const std::bad_alloc&) {
+    state.broken = true;
+    lead.announced = {}, bytes.clear();  // the members wait for an announcement, so there is always one
+  }
   const bool plan = lead.announced.kind == Kind::plan;
   const Header header{state.identity,
                       n,
@@ -174,16 +181,22 @@ void announce(CommState& state, std::uint64_t n) {
                       0,
                       0};
   for (Rank r = 1; r < state.size; ++r)
-    post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(),
-         bytes.size(), false);
+    with_reserve([&] {
+      return post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(),
+                  bytes.size(), false);
+    });
   if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
   // before that time is not in the profile. A larger number costs more time at boundaries, a smaller one omits more
   // plans.
   constexpr std::size_t kPlansAtOnce = 16;
-  if (plan) lead.latest = {n, lead.announced.plan};
-  if ((plan && j.mine.plans.size() < kPlansAtOnce) || now() >= lead.words_next) note_decisions(state);
+  try {
+    if (plan) lead.latest = {n, lead.announced.plan};
+    if ((plan && j.mine.plans.size() < kPlansAtOnce) || now() >= lead.words_next) note_decisions(state);
+  } catch (const std::bad_alloc&) {
+    state.broken = true;
+  }
   if (!plan) return;
   int dispatched = 0;
   for (const core::PlanEntry& e : lead.announced.plan.entries) dispatched += e.algorithm >= 0;

@@ -2,6 +2,7 @@
 // The logs of a rank: sent at the end of an epoch, set aside without an exchange, or kept for the end of the job.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/log.hpp"
@@ -22,7 +23,7 @@ constexpr std::size_t kRetainedRecords = 1 << 16;
 void end_epoch(CommState& state, bool rested) {
   sites_refresh();
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
-  if (state.usable() && state.size > 1 && !rested) {
+  if (state.usable() && state.size > 1 && !rested) try {
     if (state.rank == 0) {
       auto& part = state.leadership->members[0].push();
       part.first = state.logged_from;
@@ -44,13 +45,19 @@ void end_epoch(CommState& state, bool rested) {
                                  state.log.size() * sizeof state.log[0], true))
         warn("the leader does not take its logs: some arrival patterns are lost");
     }
+  } catch (const std::bad_alloc&) {
+    state.log_missed += static_cast<std::uint32_t>(state.log.size());
   }
   state.waited = 0;
   if (state.log_missed > 0)
-    warn("a log was full: %u calls without arrival patterns", state.log_missed), state.log_missed = 0;
+    warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed), state.log_missed = 0;
   state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
   state.log.clear();
-  state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
+  try {
+    state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
+  } catch (const std::bad_alloc&) {
+    // Each record asks again.
+  }
 }
 
 void set_log_aside(CommState& state) {

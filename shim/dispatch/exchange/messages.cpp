@@ -33,13 +33,14 @@ bool post(Rank world, int tag, const Header& header, const void* data, std::size
 bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vector<char>& body) {
   for (;;) {
     int there = 0;
-    MPI_Message message;
     MPI_Status status;
-    if (PMPI_Improbe(world, tag, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return false;
+    // One thread at a time takes messages with the tag of a communicator, so the message stays there if no memory is
+    // left for it.
+    if (PMPI_Iprobe(world, tag, job().comm, &there, &status) != MPI_SUCCESS || !there) return false;
     int size = 0;
     PMPI_Get_count(&status, MPI_BYTE, &size);
     body.resize(static_cast<std::size_t>(std::max(size, 0)));
-    if (PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (PMPI_Recv(body.data(), size, MPI_BYTE, world, tag, job().comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (body.size() < sizeof header) continue;
     std::memcpy(&header, body.data(), sizeof header);
     if (header.identity == identity) return true;

@@ -3,10 +3,12 @@
 #include "shim/dispatch/executor/executor.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "core/select/planning.hpp"
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/executor/arguments.hpp"
 #include "shim/dispatch/executor/irregular.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
@@ -19,9 +21,32 @@ namespace {
 // in turn, and its next call builds it again.
 constexpr std::size_t kKeptSchedules = 64;
 
+// Derived: a schedule of 1,000 operations takes 150 KiB. A larger one without memory ends the job.
+constinit std::unique_ptr<char[]> reserve;
+constexpr std::size_t kReserve = 256 << 10;
+
+int run_to_end(Running& running) {
+  const int rc = running.run_until(job().courteous, [&] { return running.done(); });
+  if (rc != MPI_SUCCESS) running.abandon();
+  return rc == MPI_SUCCESS ? running.failure() : rc;
+}
+
 }  // namespace
 
-Executor::Executor() = default;
+void spend_reserve() noexcept {
+  const JobLock lock;
+  reserve.reset();
+}
+
+void no_memory_left(const char* purpose) noexcept {
+  warn("no memory is left for %s, and other ranks rely on this one: the job ends", purpose);
+  PMPI_Abort(job().comm, MPI_ERR_NO_MEM);
+}
+
+Executor::Executor() {
+  const JobLock lock;
+  if (!reserve) reserve = std::make_unique_for_overwrite<char[]>(kReserve);
+}
 Executor::~Executor() = default;
 
 constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
@@ -137,98 +162,122 @@ void Executor::change_plans() {
 }
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) {
+                  const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
+  std::optional<OwnPattern> own;
+  if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
+  if (own) forecast = {true, own->pattern.arrival(state.rank)};
+  else if (decision.pattern >= 0)
+    forecast = {
+        false,
+        state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
+  const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
+  const int failure = check_arguments(signature, state.rank, given);
   int rc = MPI_SUCCESS;
   try {
-    std::optional<OwnPattern> own;
-    if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
-    if (own) forecast = {true, own->pattern.arrival(state.rank)};
-    else if (decision.pattern >= 0)
-      forecast = {
-          false,
-          state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
-    const core::Pattern* const pattern = own ? &own->pattern : nullptr;
-    const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
-    if (core::is_irregular(signature.op)) rc = run_irregular(state, key, given, block, pattern);
-    else
-      rc = core::is_reduction(signature.op) ? run_reduction(state, key, given, pattern)
-                                            : run_movement(state, n, key, given, own ? &*own : nullptr);
+    rc = run_key(state, n, key, given, block, own ? &*own : nullptr, failure);
   } catch (const std::bad_alloc&) {
-    rc = MPI_ERR_NO_MEM;
+    spend_reserve();
+    rc = run_key(state, n, key, given, block, own ? &*own : nullptr, MPI_ERR_NO_MEM);
   }
   if (rc == MPI_SUCCESS) return MPI_SUCCESS;
-  // The other ranks are inside the same schedule, so the native collective is no way out. The program's error handler
-  // decides.
-  warn("an operation of %s failed inside MPI; the communicator's error handler decides",
-       std::string(decision.algorithm->name).c_str());
+  // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
+  warn("%s could not complete on this rank (%s); the communicator's error handler decides",
+       std::string(decision.algorithm->name).c_str(),
+       failure == MPI_ERR_BUFFER ? "MPI does not allow its buffers"
+       : failure == MPI_ERR_TYPE ? "its datatype is not committed"
+       : rc == MPI_ERR_NO_MEM    ? "out of memory"
+       : rc == MPI_ERR_OTHER     ? "another rank failed in the call"
+                                 : "an operation failed inside MPI");
   inside = false;  // the handler is the program's
   PMPI_Comm_call_errhandler(state.comm, rc);
   inside = true;
   return rc;
+} catch (const std::bad_alloc&) {
+  // Without its schedule this rank does not know the messages that others wait for.
+  no_memory_left("the schedule of a collective");
+  return MPI_ERR_NO_MEM;
+}
+
+int Executor::run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
+                      core::Bytes block, const OwnPattern* own, int failure) {
+  const core::Collective op = key.algorithm->op;
+  const core::Pattern* const pattern = own ? &own->pattern : nullptr;
+  if (core::is_irregular(op)) return run_irregular(state, key, operands, block, pattern, failure);
+  if (!core::is_reduction(op)) return run_movement(state, n, key, operands, own, failure);
+  Layout layout;
+  if (failure == MPI_SUCCESS) failure = layout.fill(operands.datatype);
+  return run_schedule(state, key, operands, layout, pattern, failure);
 }
 
 int Executor::run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& given,
-                           const OwnPattern* own) {
-  Bytewise bytes(key.call(state.size), state.rank, job().comm, given, staged_);
-  if (bytes.rc() != MPI_SUCCESS) return bytes.rc();
+                           const OwnPattern* own, int failure) {
+  std::optional<Bytewise> bytes;
   Operands plain = given;
-  plain.send = bytes.input(), plain.recv = bytes.output(), plain.datatype = MPI_BYTE;
+  if (failure == MPI_SUCCESS) {
+    bytes.emplace(key.call(state.size), state.rank, job().comm, given, staged_);
+    failure = bytes->rc();
+    plain.send = bytes->input(), plain.recv = bytes->output();
+  }
   const int rc = key.algorithm->background && state.watched
-                     ? run_with_engine(state, n, key, plain, own)
-                     : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr);
-  return rc == MPI_SUCCESS ? bytes.finish() : rc;
+                     ? run_with_engine(state, n, key, plain, own, failure)
+                     : run_schedule(state, key, plain, Layout::bytes(), own ? &own->pattern : nullptr, failure);
+  return rc == MPI_SUCCESS ? bytes->finish() : rc;
 }
 
 int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
-                            const core::Pattern* own) {
+                            const core::Pattern* own, int failure) {
   const core::Call call = key.call(state.size);
   const bool root = state.rank == call.root;
+  if (!irregular_) irregular_ = std::make_unique<Irregular>();
   std::shared_ptr<Compiled> once;
   if (key.algorithm->built_together && key.sizes < 0) {
     core::TreePart part;
-    const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root, block, part);
+    part.children.reserve(std::bit_width(static_cast<unsigned>(state.size)));
+    const int rc =
+        build_adaptive(state, core::tree_problem(job().policy.network), call.root, std::max<core::Bytes>(block, 0), part);
     if (rc != MPI_SUCCESS) return rc;
-    const bool gathers = core::is_gather(call.op);
-    once = compile_irregular(core::materialize(gathers ? core::gather_part(call, state.rank, std::move(part), {})
-                                                       : core::scatter_part(call, state.rank, std::move(part), {})));
+    const auto compile = [&] {
+      core::TreePart copy = part;
+      once = compile_irregular(core::materialize(core::is_gather(call.op)
+                                                     ? core::gather_part(call, state.rank, std::move(copy), {})
+                                                     : core::scatter_part(call, state.rank, std::move(copy), {})));
+    };
+    try {
+      compile();
+    } catch (const std::bad_alloc&) {  // the tree's messages are sent
+      spend_reserve();
+      failure = MPI_ERR_NO_MEM;
+      compile();
+    }
   }
   if (own && !once)
     once = build_schedule(
         state.rank, state.world, key, *own,
         key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : compiled(state, key);
-  if (!irregular_) irregular_ = std::make_unique<Irregular>();
-  int rc = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
-  if (rc != MPI_SUCCESS) return rc;
+  if (failure == MPI_SUCCESS)
+    failure = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);
   Running running;
   running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr, irregular_.get());
+  running.fail(failure);
   running.arrive(nullptr, nullptr, MPI_PACKED, MPI_OP_NULL, Layout::bytes());
-  rc = running.run_until(job().courteous, [&] { return running.done(); });
-  if (rc != MPI_SUCCESS) running.abandon();
-  return rc;
-}
-
-int Executor::run_reduction(CommState& state, const ScheduleKey& key, const Operands& operands,
-                            const core::Pattern* own) {
-  Layout layout;
-  const int rc = layout.fill(operands.datatype);
-  return rc == MPI_SUCCESS ? run_schedule(state, key, operands, layout, own) : rc;
+  return run_to_end(running);
 }
 
 int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
-                           const core::Pattern* own) {
+                           const core::Pattern* own, int failure) {
   const std::shared_ptr<Compiled> once = own ? build_schedule(state.rank, state.world, key, *own) : nullptr;
   Compiled& program = once ? *once : compiled(state, key);
-  const std::size_t need = layout.bytes_for(program.scratch);
-  if (scratch_.size() < need + 64) scratch_.resize(need + 64);
+  const std::size_t need = failure == MPI_SUCCESS ? layout.bytes_for(program.scratch) + 64 : 0;
+  if (scratch_.size() < need) scratch_.resize(need);
   Running running;
   running.begin(program, {job().comm, state.context, state.world, job().rank}, nullptr);
+  running.fail(failure);
   running.give_scratch(scratch_.data(), layout);
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
-                 static_cast<char*>(operands.recv), operands.datatype, operands.op, layout);
-  const int rc = running.run_until(job().courteous, [&] { return running.done(); });
-  if (rc != MPI_SUCCESS) running.abandon();
-  return rc;
+                 static_cast<char*>(operands.recv), core::is_reduction(key.algorithm->op) ? operands.datatype : MPI_BYTE,
+                 operands.op, layout);
+  return run_to_end(running);
 }
 
 }  // namespace latecomer::shim

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
@@ -24,6 +25,22 @@ struct Forecast {
   bool edge = false;
   Nanoseconds expected = -1;
 };
+
+/// Memory for the schedule and the decision of a call that find none: with it, this rank can tell the others that it
+/// failed. Runs `step` again with the reserve if it throws std::bad_alloc.
+void spend_reserve() noexcept;
+template <typename Step>
+auto with_reserve(Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    spend_reserve();
+    return step();
+  }
+}
+
+/// Ends the job, where this rank would otherwise hang it.
+void no_memory_left(const char* purpose) noexcept;
 
 struct Executor {
   Executor();
@@ -66,14 +83,17 @@ struct Executor {
   /// The part of the key that comes from the call. note() and run() must agree on it.
   static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
   Compiled& compiled(CommState& state, const ScheduleKey& key);
+  /// The following functions run the schedule of `key`. `failure`: an MPI error code if this rank has failed before
+  /// (Running::fail). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first message.
+  int run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands, core::Bytes block,
+              const OwnPattern* own, int failure);
   int run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
-                   const OwnPattern* own);
+                   const OwnPattern* own, int failure);
   int run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
-                    const core::Pattern* own);
-  int run_reduction(CommState& state, const ScheduleKey& key, const Operands& operands, const core::Pattern* own);
-  /// `layout`: of the operands' datatype. `own`: the pattern of this call alone.
+                    const core::Pattern* own, int failure);
+  /// `layout`: of the operands' datatype.
   int run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
-                   const core::Pattern* own);
+                   const core::Pattern* own, int failure);
 };
 
 }  // namespace latecomer::shim

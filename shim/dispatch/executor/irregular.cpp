@@ -119,45 +119,55 @@ int Irregular::send(const core::Operation& op, core::OpId id, Rank to, int tag, 
   });
 }
 
+int Irregular::bytes_of(core::OpId message, MPI_Count& bytes) const {
+  bytes = 0;
+  return each_block(message, [&](Rank r) { bytes += operands_.blocks.count(r) * all_layout_.size; });
+}
+
 int Irregular::receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm,
                        MPI_Request* request, bool& there) {
   there = true;
   if (op.dst.buffer != core::Buffer::scratch)
     return PMPI_Irecv_c(own_, own_count_, own_type_, from, tag, comm, request);  // a leaf
-  std::vector<Part> parts;
-  MPI_Count expected = 0;
-  const auto parts_of = [&] {
-    return each_block(id, [&](Rank r) {
-      const MPI_Count length = operands_.blocks.count(r);
-      expected += length * all_layout_.size;
-      if (length > 0) parts.push_back({block_at(r), length, all_type_});
+  MPI_Count expected = 0, bytes = 0;
+  if (const int rc = root_ ? bytes_of(id, expected) : MPI_SUCCESS; rc != MPI_SUCCESS) return rc;
+  const auto into_blocks = [&] {
+    std::vector<Part> parts;
+    each_block(id, [&](Rank r) {
+      if (const MPI_Count length = operands_.blocks.count(r); length > 0)
+        parts.push_back({block_at(r), length, all_type_});
     });
-  };
-  int rc = MPI_SUCCESS;
-  if (root_ && op.dst.count == 1) {
-    rc = parts_of();
-    return rc != MPI_SUCCESS ? rc : as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) {
+    return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) {
       return PMPI_Irecv_c(data, length, type, from, tag, comm, request);
     });
-  }
+  };
+  if (root_ && op.dst.count == 1) return into_blocks();
   int found = 0;
-  MPI_Message message;
   MPI_Status status;
-  rc = PMPI_Improbe(from, tag, comm, &found, &message, &status);
+  // No other thread receives with the tags of this communicator, so the message stays there.
+  int rc = PMPI_Iprobe(from, tag, comm, &found, &status);
   there = rc == MPI_SUCCESS && found;
   if (!there) return rc;
-  MPI_Count bytes = 0;
   rc = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-  if (rc == MPI_SUCCESS && root_) rc = parts_of();
   if (rc != MPI_SUCCESS) return rc;
-  if (root_ && bytes == expected)
-    return as_one(parts, [&](void* data, MPI_Count length, MPI_Datatype type) {
-      return PMPI_Imrecv_c(data, length, type, &message, request);
-    });
+  if (root_ && bytes == expected) return into_blocks();
   char* const data = take(bytes);
   held_.push_back({static_cast<int>(op.dst.offset), static_cast<int>(op.dst.count), data, bytes});
-  rc = PMPI_Imrecv_c(data, bytes, MPI_PACKED, &message, request);
-  if (!root_ || rc != MPI_SUCCESS) return rc;
+  return PMPI_Irecv_c(data, bytes, MPI_PACKED, from, tag, comm, request);
+}
+
+int Irregular::received(const core::Operation& op, core::OpId id, MPI_Count bytes) {
+  // A rank that has failed sends nothing. Only the root of a gather knows the sizes of all blocks, and it notices that
+  // data are missing.
+  if (scatters_) {
+    const bool wanted = op.dst.buffer == core::Buffer::scratch || own_count_ * own_layout_.size > 0;
+    return bytes == 0 && wanted ? MPI_ERR_OTHER : MPI_SUCCESS;
+  }
+  if (!root_) return MPI_SUCCESS;
+  MPI_Count expected = 0;
+  if (const int rc = bytes_of(id, expected); rc != MPI_SUCCESS) return rc;
+  if (bytes == 0 && expected > 0) return MPI_ERR_OTHER;
+  if (bytes == expected || op.dst.count == 1) return MPI_SUCCESS;
   // MPI (4.0, section 6.5) forbids a block that is shorter than the root expects. In a message of several blocks it
   // would move all blocks behind it to a wrong place, so report it.
   warn("a gatherv's blocks have %lld bytes where the root expects %lld", static_cast<long long>(bytes),
@@ -230,7 +240,7 @@ int build_adaptive(const CommState& state, const core::TreeProblem& costs, Rank 
   const double bytes = static_cast<double>(size);
   RangeNews mine{{me, 0, bytes, costs.gamma[0] * bytes, true}, me == root};
   bool collects = true;  // the root of its range so far
-  part = {-1, me, 1, me, {}};
+  part.first = part.own = me;
   int rc = MPI_SUCCESS;
   for (int d = 1; d < state.size && rc == MPI_SUCCESS; d *= 2) {
     const Rank left = me / (2 * d) * (2 * d), right = left + d;

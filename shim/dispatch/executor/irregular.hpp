@@ -2,8 +2,7 @@
 // Runs the schedules of gatherv and scatterv on MPI. They move whole blocks (core/algorithms/irregular). Each call has
 // its own block sizes. The root knows all sizes. Another rank knows its own size, and learns others from the messages:
 //
-// - A message of a gather contains the blocks of a subtree in the order of their places. A matched probe gives its
-//   length. Only the root separates the blocks.
+// - A message of a gather contains the blocks of a subtree in the order of their places. A probe gives its length. Only the root separates the blocks.
 // - A message of a scatter to a rank with children begins with the sizes of its blocks, 8 bytes each. A leaf receives
 //   its block only.
 //
@@ -29,6 +28,7 @@ class Irregular final : public Blockwise {
   int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
               bool& there) override;
   int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) override;
+  int received(const core::Operation& op, core::OpId id, MPI_Count bytes) override;
 
  private:
   /// The blocks of places [first, first + count), packed. In a scatter, their sizes come first.
@@ -49,6 +49,8 @@ class Irregular final : public Blockwise {
   /// Calls visit(rank) for the blocks of a message at the root, in the order of the message.
   template <typename Visit>
   int each_block(core::OpId message, Visit visit) const;
+  /// At the root: the bytes of a message's blocks.
+  int bytes_of(core::OpId message, MPI_Count& bytes) const;
   /// Calls use(buffer, count, type) with one datatype for all parts.
   template <typename Use>
   static int as_one(const std::vector<Part>& parts, Use use);

@@ -2,15 +2,13 @@
 // Geometry of datatypes, and whether a typemap is in the order of memory.
 #include "shim/dispatch/runner/layout.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace latecomer::shim {
 namespace {
 
-/// MPICH's handle of a basic datatype has its kind in the two upper bits. Derived types and pairs of a value and an
-/// index have another.
-constexpr bool is_basic(MPI_Datatype type) { return static_cast<std::uint32_t>(type) >> 30 == 1; }
 static_assert(is_basic(MPI_BYTE) && is_basic(MPI_DOUBLE) && is_basic(MPI_PACKED) && !is_basic(MPI_DOUBLE_INT) &&
               !is_basic(MPI_DATATYPE_NULL));
 
@@ -210,11 +208,13 @@ bool known_run(MPI_Datatype type) {
 int Layout::fill(MPI_Datatype type) {
   int rc = PMPI_Type_size_x(type, &size);
   if (rc == MPI_SUCCESS && is_basic(type)) {
-    lower = true_lower = 0, extent = true_extent = size, gapless = true;
+    lower = true_lower = 0, extent = true_extent = pitch = size, gapless = true;
     return rc;
   }
   if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);
   if (rc == MPI_SUCCESS) rc = PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
+  constexpr MPI_Count kAlignment = alignof(std::max_align_t);
+  pitch = extent >= true_extent ? extent : (true_extent + kAlignment - 1) / kAlignment * kAlignment;
   gapless =
       rc == MPI_SUCCESS && size == extent && true_lower == 0 && true_extent == extent && (size == 0 || known_run(type));
   return rc;

@@ -3,15 +3,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/schedule/schedule.hpp"
 #include "shim/mpi.hpp"
 
 namespace latecomer::shim {
 
-/// Datatype geometry in bytes. Slices are element ranges: element i lies at base + i * extent.
+/// MPICH's handle of a basic datatype has its kind in the two upper bits. Derived types and pairs of a value and an
+/// index have another.
+constexpr bool is_basic(MPI_Datatype type) { return static_cast<std::uint32_t>(type) >> 30 == 1; }
+
+/// Datatype geometry in bytes. Slices are element ranges: element i of the program's buffers lies at base + i * extent,
+/// element i of scratch memory at base + i * pitch.
 struct Layout {
   MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
+  /// The extent, unless items lie in each other's gaps (columns of a matrix by rows). In the program's buffer these
+  /// items are of one operand. In scratch memory, items of several operands are neighbours, so each gets bytes of its
+  /// own: then the pitch is the true extent, rounded up to the alignment of every type.
+  MPI_Count pitch = 0;
   /// Items in memory are byte for byte the items packed: no gap, first byte at the item's address, and every entry of
   /// the typemap right behind the entry before. Sizes and bounds alone do not say that: an item may be reversed, or
   /// have entries that overlap and a gap of the same size.
@@ -19,9 +29,10 @@ struct Layout {
   /// Local; allocates nothing. Returns an MPI error code.
   int fill(MPI_Datatype type);
   /// Of MPI_BYTE.
-  static constexpr Layout bytes() { return {1, 0, 1, 0, 1, true}; }
+  static constexpr Layout bytes() { return {1, 0, 1, 0, 1, 1, true}; }
+  /// Of `n` elements in scratch memory.
   std::size_t bytes_for(core::Elements n) const {
-    return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * extent + true_extent);
+    return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * pitch + true_extent);
   }
 };
 

@@ -29,7 +29,7 @@ Compiled::Compiled(core::RankProgram program, const std::vector<core::Pieces>& p
           static_cast<std::int32_t>(i);
   // An operation that is held back until the process arrives becomes ready twice.
   waiting.resize(n), ready.resize(2 * n), held.resize(n), active.resize(n), finished.resize(n), requests.resize(n),
-      tickets.resize(n);
+      statuses.resize(n), tickets.resize(n);
   for (const core::Pieces& p : pieces) {
     std::vector<MPI_Count> lengths, places;
     for (const core::Slice& s : p.where) lengths.push_back(s.count), places.push_back(s.offset);
@@ -54,7 +54,8 @@ void Running::begin(Compiled& program, const Where& where, Herald* herald, Block
   head_ = tail_ = held_ = done_ = 0;
   active_ = 0, unposted_ = program.messages, foreground_left_ = program.foreground;
   arrived_ = false;
-  type_ = MPI_BYTE, op_ = MPI_OP_NULL;
+  type_ = MPI_BYTE, op_ = MPI_OP_NULL, failure_ = MPI_SUCCESS;
+  free_slot_type();
   for (char*& base : base_) base = nullptr;
   for (std::size_t i = 0; i < program.ops.size(); ++i)
     if ((program.waiting[i] = program.initial_waiting[i]) == 0) program.ready[tail_++] = static_cast<std::int32_t>(i);
@@ -62,16 +63,17 @@ void Running::begin(Compiled& program, const Where& where, Herald* herald, Block
 
 void Running::give_scratch(char* memory, const Layout& layout) {
   layout_ = layout;
-  // Aligned for any type; the first byte in use is at true_lower.
-  auto aligned = reinterpret_cast<std::uintptr_t>(memory);
+  // The items are aligned for any type. The first byte in use is at true_lower.
+  auto aligned = reinterpret_cast<std::uintptr_t>(memory) - static_cast<std::uintptr_t>(layout.true_lower);
   aligned = (aligned + 63) & ~std::uintptr_t{63};
-  base_[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned) - layout.true_lower;
+  base_[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned);
 }
 
 void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout) {
   base_[static_cast<int>(core::Buffer::input)] = input;
   base_[static_cast<int>(core::Buffer::output)] = output;
   type_ = type, op_ = op, layout_ = layout;
+  if (const int rc = failure_ == MPI_SUCCESS ? make_slot_type() : MPI_SUCCESS; rc != MPI_SUCCESS) fail(rc);
   arrived_ = true;
   for (std::size_t i = 0; i < held_; ++i) program_->ready[tail_++] = program_->held[i];
   held_ = 0;
@@ -82,8 +84,24 @@ void Running::arrive(const Blocks& blocks) {
   table_ = &blocks;
 }
 
+int Running::make_slot_type() {
+  if (layout_.pitch == layout_.extent) return MPI_SUCCESS;
+  int rc = PMPI_Type_create_resized_c(type_, layout_.lower, layout_.pitch, &slot_type_);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&slot_type_);
+  return rc;
+}
+
+void Running::free_slot_type() {
+  if (slot_type_ == MPI_DATATYPE_NULL) return;
+  int finalized = 0;
+  PMPI_Finalized(&finalized);
+  if (!finalized) PMPI_Type_free(&slot_type_);  // pending messages keep it
+  slot_type_ = MPI_DATATYPE_NULL;
+}
+
 Running::Items Running::items(const core::Slice& s) const {
-  if (!table_ || s.count == 0) return {at(s), s.count, type_};
+  if (!table_ || s.count == 0)
+    return {at(s), s.count, distance(s.buffer) == layout_.extent ? type_ : slot_type_};
   const Blocks::Side& side = table_->of(s.buffer);
   return {side.at(s.offset), side.items(s.offset), side.type};
 }
@@ -112,7 +130,7 @@ int Running::post(std::int32_t id, bool& posted) {
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
   const bool sends = op.kind == core::OpKind::send;
   const auto slot = static_cast<std::size_t>(active_);
-  int rc;
+  int rc = MPI_SUCCESS;
   posted = true;
   if (where_.wire) {
     const auto [data, count, type] = items(id);
@@ -122,58 +140,76 @@ int Running::post(std::int32_t id, bool& posted) {
     const Rank peer = where_.world[static_cast<std::size_t>(op.peer)];
     const int tag = tag_of(where_.context, op.channel);
     MPI_Request* const request = &p.requests[slot];
-    if (blocks_) {
-      rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, request)
-                 : blocks_->receive(op, id, peer, tag, where_.comm, request, posted);
-    } else {
-      const auto [data, count, type] = items(id);
-      rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, request)
-                 : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, request);
+    *request = MPI_REQUEST_NULL;
+    if (failure_ == MPI_SUCCESS) try {
+        if (blocks_) {
+          rc = sends ? blocks_->send(op, id, peer, tag, where_.comm, request)
+                     : blocks_->receive(op, id, peer, tag, where_.comm, request, posted);
+        } else {
+          const auto [data, count, type] = items(id);
+          rc = sends ? PMPI_Isend_c(data, count, type, peer, tag, where_.comm, request)
+                     : PMPI_Irecv_c(data, count, type, peer, tag, where_.comm, request);
+        }
+        if (rc != MPI_SUCCESS) fail(rc);
+      } catch (const std::bad_alloc&) {
+        fail(MPI_ERR_NO_MEM);
+      }
+    if (failure_ != MPI_SUCCESS && *request == MPI_REQUEST_NULL) {
+      posted = true;
+      // A receive drops the data, and MPI calls it truncated.
+      rc = sends ? PMPI_Isend_c(nullptr, 0, MPI_BYTE, peer, tag, where_.comm, request)
+                 : PMPI_Irecv_c(nullptr, 0, MPI_BYTE, peer, tag, where_.comm, request);
     }
   }
   if (rc == MPI_SUCCESS && posted) p.active[slot] = id, ++active_, --unposted_;
   return rc;
 }
 
+int Running::reduce(const core::Operation& op) const {
+  if (distance(op.src.buffer) == layout_.extent && distance(op.dst.buffer) == layout_.extent)
+    return PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count, type_, op_);
+  // The operator knows the program's datatype only, and that has another distance of items than scratch memory.
+  int rc = MPI_SUCCESS;
+  for (core::Elements i = 0; i < op.dst.count && rc == MPI_SUCCESS; ++i)
+    rc = PMPI_Reduce_local_c(at(op.src, i), at(op.dst, i), 1, type_, op_);
+  return rc;
+}
+
+int Running::copy(const core::Operation& op) const {
+  const int tag = tag_of(where_.context, kSelfChannel);
+  if (blocks_) return blocks_->copy(op, where_.self, tag, where_.comm);
+  const Items from = items(op.src), to = items(op.dst);
+  // No data to move: a root with MPI_IN_PLACE in a call that the engine began, or an operation that only joins
+  // dependencies.
+  if (to.data == from.data || op.dst.count == 0) return MPI_SUCCESS;
+  if (layout_.gapless && !table_) {
+    std::memcpy(to.data, from.data, static_cast<std::size_t>(op.dst.count * layout_.extent));
+    return MPI_SUCCESS;
+  }
+  return PMPI_Sendrecv_c(from.data, from.count, from.type, where_.self, tag, to.data, to.count, to.type, where_.self,
+                         tag, where_.comm, MPI_STATUS_IGNORE);
+}
+
 int Running::start(std::int32_t id) {
   Compiled& p = *program_;
   const core::Operation& op = p.ops[static_cast<std::size_t>(id)];
-  int rc = MPI_SUCCESS;
-  switch (op.kind) {
-    case core::OpKind::send:
-    case core::OpKind::recv: {
-      if (herald_ && (op.kind == core::OpKind::send || op.dst.count == 0)) herald_->before_message(op.peer);
-      bool posted = false;
-      rc = post(id, posted);
-      if (rc == MPI_SUCCESS && !posted) p.held[held_++] = id;
-      break;
-    }
-    case core::OpKind::reduce:
-      rc = PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count, type_, op_);
-      complete(id);
-      break;
-    case core::OpKind::copy: {
-      if (blocks_) {
-        rc = blocks_->copy(op, where_.self, tag_of(where_.context, kSelfChannel), where_.comm);
-        complete(id);
-        break;
-      }
-      const Items from = items(op.src), to = items(op.dst);
-      if (to.data == from.data || op.dst.count == 0) {
-        // No data to move: a root with MPI_IN_PLACE in a call that the engine began, or an operation that only joins
-        // dependencies.
-      } else if (layout_.gapless && !table_) {
-        std::memcpy(to.data, from.data, static_cast<std::size_t>(op.dst.count * layout_.extent));
-      } else {
-        const int tag = tag_of(where_.context, kSelfChannel);
-        rc = PMPI_Sendrecv_c(from.data, from.count, from.type, where_.self, tag, to.data, to.count, to.type,
-                             where_.self, tag, where_.comm, MPI_STATUS_IGNORE);
-      }
-      complete(id);
-      break;
-    }
+  if (op.communicates()) {
+    if (herald_ && (op.kind == core::OpKind::send || op.dst.count == 0)) herald_->before_message(op.peer);
+    bool posted = false;
+    const int rc = post(id, posted);
+    if (rc == MPI_SUCCESS && !posted) p.held[held_++] = id;
+    return rc;
   }
-  return rc;
+  int rc = MPI_SUCCESS;
+  if (failure_ == MPI_SUCCESS) try {
+      rc = op.kind == core::OpKind::reduce ? reduce(op) : copy(op);
+    } catch (const std::bad_alloc&) {
+      rc = MPI_ERR_NO_MEM;
+    }
+  complete(id);
+  if (rc == MPI_SUCCESS || where_.wire) return rc;
+  fail(rc);
+  return MPI_SUCCESS;
 }
 
 int Running::step(bool& moved) {
@@ -208,15 +244,47 @@ int Running::step(bool& moved) {
 /// Fills `finished` with the completed messages, and clears their requests or tickets.
 int Running::test(int& count) {
   Compiled& p = *program_;
-  if (!where_.wire) return PMPI_Testsome(active_, p.requests.data(), &count, p.finished.data(), MPI_STATUSES_IGNORE);
-  count = 0;
   int rc = MPI_SUCCESS;
-  for (int k = 0; k < active_ && rc == MPI_SUCCESS; ++k)
-    if (void*& ticket = p.tickets[static_cast<std::size_t>(k)]; where_.wire->done(ticket, &rc)) {
-      ticket = nullptr;
-      if (rc == MPI_SUCCESS) p.finished[static_cast<std::size_t>(count++)] = k;
-    }
-  return rc;
+  count = 0;
+  if (where_.wire) {
+    for (int k = 0; k < active_ && rc == MPI_SUCCESS; ++k)
+      if (void*& ticket = p.tickets[static_cast<std::size_t>(k)]; where_.wire->done(ticket, &rc)) {
+        ticket = nullptr;
+        if (rc == MPI_SUCCESS) p.finished[static_cast<std::size_t>(count++)] = k;
+      }
+    return rc;
+  }
+  rc = PMPI_Testsome(active_, p.requests.data(), &count, p.finished.data(), p.statuses.data());
+  int error_class = MPI_SUCCESS;
+  if (rc != MPI_SUCCESS) PMPI_Error_class(rc, &error_class);
+  if (rc != MPI_SUCCESS && error_class != MPI_ERR_IN_STATUS) return rc;
+  for (int k = 0; k < count; ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    const std::int32_t id = p.active[static_cast<std::size_t>(p.finished[at])];
+    if (rc == MPI_SUCCESS) p.statuses[at].MPI_ERROR = MPI_SUCCESS;  // MPI sets it only if it returns an error
+    if (const int broken = check_received(id, p.statuses[at]); broken != MPI_SUCCESS) return broken;
+  }
+  return MPI_SUCCESS;
+}
+
+/// A message is complete. Returns an MPI error code if the run cannot go on.
+int Running::check_received(std::int32_t id, MPI_Status& status) {
+  const core::Operation& op = program_->ops[static_cast<std::size_t>(id)];
+  if (status.MPI_ERROR != MPI_SUCCESS) {
+    int error_class = MPI_SUCCESS;
+    PMPI_Error_class(status.MPI_ERROR, &error_class);
+    if (error_class != MPI_ERR_TRUNCATE) return status.MPI_ERROR;
+    fail(status.MPI_ERROR);
+  }
+  if (failure_ != MPI_SUCCESS || op.kind != core::OpKind::recv || (!blocks_ && op.dst.count == 0)) return MPI_SUCCESS;
+  MPI_Count bytes = 0;
+  PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  if (blocks_) {
+    if (const int rc = blocks_->received(op, id, bytes); rc != MPI_SUCCESS) fail(rc);
+  } else if (bytes == 0) {
+    fail(MPI_ERR_OTHER);
+  }
+  return MPI_SUCCESS;
 }
 
 void Running::keep_unfinished() {

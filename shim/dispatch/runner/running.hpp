@@ -40,6 +40,7 @@ struct Compiled {
   // Work space.
   std::vector<std::int32_t> waiting, ready, held, active, finished;
   std::vector<MPI_Request> requests;
+  std::vector<MPI_Status> statuses;
   std::vector<void*> tickets;
 };
 
@@ -111,13 +112,24 @@ class Blockwise {
   virtual int receive(const core::Operation& op, core::OpId id, Rank from, int tag, MPI_Comm comm, MPI_Request* request,
                       bool& there) = 0;
   virtual int copy(const core::Operation& op, int self, int tag, MPI_Comm comm) = 0;
+  /// A message of `bytes` bytes was received. Returns an error if data are missing. Allocates nothing.
+  virtual int received(const core::Operation& op, core::OpId id, MPI_Count bytes) = 0;
 
  protected:
   ~Blockwise() = default;
 };
 
+/// A rank that fails (bad arguments, no memory, an operator that returns an error) still runs all messages of its
+/// schedule, so that no rank waits for it forever. From then on it moves no data: it sends an empty message in place of
+/// each message with data. Such a message is the mark of a failure, and a rank that receives it fails, too. So a rank
+/// either has all data that its result depends on, or returns an error. Where a Wire carries the messages, a failure
+/// ends the run instead.
 class Running {
  public:
+  Running() = default;
+  ~Running() { free_slot_type(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
   /// `herald`: hears of every peer that a send goes to or that a token is expected of; may be nullptr. `blocks`:
   /// nullptr for elements of one datatype; else foreground operations only.
   void begin(Compiled& program, const Where& where, Herald* herald, Blockwise* blocks = nullptr);
@@ -127,8 +139,14 @@ class Running {
   void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout);
   /// The same for elements that are blocks of different sizes. `blocks` must stay until the run has ended.
   void arrive(const Blocks& blocks);
-  /// Starts the operations that are ready, and completes messages. Returns an MPI error code. `moved`: whether it
-  /// started or completed an operation.
+  /// This rank fails with an MPI error code. Without memory and buffers of its own it fails before it begins.
+  void fail(int rc) {
+    if (failure_ == MPI_SUCCESS) failure_ = rc;
+  }
+  /// The failure of this rank or of another, or MPI_SUCCESS. Final when the run is done.
+  int failure() const { return failure_; }
+  /// Starts the operations that are ready, and completes messages. Returns an MPI error code if the run cannot go on.
+  /// `moved`: whether it started or completed an operation.
   int step(bool& moved);
 
   bool done() const { return done_ == program_->ops.size(); }
@@ -166,8 +184,16 @@ class Running {
   Items items(const core::Slice& s) const;
   Items items(core::OpId message) const;
   int test(int& count);
+  int check_received(std::int32_t id, MPI_Status& status);
   void keep_unfinished();
-  char* at(const core::Slice& s) const { return base_[static_cast<int>(s.buffer)] + s.offset * layout_.extent; }
+  MPI_Count distance(core::Buffer b) const { return b == core::Buffer::scratch ? layout_.pitch : layout_.extent; }
+  char* at(const core::Slice& s, core::Elements i = 0) const {
+    return base_[static_cast<int>(s.buffer)] + (s.offset + i) * distance(s.buffer);
+  }
+  int reduce(const core::Operation& op) const;
+  int copy(const core::Operation& op) const;
+  int make_slot_type();
+  void free_slot_type();
 
   Compiled* program_ = nullptr;
   Where where_;
@@ -176,7 +202,9 @@ class Running {
   const Blocks* table_ = nullptr;
   Layout layout_;
   MPI_Datatype type_ = MPI_BYTE;
+  MPI_Datatype slot_type_ = MPI_DATATYPE_NULL;  ///< the type at the pitch of scratch memory, if that is not the extent
   MPI_Op op_ = MPI_OP_NULL;
+  int failure_ = MPI_SUCCESS;
   char* base_[core::kBuffers] = {};
   std::size_t head_ = 0, tail_ = 0, held_ = 0, done_ = 0;
   int active_ = 0, unposted_ = 0, foreground_left_ = 0;
