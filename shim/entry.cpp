@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "shim/log.hpp"
+#include "shim/state/job.hpp"
 #include "shim/version.hpp"
 
 // A stub calls this until it has a target.
@@ -123,6 +124,10 @@ void resolve_entries() {
       if (first_process()) warn("this MPI library lacks %s: latecomer is inactive", p.name);
       ours = false;
     }
+  if (ours && !make_job()) {
+    warn("out of memory: latecomer is inactive");
+    ours = false;
+  }
   for (const Entry* e = __start_latecomer_entries; e != __stop_latecomer_entries; ++e) {
     *e->next = next_function(e->name);
     // Entry points of other libraries pass calls on until aim_entry() sets their handler.

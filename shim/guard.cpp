@@ -4,6 +4,6 @@
 
 namespace latecomer::shim {
 
-thread_local bool inside = false;
+constinit thread_local bool inside = false;
 
 }  // namespace latecomer::shim

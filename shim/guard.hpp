@@ -7,7 +7,7 @@
 namespace latecomer::shim {
 
 /// Set while latecomer is on the stack: MPI calls made from inside are not observed.
-extern thread_local bool inside;
+extern constinit thread_local bool inside;
 
 /// Keeps the program's errno across the rare steps of an intercepted call.
 class KeepErrno {

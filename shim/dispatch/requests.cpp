@@ -16,7 +16,7 @@ namespace {
 // quiet core). Beyond, a non-blocking call is counted without an exit. The operations of a persistent request are not
 // counted.
 constexpr int kTable = 1024;
-PendingCall table[kTable];
+constinit PendingCall table[kTable];
 std::atomic<int> pending{0};
 std::mutex table_mutex;
 int high = 0;  // entries in use lie below

@@ -120,7 +120,7 @@ extern int told_level;
 
 /// Whether the policy asks for an engine. Called before MPI starts, so each rank reads the policy itself. If a rank
 /// cannot read it, no rank has an engine.
-bool engine_wanted();
+bool engine_wanted() noexcept;
 
 /// The thread level that MPI_Init implies.
 int default_level();
@@ -134,10 +134,10 @@ bool roll_call(int rank, int size, double timeout_s);
 // start.cpp
 
 /// Meets the other ranks. Call it after a successful MPI_Init or MPI_Init_thread.
-void start_job();
+void start_job() noexcept;
 
 /// Starts observation in a session without MPI_Init. MPI_COMM_WORLD does not exist, but its process set contains this
 /// rank.
-void start_session(MPI_Session session);
+void start_session(MPI_Session session) noexcept;
 
 }  // namespace latecomer::shim

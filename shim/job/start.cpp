@@ -2,6 +2,7 @@
 // Starts the job: in MPI_Init, in a session, or at the first call if MPI started unseen.
 #include <unistd.h>
 
+#include <exception>
 #include <mutex>
 
 #include "shim/causes/usage.hpp"
@@ -25,6 +26,7 @@ bool begin_observing(Job& j, int rank, int size) {
   j.rank = rank;
   j.size = size;
   j.pid = getpid();
+  j.thread = gettid();
   j.environment = read_environment(rank == 0);
   if (j.environment.disable) return false;
   set_speaker(rank, size, j.environment.verbose);
@@ -57,9 +59,15 @@ void show_job(const Job& j) {
   if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
 }
 
+/// After an exception, the process runs on without observation.
+void give_up(const char* why) {
+  ended_at_start = true;
+  warn("this rank is not observed: %s", why);
+}
+
 }  // namespace
 
-void start_job() {
+void start_job() noexcept try {
   Job& j = job();
   const std::lock_guard lock(start_mutex);
   if (ended_at_start || j.comm != MPI_COMM_NULL) return;
@@ -128,9 +136,11 @@ void start_job() {
         j.clocks.domains == 1 ? "" : "s", j.output.c_str());
   show_job(j);
   active.store(true, std::memory_order_release);
+} catch (const std::exception& e) {
+  give_up(e.what());
 }
 
-bool start_late() {
+bool start_late() noexcept try {
   const std::lock_guard lock(start_mutex);
   int initialized = 0, finalized = 0;
   if (active.load()) return true;
@@ -151,9 +161,11 @@ bool start_late() {
   show_job(j);
   active.store(true, std::memory_order_release);
   return true;
+} catch (const std::exception& e) {
+  return give_up(e.what()), false;
 }
 
-void start_session(MPI_Session session) {
+void start_session(MPI_Session session) noexcept try {
   Job& j = job();
   const std::lock_guard lock(start_mutex);
   if (began || ended_at_start) return;
@@ -171,6 +183,8 @@ void start_session(MPI_Session session) {
   stay_alone(j, "MPI sessions");
   show_job(j);
   active.store(true, std::memory_order_release);
+} catch (const std::exception& e) {
+  give_up(e.what());
 }
 
 }  // namespace latecomer::shim

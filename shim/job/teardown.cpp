@@ -40,11 +40,14 @@ int on_end(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Handles a process that ends without MPI_Finalize, or that used only sessions.
+/// Handles a process that ends without MPI_Finalize, or that used only sessions. The destructor of a library that
+/// starts before this one may still call MPI_Finalize, so observation goes on. It ends here if another thread may be
+/// inside MPI. The background engine ends, because no thread may be inside MPI when MPI's own destructors run.
 __attribute__((destructor)) void on_exit() {
-  if (!active.exchange(false)) return;
+  if (!active.load()) return;
   Job& j = job();
   if (j.pid != getpid()) return;  // a forked child
+  if (engine_runs() || j.threads || j.thread != gettid()) active.store(false);
   halt_engine();
   live_stop();
   try {

@@ -10,10 +10,12 @@ namespace latecomer::shim {
 
 int told_level = -1;
 
-bool engine_wanted() {
+bool engine_wanted() noexcept try {
   const Environment environment = read_environment(false);
   const core::Policy* own = environment.disable ? nullptr : own_policy(environment).policy();
   return own && own->mode == core::Mode::apply && own->background_enabled;
+} catch (...) {
+  return false;
 }
 
 int default_level() {

@@ -16,7 +16,7 @@
 namespace latecomer::shim {
 namespace {
 
-profiles::LiveLine nowhere;
+constinit profiles::LiveLine nowhere;
 profiles::LiveFile* file = nullptr;
 char path[64];
 
@@ -43,7 +43,7 @@ void sweep() {
 
 }  // namespace
 
-profiles::LiveLine* live = &nowhere;
+constinit profiles::LiveLine* live = &nowhere;
 
 void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output) {
   sweep();

@@ -10,7 +10,7 @@
 namespace latecomer::shim {
 
 /// Where the state goes: into shared memory, or into a line that nobody reads.
-extern profiles::LiveLine* live;
+extern constinit profiles::LiveLine* live;
 
 /// The process is inside a collective on the communicator that the line names. `since`: 0 if unknown.
 inline void live_enter(std::uint64_t n, std::uint64_t site, core::Bytes bytes, core::Rank root, core::Collective op,

@@ -4,11 +4,20 @@
 
 #include <algorithm>
 
+#include "shim/entry.hpp"
+
 namespace latecomer::shim {
 
-std::atomic<bool> active{false};
+constinit std::atomic<bool> active{false};
 
-Job* const job_instance = new Job;
+LATECOMER_TOGETHER constinit Job* job_instance = nullptr;
+
+bool make_job() try {
+  job_instance = new Job;
+  return true;
+} catch (...) {
+  return false;
+}
 
 std::vector<int> Job::hosts_of(const std::vector<Rank>& world) const {
   std::map<int, int> numbers;

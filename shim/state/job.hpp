@@ -72,7 +72,8 @@ struct Job {
   MPI_Group world_group = MPI_GROUP_NULL;
   std::vector<int> hosts;  ///< [ranks of MPI_COMM_WORLD], the number of each rank's host by MPI's name; equal on all
   int keyval = MPI_KEYVAL_INVALID;
-  int pid = 0;  ///< of the process that started MPI; a forked child has another
+  int pid = 0;     ///< of the process that started MPI; a forked child has another
+  int thread = 0;  ///< the thread that started MPI
   Environment environment;
   core::Policy policy;
   std::string output;         ///< absolute path of the profile
@@ -119,8 +120,12 @@ struct Job {
 
 /// True between the end of MPI_Init and the teardown, in programs that latecomer observes.
 extern std::atomic<bool> active;
-extern Job* const job_instance;  // never destroyed: callbacks may run after exit handlers
+/// Never destroyed, because callbacks may run after exit handlers.
+extern Job* job_instance __attribute__((visibility("hidden")));
 inline Job& job() { return *job_instance; }
+/// Makes the job, before the first handler runs. MPI may start in another library's constructor, before the
+/// constructors of this library. Returns false without memory.
+bool make_job();
 
 /// Locks job().mutex if several threads may be inside MPI.
 class JobLock {
@@ -137,7 +142,7 @@ class JobLock {
 
 /// Starts local observation at an intercepted call if latecomer did not see MPI start (another tool keeps MPI_Init to
 /// itself). Returns false if MPI is not running or latecomer is disabled.
-bool start_late();
+bool start_late() noexcept;
 
 /// Writes a snapshot to disk if enough time has passed since the last one. `due`: an epoch has ended; without it,
 /// writes only after five seconds.

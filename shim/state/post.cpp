@@ -20,25 +20,28 @@ struct Outgoing {
   MPI_Request request = MPI_REQUEST_NULL;
   bool busy = false;
 };
-std::list<Outgoing>& outgoing = *new std::list<Outgoing>;  // never destroyed: callbacks may come after exit handlers
+std::list<Outgoing>& outgoing() {
+  static auto& list = *new std::list<Outgoing>;  // never destroyed: callbacks may come after exit handlers
+  return list;
+}
 std::mutex outgoing_mutex;
 // The number of buffers from which MPI is asked for completed messages, and logs are dropped. Derived: 64 logs of 128
 // calls take 0.4 MB per rank, of 1,024 calls 3 MB. The tests take 1.1 us (measured, 2 ranks in shared memory).
 constexpr std::size_t kLogsInFlight = 64;
 
 Outgoing* take_buffer(bool may_refuse) {
-  for (Outgoing& o : outgoing)
+  for (Outgoing& o : outgoing())
     if (!o.busy) return o.busy = true, &o;
   // A test of a message that was just sent may give the core away (courteous waiting). So prefer a few more buffers.
-  if (outgoing.size() >= kLogsInFlight) {
-    for (Outgoing& o : outgoing) {
+  if (outgoing().size() >= kLogsInFlight) {
+    for (Outgoing& o : outgoing()) {
       int left = 0;
       if (PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) return &o;
     }
     if (may_refuse) return nullptr;
   }
-  outgoing.emplace_back().busy = true;
-  return &outgoing.back();
+  outgoing().emplace_back().busy = true;
+  return &outgoing().back();
 }
 
 }  // namespace
@@ -63,7 +66,7 @@ bool post_raw(Rank world, int tag, const void* data, std::size_t size) {
 
 void sweep_outgoing() {
   const std::lock_guard lock(outgoing_mutex);
-  for (Outgoing& o : outgoing) {
+  for (Outgoing& o : outgoing()) {
     int left = 0;
     if (o.busy && PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) o.busy = false;
   }
@@ -73,7 +76,7 @@ bool drain_outgoing(Nanoseconds deadline) {
   Patience patience(true);
   for (;;) {
     sweep_outgoing();
-    if (std::none_of(outgoing.begin(), outgoing.end(), [](const Outgoing& o) { return o.busy; })) return true;
+    if (std::none_of(outgoing().begin(), outgoing().end(), [](const Outgoing& o) { return o.busy; })) return true;
     if (now() > deadline) return false;
     patience.wait();
   }

@@ -36,7 +36,11 @@ struct Watched {
   int descriptor = -1;
   bool opened = false;
 };
-std::vector<Watched> watched;
+/// The processes that this one can watch.
+std::vector<Watched>& watched() {
+  static auto& list = *new std::vector<Watched>;  // never destroyed: callbacks may run after exit handlers
+  return list;
+}
 bool died = false;
 
 /// The start time of a process, field 22 of its stat file; 0 if the file cannot be read.
@@ -68,12 +72,12 @@ ProcessId this_process(std::uint64_t kernel) {
 void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all) {
   for (const ProcessId& p : all)
     if (p.kernel == mine.kernel && p.pid_namespace == mine.pid_namespace && p.pid_namespace != 0 && p.pid != mine.pid)
-      watched.push_back({p});
+      watched().push_back({p});
 }
 
 bool rank_died() {
   std::vector<pollfd> open;
-  for (Watched& w : watched) {
+  for (Watched& w : watched()) {
     if (died) return true;
     if (!w.opened) {
       w.opened = true;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program with MPI in a static object: MPI_Init before main, collectives in both, MPI_Finalize after main.
+// MPI in a static object: MPI_Init before main, collectives in both, MPI_Finalize after main. The object is in the
+// program, or with LIBRARY and HOST in a shared library of it. That one starts before the preloaded libraries.
+extern "C" __attribute__((visibility("default"))) int early_run();
+
+#ifndef HOST
 #include <mpi.h>
 
 #include <cstdio>
@@ -36,7 +40,12 @@ struct Library {
 
 }  // namespace
 
-int main() {
+extern "C" int early_run() {
   library.right = sums(40) && library.right;
   return 0;
 }
+#endif
+
+#ifndef LIBRARY
+int main() { return early_run(); }
+#endif

@@ -10,7 +10,10 @@
 namespace latecomer::shim {
 namespace {
 
-core::PlannedTables& tables = *new core::PlannedTables;  // never destroyed: callbacks may come after exit handlers
+core::PlannedTables& tables() {
+  static auto& made = *new core::PlannedTables;  // never destroyed: callbacks may come after exit handlers
+  return made;
+}
 
 }  // namespace
 
@@ -52,7 +55,7 @@ std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& wor
   parameters.only = rank;
   const int ranks = static_cast<int>(world.size());
   const core::Instance instance = core::plans_segments(*key.algorithm)
-                                      ? tables.instance(*key.algorithm, key.call(ranks), pattern, parameters)
+                                      ? tables().instance(*key.algorithm, key.call(ranks), pattern, parameters)
                                       : core::Instance(key.call(ranks), pattern, parameters);
   core::RankProgram program = core::materialize(*key.algorithm, instance, rank);
   if (core::is_irregular(key.algorithm->op)) return compile_irregular(std::move(program));
@@ -64,6 +67,6 @@ std::shared_ptr<Compiled> build_schedule(Rank rank, const std::vector<Rank>& wor
   return std::make_shared<Compiled>(std::move(program), pieces);
 }
 
-std::uint64_t plans_made() { return tables.planned(); }
+std::uint64_t plans_made() { return tables().planned(); }
 
 }  // namespace latecomer::shim
