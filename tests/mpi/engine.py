@@ -72,11 +72,19 @@ for asked in ("init", "0", "1", "2", "3"):
     done, profile = job("level" + asked, named, 2, threads, asked)
     native = run(a.mpiexec, "-n", 2, threads, asked, LD_PRELOAD=a.support)
     check(done.returncode == 0 and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"asked for {asked}: {done.stdout!r} natively {native.stdout!r} {done.stderr[-200:]}")
+less = str(next(pathlib.Path(a.build).rglob("libgrant_less.so")))
 for who in ("all", "1"):
-    less = str(next(pathlib.Path(a.build).rglob("libgrant_less.so")))
     done, profile = job("less" + who, named, 2, mixed, 800, 1, LD_PRELOAD=f"{a.support}:{less}", GRANT_LESS=who)
     check(done.returncode == 0 and done.stdout == "right\n", f"less granted to {who}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
     check(done.stderr.count("MPI_THREAD_MULTIPLE is not to be had") == 1, f"one line says so: {done.stderr[-400:]}")
+    check(profile is not None and dispatched(profile, "bsls") > 0, "the algorithms run in the foreground")
+# The system grants no thread on some rank: no rank has an engine, and all of them know.
+for who in ("all", "0", "2"):
+    done, profile = job("no_thread" + who, named, 3, mixed, 800, 1, LD_PRELOAD=f"{a.support}:{less}", GRANT_NO_THREAD=who, LATECOMER_VERBOSE="1")
+    check(done.returncode == 0 and done.stdout == "right\n", f"no thread on {who}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
+    said = [line for line in done.stderr.splitlines() if "no thread can be made on this rank" in line]
+    check(len(said) == 1 and f"[{0 if who == 'all' else who}/3]" in said[0], f"one line names the first such rank: {done.stderr[-400:]}")
+    check("background engine" not in done.stderr, f"no rank has an engine: {done.stderr[-400:]}")
     check(profile is not None and dispatched(profile, "bsls") > 0, "the algorithms run in the foreground")
 
 # The ranks exchange their edge calls and must all use the same values, or the job would hang or give wrong results.

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <time.h>
 
+#include <exception>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "shim/dispatch/engine/parts.hpp"
@@ -18,17 +21,23 @@ Engine* engine = nullptr;
 Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
     : comm_(comm), bound_(bound), notices_(comm, ranks), edges_(comm, ranks) {
   // The program's threads handle the signals: this thread blocks all.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct BlockSignals {
+    sigset_t all, before;
+    BlockSignals() { sigfillset(&all), pthread_sigmask(SIG_SETMASK, &all, &before); }
+    ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  } const blocked;
   thread_ = std::thread([this] { loop(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Engine::stop() {
+void Engine::end_thread() {
+  if (!thread_.joinable()) return;
   stopping_ = true;
   wake_.notify_one();
   thread_.join();
+}
+
+void Engine::stop() {
+  end_thread();
   // Complete the messages of calls that the process has left: their receivers arrive later. Drop the runs of calls that
   // the process never entered.
   for (auto& run : runs_) {
@@ -73,18 +82,30 @@ bool engine_runs() { return engine != nullptr; }
 
 void start_engine(bool granted) {
   Job& j = job();
-  int all = granted;
-  PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, j.comm);
-  if (!all) {
-    if (j.rank == 0)
-      warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
-    j.policy.background_enabled = false;
+  std::unique_ptr<Engine> made;
+  std::string why = "no communicator is left";
+  if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.engine_comm) == MPI_SUCCESS) try {
+      PMPI_Comm_set_errhandler(j.engine_comm, MPI_ERRORS_RETURN);
+      made = std::make_unique<Engine>(j.engine_comm, j.size, j.policy.background_max_buffer_mib << 20);
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+  // Whether all ranks have the thread level, and the first rank without an engine.
+  int facts[2] = {granted, made ? j.size : j.rank};
+  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, j.comm);
+  if (facts[0] && facts[1] == j.size) {
+    count_progress();
+    engine = made.release();
+    engine->begin();
     return;
   }
-  if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.engine_comm) != MPI_SUCCESS) return;
-  PMPI_Comm_set_errhandler(j.engine_comm, MPI_ERRORS_RETURN);
-  count_progress();
-  engine = new Engine(j.engine_comm, j.size, j.policy.background_max_buffer_mib << 20);
+  if (!facts[0] && j.rank == 0)
+    warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
+  else if (facts[0] && j.rank == facts[1])
+    warn("no thread can be made on this rank (%s): background algorithms run in the foreground on all ranks",
+         why.c_str());
+  j.policy.background_enabled = false;
+  j.engine_comm = MPI_COMM_NULL;
 }
 
 void stop_engine() noexcept {

@@ -28,7 +28,10 @@ static_assert(sizeof(Notice) == 64);
 class Notices {
  public:
   /// `comm`: private, with the `ranks` ranks of MPI_COMM_WORLD.
-  Notices(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) { expect(); }
+  Notices(MPI_Comm comm, int ranks) : comm_(comm), sent_(static_cast<std::size_t>(ranks), 0) {}
+
+  /// Posts the receive of the next notice. Call it once at the start; then finish() must follow.
+  void expect();
 
   /// Sends a notice to a world rank without waiting. Drops the notice if kOutgoing notices are under way: then the
   /// receiving process does its part when it arrives. Thread-safe.
@@ -48,7 +51,6 @@ class Notices {
     Notice notice;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  void expect();
 
   MPI_Comm comm_;
   Notice notice_{};

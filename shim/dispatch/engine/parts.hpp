@@ -19,7 +19,12 @@ class Engine {
  public:
   // life.cpp
 
+  /// Starts the thread, which sends and receives nothing before begin(). Throws if the system grants no thread.
   Engine(MPI_Comm comm, int ranks, core::Bytes bound);
+  /// Ends the thread of an engine that has not begun, or has stopped.
+  ~Engine() { end_thread(); }
+  /// All ranks have an engine: receives notices from now on.
+  void begin() { notices_.expect(); }
   void stop();
   /// At an exit without MPI_Finalize. A signal handler may call it at any point, so it takes no lock. It waits at most
   /// one second, then detaches the thread.
@@ -85,6 +90,8 @@ class Engine {
   };
 
   // life.cpp
+
+  void end_thread();
 
   /// Receives every notice that is on its way, because UCX warns of messages that were never received. The last one is
   /// from this rank: it completes the pending receive, so nothing is cancelled.
