@@ -8,15 +8,20 @@
 // - up: after the parent and the children are here, and the children's `up` say yes. Otherwise it says no. A rank that
 //   publishes yes waits for its parent's verdict without a time-out. The verdict must come, because the parent is here.
 // - verdict: the root's is its `up`; the other ranks repeat their parent's.
-// A rank that gives up has said no before, so all ranks get the same verdict.
+// A rank that gives up has said no before, so all ranks get the same verdict. A rank that publishes no `here` says no,
+// because its neighbours wait for it in vain.
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/text.hpp"
+#include "profiles/live.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -42,35 +47,65 @@ class QuietErrors {
   MPI_Errhandler before_[2];
 };
 
-void name_of(char (&name)[64], const char* what, int rank) {
-  std::snprintf(name, sizeof name, "latecomer-%s-%d", what, rank);
-}
-
-bool publish(const char* what, int rank, const char* value) {
-  char name[64];
-  name_of(name, what, rank);
-  return PMPI_Publish_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS;
-}
-
-void unpublish(const char* what, int rank) {
-  char name[64], port[MPI_MAX_PORT_NAME];
-  name_of(name, what, rank);
-  if (PMPI_Lookup_name(name, MPI_INFO_NULL, port) == MPI_SUCCESS) PMPI_Unpublish_name(name, MPI_INFO_NULL, port);
-}
-
-/// Waits for a name, with pauses of 0.1 to 12.8 ms. deadline 0: without limit. Returns false on time-out. Derived: the
-/// pause doubles, so a wait takes at most twice as long as necessary, or 12.8 ms longer. A rank sends the process
-/// manager at most 78 lookups per second then.
-bool lookup(const char* what, int rank, Nanoseconds deadline, char (&value)[MPI_MAX_PORT_NAME]) {
-  char name[64];
-  name_of(name, what, rank);
-  for (long pause = 100'000;; pause = pause < 10'000'000 ? pause * 2 : pause) {
-    if (PMPI_Lookup_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS) return true;
-    if (deadline != 0 && now() > deadline) return false;
-    const timespec nap{0, pause};
-    nanosleep(&nap, nullptr);
+/// The name service of the process manager.
+class Names {
+ public:
+  /// Asks for a name that no rank publishes. Returns false if the service answers it.
+  bool sound(int rank) {
+    char name[64], port[MPI_MAX_PORT_NAME] = "";
+    name_of(name, "nobody", rank);
+    if (PMPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS) return true;
+    if (port[0] != '\0') return false;
+    // An empty answer: this is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they
+    // end. So the names contain the launcher's process on this host.
+    shared_ = true;
+    const int launcher = getppid() != 0 ? getppid() : getpid();  // 0: in another pid namespace
+    const std::uint64_t space = this_process(clock_domain()).pid_namespace;
+    std::snprintf(scope_, sizeof scope_, "-%llx",
+                  static_cast<unsigned long long>(core::mix64(
+                      clock_domain() ^ core::mix64(space + core::mix64(profiles::process_state(launcher).started) +
+                                                   static_cast<std::uint64_t>(launcher)))));
+    return true;
   }
-}
+  /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
+  bool shared() const { return shared_; }
+
+  bool publish(const char* what, int rank, const char* value) {
+    char name[64];
+    name_of(name, what, rank);
+    return PMPI_Publish_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS;
+  }
+  void unpublish(const char* what, int rank) {
+    char name[64], port[MPI_MAX_PORT_NAME];
+    name_of(name, what, rank);
+    if (find(what, rank, port)) PMPI_Unpublish_name(name, MPI_INFO_NULL, port);
+  }
+  /// An empty answer is no answer.
+  bool find(const char* what, int rank, char (&value)[MPI_MAX_PORT_NAME]) {
+    char name[64];
+    name_of(name, what, rank);
+    value[0] = '\0';
+    return PMPI_Lookup_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS && value[0] != '\0';
+  }
+  /// Waits for a name, with pauses of 0.1 to 12.8 ms. deadline 0: without limit. Returns false on time-out. Derived:
+  /// the pause doubles, so a wait takes at most twice as long as necessary, or 12.8 ms longer. A rank sends the process
+  /// manager at most 78 lookups per second then.
+  bool wait_for(const char* what, int rank, Nanoseconds deadline, char (&value)[MPI_MAX_PORT_NAME]) {
+    for (long pause = 100'000;; pause = pause < 10'000'000 ? pause * 2 : pause) {
+      if (find(what, rank, value)) return true;
+      if (deadline != 0 && now() > deadline) return false;
+      const timespec nap{0, pause};
+      nanosleep(&nap, nullptr);
+    }
+  }
+
+ private:
+  void name_of(char (&name)[64], const char* what, int rank) const {
+    std::snprintf(name, sizeof name, "latecomer%s-%s-%d", scope_, what, rank);
+  }
+  char scope_[24] = "";
+  bool shared_ = false;
+};
 
 }  // namespace
 
@@ -79,27 +114,40 @@ bool roll_call(int rank, int size, double timeout_s) {
   const QuietErrors quiet;
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
   char value[MPI_MAX_PORT_NAME];
-  if (!publish("here", rank, own_build_id())) {
-    if (rank == 0)
-      warn(
-          "the process manager has no name service: every rank observes alone and all calls stay native; "
-          "after the job, run latecomer recover %s",
-          job().spool.directory().c_str());
+  Names names;
+  const auto alone = [](const char* why) {
+    warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s", why,
+         job().spool.directory().c_str());
     return false;
+  };
+  if (!names.sound(rank))
+    return rank == 0 && alone("the process manager's name service answers names that nobody published");
+  if (!names.publish("here", rank, own_build_id()))
+    return rank == 0 && alone("the process manager has no name service");
+  const int parent = rank & (rank - 1);
+  if (!names.wait_for("here", rank, deadline, value) || std::strcmp(value, own_build_id()) != 0) {
+    // Other ranks may see the name all the same, and then wait for these two.
+    names.publish("up", rank, "no");
+    names.publish("verdict", rank, "no");
+    return (rank == 0 || names.find("here", parent, value)) &&
+           alone("the process manager's name service does not show a rank its own name");
   }
 
   const auto is_here = [&](int other) {
-    return lookup("here", other, deadline, value) && std::strcmp(value, own_build_id()) == 0;
+    return names.wait_for("here", other, deadline, value) && std::strcmp(value, own_build_id()) == 0;
   };
-  const int parent = rank & (rank - 1);
   bool yes = rank == 0 || is_here(parent);
   const bool parent_here = yes;
   // One warning per missing rank, from its parent, or from rank 1 if rank 0 is missing.
-  const auto missing = [](int who) {
-    warn(
-        "rank %d is not preloaded with this build of latecomer: every rank observes alone and all calls stay native; "
-        "after the job, run latecomer recover %s",
-        who, job().spool.directory().c_str());
+  const auto missing = [&](int who) {
+    char why[256];
+    std::snprintf(why, sizeof why,
+                  names.shared()
+                      ? "rank %d did not answer through mpiexec -nameserver: it is on another host, or its parent is "
+                        "not the launcher, or it is not preloaded with this build of latecomer"
+                      : "rank %d is not preloaded with this build of latecomer",
+                  who);
+    alone(why);
   };
   if (!yes && rank == 1) missing(0);
   for (int bit = 1; rank + bit < size && (rank & bit) == 0; bit <<= 1) {
@@ -107,16 +155,16 @@ bool roll_call(int rank, int size, double timeout_s) {
     // A child that is here publishes `up` in any case, so the wait for it ends.
     const bool here = is_here(child);
     if (!here) missing(child);
-    yes = here && lookup("up", child, 0, value) && std::strcmp(value, "yes") == 0 && yes;
+    yes = here && names.wait_for("up", child, 0, value) && std::strcmp(value, "yes") == 0 && yes;
   }
-  publish("up", rank, yes ? "yes" : "no");
-  if (rank != 0 && parent_here) yes = lookup("verdict", parent, 0, value) && std::strcmp(value, "yes") == 0;
-  publish("verdict", rank, yes ? "yes" : "no");
+  names.publish("up", rank, yes ? "yes" : "no");
+  if (rank != 0 && parent_here) yes = names.wait_for("verdict", parent, 0, value) && std::strcmp(value, "yes") == 0;
+  names.publish("verdict", rank, yes ? "yes" : "no");
   if (yes) {
     // Unpublish names that no rank reads any more. All ranks read `here` and `up` before the verdict exists. The
     // children read `verdict`, and this rank cannot wait for them here: `verdict` stays until the job ends.
-    unpublish("here", rank);
-    unpublish("up", rank);
+    names.unpublish("here", rank);
+    names.unpublish("up", rank);
   }
   return yes;
 }

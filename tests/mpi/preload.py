@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The preload itself: its exports, its effect on processes without MPI, and its cost in steady state."""
 import json
+import os
 import pathlib
 import re
+import shutil
+import socket
+import subprocess
+import sys
 import time
 
 from common import a, check, finish, folder, run
+
+sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
+from processes import end_tree
 
 # Latecomer intercepts all collectives of MPICH and exports nothing else but these symbols.
 exported = set(re.findall(r" T (\w+)", run("nm", "-D", "--defined-only", a.library).stdout))
@@ -39,6 +47,13 @@ needed = run("readelf", "-d", a.library).stdout
 check("libmpi" not in needed, "the library links no MPI")
 undefined = [line for line in run("nm", "-D", "--undefined-only", a.library).stdout.splitlines() if re.search(r" P?MPI_", line)]
 check(not undefined, f"and refers to no symbol of MPI: {undefined[:3]}")
+# MPI may start in the constructor of a library, before the constructors of a preloaded library run. So it has none. (The
+# sanitizers add some of their own.)
+sanitized = "libasan" in needed or "libtsan" in needed
+begin, size = (int(n, 16) for n in re.search(r" \.init_array +INIT_ARRAY +(\w+) \w+ (\w+)", run("readelf", "-SW", a.library).stdout).groups())
+names = {int(at, 16): name for at, name in re.findall(r"^(\w+) [tT] (\S+)", run("nm", a.library).stdout, re.M)}
+runs = [names.get(int(to, 16), to) for at, to in re.findall(r"^(\w+) +\w+ R_X86_64_RELATIVE +(\w+)", run("readelf", "-rW", a.library).stdout, re.M) if begin <= int(at, 16) < begin + size]
+check(sanitized or ("frame_dummy" in runs and set(runs) <= {"frame_dummy", "__cpu_indicator_init"}), f"the library has no constructor but the compiler's own: {runs}")
 
 # A process without MPI does not change, with early or late binding.
 for extra in ({}, {"LD_BIND_NOW": "1"}):
@@ -47,7 +62,6 @@ for extra in ({}, {"LD_BIND_NOW": "1"}):
 
 # Steady state allocates nothing, even at ends of epochs; only a new plan allocates. (A sanitizer has its own operator
 # new.)
-sanitized = "libasan" in needed or "libtsan" in needed
 for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", "ring", 0)):
     options = ["--overwrite", "--output", folder / "steady.json"]
     if policy:
@@ -81,6 +95,52 @@ for missing in (0, 1, 2, 3):
     check(written == [f"rank{r}.{x}" for r in range(4) if r != missing for x in "ab"], f"what each rank saw: {written}")
     check(f"latecomer recover {parts}" in warnings[0], "and the command that brings it together")
     check(run(a.cli, "recover", parts).returncode == 0 and run(a.cli, "report", folder / f"partial{missing}.json").returncode == 0, "which it does")
+
+# The name service misbehaves: every rank observes alone, and one line says why.
+quick = folder / "quick.json"
+quick.write_text(json.dumps({"version": 1, "mode": "apply", "roll_call_timeout_s": 1, "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
+service = next(pathlib.Path(a.build).rglob("libname_service.so"))
+for how, says in (("forgets", "does not show a rank its own name"), ("invents", "answers names that nobody published"), ("refuses", "has no name service")):
+    done = run(a.mpiexec, "-n", 4, a.bin + "/breakers", "divergent", LD_PRELOAD=f"{a.library}:{a.support}:{service}", NAME_SERVICE=how, LATECOMER_POLICY=quick, LATECOMER_OUTPUT=folder / f"{how}.json")
+    warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+    check(done.returncode == 0 and "right" in done.stdout, f"a name service that {how}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
+    check(len(warnings) == 1 and says in warnings[0] and "every rank observes alone" in warnings[0], f"a name service that {how}: one warning: {warnings}")
+    check(run(a.cli, "recover", folder / f"{how}.json.parts").returncode == 0, "and what the ranks saw can be recovered")
+
+# mpiexec -nameserver: the server answers unknown names with an empty text, and it keeps the names of earlier jobs.
+server = shutil.which("hydra_nameserver", path=os.path.dirname(a.mpiexec)) or shutil.which("hydra_nameserver")
+if server:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    serving = subprocess.Popen([server, "-port", str(port)], start_new_session=True)
+    try:
+        for attempt in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("localhost", port)) == 0:
+                    break
+            time.sleep(0.05)
+
+        def served(name, *words):
+            return [a.mpiexec, "-nameserver", f"localhost:{port}", "-genv", "LATECOMER_POLICY", str(quick), "-genv", "LATECOMER_OUTPUT", str(folder / f"{name}.json"), *map(str, words)]
+
+        both = a.library + ":" + a.support
+        for job in range(3):
+            done = run(*served(f"served{job}", "-genv", "LD_PRELOAD", both, "-n", 4, a.bin + "/breakers", "divergent"))
+            check(done.returncode == 0 and "right" in done.stdout and "warning" not in done.stderr, f"-nameserver, job {job}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
+            check((folder / f"served{job}.json").exists(), f"-nameserver, job {job}: the ranks observe together")
+        words = served("lacking", "-n", 1, "-env", "LD_PRELOAD", both, a.bin + "/breakers", "divergent", ":", "-n", 1, "-env", "LD_PRELOAD", a.support, a.bin + "/breakers", "divergent")
+        done = run(*words)
+        warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+        check(done.returncode == 0 and "right" in done.stdout and len(warnings) == 1 and "rank 1 did not answer through mpiexec -nameserver" in warnings[0], f"-nameserver, rank 1 without preload: {done.returncode} {warnings}")
+        jobs = [subprocess.Popen(served(f"at_once{i}", "-genv", "LD_PRELOAD", both, "-n", 2 + i, a.bin + "/breakers", "divergent"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) for i in range(2)]
+        for i, running in enumerate(jobs):
+            out, err = running.communicate(timeout=120)
+            check(running.returncode == 0 and "right" in out and "warning" not in err and (folder / f"at_once{i}.json").exists(), f"-nameserver, job {i} of two at once: {running.returncode} {out[-200:]} {err[-300:]}")
+    finally:
+        end_tree(serving)
+else:
+    print("skipped mpiexec -nameserver: hydra_nameserver is not here")
 
 # The environment: a bad value keeps the default, an unknown name gets the nearest name, and LATECOMER_DISABLE works.
 done = run(a.cli, "run", "--output", folder / "e.json", "--", "-n", 2, a.bin + "/breakers", "divergent", LD_PRELOAD=a.support, LATECOMER_VERBOS="1", LATECOMER_CHECK="yes")
