@@ -17,8 +17,8 @@ namespace latecomer::shim {
 #define BEFORE_from \
   MPI_Status own;   \
   if (mpi_time.sampled && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
-#define AFTER_to                                                       \
-  if (const Nanoseconds waited = timed.end(); waited > 0) [[unlikely]] \
+#define AFTER_to                                                                            \
+  if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]] \
     waited_for(comm, to, waited);
 #define AFTER_from                                                                          \
   if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]] \

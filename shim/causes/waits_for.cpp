@@ -52,10 +52,10 @@ const Members* members_of(MPI_Comm comm) {
   return members.release();
 }
 
-/// Another process's rank in MPI_COMM_WORLD; negative if it has none.
+/// Another process's rank in MPI_COMM_WORLD; negative if it has none, or if `rank` lies outside the communicator.
 Rank peer_of(MPI_Comm comm, int rank) {
   if (rank < 0) return -1;
-  if (comm == MPI_COMM_WORLD) return rank;
+  if (comm == MPI_COMM_WORLD) return rank < job().size ? rank : MPI_UNDEFINED;
   if (comm == MPI_COMM_SELF) return job().rank;
   void* attribute = nullptr;
   int found = 0;
