@@ -54,6 +54,11 @@ constexpr KeyRow kPolicyKeys[] = {
     {"courteous_by", KeyType::choice, "auto progress nonblocking", 0, 0, "\"auto\"",
      "How native collectives wait courteously. `progress`: MPICH's progress function yields. `nonblocking`: blocking "
      "collectives run in their non-blocking form. `auto`: `progress` where all ranks have it, else `nonblocking`."},
+    {"device_buffers", KeyType::choice, "auto none", 0, 0, "\"auto\"",
+     "Whether the program's buffers may be in GPU memory, which latecomer's algorithms cannot use. `auto`: they may if "
+     "MPI reports support for GPU memory on any rank; all calls are then native in mode `apply` too, and a warning "
+     "says "
+     "so. `none`: no buffer is in GPU memory."},
     {"spool", KeyType::boolean, "", 0, 0, "true",
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
     {"live", KeyType::boolean, "", 0, 0, "true",

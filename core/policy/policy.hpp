@@ -78,6 +78,7 @@ struct Policy {
   std::vector<std::string> sites_wrappers = {"libcaf_mpi*", "libboost_mpi*"};
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
+  bool device_buffers = true;  ///< buffers may be in GPU memory, if MPI supports it
   bool spool = true;
   bool live = true;    ///< the present state of each process is in shared memory
   bool causes = true;  ///< what ranks do between collectives is sampled

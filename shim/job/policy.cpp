@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy of the whole job, which is rank 0's.
 #include "core/base/text.hpp"
+#include "shim/entry.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
@@ -30,6 +31,30 @@ std::string load_policy(const Environment& environment) {
   return "";
 }
 
+/// Whether MPI takes buffers in GPU memory.
+bool supports_device_buffers() {
+  if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support")))
+    for (const int kind : {MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE, MPIX_GPU_SUPPORT_HIP})
+      if (int supported = 0; query(kind, &supported) == MPI_SUCCESS && supported) return true;
+  for (const char* name :
+       {"MPIX_Query_cuda_support", "MPIX_Query_ze_support", "MPIX_Query_hip_support", "MPIX_Query_rocm_support"})
+    if (const auto query = reinterpret_cast<int (*)()>(find_function(name)); query && query()) return true;
+  return false;
+}
+
+/// Schedules copy and reduce in host memory. So all ranks only observe if MPI takes buffers in GPU memory on any rank.
+void keep_off_devices(Job& j) {
+  if (j.policy.mode != core::Mode::apply || !j.policy.device_buffers) return;
+  int supported = supports_device_buffers();
+  PMPI_Allreduce(MPI_IN_PLACE, &supported, 1, MPI_INT, MPI_MAX, j.comm);
+  if (!supported) return;
+  j.policy.mode = core::Mode::observe;
+  if (j.rank == 0)
+    warn(
+        "MPI reports support for GPU memory, which latecomer's algorithms cannot use: all calls stay native; if no "
+        "buffer is in GPU memory, write \"device_buffers\": \"none\" into the policy");
+}
+
 }  // namespace
 
 const OwnPolicy& own_policy(const Environment& environment) {
@@ -57,6 +82,7 @@ void share_policy(Job& j) {
   int checks = j.environment.check;
   PMPI_Bcast(&checks, 1, MPI_INT, 0, j.comm);
   j.checks = checks != 0;
+  keep_off_devices(j);
 }
 
 void note_forced_rules(Job& j) {

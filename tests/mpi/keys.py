@@ -11,6 +11,7 @@ from common import a, check, finish, folder, run
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
+from profiles import calls_by_algorithm
 
 SAMPLE = re.compile(r'(latecomer_\w+)\{(\w+="[^"]*"(?:,\w+="[^"]*")*)\} ([-+.0-9e]+)')
 
@@ -74,4 +75,16 @@ check(timed == {"with": [True, True], "without": [False, False]}, f"times of the
 check(any("before" in s for s in reports["with"]["sites"]) and not any("before" in s for s in reports["without"]["sites"]), "intervals are sampled only with causes")
 check(all(r["causes"] is None for r in reports["without"]["ranks"]) and "altogether" in reports["with"]["verdict"][0] and "altogether" not in reports["without"]["verdict"][0], f"the verdict: {reports['without']['verdict']}")
 check(reports["without"]["wait_share"] > 0.1, "waiting is known all the same")
+
+# GPU memory: if MPI supports it on one rank, all ranks stay native, and one line says so.
+preload = f"{a.support}:{next(pathlib.Path(a.build).rglob('libdevice_buffers.so'))}"
+ring = {"mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}
+for name, query, rank, keys in (("gpu_first", "MPIX_GPU_query_support", 0, {}), ("gpu_last", "MPIX_Query_cuda_support", 2, {}), ("gpu_nowhere", "MPIX_GPU_query_support", 3, {}),
+                                ("gpu_unused", "MPIX_GPU_query_support", 1, {"device_buffers": "none"})):
+    native = name in ("gpu_first", "gpu_last")
+    done = run(*job(name, policy(name, **ring, **keys), "3", pathlib.Path(a.bin) / "patterns", "40", "100"), LD_PRELOAD=preload, GPU_QUERY=query, GPU_RANK=str(rank))
+    said = [line for line in done.stderr.splitlines() if "MPI reports support for GPU memory" in line]
+    check(done.returncode == 0 and len(said) == native and all('"device_buffers": "none"' in line for line in said), f"{name}: runs, and says why it stays native: {done.returncode} {done.stderr[-300:]}")
+    ran = calls_by_algorithm(json.loads((folder / f"{name}.json").read_text()), "allreduce")
+    check(set(ran) == {"native" if native else "ring"}, f"{name}: {ran}")
 finish()
