@@ -23,7 +23,11 @@ struct Python {
   int (*line)(void*);
   void* (*attribute)(void*, const char*);
   const char* (*utf8)(void*);
+  void* (*encode)(void*, const char*, const char*);
+  const char* (*bytes)(void*);
   void (*drop)(void*);
+  void (*fetch)(void**, void**, void**);
+  void (*restore)(void*, void*, void*);
   bool whole = false;
 };
 const Python& interpreter() {
@@ -38,7 +42,11 @@ const Python& interpreter() {
                                                    {"PyFrame_GetLineNumber", reinterpret_cast<void**>(&p.line)},
                                                    {"PyObject_GetAttrString", reinterpret_cast<void**>(&p.attribute)},
                                                    {"PyUnicode_AsUTF8", reinterpret_cast<void**>(&p.utf8)},
-                                                   {"Py_DecRef", reinterpret_cast<void**>(&p.drop)}};
+                                                   {"PyUnicode_AsEncodedString", reinterpret_cast<void**>(&p.encode)},
+                                                   {"PyBytes_AsString", reinterpret_cast<void**>(&p.bytes)},
+                                                   {"Py_DecRef", reinterpret_cast<void**>(&p.drop)},
+                                                   {"PyErr_Fetch", reinterpret_cast<void**>(&p.fetch)},
+                                                   {"PyErr_Restore", reinterpret_cast<void**>(&p.restore)}};
     p.whole = true;
     for (const auto& [name, where] : rows) p.whole = (*where = find_function(name)) != nullptr && p.whole;
     return p;
@@ -52,6 +60,8 @@ Slot* python_site() {
   const Python& p = interpreter();
   if (!p.whole || !p.is_initialized()) return nullptr;
   const int state = p.ensure();
+  void* error[3];  // the exception that is pending here, if any; those of the calls below are dropped
+  p.fetch(&error[0], &error[1], &error[2]);
   std::vector<profiles::Frame> found;
   std::uint64_t key = kSeveral;
   void* at = p.frame();  // borrowed; outer frames are new references
@@ -61,6 +71,8 @@ Slot* python_site() {
       void* object = p.attribute(code, name);
       const char* utf8 = object ? p.utf8(object) : nullptr;
       std::string out = utf8 ? utf8 : "";
+      if (object && !utf8)  // it has surrogates: the bytes of a name that is not UTF-8
+        if (void* bytes = p.encode(object, "utf-8", "backslashreplace")) out = p.bytes(bytes), p.drop(bytes);
       if (object) p.drop(object);
       return out;
     };
@@ -79,6 +91,7 @@ Slot* python_site() {
     owned = at;
     if (static_cast<int>(found.size()) >= frames_per_call && owned) p.drop(owned);
   }
+  p.restore(error[0], error[1], error[2]);
   p.release(state);
   if (found.empty()) return nullptr;
   Slot* slot = known(key);
