@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs that broke other tools: MPI sessions, inter-communicators, spawned processes, null arguments, errors on one
-// rank, children, ends without MPI_Finalize. Each prints "right" on rank 0 and must end as natively. Usage: traps CASE
+// rank, children, stacks of the program's own, large vectors, ends without MPI_Finalize. Each prints "right" on rank 0
+// and must end as natively. Usage: traps CASE
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static int rank, size, bad = 0;
@@ -217,6 +219,16 @@ static void children(void) {
   for (int i = 0; i < 20; ++i) CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
 }
 
+static void* leave_soon(void* unused) {
+  pause_ms(50);
+  exit(5);
+  return unused;
+}
+static void leaving_operator(void* in, void* inout, int* count, MPI_Datatype* type) {
+  (void)in, (void)inout, (void)count, (void)type;
+  exit(5);
+}
+
 // Makes calls for a while, creates a file after some epochs, then ends without MPI_Finalize.
 static void end_badly(const char* how) {
   for (int i = 0;; ++i) {
@@ -232,6 +244,16 @@ static void end_badly(const char* how) {
     if (strcmp(how, "killed") == 0 && rank == 1) raise(SIGKILL);
     if (strcmp(how, "all_killed") == 0) raise(SIGKILL);
     if (strcmp(how, "no_finalize") == 0) exit(0);
+    if (strcmp(how, "exit_in_thread") == 0 && i == 400) {  // this thread goes on inside MPI
+      pthread_t thread;
+      pthread_create(&thread, NULL, leave_soon, NULL);
+    }
+    if (strcmp(how, "exit_in_operator") == 0) {
+      MPI_Op op;
+      int sum;
+      MPI_Op_create(leaving_operator, 1, &op);
+      MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
+    }
     if (strcmp(how, "late_killed") == 0 && rank == 1)
       pause_ms(2000), raise(SIGKILL);  // the other ranks wait in MPI_Finalize
     if (strcmp(how, "late_killed") == 0) break;
@@ -245,6 +267,101 @@ static void end_badly(const char* how) {
 
 static void sums(int calls) {
   for (int i = 0; i < calls; ++i) CHECK(sum_over(MPI_COMM_WORLD, rank + i) == size * (size - 1) / 2 + i * size);
+}
+
+// Messages from any source, partitioned, cancelled, and to a rank that does not exist, between collectives.
+static void messages(void) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  MPI_Comm quiet;
+  MPI_Comm_dup(MPI_COMM_WORLD, &quiet);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < 200; ++i) {
+    MPI_Request pair[2];
+    MPI_Status status;
+    int got = -1, from = -1, seen = 0, index, cancelled = 0;
+    if (rank == 0) {
+      for (int r = 1; r < size; ++r) {
+        MPI_Message message;
+        if (i % 3 == 0) {
+          MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (i % 3 == 1) {
+          MPI_Probe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+          MPI_Recv(&got, 1, MPI_INT, status.MPI_SOURCE, 1, MPI_COMM_WORLD, &status);
+        } else {
+          MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+          MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+        }
+        seen += got;
+      }
+      CHECK(seen == size * (size - 1) / 2);
+    } else {
+      if ((i + rank) % 8 == 0) pause_ms(1);
+      MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    }
+    MPI_Irecv(&from, 1, MPI_INT, MPI_ANY_SOURCE, 2, quiet, &pair[0]);
+    MPI_Isend(&rank, 1, MPI_INT, next, 2, quiet, &pair[1]);
+    MPI_Waitany(2, pair, &index, &status);
+    MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+    CHECK(from == before);
+    MPI_Irecv(&got, 1, MPI_INT, before, 3, MPI_COMM_WORLD, &pair[0]);
+    MPI_Cancel(&pair[0]);
+    MPI_Wait(&pair[0], &status);
+    MPI_Test_cancelled(&status, &cancelled);
+    CHECK(cancelled);
+    for (int k = 0; k < 20; ++k) CHECK(MPI_Send(&rank, 1, MPI_INT, 1000000, 4, MPI_COMM_WORLD) != MPI_SUCCESS);
+    CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+  }
+  double out[8] = {0}, in[8] = {0};
+  MPI_Request parts[2];
+  MPI_Psend_init(out, 4, 2, MPI_DOUBLE, next, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &parts[0]);
+  MPI_Precv_init(in, 4, 2, MPI_DOUBLE, before, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &parts[1]);
+  for (int i = 0; i < 100; ++i) {
+    MPI_Startall(2, parts);
+    for (int p = 0; p < 4; ++p) out[2 * p] = out[2 * p + 1] = rank + i, MPI_Pready(p, parts[0]);
+    CHECK(sum_over(MPI_COMM_WORLD, 1) == size);
+    MPI_Waitall(2, parts, MPI_STATUSES_IGNORE);
+    CHECK(in[0] == before + i && in[7] == before + i);
+  }
+  MPI_Request_free(&parts[0]);
+  MPI_Request_free(&parts[1]);
+  MPI_Comm_free(&quiet);
+}
+
+// Collectives on stacks that the program made itself, in turns.
+enum { kStack = 256 << 10 };
+static ucontext_t scheduler, fibre[2];
+static void on_fibre(int which) {
+  for (int i = 0; i < 60; ++i) {
+    sums(2);
+    swapcontext(&fibre[which], &scheduler);
+  }
+}
+static void contexts(void) {
+  char* stacks[2];
+  for (int f = 0; f < 2; ++f) {
+    getcontext(&fibre[f]);
+    fibre[f].uc_stack.ss_sp = stacks[f] = malloc(kStack);
+    fibre[f].uc_stack.ss_size = kStack;
+    fibre[f].uc_link = &scheduler;
+    makecontext(&fibre[f], (void (*)(void))on_fibre, 1, f);
+  }
+  for (int i = 0; i < 2 * 61; ++i) swapcontext(&scheduler, &fibre[i % 2]);
+  free(stacks[0]), free(stacks[1]);
+}
+
+// Vectors of 2.2 GiB, above 2^31 bytes: of few elements, and of more than 2^31.
+static void large(void) {
+  const size_t count = 295279001;
+  double* data = malloc(count * sizeof *data);
+  if (!data) MPI_Abort(MPI_COMM_WORLD, 3);
+  for (size_t i = 0; i < count; ++i) data[i] = (double)(rank + i % 1000);
+  MPI_Allreduce(MPI_IN_PLACE, data, (int)count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (size_t i = 0; i < count; i += 999) CHECK(data[i] == size * (size - 1) / 2 + size * (double)(i % 1000));
+  if (rank == 0)
+    for (size_t i = 0; i < count; ++i) data[i] = (double)i;
+  MPI_Bcast_c(data, (MPI_Count)(count * sizeof *data), MPI_BYTE, 0, MPI_COMM_WORLD);
+  for (size_t i = 0; i < count; i += 997) CHECK(data[i] == (double)i);
+  free(data);
 }
 
 // All of MPI in a thread other than main's.
@@ -285,6 +402,9 @@ int main(int argc, char** argv) {
     else if (strcmp(what, "spawn") == 0) spawning(argv[0]);
     else if (strcmp(what, "one_error") == 0) one_error();
     else if (strcmp(what, "children") == 0) children();
+    else if (strcmp(what, "messages") == 0) messages();
+    else if (strcmp(what, "contexts") == 0) contexts();
+    else if (strcmp(what, "large") == 0) large();
     else if (strcmp(what, "abort_in_handler") == 0) abort_in_handler(argc > 2 ? atol(argv[2]) : 20000);
     else end_badly(what);
     if (strcmp(what, "one_error") != 0) bad = sum_over(MPI_COMM_WORLD, bad);
