@@ -11,7 +11,6 @@
 #include <mutex>
 
 #include "shim/log.hpp"
-#include "shim/state/job.hpp"
 #include "shim/version.hpp"
 
 // A stub calls this until it has a target.

@@ -20,6 +20,10 @@ struct Entry {
 /// Finds MPI and sets the target of every stub. The first intercepted call of a process does this itself. Thread-safe.
 void resolve_entries();
 
+/// Makes the job's state, before the first handler runs. MPI may start in another library's constructor, before the
+/// constructors of this library. Returns false without memory. shim/state defines it.
+bool make_job();
+
 /// A function of MPI's library, or of any loaded library; nullptr if it does not exist.
 void* find_function(const char* name);
 

@@ -78,10 +78,10 @@ class Names {
   void unpublish(const char* what, int rank) {
     char name[64], port[MPI_MAX_PORT_NAME];
     name_of(name, what, rank);
-    if (find(what, rank, port)) PMPI_Unpublish_name(name, MPI_INFO_NULL, port);
+    if (look_up(what, rank, port)) PMPI_Unpublish_name(name, MPI_INFO_NULL, port);
   }
   /// An empty answer is no answer.
-  bool find(const char* what, int rank, char (&value)[MPI_MAX_PORT_NAME]) {
+  bool look_up(const char* what, int rank, char (&value)[MPI_MAX_PORT_NAME]) {
     char name[64];
     name_of(name, what, rank);
     value[0] = '\0';
@@ -92,7 +92,7 @@ class Names {
   /// manager at most 78 lookups per second then.
   bool wait_for(const char* what, int rank, Nanoseconds deadline, char (&value)[MPI_MAX_PORT_NAME]) {
     for (long pause = 100'000;; pause = pause < 10'000'000 ? pause * 2 : pause) {
-      if (find(what, rank, value)) return true;
+      if (look_up(what, rank, value)) return true;
       if (deadline != 0 && now() > deadline) return false;
       const timespec nap{0, pause};
       nanosleep(&nap, nullptr);
@@ -129,7 +129,7 @@ bool roll_call(int rank, int size, double timeout_s) {
     // Other ranks may see the name all the same, and then wait for these two.
     names.publish("up", rank, "no");
     names.publish("verdict", rank, "no");
-    return (rank == 0 || names.find("here", parent, value)) &&
+    return (rank == 0 || names.look_up("here", parent, value)) &&
            alone("the process manager's name service does not show a rank its own name");
   }
 

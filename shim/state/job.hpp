@@ -120,12 +120,10 @@ struct Job {
 
 /// True between the end of MPI_Init and the teardown, in programs that latecomer observes.
 extern std::atomic<bool> active;
-/// Never destroyed, because callbacks may run after exit handlers.
+/// Set before the first handler runs (make_job in shim/entry.hpp). Never destroyed, because callbacks may run after
+/// exit handlers.
 extern Job* job_instance __attribute__((visibility("hidden")));
 inline Job& job() { return *job_instance; }
-/// Makes the job, before the first handler runs. MPI may start in another library's constructor, before the
-/// constructors of this library. Returns false without memory.
-bool make_job();
 
 /// Locks job().mutex if several threads may be inside MPI.
 class JobLock {
