@@ -31,7 +31,7 @@ double Histogram::quantile(double q) const {
   const double rank = q * static_cast<double>(n_);
   double below = 0;
   for (int i = 0; i < kBuckets; ++i) {
-    const double here = counts_[static_cast<std::size_t>(i)];
+    const auto here = static_cast<double>(counts_[static_cast<std::size_t>(i)]);
     if (here > 0 && below + here >= rank) {
       const double low = edge(i), high = i == kBuckets - 1 ? static_cast<double>(max_) : edge(i + 1);
       const double value = low + (high - low) * std::max(0.0, rank - below) / here;

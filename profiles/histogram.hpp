@@ -50,7 +50,9 @@ class Histogram {
   std::uint64_t n_ = 0;
   double sum_ = 0, squares_ = 0;
   std::int64_t min_ = INT64_MAX, max_ = INT64_MIN;
-  std::array<std::uint32_t, kBuckets> counts_{};
+  // A site of a long run has more than 2^32 calls: at 0.35 us per call after 25 minutes, and in a job of 4,300 ranks
+  // after a million calls per rank.
+  std::array<std::uint64_t, kBuckets> counts_{};
 
   static int bucket_of(std::int64_t value) {
     if (value < 32) return 0;

@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/select/planning.hpp"
 #include "profiles/callers.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -30,7 +31,7 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
   for (const Contribution& part : parts)
     for (const auto& log : part.logs) {
-      if (log.comm_size < 1 || log.comm_rank < 0 || log.comm_rank >= log.comm_size) continue;
+      if (log.communicator == 0 || log.comm_size < 1 || log.comm_rank < 0 || log.comm_rank >= log.comm_size) continue;
       const auto size = static_cast<std::size_t>(log.comm_size);
       Calls& calls = communicators[{log.communicator, log.comm_size}];
       calls.world.resize(size);
@@ -81,7 +82,7 @@ struct Row {
 
 class ProfileWriter {
  public:
-  ProfileWriter(std::vector<Contribution> parts, const Sink& sink) : parts_(std::move(parts)), sink_(sink) {}
+  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink) : parts_(parts), sink_(sink) {}
 
   /// Returns the lines of never_ran().
   std::vector<std::string> write() {
@@ -109,16 +110,15 @@ class ProfileWriter {
         {"network", network_ ? network_json(*network_) : Json(nullptr)},
         {"edges", edges_ == 0 ? Json(nullptr)
                               : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
-    put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + head.dump(1) + ",\n\"clock\": [");
+    put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Contribution& p = parts_[i];
       put(std::string(i ? "," : "") + "\n" +
-          Json({{"rank", p.rank},
-                {"host", p.host},
-                {"offset_ns", p.clock_offset},
-                {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
-                {"looks", p.clock_looks}})
-              .dump());
+          json_text(Json({{"rank", p.rank},
+                          {"host", p.host},
+                          {"offset_ns", p.clock_offset},
+                          {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
+                          {"looks", p.clock_looks}})));
     }
     put("],\n\"processes\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -128,7 +128,7 @@ class ProfileWriter {
       process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
-      put(std::string(i ? "," : "") + "\n" + process.dump());
+      put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -139,7 +139,7 @@ class ProfileWriter {
     write_groups();
     put("]");
     if (job.record_arrivals) put(",\n\"arrivals\": "), write_arrivals();
-    put(",\n\"plans\": " + plans_.dump() + ",\n\"warnings\": " + warnings_.dump(1) + "\n}\n");
+    put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
     return never;
   }
 
@@ -250,13 +250,15 @@ class ProfileWriter {
       hosts_.insert(p.host);
       for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
       for (const std::string& text : p.decisions) {
-        Json decision = Json::parse(text, nullptr, false);
-        if (!decision.is_object()) continue;
+        auto read = parse_json(text);
+        if (!read || !read->is_object()) continue;
+        Json& decision = *read;
         const std::string site = decision["site"];
         decision.erase("site"), decision.erase("op");
         decisions_[site].push_back(std::move(decision));
       }
-      for (const std::string& plan : p.plans) plans_.push_back(Json::parse(plan, nullptr, false));
+      for (const std::string& text : p.plans)
+        if (auto plan = parse_json(text)) plans_.push_back(std::move(*plan));
       edges_ += p.edges, edge_sum_ += p.edge_sum;
       // Every member of a communicator counts the same calls: take the largest count.
       for (const Unplanned& u : p.unplanned)
@@ -391,7 +393,7 @@ class ProfileWriter {
     else head["bytes"] = nullptr;
     static const PatternSite kNone;
     const PatternSite& p = row.pattern ? *row.pattern : kNone;
-    std::string text = head.dump();
+    std::string text = json_text(head);
     text.pop_back();
     text += ",\n \"imbalance_ns\":", p.imbalance.write_json(text, "ns");
     text += ",\n \"elapsed_ns\":", own.elapsed.write_json(text, "ns");
@@ -405,11 +407,11 @@ class ProfileWriter {
     if (own.before.samples > 0) {
       Json all = intervals_json(own.before);
       all.erase("waits_for");  // of one rank only
-      text += ",\"before\":" + all.dump();
+      text += ",\"before\":" + json_text(all);
     }
     const auto before = before_.find(row.key);
     if (const auto callers = callers_.find(row.key); callers != callers_.end())
-      text += ",\n \"callers\":" + callers->second.dump();
+      text += ",\n \"callers\":" + json_text(callers->second);
     text += ",\n \"ranks\":[";
     const int ranks = parts_.front().job.ranks;
     bool first = true;
@@ -426,7 +428,7 @@ class ProfileWriter {
       text += ",\"awaited_ns\":", write_number(text, r.awaited_ns);
       if (before != before_.end())
         if (const auto found = before->second.find(number); found != before->second.end()) {
-          text += ",\"before\":" + intervals_json(found->second).dump();
+          text += ",\"before\":" + json_text(intervals_json(found->second));
         }
       text += ",\"histogram\":";
       r.offset.write_json(text, "ns");
@@ -451,7 +453,7 @@ class ProfileWriter {
             out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"],
             out["reason"] = one["reason"];
     }
-    text += "],\n \"decisions\":" + (decided == decisions_.end() ? Json::array() : decided->second).dump();
+    text += "],\n \"decisions\":" + json_text((decided == decisions_.end() ? Json::array() : decided->second));
     std::uint64_t served = 0;
     for (const auto& [algorithm, d] : p.dispatch)
       if (algorithm > 0 && algorithm <= core::catalogue().size() && core::algorithm_at(algorithm - 1).uses_pattern())
@@ -464,9 +466,10 @@ class ProfileWriter {
                            {"mean_error_ns", source.error_sum_ns / static_cast<double>(source.calls)}};
       if (const std::uint64_t known = p.history.calls + p.edge.calls; known < served)
         sources["none"] = {{"calls", served - known}};
-      text += ",\n \"pattern_sources\":" + sources.dump();
+      text += ",\n \"pattern_sources\":" + json_text(sources);
     }
-    text += ",\n \"dispatch\":" + dispatch.dump() + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
+    text +=
+        ",\n \"dispatch\":" + json_text(dispatch) + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
     put(text);
   }
 
@@ -475,13 +478,12 @@ class ProfileWriter {
     for (const Group& g : book_.groups.all()) {
       if (g.calls == 0) continue;
       const auto calls = static_cast<double>(g.calls);
-      put((first ? "\n" : ",\n") + Json({{"comm_size", g.ranks.size()},
-                                         {"members", ranks_text(g.ranks)},
-                                         {"calls", g.calls},
-                                         {"waited_ns", g.waited_ns},
-                                         {"imbalance_ns", g.imbalance_ns / calls},
-                                         {"after_last_ns", g.after_last_ns / calls}})
-                                       .dump());
+      put((first ? "\n" : ",\n") + json_text(Json({{"comm_size", g.ranks.size()},
+                                                   {"members", ranks_text(g.ranks)},
+                                                   {"calls", g.calls},
+                                                   {"waited_ns", g.waited_ns},
+                                                   {"imbalance_ns", g.imbalance_ns / calls},
+                                                   {"after_last_ns", g.after_last_ns / calls}})));
       first = false;
     }
   }
@@ -501,7 +503,7 @@ class ProfileWriter {
         std::to_string(book_.arrivals.data().stride) + ", \"calls\": " + std::to_string(book_.arrivals.data().seen) +
         ", \"calls_kept\": " + std::to_string(calls.size()) + ",\n \"groups\": [");
     const auto& groups = book_.groups.all();
-    for (std::size_t g = 0; g < groups.size(); ++g) put((g ? ",\n  " : "\n  ") + Json(groups[g].ranks).dump());
+    for (std::size_t g = 0; g < groups.size(); ++g) put((g ? ",\n  " : "\n  ") + json_text(Json(groups[g].ranks)));
     put("],\n \"events\": [");
     std::string text;
     const auto times = [&](const char* name, std::span<const Nanoseconds> values, bool exits) {
@@ -522,7 +524,7 @@ class ProfileWriter {
     put(text + "]}");
   }
 
-  std::vector<Contribution> parts_;
+  std::vector<Contribution>& parts_;
   const Sink& sink_;
   const core::Network* network_ = nullptr;
   int per_row_ = 1;
@@ -559,15 +561,15 @@ nlohmann::ordered_json network_json(const core::Network& n) {
           {"memory_latency_us", n.memory_latency_ns / 1e3}};
 }
 
-void write_profile(std::vector<Contribution> parts, const Sink& sink, std::vector<std::string>* never_ran) {
+void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran) {
   if (parts.empty()) return;
-  auto lines = ProfileWriter(std::move(parts), sink).write();
+  auto lines = ProfileWriter(parts, sink).write();
   if (never_ran) *never_ran = std::move(lines);
 }
 
 std::string write_profile(std::vector<Contribution> parts) {
   std::string out;
-  write_profile(std::move(parts), [&](std::string_view text) { out += text; });
+  write_profile(parts, [&](std::string_view text) { out += text; });
   return out;
 }
 

@@ -2,7 +2,6 @@
 // Writes one sample per line: name, labels, value. Sums up the book of a leader.
 #include "profiles/prometheus.hpp"
 
-#include <cstdio>
 #include <map>
 
 #include "core/base/text.hpp"
@@ -12,7 +11,7 @@ namespace {
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
-  for (const char c : text)
+  for (const char c : core::utf8(text))
     if (c == '\n') out += "\\n";
     else (out += c == '"' || c == '\\' ? "\\" : "") += c;
   return out + '"';
@@ -33,11 +32,9 @@ class Text {
     out_.append(type).append("\n");
   }
   void sample(const Labels& labels, double value) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.9g", value);
     out_.append(name_).append("{").append(job_);
     if (!labels.empty()) out_.append(",").append(text_of(labels));
-    out_.append("} ").append(text).append("\n");
+    out_.append("} ").append(core::significant(value, 9)).append("\n");
   }
   std::string take() { return std::move(out_); }
 

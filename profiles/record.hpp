@@ -159,14 +159,14 @@ class LocalQueue {
   Waiting queue_[kQueued];
 };
 
-/// Limits the memory of a process. A site key takes 1.5 KiB, and on the leader of a communicator 320 bytes more per row
-/// of ranks. After kMostSites keys, all new calls share one site. Derived: 6 MiB per process.
+/// Limits the memory of a process. A site key takes 2.7 KiB, and on the leader of a communicator 600 bytes more per row
+/// of ranks. After kMostSites keys, all new calls share one site. Derived: 11 MiB per process.
 inline constexpr std::size_t kMostSites = 4096;
 /// After this number of keys, new callers share the entry of their site.
 inline constexpr std::size_t kMostWithCallers = kMostSites / 2;
-/// On the leader, callers have entries of their own up to this number of rows. Derived: 80 MiB, which holds the rows of
-/// 64 callers in a job of 4,096 ranks.
-inline constexpr std::size_t kMostCallerRows = std::size_t{1} << 18;
+/// On the leader, callers have entries of their own up to this number of rows. Derived: 75 MiB, which holds the rows of
+/// 32 callers in a job of 4,096 ranks.
+inline constexpr std::size_t kMostCallerRows = std::size_t{1} << 17;
 /// Limits of the profile file: sites, and rows of ranks per site. Derived: a row takes about 300 bytes, so a profile
 /// takes 1.2 GB at most. The sites with the least time are then folded into one, and consecutive ranks share a row. A
 /// warning says so.
@@ -284,7 +284,7 @@ struct JobInfo {
 
 /// Records of one member that no leader has processed. The profile writer matches them with those of the other members.
 struct Log {
-  std::uint64_t communicator = 0;  ///< identity of the communicator, equal on all members
+  std::uint64_t communicator = 0;  ///< identity of the communicator, equal on all members; 0: unknown
   std::int32_t comm_size = 0, comm_rank = 0;
   Rank world_rank = 0;      ///< of the member that wrote the log
   std::uint64_t first = 0;  ///< call number of the first record

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
 
 namespace latecomer::shim {
 
@@ -18,5 +21,27 @@ class KeepErrno {
  private:
   int saved_;
 };
+
+/// Whether work was done, and if not, why. Has a buffer of its own, because the reason may be a lack of memory.
+struct Outcome {
+  char why[120] = "";
+  explicit operator bool() const { return why[0] == '\0'; }
+};
+
+/// Does work of ours that may throw: no exception may reach MPI or the program.
+template <typename Work>
+Outcome attempt(Work work) noexcept {
+  Outcome out;
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    std::snprintf(out.why, sizeof out.why, "out of memory");
+  } catch (const std::exception& e) {
+    std::snprintf(out.why, sizeof out.why, "%s", e.what());
+  } catch (...) {
+    std::snprintf(out.why, sizeof out.why, "unknown");
+  }
+  return out;
+}
 
 }  // namespace latecomer::shim

@@ -2,6 +2,7 @@
 // Writes messages to users.
 #include "shim/log.hpp"
 
+#include <locale.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -19,6 +20,14 @@ constexpr int kLine = 480, kWarnings = 32;
 std::mutex mutex;
 char texts[kWarnings][kLine];
 int count = 0, speaker_rank = -1, speaker_size = 0, level_wanted = 0;
+
+/// vsnprintf in the C locale: the program may have set another one.
+void format_text(char (&text)[kLine], const char* format, va_list list) {
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);  // glibc allocates nothing for "C"
+  const locale_t before = uselocale(plain);
+  std::vsnprintf(text, sizeof text, format, list);
+  uselocale(before);
+}
 
 void line(const char* kind, const char* text) {
   char out[kLine + 64];
@@ -41,7 +50,7 @@ void warn(const char* format, ...) {
   char text[kLine];
   va_list list;
   va_start(list, format);
-  std::vsnprintf(text, sizeof text, format, list);
+  format_text(text, format, list);
   va_end(list);
   const std::lock_guard lock(mutex);
   for (int i = 0; i < count; ++i)
@@ -56,7 +65,7 @@ void say(int level, const char* format, ...) {
   char text[kLine];
   va_list list;
   va_start(list, format);
-  std::vsnprintf(text, sizeof text, format, list);
+  format_text(text, format, list);
   va_end(list);
   line("", text);
 }

@@ -228,6 +228,15 @@ for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"
     for words in [["report", file], ["report", "--json", file], ["diff", file, file]] + ([["advise", file]] if says else []):  # advise needs network figures
         done = run(*words)
         check(done.returncode == 2 and says in done.stderr if says else done.returncode in (0, 1), f"{change} {words[0]}: {done.returncode} {done.stderr!r}")
+# Deeply nested JSON is an error that names its line, not the end of the stack.
+deep = folder / "deep.json"
+for text in ('{"format": "latecomer-profile", "version": 1,\n"sites": ' + "[" * 600_000, "\n" + '{"a":' * 120_000, '{"format": "latecomer-profile", "version": 1,\n"warnings": ' + "[" * 600_000 + "]" * 600_000 + "}",
+             json.dumps({**profile, "sites": [{"ranks": []}]}).replace('"ranks": []', '"ranks":\n' + "[" * 600_000 + "]" * 600_000)):
+    deep.write_text(text)
+    for words in [["check", deep], ["report", deep], ["report", "--json", deep], ["report", "--redact", deep], ["diff", deep, deep], ["advise", deep], ["whatif", deep]]:
+        done = run(*words)
+        check(done.returncode == (1 if words[0] == "check" else 2) and "line 2" in done.stdout + done.stderr or f"{deep}:2: " in done.stdout, f"nested, {words[:2]}: {done.returncode} {done.stdout[-200:]} {done.stderr[-200:]}")
+        check("nested more than 64 deep" in done.stdout + done.stderr, f"nested, {words[:2]}: says why: {done.stdout[-200:]} {done.stderr[-200:]}")
 print(f"{len(failures)} failures")
 if not failures:  # otherwise the files are evidence
     shutil.rmtree(folder, ignore_errors=True)

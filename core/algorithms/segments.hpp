@@ -6,6 +6,10 @@
 
 namespace latecomer::core {
 
+/// The largest number that a policy, a history or a command may ask for. Derived: a pipeline then has fewer than 2^31
+/// steps (segments + 2 * ranks) on a billion ranks.
+inline constexpr int kMostSegments = 1 << 24;
+
 /// The least number from 1 to `most` whose time is at most `tolerance` times the shortest one. Looks at numbers that
 /// differ by a sixteenth. A search, not a formula: where segments become eager the step gets shorter at once.
 template <typename Time>

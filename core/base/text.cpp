@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements the parsers, name suggestions and glob matching of text.hpp, independently of the locale.
+// Implements text.hpp independently of the locale.
 #include "core/base/text.hpp"
 
 #include <algorithm>
@@ -127,6 +127,63 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   return out;
 }
 
+namespace {
+
+/// The length of the character at the begin of `text`, or 0 if there is no character of UTF-8 (RFC 3629). `bad` is then
+/// the length of its longest valid beginning, at least 1.
+std::size_t character_length(std::string_view text, std::size_t& bad) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  bad = 1;
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    // The second byte excludes long forms, surrogates and numbers above 0x10ffff.
+    const unsigned least = i > 1          ? 0x80
+                           : lead == 0xe0 ? 0xa0
+                           : lead == 0xf0 ? 0x90
+                                          : 0x80,
+                   most = i > 1          ? 0xbf
+                          : lead == 0xed ? 0x9f
+                          : lead == 0xf4 ? 0x8f
+                                         : 0xbf;
+    if (i == text.size() || byte(i) < least || byte(i) > most) return 0;
+    bad = i + 1;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::string utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t bad = 0;
+    const std::size_t length = character_length(text, bad);
+    if (length > 0) out.append(text, 0, length);
+    else out.append("\xef\xbf\xbd");  // U+FFFD
+    text.remove_prefix(length > 0 ? length : bad);
+  }
+  return out;
+}
+
+std::string nested_too_deep(std::string_view json) {
+  std::int64_t depth = 0, line = 1;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '\n') ++line;
+    else if (in_string && c == '\\') ++i;
+    else if (c == '"') in_string = !in_string;
+    else if (!in_string && (c == ']' || c == '}')) --depth;
+    else if (!in_string && (c == '[' || c == '{') && ++depth > kMostNested)
+      return "line " + std::to_string(line) + ": arrays and objects are nested more than " +
+             std::to_string(kMostNested) + " deep";
+  }
+  return "";
+}
+
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
   while (t < text.size()) {
@@ -152,6 +209,18 @@ std::string grouped(std::int64_t n) {
     out.insert(static_cast<std::size_t>(at), ",");
   return out;
 }
+
+namespace {
+
+std::string formatted(double value, std::chars_format format, int precision) {
+  char text[400];  // 309 digits before the point
+  return {text, std::to_chars(text, text + sizeof text, value, format, precision).ptr};
+}
+
+}  // namespace
+
+std::string fixed(double value, int decimals) { return formatted(value, std::chars_format::fixed, decimals); }
+std::string significant(double value, int digits) { return formatted(value, std::chars_format::general, digits); }
 
 std::string hexadecimal(std::uint64_t n) {
   char text[24];

@@ -39,6 +39,16 @@ std::string nearest(std::string_view word, std::span<const std::string_view> can
 /// Returns ", did you mean 'X'?", or the list of candidates if nearest() finds none.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 
+/// The text with U+FFFD in place of each sequence of bytes that is not UTF-8. Names of files and hosts, arguments and
+/// names in debug information may hold any bytes.
+std::string utf8(std::string_view text);
+
+/// The arrays and objects of a JSON text that latecomer reads may be nested this deep. Derived: a profile has 8 levels.
+/// Each level of a value takes a frame of the stack in recursive functions, and a text of 600 kB could have 600,000.
+inline constexpr int kMostNested = 64;
+/// "line N: ..." if a JSON text is nested deeper, else "". Reads the text as JSON only as far as brackets need it.
+std::string nested_too_deep(std::string_view json);
+
 /// Shell-style match of `*` and `?`; no other character is special.
 bool glob_match(std::string_view pattern, std::string_view text);
 
@@ -77,6 +87,11 @@ class SplitMix64 {
 
 /// Formats 1234567 as "1,234,567".
 std::string grouped(std::int64_t n);
+
+/// Formats 2.5 with 2 decimals as "2.50", as printf's %.2f in the C locale.
+std::string fixed(double value, int decimals);
+/// Formats 2.5 with up to 3 digits as "2.5", as printf's %.3g in the C locale.
+std::string significant(double value, int digits);
 
 /// Formats 31 as "0x1f".
 std::string hexadecimal(std::uint64_t n);

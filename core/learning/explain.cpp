@@ -2,7 +2,6 @@
 // The words of a report: for every decision the finding, its figures, and what would change it.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
@@ -12,11 +11,7 @@ namespace {
 
 std::string percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + "%"; }
 
-std::string time_text(double ns) {
-  char text[32];
-  std::snprintf(text, sizeof text, ns >= 1e6 ? "%.2f ms" : "%.1f us", ns >= 1e6 ? ns / 1e6 : ns / 1e3);
-  return text;
-}
+std::string time_text(double ns) { return ns >= 1e6 ? fixed(ns / 1e6, 2) + " ms" : fixed(ns / 1e3, 1) + " us"; }
 
 }  // namespace
 

@@ -2,17 +2,13 @@
 // Implements the checks of measured network parameters.
 #include "core/model/plausible.hpp"
 
-#include <cstdio>
+#include "core/base/text.hpp"
 
 namespace latecomer::core {
 
 std::vector<std::string> implausible(const Network& n) {
   std::vector<std::string> out;
-  const auto figure = [](double v) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", v);
-    return std::string(text);
-  };
+  const auto figure = [](double v) { return significant(v, 3); };
   const double small_us = (n.alpha_ns + n.latency_ns + 2 * n.overhead_ns) / 1e3;
   // Derived: networks with latencies below 5 us bypass the kernel, and the oldest of them, InfiniBand SDR on four
   // lanes, carries 1 GB/s (8 Gbit/s of data).

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/text.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -118,6 +121,7 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 
 Result<JsonValue> parse_json(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return Error{"line 1: the text is empty"};
+  if (std::string deep = nested_too_deep(text); !deep.empty()) return Error{std::move(deep)};
   Lines lines;
   Builder builder(lines);
   const bool ok = nlohmann::json::sax_parse(CountingIterator(text.data(), &lines),

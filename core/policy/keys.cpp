@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/algorithms/segments.hpp"
 #include "core/policy/parts.hpp"
 
 namespace latecomer::core {
@@ -158,7 +159,7 @@ constexpr KeyRow kNetworkKeys[] = {
 constexpr KeyRow kUseKeys[] = {
     {"algorithm", KeyType::text, "", 0, 0, "",
      "Name of an algorithm (`latecomer algorithms` lists them), `auto` or `native`."},
-    {"segments", KeyType::integer, "", 1, 1 << 24, "",
+    {"segments", KeyType::integer, "", 1, kMostSegments, "",
      "Number of segments, for algorithms that take one. Default: the algorithm's choice."},
     {"overlap", KeyType::boolean, "", 0, 0, "true",
      "`false`: a rank begins a step only after the previous step, as in the publications (lockstep)."},

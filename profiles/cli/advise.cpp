@@ -15,6 +15,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/tuning.hpp"
+#include "profiles/json.hpp"
 #include "profiles/profile.hpp"
 
 namespace latecomer::cli {
@@ -76,7 +77,7 @@ core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
 double native_measured(const Json& site, core::Objective objective) {
   const auto native = site["dispatch"].find("native");
-  if (native == site["dispatch"].end() || (*native)["calls"].get<int>() < core::Learner::kEnough) return -1;
+  if (native == site["dispatch"].end() || (*native)["calls"].get<std::uint64_t>() < core::Learner::kEnough) return -1;
   return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
 }
 
@@ -102,7 +103,7 @@ core::Result<core::Call> modelled_call(const Json& site) {
     return core::Error{"a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them"};
   if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1)
     return core::Error{"the payload is empty or not known on all ranks"};
-  if (site["patterns"].get<int>() < core::Learner::kEnough)
+  if (site["patterns"].get<std::uint64_t>() < core::Learner::kEnough)
     return core::Error{"fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks"};
   core::Call call;
   call.op = *op, call.ranks = site["comm_size"].get<int>(), call.element_bytes = 4;
@@ -229,8 +230,9 @@ int advise_library(const Options& o, const Json& profile, const core::Network& n
     if (!written) throw std::runtime_error(written.error());
   }
   if (o.json)
-    std::printf("%s\n",
-                Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}).dump(1).c_str());
+    std::printf("%s\n", profiles::json_text(
+                            Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}), 1)
+                            .c_str());
   else if (o.output.empty()) std::printf("%s", tuning.text.c_str());
   else
     std::printf(
@@ -254,7 +256,7 @@ int advise(const Options& o) {
   }
   // Read the policy back before modelling, so that the modelled policy is the written one.
   Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
-  const auto read = core::parse_policy(policy.dump());
+  const auto read = core::parse_policy(profiles::json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty()) return advise_library(o, profile, read.policy.network, read.policy.objective);
   const std::vector<Advice> all = advise_sites(profile, read.policy.network, read.policy.objective, o.foreground);
@@ -268,11 +270,12 @@ int advise(const Options& o) {
   }
   policy["rules"] = rules;
   if (!o.output.empty()) {
-    const auto written = profiles::write_file(o.output, policy.dump(1) + "\n");
+    const auto written = profiles::write_file(o.output, profiles::json_text(policy, 1) + "\n");
     if (!written) throw std::runtime_error(written.error());
   }
   if (o.json) {
-    std::printf("%s\n", Json({{"gain_ns", total}, {"sites", rows}, {"policy", policy}}).dump(1).c_str());
+    std::printf("%s\n",
+                profiles::json_text(Json({{"gain_ns", total}, {"sites", rows}, {"policy", policy}}), 1).c_str());
     return rules.empty() ? 1 : 0;
   }
   if (rules.empty())
@@ -282,7 +285,7 @@ int advise(const Options& o) {
               "gain, all", "called from");
   for (const Json& r : rows) {
     std::string advice = r["algorithm"], change = "-";
-    if (r["segments"].get<int>() > 0) advice += ", " + r["segments"].dump() + " segments";
+    if (r["segments"].get<int>() > 0) advice += ", " + profiles::json_text(r["segments"]) + " segments";
     if (!r["predicted_ns"].is_null()) change = human_time(r["native_ns"]) + " > " + human_time(r["predicted_ns"]);
     std::printf("%-12s %5d %9llu  %-22s %-26s %12s  %s\n    %s\n", r["op"].get<std::string>().c_str(),
                 r["comm_size"].get<int>(), static_cast<unsigned long long>(r["calls"].get<std::uint64_t>()),
@@ -303,7 +306,7 @@ std::map<std::string, Advised> advised_algorithms(const Json& profile) {
   std::map<std::string, Advised> out;
   const Json network = profile["job"].value("network", Json(nullptr));
   if (network.is_null()) return out;
-  const auto read = core::parse_policy(Json({{"version", 1}, {"network", network}}).dump());
+  const auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
   if (!read.ok()) return out;
   for (const Advice& a : advise_sites(profile, read.policy.network, read.policy.objective, false))
     if (!a.rule.is_null())

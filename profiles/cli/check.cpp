@@ -9,6 +9,7 @@
 
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -32,7 +33,7 @@ int check(const std::string& file, bool json) {
     for (const auto& p : report.warnings)
       out["warnings"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
     // A message may quote bytes of the file that are not UTF-8.
-    std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    std::printf("%s\n", profiles::json_text(out, 2).c_str());
   } else {
     for (const auto& p : report.problems)
       std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ",

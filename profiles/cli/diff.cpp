@@ -10,6 +10,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -135,7 +136,7 @@ int diff(const Options& o) {
         {"wall_time_s",
          {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
         {"sites", sites}};
-    std::printf("%s\n", out.dump(1).c_str());
+    std::printf("%s\n", profiles::json_text(out, 1).c_str());
     return 0;
   }
   if (ran_alike(a, b, pairs))

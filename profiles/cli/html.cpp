@@ -9,6 +9,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/page_data.hpp"
 #include "profiles/cli/verdict.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -28,7 +29,7 @@ std::string escaped(std::string_view text) {
 /// JSON inside a script element: no text can end the element or begin a comment in it.
 std::string script_json(const Json& data) {
   std::string out;
-  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace))
+  for (const char c : profiles::json_text(data))
     if (c == '<') out += "\\u003c";
     else out += c;
   return out;
@@ -54,7 +55,7 @@ std::string job_html(const Json& profile) {
   std::snprintf(seconds, sizeof seconds, "%.1f s", job["wall_time_s"].get<double>());
   const std::pair<const char*, std::string> rows[] = {
       {"Command", job["command_line"]},
-      {"Ranks", job["ranks"].dump() + " on " + std::to_string(job["hosts"].size()) +
+      {"Ranks", profiles::json_text(job["ranks"]) + " on " + std::to_string(job["hosts"].size()) +
                     (job["hosts"].size() == 1 ? " host" : " hosts")},
       {"Start", job["start"]},
       {"Run time", seconds},

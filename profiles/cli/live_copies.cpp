@@ -13,6 +13,7 @@
 #include <set>
 
 #include "profiles/files.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -54,7 +55,9 @@ std::string text_of(const std::string& path) {
 }
 
 void read_one(const std::string& path, std::vector<LiveRank>& out) {
-  const Json copy = Json::parse(text_of(path), nullptr, false);
+  const auto read = profiles::parse_json(text_of(path));
+  if (!read) return;
+  const Json& copy = *read;
   if (!copy.is_object() || copy.value("format", "") != kFormat || copy.value("version", 0) != kVersion) return;
   std::vector<LiveRank> ranks;
   const double age = seconds_now() - copy.at("time_s").get<double>();
@@ -96,8 +99,7 @@ core::Result<bool> write_live_copy(const std::string& folder, const std::vector<
   const Json copy = {{"format", kFormat},       {"version", kVersion}, {"host", any.host},
                      {"output", any.output},    {"job", any.job},      {"number", number},
                      {"time_s", seconds_now()}, {"ranks", rows},       {"frames", frames}};
-  return profiles::write_file(folder + "/" + profiles::live_copy_name(any.host),
-                              copy.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return profiles::write_file(folder + "/" + profiles::live_copy_name(any.host), profiles::json_text(copy));
 }
 
 void remove_live_copy(const std::string& folder, const std::string& host) {

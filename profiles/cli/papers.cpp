@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -123,7 +124,7 @@ int papers(const Options& o) {
     }
     std::fflush(stdout);
   }
-  if (o.json) std::printf("%s\n", all.dump(2).c_str());
+  if (o.json) std::printf("%s\n", profiles::json_text(all, 2).c_str());
   return 0;
 }
 

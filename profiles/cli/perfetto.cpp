@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <map>
 
+#include "profiles/json.hpp"
+
 namespace latecomer::cli {
 namespace {
 
@@ -16,7 +18,8 @@ class Trace {
   void write() {
     const Json& job = profile_["job"];
     sink_("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
-          Json({{"program", job["program"]}, {"command_line", job["command_line"]}, {"start", job["start"]}}).dump() +
+          profiles::json_text(
+              Json({{"program", job["program"]}, {"command_line", job["command_line"]}, {"start", job["start"]}})) +
           ",\"traceEvents\":[");
     // Perfetto takes thread 0 for the idle thread, and the thread whose number is the process's for its main thread.
     const std::size_t ranks = record_.ranks.size();
@@ -24,11 +27,13 @@ class Trace {
     for (const std::string& host : hosts_of_ranks(profile_)) {
       const auto [found, added] = hosts.try_emplace(host, ranks + 1 + hosts.size());
       processes_.push_back(found->second);
-      if (added) put("M", "process_name", processes_.size() - 1, "\"args\":" + Json({{"name", host}}).dump());
+      if (added)
+        put("M", "process_name", processes_.size() - 1, "\"args\":" + profiles::json_text(Json({{"name", host}})));
     }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      put("M", "thread_name", rank, "\"args\":" + Json({{"name", "rank " + std::to_string(rank)}}).dump());
-      put("M", "thread_sort_index", rank, "\"args\":" + Json({{"sort_index", rank}}).dump());
+      put("M", "thread_name", rank,
+          "\"args\":" + profiles::json_text(Json({{"name", "rank " + std::to_string(rank)}})));
+      put("M", "thread_sort_index", rank, "\"args\":" + profiles::json_text(Json({{"sort_index", rank}})));
       for (const Visit& visit : record_.ranks[rank]) write(rank, visit);
     }
     sink_("\n]}\n");
@@ -48,8 +53,9 @@ class Trace {
     return at(from) + text;
   }
   void put(const char* phase, const std::string& name, std::size_t rank, const std::string& rest) {
-    sink_((first_ ? "\n{\"ph\":\"" : ",\n{\"ph\":\"") + std::string(phase) + "\",\"name\":" + Json(name).dump() +
-          ",\"pid\":" + std::to_string(processes_[rank]) + ",\"tid\":" + std::to_string(rank + 1) + "," + rest + "}");
+    sink_((first_ ? "\n{\"ph\":\"" : ",\n{\"ph\":\"") + std::string(phase) +
+          "\",\"name\":" + profiles::json_text(Json(name)) + ",\"pid\":" + std::to_string(processes_[rank]) +
+          ",\"tid\":" + std::to_string(rank + 1) + "," + rest + "}");
     first_ = false;
   }
 
@@ -76,7 +82,7 @@ class Trace {
     const RecordedCall& call = record_.calls[visit.call];
     const core::Nanoseconds arrival = call.arrivals[visit.position], exit = call.exits[visit.position];
     const std::string op = (*call.site)["op"].get<std::string>(), name = op + " at " + place((*call.site)["frames"][0]),
-                      args = ",\"args\":" + arguments(call, visit).dump();
+                      args = ",\"args\":" + profiles::json_text(arguments(call, visit));
     if (exit < 0) return put("i", name, rank, at(arrival) + ",\"s\":\"t\",\"cat\":\"collective\"" + args);
     if (!visit.nested) {
       const std::string asynchronous = ",\"cat\":\"overlapping\"" + id(visit);
@@ -88,7 +94,8 @@ class Trace {
     if (const auto position = call.awaited[visit.position]; position >= 0) {
       const core::Rank awaited = world(call, position);
       put("X", "waiting", rank,
-          span(arrival, end) + ",\"cat\":\"waiting\",\"args\":" + Json({{"awaited_rank", awaited}}).dump());
+          span(arrival, end) +
+              ",\"cat\":\"waiting\",\"args\":" + profiles::json_text(Json({{"awaited_rank", awaited}})));
       if (end < exit) {
         put("s", "awaited", static_cast<std::size_t>(awaited), at(end) + ",\"cat\":\"waiting\"" + id(visit));
         put("f", "awaited", rank, at(end) + ",\"bp\":\"e\",\"cat\":\"waiting\"" + id(visit));

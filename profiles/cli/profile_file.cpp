@@ -20,6 +20,7 @@
 #include "profiles/cli/rank_rows.hpp"
 #include "profiles/cli/shape.hpp"
 #include "profiles/cli/symbols.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -147,6 +148,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return in.back();
   }
   bool open(Json&& v) {
+    if (static_cast<int>(stack_.size()) + in_rows_ >= core::kMostNested) return false;
     if (in_rows_ > 0) {
       if (++in_rows_ == 2) row_ = {}, field_ = nullptr;
       if (in_rows_ == 5 && in_before_) row_.peers.emplace_back();
@@ -257,11 +259,16 @@ namespace {
       (access((path + ".parts").c_str(), F_OK) == 0 ? "; its job was cut short: run latecomer recover " + path : ""));
 }
 
+void check_nesting(const std::string& path, const char* begin, const char* end) {
+  if (const std::string deep = core::nested_too_deep({begin, end}); !deep.empty())
+    throw BadUsage("'" + path + "', " + deep);
+}
+
 void check_profile(const std::string& path, const Json& profile, bool good) {
   if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile")
     throw BadUsage("'" + path + "' is not a latecomer profile");
   if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
-    throw BadUsage("'" + path + "' has version " + profile.value("version", Json()).dump() +
+    throw BadUsage("'" + path + "' has version " + profiles::json_text(profile.value("version", Json())) +
                    ", but this latecomer reads version 1");
   if (const std::string why = profile_shape_problem(profile); !why.empty())
     throw BadUsage("'" + path + "' is not a complete profile: " + why);
@@ -295,6 +302,7 @@ Json load_profile(const std::string& path, Progress::Patience patience, bool eve
   if (!file.good()) cannot_read(path);
   Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank, cells);
   const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
+  if (!good) check_nesting(path, file.begin(), file.end());
   check_profile(path, reader.profile, good);
   reader.profile["rank_sums"] = reader.rank_sums();
   if (cells) cells->resize(reader.profile["sites"].size());
@@ -311,6 +319,7 @@ WholeProfile::WholeProfile(const std::string& name, std::string_view text) {
 }
 
 void WholeProfile::cut(const std::string& name, const char* at, const char* end) {
+  check_nesting(name, at, end);
   // Cut only arrays: the job's `ranks` is a number and stays.
   std::string rest;
   const char* from = at;
@@ -342,7 +351,7 @@ void WholeProfile::cut(const std::string& name, const char* at, const char* end)
 WholeProfile::~WholeProfile() = default;
 
 void WholeProfile::write(const profiles::Sink& sink) const {
-  const std::string text = profile.dump(1);
+  const std::string text = profiles::json_text(profile, 1);
   const std::string mark = "\"" + std::string(kMark);
   std::size_t from = 0;
   for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {
@@ -366,15 +375,16 @@ void resolve_names(Json& profile, Progress::Patience patience) {
     progress.begin("in " + core::base_name(module));
     const SymbolNames names = symbols.resolve(module, build_id, std::strtoull(offset.c_str(), nullptr, 16));
     const auto fill = [](Json& to, const SymbolName& from) {
-      if (!from.function.empty()) to["function"] = from.function;
-      if (!from.file.empty()) to["file"] = from.file, to["line"] = from.line;
+      if (!from.function.empty()) to["function"] = core::utf8(from.function);
+      if (!from.file.empty()) to["file"] = core::utf8(from.file), to["line"] = from.line;
     };
     for (std::size_t i = 0; i < names.chain.size(); ++i) {
       Json outer = {{"function", nullptr}, {"file", nullptr}, {"line", nullptr}};
       fill(i == 0 ? frame : outer, names.chain[i]);
       if (i > 0) frame["inlined_into"].push_back(std::move(outer));
     }
-    if (!names.near.empty()) frame["near"] = names.near;
+    if (!names.near.empty()) frame["near"] = core::utf8(names.near);
+    frame["module"] = core::utf8(module);  // raw in frames of a live process
     if (!shown || !frame["file"].is_null()) return;
     if (const std::string gap = symbols.gap(module, build_id); !gap.empty())
       gaps.insert(core::base_name(module) + " " + gap);

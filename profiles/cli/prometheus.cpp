@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/verdict.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 
@@ -16,14 +17,14 @@ profiles::Metrics metrics_of(const Json& profile, int sites, int ranks) {
   out.job = {{"program", core::base_name(program)}};
   out.wait_share = wait_share(profile);
   for (const Json& row : ranks_json(profile))
-    out.ranks.push_back({row["rank"].dump(), row["host"].get<std::string>(), row["waited_ns"].get<double>(),
-                         row["awaited_ns"].get<double>(), row["times_last"].get<double>(),
-                         row["mean_lateness_ns"].get<double>()});
+    out.ranks.push_back({profiles::json_text(row["rank"]), row["host"].get<std::string>(),
+                         row["waited_ns"].get<double>(), row["awaited_ns"].get<double>(),
+                         row["times_last"].get<double>(), row["mean_lateness_ns"].get<double>()});
   profiles::keep_largest(out.ranks, most, [](const RankMetrics& row) { return row.awaited_ns; });
   for (const Json& site : profile["sites"]) {
     auto& one = out.sites.emplace_back();
     one.labels = {{"op", site["op"].get<std::string>()},
-                  {"ranks", site["comm_size"].dump()},
+                  {"ranks", profiles::json_text(site["comm_size"])},
                   {"site", site["id"].get<std::string>()},
                   {"place", place(site["frames"][0])}};
     one.calls = site["calls"].get<double>(), one.waited_ns = site.value("waited_ns", 0.0);

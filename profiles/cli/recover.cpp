@@ -37,7 +37,7 @@ int recover(const Options& o) {
   const std::size_t found = parts.size();
   const int ranks = parts.front().job.ranks;
   const auto written = profiles::write_file(output, [&](const profiles::Sink& sink) {
-    if (!o.redact) return profiles::write_profile(std::move(parts), sink);
+    if (!o.redact) return profiles::write_profile(parts, sink);
     const std::string text = profiles::write_profile(std::move(parts));
     WholeProfile whole(output, text);
     resolve_names(whole.profile, Progress::Patience{});

@@ -19,6 +19,7 @@
 #include "profiles/cli/set_up.hpp"
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
+#include "profiles/json.hpp"
 #include "profiles/profile.hpp"
 #include "profiles/redact.hpp"
 #include "profiles/waiting.hpp"
@@ -125,13 +126,13 @@ void print_site(const Json& site) {
     for (const auto& [name, words] : kSources)
       if (const auto found = sources->find(name); found != sources->end())
         text +=
-            (text.empty() ? "" : "; ") + std::string(words) + " in " + (*found)["calls"].dump() +
+            (text.empty() ? "" : "; ") + std::string(words) + " in " + profiles::json_text((*found)["calls"]) +
             (found->contains("mean_error_ns") ? ", off by " + human_time((*found)["mean_error_ns"]) + " per rank" : "");
     std::printf("    arrival pattern from %s\n", text.c_str());
   }
   const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
   for (const Json& d : site.value("decisions", Json::array())) {
-    const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : d["bytes"].dump() + " B",
+    const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : profiles::json_text(d["bytes"]) + " B",
                       reason = d["reason"];
     std::printf("    %s x %llu: %s%s%s\n", bytes.c_str(),
                 static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),

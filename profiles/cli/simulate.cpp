@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/algorithms/segments.hpp"
 #include "core/base/text.hpp"
 #include "core/model/bounds.hpp"
 #include "core/select/by_call.hpp"
@@ -17,6 +18,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/progress.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -152,7 +154,7 @@ int simulate(const Options& o) {
     out["lower_bound_ns"] = bound.known ? nlohmann::ordered_json(bound.after_last) : nullptr;
     out["lower_bound_run_time_ns"] = bound.known ? nlohmann::ordered_json(bound.run_time) : nullptr;
     out["results"] = results;
-    std::printf("%s\n", out.dump(2).c_str());
+    std::printf("%s\n", profiles::json_text(out, 2).c_str());
   } else if (bound.known) {
     std::printf("%-20s %14s %14s %14s\n", "lower bound", human_time(static_cast<double>(bound.run_time)).c_str(), "",
                 human_time(static_cast<double>(bound.after_last)).c_str());
@@ -197,7 +199,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command->add_option("--seed", o->seed, "Seed of --jitter.")->capture_default_str();
   command->add_option("--root", o->root, "Rank of the root.")->check(CLI::NonNegativeNumber);
   command->add_option("--segments", o->segments, "Number of segments. Default: the choice of the algorithm.")
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(CLI::Range(1, core::kMostSegments));
   command
       ->add_option(
           "--network", o->network,

@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -267,9 +268,9 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
                 {"native_ns", nullptr},
                 {"predicted_ns", nullptr},
                 {"reason", row.reason}};
-    comments += "# " + op + " at " + where + ", " + site["comm_size"].dump() + " ranks" +
+    comments += "# " + op + " at " + where + ", " + profiles::json_text(site["comm_size"]) + " ranks" +
                 (site["bytes"].is_null() ? "" : ", " + human_bytes(std::round(site["bytes"]["mean"].get<double>()))) +
-                ", " + site["calls"].dump() + " calls: ";
+                ", " + profiles::json_text(site["calls"]) + " calls: ";
     if (row.chosen) {
       const double then = row.times.at(row.chosen);
       one["algorithm"] = row.chosen->name, one["native_ns"] = row.native_ns, one["predicted_ns"] = then;

@@ -14,6 +14,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/progress.hpp"
+#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -87,7 +88,7 @@ int verify(const Options& o) {
         {"ok", whole && failures.empty()}, {"cases", cases}, {"failures", nlohmann::ordered_json::array()}};
     for (const auto& f : failures)
       out["failures"].push_back({{"algorithm", f.algorithm}, {"ranks", f.ranks}, {"root", f.root}, {"what", f.what}});
-    std::printf("%s\n", out.dump(2).c_str());
+    std::printf("%s\n", profiles::json_text(out, 2).c_str());
   } else {
     for (const auto& f : failures)
       std::printf("%s, %d ranks, root %d: %s\n", f.algorithm.c_str(), f.ranks, f.root, f.what.c_str());

@@ -11,6 +11,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/json.hpp"
 #include "profiles/replay.hpp"
 
 namespace latecomer::cli {
@@ -157,15 +158,15 @@ int whatif(const Options& o) {
            {"bound", s.at_most ? "upper" : "estimate"},
            {"text", s.text}});
     }
-    std::printf("%s\n", Json({{"recorded_ns", recorded},
-                              {"recorded_share", wall > 0 ? recorded / wall : 0},
-                              {"calls", arrivals["calls"]},
-                              {"calls_replayed", record.calls.size()},
-                              {"non_blocking", non_blocking},
-                              {"replay_error", recorded > 0 ? unchanged / recorded - 1 : 0},
-                              {"model", kModel},
-                              {"scenarios", rows}})
-                            .dump(1)
+    std::printf("%s\n", profiles::json_text(Json({{"recorded_ns", recorded},
+                                                  {"recorded_share", wall > 0 ? recorded / wall : 0},
+                                                  {"calls", arrivals["calls"]},
+                                                  {"calls_replayed", record.calls.size()},
+                                                  {"non_blocking", non_blocking},
+                                                  {"replay_error", recorded > 0 ? unchanged / recorded - 1 : 0},
+                                                  {"model", kModel},
+                                                  {"scenarios", rows}}),
+                                            1)
                             .c_str());
     return 0;
   }

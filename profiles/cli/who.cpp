@@ -11,6 +11,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/hang.hpp"
 #include "profiles/cli/profile_file.hpp"
+#include "profiles/json.hpp"
 #include "profiles/spool.hpp"
 
 namespace latecomer::cli {
@@ -93,7 +94,8 @@ void print_json(const Hang& hang, const std::vector<std::string>& findings, cons
                      {"copy_age_s", r.copy == 0 ? Json(nullptr) : Json(r.copy_age_s)},
                      {"stale", r.stale},
                      {"where", hang.where(r)}});
-  std::printf("%s\n", Json{{"findings", findings}, {"limits", limits}, {"ranks", ranks}}.dump(2).c_str());
+  std::printf("%s\n",
+              profiles::json_text(Json{{"findings", findings}, {"limits", limits}, {"ranks", ranks}}, 2).c_str());
 }
 
 int who(const Options& o) {

@@ -78,8 +78,13 @@ void refresh(Job& j, bool finished) {
     if (s->leadership)
       c.decisions.insert(c.decisions.end(), s->leadership->decisions.begin(), s->leadership->decisions.end());
   take_frames(j);
-  while (static_cast<int>(c.warnings.size()) < warning_count())
-    c.warnings.emplace_back(warning_text(static_cast<int>(c.warnings.size())));
+  take_warnings(j);
+}
+
+void take_warnings(Job& j) {
+  auto& kept = j.mine.warnings;
+  while (static_cast<int>(kept.size()) < warning_count())
+    kept.emplace_back(warning_text(static_cast<int>(kept.size())));
 }
 
 }  // namespace latecomer::shim

@@ -10,6 +10,7 @@
 #include "shim/entry.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/log.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -21,13 +22,21 @@ void yield_during_init() {
   if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
 }
 
+/// No exception may leave the handler of MPI_Init.
+template <typename Start>
+void start(Start begin) noexcept {
+  if (const Outcome done = attempt(begin); !done) warn("this rank is not observed: %s", done.why);
+}
+
 /// Starts MPI with `plain`, as the program asked, or with `init_thread` at the level that the engine needs. Then
 /// reports the level that the program would have got without latecomer.
 template <typename InitThread, typename Plain>
 int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) {
   yield_during_init();
   int rc;
-  if (required < MPI_THREAD_MULTIPLE && engine_wanted()) {
+  bool engine = false;
+  attempt([&] { engine = required < MPI_THREAD_MULTIPLE && engine_wanted(); });
+  if (engine) {
     int granted = MPI_THREAD_SINGLE;
     rc = init_thread(MPI_THREAD_MULTIPLE, &granted);
     if (rc == MPI_SUCCESS) told_level = std::min(granted, required);
@@ -35,7 +44,7 @@ int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) 
   } else {
     rc = plain();
   }
-  if (rc == MPI_SUCCESS) start_job();
+  if (rc == MPI_SUCCESS) start(start_job);
   return rc;
 }
 
@@ -119,14 +128,14 @@ LATECOMER_ENTRY(void, mpi_query_thread_f08_, (int* provided, int* ierror)) {
 }
 LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)) {
   const int rc = next::MPI_Session_init(info, errhandler, session);
-  if (rc == MPI_SUCCESS) start_session(*session);
+  if (rc == MPI_SUCCESS) start([&] { start_session(*session); });
   return rc;
 }
 LATECOMER_ENTRY(void, mpi_session_init_f08_,
                 (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
   int rc = MPI_SUCCESS;
   next::mpi_session_init_f08_(info, errhandler, session, &rc);
-  if (rc == MPI_SUCCESS) start_session(*session);
+  if (rc == MPI_SUCCESS) start([&] { start_session(*session); });
   if (ierror) *ierror = rc;
 }
 // MPI_Pcontrol has unknown arguments, which a handler in C cannot pass on. The stub calls the function in assembly and

@@ -83,6 +83,9 @@ void describe_job(Job& j);
 /// Takes over the frames of new sites. The caller holds the lock.
 void take_frames(Job& j);
 
+/// Takes over the texts of new warnings.
+void take_warnings(Job& j);
+
 /// Brings this process's contribution up to date. The caller holds the lock.
 void refresh(Job& j, bool finished);
 
@@ -93,6 +96,8 @@ bool write_spool(Job& j, bool finished);
 
 // prometheus.cpp
 
+/// Sets the path of the file.
+void begin_prometheus(Job& j);
 /// Writes the figures of the calls that this process has matched as a leader, if the policy asks for them. The caller
 /// holds the lock.
 void write_prometheus(Job& j);
@@ -101,8 +106,14 @@ void remove_prometheus(Job& j);
 
 // gather.cpp
 
-/// Sends all contributions to rank 0, which writes the profile. Returns false if a rank dies first.
-bool gather_profile(Job& j);
+enum class Gathered {
+  whole,   ///< the profile is written, with the parts of all ranks
+  partly,  ///< a rank could not make its part, or rank 0 could not write the profile; all ranks know it
+  cut      ///< a rank ended before
+};
+/// Sends all contributions to rank 0, which writes the profile. Collective over the ranks of the job. A rank that fails
+/// says so, and the others go on. Unless the result is `whole`, every rank still has its own contribution.
+Gathered gather_profile(Job& j) noexcept;
 
 // teardown.cpp
 

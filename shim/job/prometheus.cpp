@@ -5,37 +5,37 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "profiles/files.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
-namespace {
 
-std::string path_of(const Job& j) {
+void begin_prometheus(Job& j) {
+  if (j.policy.prometheus.empty()) return;
   std::string name = "latecomer-" + job_id() + "-" + std::to_string(j.rank) + ".prom";
   std::replace(name.begin(), name.end(), '/', '_');
-  return j.policy.prometheus + "/" + name;
+  // Programs change their directory.
+  j.prometheus = std::filesystem::absolute(j.policy.prometheus) / name;
 }
 
-}  // namespace
-
 void write_prometheus(Job& j) {
-  if (j.policy.prometheus.empty() || j.prometheus_failed || j.mine.patterns.sites().empty()) return;
+  if (j.prometheus.empty() || j.prometheus_failed || j.mine.patterns.sites().empty()) return;
   // Bounds the number of time series: (6 + 2 * 10) * 10 per leader. More take more of the server's memory.
   constexpr std::size_t kMost = 10;
   profiles::Metrics metrics = profiles::metrics_of(j.mine, kMost, kMost);
   // Two leaders, and two jobs, may know the same rank or site: without these labels, their samples would clash.
   metrics.job.insert(metrics.job.end(), {{"jobid", job_id()}, {"leader", std::to_string(j.rank)}});
-  const auto written = profiles::write_file(path_of(j), profiles::prometheus_text(metrics));
+  const auto written = profiles::write_file(j.prometheus, profiles::prometheus_text(metrics));
   j.prometheus_failed = !written;
   j.prometheus_written = j.prometheus_written || written;
   if (!written) warn("%s; no figures for Prometheus are written", written.error().c_str());
 }
 
 void remove_prometheus(Job& j) {
-  if (j.prometheus_written) unlink(path_of(j).c_str());
+  if (j.prometheus_written) unlink(j.prometheus.c_str());
 }
 
 }  // namespace latecomer::shim

@@ -39,7 +39,7 @@ void keep_on_disk(bool due, Nanoseconds at) {
     take_frames(j);
   }
   const bool first = j.spool_late == 0;
-  if (at < j.spool_next || (!j.spool.begun() && j.policy.prometheus.empty())) {
+  if (at < j.spool_next || (!j.spool.begun() && j.prometheus.empty())) {
     j.spool_late = std::max(at, j.spool_next.load()) + kAtLeastEvery;
     return;
   }

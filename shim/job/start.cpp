@@ -96,6 +96,7 @@ void start_job() noexcept try {
     if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.comm) != MPI_SUCCESS) return;
     PMPI_Comm_set_errhandler(j.comm, MPI_ERRORS_RETURN);
     share_policy(j);
+    begin_prometheus(j);
     if (j.policy.mode == core::Mode::off) {
       ended_at_start = true;
       yield_in_progress(false);

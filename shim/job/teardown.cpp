@@ -22,20 +22,17 @@ int on_end(MPI_Comm, int, void*, void*) {
   live->since.store(now(), std::memory_order_relaxed);
   live->inside.store(profiles::LiveLine::kFinalizing, std::memory_order_relaxed);
   Job& j = job();
-  try {
-    if (j.together && gather_profile(j)) {
-      j.spool.remove();
-    } else if (!(j.profile_gathered && j.rank == 0)) {  // otherwise rank 0 has written its data to the profile
-      const JobLock lock;
-      write_spool(j, true);
-      if (j.together)
-        warn("a rank ended before all ranks reached MPI_Finalize: to get a profile, run latecomer recover %s",
-             j.spool.directory().c_str());
-    }
-    remove_prometheus(j);
-  } catch (...) {
-    warn("out of memory while writing the profile");
-  }
+  const Gathered gathered = j.together ? gather_profile(j) : Gathered::partly;
+  const Outcome stored = attempt([&] {
+    if (gathered == Gathered::whole) return j.spool.remove();
+    if (gathered == Gathered::cut)
+      warn("a rank ended before all ranks reached MPI_Finalize: latecomer recover %s makes a profile of the snapshots",
+           j.spool.directory().c_str());
+    const JobLock lock;
+    write_spool(j, true);
+  });
+  if (!stored) warn("the last snapshot lacks the end of the job: %s", stored.why);
+  attempt([&] { remove_prometheus(j); });
   live_stop();
   return MPI_SUCCESS;
 }

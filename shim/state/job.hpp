@@ -94,17 +94,19 @@ struct Job {
   std::vector<std::string> past_decisions;  ///< of freed communicators
   std::size_t retained_records = 0, retained_missed = 0;
   profiles::Spool spool;
-  bool profile_gathered = false;                               ///< this rank's contribution is on its way to rank 0
-  std::vector<profiles::LiveLog> live;                         ///< work space of write_spool()
-  bool prometheus_written = false, prometheus_failed = false;  ///< the file of the policy key `prometheus`
+  bool profile_gathered = false;        ///< this rank's contribution is on its way to rank 0
+  std::vector<profiles::LiveLog> live;  ///< work space of write_spool()
+  std::string prometheus;  ///< absolute path of the file of the policy key `prometheus`; "" without the key
+  bool prometheus_written = false, prometheus_failed = false;
   std::atomic<Nanoseconds> spool_next{0};  ///< earliest time of the next snapshot (kPauseAfterWriting)
   std::atomic<Nanoseconds> spool_late{0};  ///< from this time on, write without waiting for an epoch's end
   std::atomic<bool> edge_said{false};      ///< since the last call that an algorithm may serve
   bool may_idle =
       false;  ///< idle epochs are possible: native calls wait in MPI's own form, and all rules decide through plans
   bool decides = false;  ///< some native call may be replaced, so the reduction's operator matters
-  std::map<std::uint64_t, std::uint32_t> creations;  ///< number of communicators per group hash
-  std::atomic<Nanoseconds> learning{0};              ///< time spent on announcements that modelled nothing
+  /// Number of communicators per group hash, for at most kMostGroups groups.
+  std::map<std::uint64_t, std::uint32_t> creations;
+  std::atomic<Nanoseconds> learning{0};      ///< time spent on announcements that modelled nothing
   std::atomic<std::uint32_t> identities{0};  ///< number of identities assigned as a leader; several threads may lead
   std::vector<std::uint64_t> used_contexts;  ///< bit set
   bool offering = false;                     ///< this process offers a context in an agreement

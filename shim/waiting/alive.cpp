@@ -41,6 +41,11 @@ std::vector<Watched>& watched() {
   static auto& list = *new std::vector<Watched>;  // never destroyed: callbacks may run after exit handlers
   return list;
 }
+/// Room for them: a wait at the end must not allocate.
+std::vector<pollfd>& polled() {
+  static auto& list = *new std::vector<pollfd>;
+  return list;
+}
 bool died = false;
 
 /// The start time of a process, field 22 of its stat file; 0 if the file cannot be read.
@@ -73,10 +78,12 @@ void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all) {
   for (const ProcessId& p : all)
     if (p.kernel == mine.kernel && p.pid_namespace == mine.pid_namespace && p.pid_namespace != 0 && p.pid != mine.pid)
       watched().push_back({p});
+  polled().reserve(watched().size());
 }
 
 bool rank_died() {
-  std::vector<pollfd> open;
+  std::vector<pollfd>& open = polled();
+  open.clear();
   for (Watched& w : watched()) {
     if (died) return true;
     if (!w.opened) {

@@ -82,6 +82,17 @@ TEST_CASE("policy: each kind of error", "[policy]") {
   }
 }
 
+TEST_CASE("policy: deep nesting is an error and no end of the stack", "[policy]") {
+  for (const char* open : {"[", "{\"rules\":"}) {
+    std::string text = "{\"version\": 1,\n\"rules\": ";
+    for (int i = 0; i < 600'000; ++i) text += open;
+    const auto report = parse_policy(text);
+    REQUIRE(report.problems.size() == 1);
+    CHECK(report.problems[0].line == 2);
+    CHECK(report.problems[0].message.find("nested more than 64 deep") != std::string::npos);
+  }
+}
+
 TEST_CASE("policy: all errors are reported, in the order of their lines", "[policy]") {
   const auto report = parse_policy("{\"version\":1,\n\"mode\":\"aply\",\n\"waiting\":\"spinn\",\n\"objectiv\":1}");
   REQUIRE(report.problems.size() == 3);

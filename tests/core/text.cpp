@@ -26,6 +26,41 @@ TEST_CASE("lists", "[text]") {
   for (const char* bad : {"", "3-1", "a", "1,,2", "1-"}) CHECK_FALSE(parse_list(bad));
 }
 
+TEST_CASE("text that is not UTF-8 is replaced, and nothing else", "[text]") {
+  for (const char* good : {"", "plain", "caf\u00e9", "\u20ac \U0001f600", "\u0800\ud7ff\ue000\U0010ffff", "a\n\t"})
+    CHECK(utf8(good) == good);
+  CHECK(utf8(std::string_view("a\0b", 3)) == std::string_view("a\0b", 3));
+  const std::pair<const char*, const char*> bad[] = {
+      {"caf\xe9", "caf\ufffd"},
+      {"\xe9t\xe9", "\ufffdt\ufffd"},
+      {"cut \xe2\x82", "cut \ufffd"},                    // of three bytes
+      {"\xf0\x9f\x98!", "\ufffd!"},                      // of four
+      {"\xc0\xaf", "\ufffd\ufffd"},                      // a long form of '/'
+      {"\xe0\x80\xaf", "\ufffd\ufffd\ufffd"},            // another
+      {"\xed\xa0\x80", "\ufffd\ufffd\ufffd"},            // a surrogate
+      {"\xf4\x90\x80\x80", "\ufffd\ufffd\ufffd\ufffd"},  // above 0x10ffff
+      {"\x80\xff", "\ufffd\ufffd"}};
+  for (const auto& [text, expected] : bad) CHECK(utf8(text) == expected);
+}
+
+TEST_CASE("JSON that is nested too deep", "[text]") {
+  const auto nested = [](int depth) { return std::string(static_cast<std::size_t>(depth), '['); };
+  CHECK(nested_too_deep(nested(kMostNested)).empty());
+  CHECK(nested_too_deep("{\n\n" + nested(kMostNested)) == "line 3: arrays and objects are nested more than 64 deep");
+  CHECK(nested_too_deep("[\"" + nested(1000) + "\\\"" + nested(1000) + "\"]").empty());  // in a string
+  std::string flat = "[";
+  for (int i = 0; i < 1000; ++i) flat += "[{}],";
+  CHECK(nested_too_deep(flat + "0]").empty());
+}
+
+TEST_CASE("figures do not depend on the locale", "[text]") {
+  CHECK(fixed(2.5, 2) == "2.50");
+  CHECK(fixed(-1e300, 0).size() == 302);
+  CHECK(significant(0.0058, 9) == "0.0058");
+  CHECK(significant(1234567, 3) == "1.23e+06");
+  CHECK(significant(0, 9) == "0");
+}
+
 TEST_CASE("globs", "[text]") {
   CHECK(glob_match("solver.cpp:*", "solver.cpp:12"));
   CHECK(glob_match("*a?c*", "xxabcxx"));

@@ -143,7 +143,10 @@ native = sum(s["dispatch"].get("native", {"calls": 0})["calls"] for s in profile
 first = json.loads((folder / "two_sites.json").read_text())["plans"][-1]["first"]
 check(native <= first + 2, f"the plan of the earlier run is in force from its first call on: {native} calls native, the period begins at {first}")
 check(not any("history" in w for w in profile["warnings"]), f"history is read: {profile['warnings']}")
-for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read")]:
+earlier = json.loads((folder / "two_sites.json").read_text()) | {"job": {**json.loads((folder / "two_sites.json").read_text())["job"], "ranks": 2}}
+endless = {**earlier, "plans": [{**p, "comm_size": 2, "patterns_ns": [row[:2] for row in p["patterns_ns"]], "slots": [{**slot, "algorithm": "slt", "segments": 2**31 - 1} for slot in p["slots"]]} for p in earlier["plans"]]}
+for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read"), ('{"format": 5}', "is not a latecomer profile"), ("\n" + "[" * 600_000, "line 2: arrays and objects are nested"),
+                   (json.dumps(endless), "segments: expected a whole number from 0 to")]:
     bad = folder / "bad_history.json"
     bad.unlink(missing_ok=True)
     if text is not None:

@@ -2,17 +2,58 @@
 // Writes the profile of an imaginary large job, through the code that real jobs use. The last rank is late by 1 ms plus
 // 10 us per site, and the other ranks arrive within 0.1 ms. The frames are this program's own functions, in turn.
 // Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for the snapshots of the ranks
+//        generate_profile --history FILE RANKS: reads a history as a job does, and builds the schedules of its plan
 
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/agreement/agreement.hpp"
 #include "core/base/text.hpp"
+#include "profiles/decisions.hpp"
 #include "profiles/profile.hpp"
 #include "profiles/spool.hpp"
 
 using namespace latecomer;
 
+namespace {
+
+int use_history(const std::string& file, int ranks) {
+  const auto history = profiles::read_history(file, ranks);
+  if (!history) {
+    std::fprintf(stderr, "latecomer: %s\n", history.error().c_str());
+    return 2;
+  }
+  core::Policy policy;
+  policy.mode = core::Mode::apply;
+  core::PlanInForce plan;
+  plan.install(history->plan);
+  for (const core::PlanEntry& entry : plan.plan().entries) {
+    plan.at(plan.plan().first, entry.signature);
+    if (entry.algorithm < 0) continue;
+    core::Signature s;
+    s.op = core::algorithm_at(entry.algorithm).op, s.root = 0, s.servable = true, s.op_class = core::OpClass::sum;
+    s.count = 64, s.bytes = 512;
+    const core::Decision d = core::decide_as(policy, s, ranks, entry);
+    if (!d.algorithm) continue;
+    const auto row = [](const auto& rows, int at) {
+      return at < 0 ? std::vector<std::int64_t>{} : rows[static_cast<std::size_t>(at)];
+    };
+    core::Parameters parameters;
+    parameters.segments = d.segments, parameters.overlap = d.overlap;
+    parameters.sizes = row(history->plan.sizes, d.sizes);
+    const core::Instance instance(core::call_of(s, ranks), core::Pattern(row(history->plan.patterns, d.pattern)),
+                                  std::move(parameters));
+    for (int rank = 0; rank < ranks; ++rank)
+      for (auto schedule = d.algorithm->build(instance, rank); schedule.next();) {
+      }
+  }
+  return 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "--history") return use_history(argv[2], std::atoi(argv[3]));
   if (argc != 5 && argc != 6) return 2;
   const int ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), calls = std::atoi(argv[3]);
   profiles::Contribution part;
@@ -58,8 +99,8 @@ int main(int argc, char** argv) {
   part.rank = 0, part.warnings.clear(), part.logs.clear();
   std::vector<profiles::Contribution> parts;
   parts.push_back(std::move(part));
-  const auto done = profiles::write_file(
-      argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(std::move(parts), sink); });
+  const auto done =
+      profiles::write_file(argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(parts, sink); });
   if (!done) std::fprintf(stderr, "%s\n", done.error().c_str());
   return done ? 0 : 1;
 }

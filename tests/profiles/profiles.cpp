@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Histograms, accumulation per site, serialization of contributions, and the profile file.
+#include <unistd.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
 #include "profiles/decisions.hpp"
 #include "profiles/profile.hpp"
+#include "profiles/prometheus.hpp"
 
 using namespace latecomer::profiles;
 namespace core = latecomer::core;
@@ -38,6 +43,28 @@ TEST_CASE("histogram: counts, moments, quantiles, merging", "[histogram]") {
   for (const auto& c : json["counts"]) total += c.get<std::uint64_t>();
   CHECK(total == 10'000);
   CHECK(Histogram().to_json("ns")["counts"].empty());
+}
+
+TEST_CASE("histogram: the counts of many ranks exceed 32 bits", "[histogram]") {
+  // 4,300 ranks call an allreduce of 2 us a million times each, and one call in 1,000 takes 5 ms.
+  LocalSite rank;
+  for (int i = 0; i < 1'000'000; ++i) rank.add(i % 1000 == 0 ? 5'000'000 : 2'000, 8);
+  LocalSite all;
+  for (int r = 0; r < 4300; ++r) all.merge(rank);
+  CHECK(all.elapsed.count() == 4'300'000'000);
+  CHECK(std::abs(std::log2(all.elapsed.quantile(0.5) / 2000)) < 0.3);
+  CHECK(std::abs(std::log2(all.elapsed.quantile(0.99) / 2000)) < 0.3);
+  std::uint64_t total = 0;
+  const auto json = all.elapsed.to_json("ns");
+  for (const auto& c : json["counts"]) total += c.get<std::uint64_t>();
+  CHECK(total == 4'300'000'000);
+  Contribution one, read;
+  one.job.ranks = 1;
+  one.local[{1, core::Collective::allreduce, 4300}].merge(all);
+  std::string bytes;
+  one.serialize(bytes);
+  REQUIRE(Contribution::deserialize(bytes, read));
+  CHECK(read.local.entries().front().site.elapsed.quantile(0.5) == all.elapsed.quantile(0.5));
 }
 
 TEST_CASE("histogram: every value lies between its bucket's edges", "[histogram]") {
@@ -257,7 +284,7 @@ TEST_CASE("site book: callers split a site and keep its sums, beyond the limit t
 TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {
   Contribution c;
   c.process.core_list = "0-3,8";
-  c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
+  c.job.ranks = 4, c.rank = 3, c.host = "node7", c.clock_offset = -5, c.warnings = {"x"}, c.plans = {"{}"};
   c.frames.push_back({11, "/bin/a", "abcd", 0x123, "", "", 0});
   c.local[{11, core::Collective::allreduce, 4}].add(1, 8);
   c.logs.push_back({99, 2, 1, 3, 16, {record(1, 2, 11), record(3, 4, 11)}});
@@ -279,6 +306,120 @@ TEST_CASE("contribution: serialization keeps all values; incomplete bytes are re
     Contribution torn;
     CHECK_FALSE(Contribution::deserialize(std::string_view(bytes).substr(0, cut), torn));
   }
+}
+
+TEST_CASE("contribution: ranks that no job has are refused", "[record]") {
+  for (const auto& [ranks, rank] : {std::pair{-4096, 0}, {0, 0}, {4, -1}, {4, 4}}) {
+    Contribution c, read;
+    c.job.ranks = ranks, c.rank = rank;
+    std::string bytes;
+    c.serialize(bytes);
+    CHECK_FALSE(Contribution::deserialize(bytes, read));
+  }
+}
+
+TEST_CASE("profile: text that is not UTF-8 is replaced everywhere", "[profile]") {
+  const std::string bad = "caf\xe9", good = "caf\ufffd";
+  Contribution c;
+  c.job = {bad, bad, bad, bad, bad, 1, 1, false, false, {}, {}};
+  c.host = c.process.core_list = bad, c.warnings = {bad + " \xe2\x82"};
+  const SiteKey key{7, core::Collective::allreduce, 1, 9};
+  c.local[key].add(1000, 8);
+  for (const std::uint32_t callers : {0u, 9u}) c.frames.push_back({7, bad, bad, 16, bad, bad, 3, callers});
+  c.decisions = {"{\"site\":\"" + bad + "\"}"}, c.plans = {bad, std::string(100'000, '[')};
+  const std::string text = write_profile({c});
+  const auto profile = nlohmann::json::parse(text);  // throws where the text is not UTF-8
+  CHECK(profile["job"]["program"] == good);
+  CHECK(profile["job"]["hosts"][0] == good);
+  CHECK(profile["sites"][0]["frames"][0]["function"] == good);
+  CHECK(profile["sites"][0]["callers"][0]["frames"][0]["module"] == good);
+  CHECK(profile["warnings"][0] == "rank 0: " + good + " \ufffd");
+  CHECK(profile["plans"].empty());
+  c.patterns.at(key).calls = 1;
+  const std::string labels = prometheus_text(metrics_of(c, 10, 10));
+  CHECK(labels.find("program=\"" + good + "\"") != std::string::npos);
+  CHECK(labels.find("place=\"" + good + " (" + good + ":3)\"") != std::string::npos);
+  CHECK(labels == core::utf8(labels));
+}
+
+namespace {
+
+/// A profile of 2 ranks with a plan, as a history.
+nlohmann::ordered_json history_of_two() {
+  return {{"format", "latecomer-profile"},
+          {"job", {{"ranks", 2}}},
+          {"sites", {{{"id", "a"}, {"comm_size", 2}, {"ranks", {{{"mean_offset_ns", 5}}, {{"mean_offset_ns", 9.5}}}}}}},
+          {"plans",
+           {{{"communicator", "0000000000000001"},
+             {"comm_size", 2},
+             {"period", 1},
+             {"first", 16},
+             {"patterns_ns", {{0, 1000}}},
+             {"sizes_bytes", nlohmann::json::array()},
+             {"slots",
+              {{{"signature", "00000000000000ff"},
+                {"op", "allreduce"},
+                {"algorithm", "slt"},
+                {"segments", 8},
+                {"overlap", true},
+                {"pattern", 0},
+                {"sizes", nullptr}}}}}}}};
+}
+
+core::Result<History> read_as_history(const std::string& text) {
+  const std::string path = "history-" + std::to_string(getpid()) + ".json";
+  std::ofstream(path) << text;
+  auto out = read_history(path, 2);
+  std::remove(path.c_str());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("history: damage is an error with its place, and never an exception", "[history]") {
+  const auto good = read_as_history(history_of_two().dump());
+  REQUIRE(good);
+  CHECK(good->offsets.at("a") == std::vector<core::Nanoseconds>{5, 9});
+  REQUIRE(good->plan.entries.size() == 1);
+  CHECK(good->plan.entries[0].segments == 8);
+  CHECK(good->plan.patterns == std::vector<std::vector<core::Nanoseconds>>{{0, 1000}});
+  const std::pair<const char*, nlohmann::ordered_json> damages[] = {
+      {"/format", 5},
+      {"/job", 5},
+      {"/job/ranks", 1e300},
+      {"/job/ranks", "2"},
+      {"/plans/0/slots/0/segments", 2147483647},
+      {"/plans/0/slots/0/segments", 18446744073709551615u},
+      {"/plans/0/slots/0/segments", -1},
+      {"/plans/0/slots/0/signature", "zz"},
+      {"/plans/0/slots/0/pattern", -2},
+      {"/plans/0/slots/0/overlap", 1},
+      {"/plans/0/patterns_ns/0", {1}},  // would be read beyond its end
+      {"/plans/0/patterns_ns/0/1", nullptr},
+      {"/plans/0/sizes_bytes", {{1, -1}}},
+      {"/plans/0/sizes_bytes", {{1, 1e300}}}};
+  for (const auto& [place, value] : damages) {
+    auto history = history_of_two();
+    history[nlohmann::ordered_json::json_pointer(place)] = value;
+    INFO(place << " = " << value);
+    const auto read = read_as_history(history.dump());
+    REQUIRE_FALSE(read);
+    CHECK(read.error().find("history: 'history-") == 0);
+    CHECK(read.error().find("exception") == std::string::npos);
+  }
+  auto large = history_of_two();
+  large["plans"][0]["slots"][0]["segments"] = 2147483647;
+  CHECK(read_as_history(large.dump())
+            .error()
+            .find("plans[0].slots[0].segments: expected a whole number from 0 to 16777216, got 2147483647") !=
+        std::string::npos);
+  large = history_of_two();
+  large["sites"][0]["ranks"][1]["mean_offset_ns"] = 1e300;
+  CHECK(read_as_history(large.dump())->offsets.at("a")[1] < 10'000'000'000'000);
+  for (const std::string& text : {std::string(), std::string("["), std::string("1e999"), std::string("\xff"),
+                                  "{\"format\":\n" + std::string(600'000, '[')})
+    CHECK_FALSE(read_as_history(text));
+  CHECK(read_as_history("{\"format\":\n" + std::string(600'000, '[')).error().find("line 2: ") != std::string::npos);
 }
 
 TEST_CASE("profile: logs of several members are matched by number", "[profile]") {
@@ -356,7 +497,7 @@ TEST_CASE("profile: a warning names an algorithm that never ran, with the calls 
     std::vector<std::string> never;
     std::string text;
     write_profile(
-        std::move(parts), [&](std::string_view part) { text += part; }, &never);
+        parts, [&](std::string_view part) { text += part; }, &never);
     const auto profile = nlohmann::json::parse(text);
     REQUIRE(never.size() <= 1);  // the job has no call of bcast
     if (never.empty()) return std::string();

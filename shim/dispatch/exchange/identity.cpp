@@ -27,8 +27,12 @@ bool resolve_members(CommState& state) {
     if (r == MPI_UNDEFINED) state.foreign = true;
     hash = core::mix64(hash ^ static_cast<std::uint64_t>(r));
   }
+  // The number tells communicators of one group apart in the logs that are kept until the end, of which there are at
+  // most kRetainedRecords. Derived: the groups take 3 MiB.
+  constexpr std::size_t kMostGroups = kRetainedRecords;
   const JobLock lock;
-  state.identity = core::mix64(hash + j.creations[hash]++);
+  if (j.creations.size() < kMostGroups || j.creations.contains(hash))
+    state.identity = core::mix64(hash + j.creations[hash]++);
   return !state.foreign;
 }
 

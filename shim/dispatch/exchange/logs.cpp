@@ -12,14 +12,6 @@ namespace latecomer::shim {
 
 using namespace exchange;
 
-namespace {
-
-// Records that are kept until the end of the job. Derived: 65,536 records of 48 bytes take 3 MiB per rank. Beyond, a
-// log is dropped: its calls have no arrival patterns, and a warning at the end gives their number.
-constexpr std::size_t kRetainedRecords = 1 << 16;
-
-}  // namespace
-
 void end_epoch(CommState& state, bool rested) {
   sites_refresh();
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
@@ -75,7 +67,7 @@ void retain_log(const CommState& state) {
   j.retained_missed += state.log_missed;
   const auto keep = [&](Rank member, std::uint64_t first, const std::vector<profiles::CallRecord>& records) {
     if (records.empty()) return;
-    if (j.retained_records + records.size() > kRetainedRecords) {
+    if (state.identity == 0 || j.retained_records + records.size() > kRetainedRecords) {
       j.retained_missed += records.size();
       return;
     }
@@ -102,10 +94,11 @@ void retain_strays() {
     if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there ||
         status.MPI_TAG == kFinalChannel)
       break;
-    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there)
-      break;
+    // Allocate first: a message that is taken out of the queue must be received.
     PMPI_Get_count(&status, MPI_BYTE, &size);
     std::vector<char> body(static_cast<std::size_t>(std::max(size, 0)));
+    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there)
+      break;
     PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     Header header;
     if (status.MPI_TAG % kTagsPerContext != kLogChannel || body.size() < sizeof header) {
