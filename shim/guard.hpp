@@ -37,7 +37,7 @@ Outcome attempt(Work work) noexcept {
   } catch (const std::bad_alloc&) {
     std::snprintf(out.why, sizeof out.why, "out of memory");
   } catch (const std::exception& e) {
-    std::snprintf(out.why, sizeof out.why, "%s", e.what());
+    std::snprintf(out.why, sizeof out.why, "%s", *e.what() ? e.what() : "unknown");
   } catch (...) {
     std::snprintf(out.why, sizeof out.why, "unknown");
   }

@@ -23,9 +23,7 @@ std::vector<std::string_view> words(std::string_view text) {
 std::string quoted(const JsonValue& v) { return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text; }
 
 std::string limits(const KeyRow& row) {
-  std::string low = std::to_string(row.min);
-  low.erase(low.find_last_not_of('0') + 1);
-  if (low.back() == '.') low.pop_back();
+  const std::string low = significant(row.min, 15);
   if (row.max >= kNoLimit) return " >= " + low;
   return " from " + low + " to " + std::to_string(static_cast<long long>(row.max));
 }
