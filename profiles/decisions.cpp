@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "core/algorithms/segments.hpp"
+#include "core/base/file.hpp"
 #include "profiles/json.hpp"
 
 namespace latecomer::profiles {
@@ -232,11 +231,9 @@ History read_profile(const Value& profile, int ranks) {
 }  // namespace
 
 core::Result<History> read_history(const std::string& path, int ranks) {
-  std::ifstream in(path);
-  if (!in) return core::Error{"history: cannot read '" + path + "'"};
-  std::ostringstream text;
-  text << in.rdbuf();
-  const auto profile = parse_json(std::move(text).str());
+  const auto text = core::read_file(path);
+  if (!text) return core::Error{"history: " + text.error()};
+  const auto profile = parse_json(*text);
   if (!profile) return core::Error{"history: '" + path + "', " + profile.error()};
   if (!profile->is_object() || profile->value("format", Json()) != "latecomer-profile")
     return core::Error{"history: '" + path + "' is not a latecomer profile"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creates files with O_EXCL and O_NOFOLLOW relative to a folder descriptor.
+// Creates files with O_EXCL and O_NOFOLLOW relative to a folder descriptor, and reads them with O_NONBLOCK.
 #include "profiles/files.hpp"
 
 #include <dirent.h>
@@ -146,6 +146,30 @@ core::Result<bool> write_file(const std::string& path, const std::function<void(
 
 core::Result<bool> write_file(const std::string& path, const std::string& text) {
   return write_file(path, [&](const Sink& sink) { sink(text); });
+}
+
+core::Result<std::string> read_placed_file(const std::string& path, uid_t owner, std::size_t most) {
+  const auto refused = [&](const std::string& why) { return core::Error{"cannot read '" + path + "': " + why}; };
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0)
+    return refused(errno == ELOOP ? "it is a symbolic link, not a regular file" : std::strerror(errno));
+  struct stat about {};
+  if (fstat(file.get(), &about) != 0) return refused(std::strerror(errno));
+  if (!S_ISREG(about.st_mode)) return refused("it is not a regular file");
+  if (about.st_uid != owner) return refused("it belongs to another user");
+  const auto size = static_cast<std::size_t>(about.st_size);
+  if (size > most) return refused("it has " + std::to_string(size) + " bytes, more than latecomer writes");
+  std::string out(size, '\0');
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t n = read(file.get(), out.data() + got, size - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return refused(std::strerror(errno));
+    if (n == 0) break;  // it became shorter meanwhile
+    got += static_cast<std::size_t>(n);
+  }
+  out.resize(got);
+  return out;
 }
 
 std::string snapshot_name(Rank rank, int which) { return "rank" + std::to_string(rank) + (which ? ".b" : ".a"); }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creates files in folders to which other users may write. Every file is new (O_EXCL, no link is followed), so a
-// planted link cannot redirect a write. A finished file replaces its name by a rename.
+// Creates and reads files in folders to which other users may write. Every created file is new (O_EXCL, no link is
+// followed), so a planted link cannot redirect a write. A finished file replaces its name by a rename. Every file that
+// is read is a regular one of the expected owner, so a planted pipe cannot stop a reader.
 #pragma once
+
+#include <sys/types.h>
 
 #include <functional>
 #include <string>
@@ -20,6 +23,12 @@ using Sink = std::function<void(std::string_view)>;
 /// Writes to a new file beside `path`, then renames it to `path`. A link called `path` is replaced, not followed.
 core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce);
 core::Result<bool> write_file(const std::string& path, const std::string& text);
+
+/// The bytes of a file that any user may have put into its folder. Accepts a regular file of `owner` with at most
+/// `most` bytes. Follows no link, and never waits.
+core::Result<std::string> read_placed_file(const std::string& path, uid_t owner, std::size_t most);
+/// Derived: the snapshot of a rank that leads communicators of many thousand ranks takes a few GB.
+inline constexpr std::size_t kMostSnapshot = std::size_t{64} << 30;
 
 /// "rank7.a" and "rank7.b": the names of a rank's two snapshots (`which` is 0 or 1).
 std::string snapshot_name(Rank rank, int which);

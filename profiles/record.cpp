@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/base/text.hpp"
+#include "profiles/job_size.hpp"
 #include "profiles/waiting.hpp"
 
 namespace latecomer::profiles {
@@ -337,7 +338,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.plain(c.process.usage), r.plain(c.process.cores), r.plain(c.process.host_cores), r.plain(c.process.courteous);
   r.text(c.process.core_list);
   r.each([&] { r.plain(c.unplanned.emplace_back()); });
-  if (!r.good || c.job.ranks < 1 || c.rank < 0 || c.rank >= c.job.ranks) return false;
+  if (!r.good || !is_rank_of(c.rank, c.job.ranks)) return false;
   c.patterns.job_of(c.job.ranks);
   r.each([&] {
     Frame f;

@@ -2,19 +2,20 @@
 // Writes and reads the snapshots of a process.
 #include "profiles/spool.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "core/base/text.hpp"
 #include "profiles/files.hpp"
+#include "profiles/job_size.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -29,7 +30,7 @@ struct Header {
   std::uint64_t layout, serial, size, checksum;
 };
 
-std::uint64_t checksum(const std::string& body) {
+std::uint64_t checksum(std::string_view body) {
   std::uint64_t h = body.size();
   std::size_t i = 0;
   for (; i + 8 <= body.size(); i += 8) {
@@ -53,21 +54,21 @@ bool write_all(int fd, const void* data, std::size_t size, off_t at) {
   return true;
 }
 
-/// Reads one snapshot file. Returns whether it is complete; `problem` stays "" if the file is still empty.
-bool read_one(const std::filesystem::path& path, std::uint64_t& serial, Contribution& out, std::string& problem) {
-  std::ifstream in(path, std::ios::binary);
+/// Reads one snapshot file of `owner`. Returns whether it is complete; `problem` stays "" if the file is still empty.
+bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contribution& out, std::string& problem) {
+  const auto bytes = read_placed_file(path, owner, kMostSnapshot);
+  if (!bytes) return problem = bytes.error(), false;
+  if (bytes->empty()) return false;  // not yet written
   Header header;
-  if (in.peek() == std::ifstream::traits_type::eof()) return false;  // not yet written
-  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return problem = "incomplete", false;
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return problem = "not a snapshot of latecomer", false;
-  if (header.layout != kLayout) return problem = "written by another version of latecomer", false;
-  std::error_code error;
-  const auto there = std::filesystem::file_size(path, error);
-  if (error || there < sizeof header || header.size > there - sizeof header) return problem = "incomplete", false;
-  std::string body(header.size, '\0');
-  if (!in.read(body.data(), static_cast<std::streamsize>(body.size()))) return problem = "incomplete", false;
-  if (checksum(body) != header.checksum) return problem = "incomplete: its checksum is wrong", false;
-  if (!Contribution::deserialize(body, out)) return problem = "damaged", false;
+  const auto failed = [&](const char* why) { return problem = path + ": " + why, false; };
+  if (bytes->size() < sizeof header) return failed("incomplete");
+  std::memcpy(&header, bytes->data(), sizeof header);
+  const std::string_view body = std::string_view(*bytes).substr(sizeof header, header.size);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return failed("not a snapshot of latecomer");
+  if (header.layout != kLayout) return failed("written by another version of latecomer");
+  if (body.size() != header.size) return failed("incomplete");
+  if (checksum(body) != header.checksum) return failed("incomplete: its checksum is wrong");
+  if (!Contribution::deserialize(body, out) || !is_rank_of(out.rank, out.job.ranks)) return failed("damaged");
   serial = header.serial;
   return true;
 }
@@ -122,6 +123,11 @@ void Spool::remove() {
 core::Result<Recovered> read_spool(const std::string& directory) {
   std::error_code error;
   Recovered out;
+  // Only the folder's owner puts snapshots there. Root may read those of a user.
+  struct stat folder {};
+  if (stat(directory.c_str(), &folder) != 0)
+    return core::Error{"cannot read '" + directory + "': " + std::strerror(errno)};
+  const uid_t owner = folder.st_uid;
   struct Newest {
     std::uint64_t serial = 0;
     Contribution part;
@@ -130,15 +136,10 @@ core::Result<Recovered> read_spool(const std::string& directory) {
   for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
     const std::string name = file.path().filename().string();
     if (!is_snapshot_name(name)) continue;
-    std::error_code gone;
-    if (!std::filesystem::is_regular_file(file.symlink_status(gone))) {
-      out.problems.push_back(file.path().string() + ": not a regular file");
-      continue;
-    }
     Newest read;
     std::string problem;
-    if (!read_one(file.path(), read.serial, read.part, problem)) {
-      if (!problem.empty()) out.problems.push_back(file.path().string() + ": " + problem);
+    if (!read_one(file.path().string(), owner, read.serial, read.part, problem)) {
+      if (!problem.empty()) out.problems.push_back(problem);
       continue;
     }
     Newest& best = ranks[{read.part.job_key, read.part.rank}];

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
+#include <sstream>
 #include <string>
 
+#include "core/base/file.hpp"
 #include "core/base/text.hpp"
 
 namespace latecomer::core {
@@ -36,9 +37,10 @@ std::vector<std::string_view> fields(std::string_view text) {
   return out;
 }
 
-Result<Pattern> read_file(const std::string& path, int ranks) {
-  std::ifstream in(path);
-  if (!in) return Error{"arrivals: cannot read '" + path + "'"};
+Result<Pattern> read_pattern(const std::string& path, int ranks) {
+  const auto text = read_file(path);
+  if (!text) return Error{"arrivals: " + text.error()};
+  std::istringstream in(*text);
   std::vector<Nanoseconds> a;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
@@ -66,7 +68,7 @@ Result<Pattern> parse_arrivals(std::string_view spec, int ranks) {
   };
   if (shape == "file") {
     if (spec.size() <= 5) return usage("file:PATH");
-    return read_file(std::string(spec.substr(5)), ranks);
+    return read_pattern(std::string(spec.substr(5)), ranks);
   }
   std::vector<Nanoseconds> a(static_cast<std::size_t>(ranks), 0);
   if (shape == "balanced") {

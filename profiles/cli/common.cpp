@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
+#include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "core/trees/distributions.hpp"
 #include "profiles/cli/commands.hpp"
@@ -74,8 +75,9 @@ std::vector<double> numbers(const std::string& option, const std::string& text) 
     return out;
   }
   const std::string path = text.substr(kFile.size());
-  std::ifstream in(path);
-  if (!in) throw BadUsage(option + ": cannot read '" + path + "'");
+  const auto read = core::read_file(path);
+  if (!read) throw BadUsage(option + ": " + read.error());
+  std::istringstream in(*read);
   for (double x; in >> x;) out.push_back(x);
   if (!in.eof())
     throw BadUsage(option + ": '" + path + "', value " + std::to_string(out.size() + 1) + ": expected a number");

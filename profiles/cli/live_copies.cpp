@@ -2,8 +2,6 @@
 // Writes and reads the copies as JSON.
 #include "profiles/cli/live_copies.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <set>
 
 #include "profiles/files.hpp"
+#include "profiles/job_size.hpp"
 #include "profiles/json.hpp"
 
 namespace latecomer::cli {
@@ -38,24 +37,12 @@ double seconds_now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// The text of a regular file of this user, or "".
-std::string text_of(const std::string& path) {
-  constexpr off_t kMost = 16 << 20;  // ten times the largest copy
-  std::string out;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return out;
-  struct stat about {};
-  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && about.st_size <= kMost) {
-    out.resize(static_cast<std::size_t>(about.st_size));
-    const ssize_t got = read(fd, out.data(), out.size());
-    out.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  }
-  close(fd);
-  return out;
-}
+constexpr std::size_t kMostBytes = 16 << 20;  // ten times the largest copy
 
 void read_one(const std::string& path, std::vector<LiveRank>& out) {
-  const auto read = profiles::parse_json(text_of(path));
+  const auto text = profiles::read_placed_file(path, geteuid(), kMostBytes);
+  if (!text) return;
+  const auto read = profiles::parse_json(*text);
   if (!read) return;
   const Json& copy = *read;
   if (!copy.is_object() || copy.value("format", "") != kFormat || copy.value("version", 0) != kVersion) return;
@@ -68,7 +55,7 @@ void read_one(const std::string& path, std::vector<LiveRank>& out) {
     copy.at("job").get_to(one.job), copy.at("number").get_to(one.copy);
     const std::string state = row.at("state").get<std::string>();
     one.state = state.size() == 1 ? state[0] : '?', one.copy_age_s = std::max(0.0, age);
-    if (one.op < 0 || one.rank < 0 || one.copy == 0) return;
+    if (one.op < 0 || !profiles::is_rank_of(one.rank, one.ranks) || one.copy == 0) return;
   }
   if (ranks.empty()) return;
   for (const Json& frame : copy.at("frames"))
@@ -100,11 +87,6 @@ core::Result<bool> write_live_copy(const std::string& folder, const std::vector<
                      {"output", any.output},    {"job", any.job},      {"number", number},
                      {"time_s", seconds_now()}, {"ranks", rows},       {"frames", frames}};
   return profiles::write_file(folder + "/" + profiles::live_copy_name(any.host), profiles::json_text(copy));
-}
-
-void remove_live_copy(const std::string& folder, const std::string& host) {
-  unlink((folder + "/" + profiles::live_copy_name(host)).c_str());
-  rmdir(folder.c_str());
 }
 
 std::vector<LiveRank> read_live_copies(const std::string& folder) {

@@ -14,8 +14,6 @@ namespace latecomer::cli {
 /// Replaces the host's copy in the folder of snapshots. `ranks`: of one host and one job, not empty; at most
 /// kMostCopied are written. `number`: differs from copy to copy, and is not 0.
 core::Result<bool> write_live_copy(const std::string& folder, const std::vector<LiveRank>& ranks, std::uint64_t number);
-/// Removes the copy, and the folder if it is empty.
-void remove_live_copy(const std::string& folder, const std::string& host);
 
 /// The ranks of all copies in the folder. Copies that cannot be read are left out.
 std::vector<LiveRank> read_live_copies(const std::string& folder);

@@ -3,9 +3,6 @@
 #include "profiles/cli/live_ranks.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,11 +10,14 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include "profiles/callers.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/live_copies.hpp"
+#include "profiles/files.hpp"
+#include "profiles/job_size.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -33,18 +33,14 @@ std::int64_t monotonic_ns() {
 /// The state in one file; rank -1 if it is no file of latecomer.
 LiveRank read_file(const std::string& path) {
   LiveRank out;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return out;
-  struct stat about;
-  void* at = MAP_FAILED;
-  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
-      about.st_size >= static_cast<off_t>(sizeof(profiles::LiveFile)))
-    at = mmap(nullptr, sizeof(profiles::LiveFile), PROT_READ, MAP_SHARED, fd, 0);
-  close(fd);
-  if (at == MAP_FAILED) return out;
-  const auto& file = *static_cast<const profiles::LiveFile*>(at);
+  const auto bytes = profiles::read_placed_file(path, geteuid(), sizeof(profiles::LiveFile));
+  if (!bytes || bytes->size() != sizeof(profiles::LiveFile)) return out;
+  // A copy: the owner of the file may cut it at any time, which ends a process that has mapped it.
+  const auto copy = std::make_unique<profiles::LiveFile>();
+  std::memcpy(static_cast<void*>(copy.get()), bytes->data(), bytes->size());
+  const profiles::LiveFile& file = *copy;
   if (std::memcmp(file.magic, profiles::kLiveMagic, sizeof file.magic) == 0 &&
-      file.version == profiles::LiveFile::kVersion && file.rank >= 0) {
+      file.version == profiles::LiveFile::kVersion && profiles::is_rank_of(file.rank, file.ranks)) {
     const profiles::LiveLine& line = file.line;
     const auto text = [](const char* from, std::size_t size) { return std::string(from, strnlen(from, size)); };
     out.host = text(file.host, sizeof file.host), out.output = text(file.output, sizeof file.output);
@@ -60,7 +56,6 @@ LiveRank read_file(const std::string& path) {
       out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
                                                              file.frame[i].offset));
   }
-  munmap(at, sizeof(profiles::LiveFile));
   return out;
 }
 

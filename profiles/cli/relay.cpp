@@ -39,26 +39,57 @@ std::uint64_t time_ns() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+/// Ends the command in any state, also while a file system does not answer. Removes this host's copy.
+class EndOnSignal {
+ public:
+  EndOnSignal() {
+    sigemptyset(&signals_);
+    struct sigaction now {
+    }, end{};
+    end.sa_handler = [](int) {
+      remove();
+      _exit(0);
+    };
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)  // nohup ignores some
+        sigaddset(&signals_, signal), sigaction(signal, &end, nullptr);
+  }
+  /// Keeps signals back while `work` runs, so that a copy is complete or absent.
+  template <typename Work>
+  void not_during(Work work) const {
+    sigprocmask(SIG_BLOCK, &signals_, nullptr);
+    work();
+    sigprocmask(SIG_UNBLOCK, &signals_, nullptr);
+  }
+  static void remove() {
+    unlink(copy_.c_str());
+    rmdir(folder_.c_str());  // fails unless it is empty
+  }
+  void copy_is(const std::string& folder, const std::string& host) const {
+    not_during([&] { folder_ = folder, copy_ = folder + "/" + profiles::live_copy_name(host); });
+  }
+
+ private:
+  sigset_t signals_;
+  inline static std::string folder_, copy_;  // of the only object, for the handler
+};
+
 int relay(const Options& o) {
   const std::string output = live_job(o.job), folder = output + ".parts";
-  // Signals are taken between two copies, so each copy is complete.
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  const auto ended_within = [&](double seconds) {
-    const timespec time = in_timespec(seconds);
-    return sigtimedwait(&ends, nullptr, &time) > 0;
-  };
+  const EndOnSignal ending;
   constexpr double kBetweenTries = 0.2;
+  const auto pause = [](double seconds) {
+    const timespec time = in_timespec(seconds);
+    nanosleep(&time, nullptr);
+  };
   std::vector<LiveRank> ranks = ranks_of(output);
   const auto lives = [&] { return std::any_of(ranks.begin(), ranks.end(), [](auto& r) { return r.state != 'X'; }); };
   for (double waited = 0; !lives(); waited += kBetweenTries, ranks = ranks_of(output)) {
     if (waited >= o.wait)
       throw BadUsage("relay: no process of '" + output + "' lives on this host, or the policy key `live` is false");
-    if (ended_within(kBetweenTries)) return 0;
+    pause(kBetweenTries);
   }
-  const std::string host = ranks.front().host;
+  ending.copy_is(folder, ranks.front().host);
   std::string problem;
   for (bool opened = false;;) {
     if (!opened) {
@@ -66,17 +97,20 @@ int relay(const Options& o) {
       if (!checked) throw BadUsage("relay: " + checked.error());
       close(*checked), opened = true;
     }
-    const auto written = write_live_copy(folder, ranks, time_ns());
-    if (!written && written.error() != problem) {
-      problem = written.error(), opened = false;
+    std::string failed;
+    ending.not_during([&] {
+      if (const auto written = write_live_copy(folder, ranks, time_ns()); !written) failed = written.error();
+    });
+    if (!failed.empty() && failed != problem) {
+      problem = failed, opened = false;
       std::fprintf(stderr, "latecomer: relay: %s\n", problem.c_str());
     }
     if (!lives()) return 0;  // killed: the last copy stays
-    if (ended_within(o.seconds)) break;
+    pause(o.seconds);
     ranks = ranks_of(output);
     if (ranks.empty()) break;
   }
-  remove_live_copy(folder, host);
+  EndOnSignal::remove();
   return 0;
 }
 

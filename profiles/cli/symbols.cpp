@@ -6,6 +6,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -104,6 +105,8 @@ Symbols::Module& Symbols::open(const std::string& path) {
   auto& entry = modules_[path];
   if (entry) return *entry;
   entry = std::make_unique<Module>();
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return *entry;  // a pipe waits for its writer
   static char* no_path = nullptr;
   static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
                                            dwfl_offline_section_address, &no_path};

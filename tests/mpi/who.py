@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import re
+import signal
+import struct
 import subprocess
 import sys
 import time
@@ -75,9 +77,13 @@ try:
     samples = [line for line in lines if not line.startswith("#")]
     check(top.returncode == 0 and top.stdout == "" and samples and all(re.fullmatch(r'latecomer_\w+\{\w+="[^"]*"(,\w+="[^"]*")*\} [-+.0-9e]+', s) for s in samples), f"the figures for Prometheus: {samples[:3]} {top.stdout[-200:]} {top.stderr}")
     check(any(s.startswith("latecomer_site_waited_seconds_total{") and "hang.c:" in s for s in samples) and any('rank="3"' in s for s in samples), "they name call sites and ranks")
+    report = run(a.cli, "report", profile)
+    check(report.returncode == 2 and "No such file" in report.stderr and "its job is still running: latecomer top" in report.stderr, f"the report of a running job: {report.stderr}")
     check(answer.returncode == 0 and "No rank stood still" in answer.stdout and "(moves)" in answer.stdout, f"a job that moves: {answer.stdout[:300]} {answer.stderr}")
 finally:
     end_tree(job)
+report = run(a.cli, "report", profile)
+check(report.returncode == 2 and "its job has left snapshots: if it has ended, latecomer recover" in report.stderr, f"the report of a killed job: {report.stderr}")
 run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
 top = run(a.cli, "top", profile)
 check(top.returncode == 0 and "The job has ended" in top.stdout, f"top of a job that is over: {top.stdout[-300:]} {top.stderr}")
@@ -86,4 +92,48 @@ answer = run(a.cli, "who", profile)
 check(answer.returncode == 2 and "is visible on this host" in answer.stderr, f"a job that is over: {answer.returncode} {answer.stderr}")
 run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
 check(not [f for f in os.listdir("/dev/shm") if f.startswith("latecomer-live-") and f not in left], "a job removes its files")
+
+# Other users can put files into /dev/shm. Here it is another one, so that no other command sees them.
+LIVE = "/dev/shm/latecomer-live-"
+
+
+def planted(make, *words):
+    """Words that run a command with a /dev/shm in which the shell commands `make` have put files."""
+    return [*private, "sh", "-ec", f"mount -t tmpfs memory /dev/shm; {make}; exec \"$@\"", "sh", *map(str, words)]
+
+
+def live_file(rank, ranks, size=34048):
+    path = folder / f"live-{rank}-{ranks}-{size}"
+    head = struct.pack("=16sIiiiQQ64s1024s", b"latecomer live", 2, 2 ** 30, rank, ranks, 1, 7, b"host", b"/planted/job.json")
+    path.write_bytes(head.ljust(size, b"\0"))
+    return path
+
+
+private = next((words for words in (["unshare", "-m"], ["unshare", "-rm"]) if run(*words, "mount", "-t", "tmpfs", "memory", "/dev/shm").returncode == 0), None)
+if private:
+    good = live_file(1, 2)
+    who = a.cli, "who", "--seconds", "0.1", "/planted/job.json"
+    answer = run(*planted(f"cp {good} {LIVE}5", *who))
+    check(answer.returncode == 1 and "The job is over" in answer.stdout and "R" in answer.stdout, f"a file of this layout is read: {answer.returncode} {answer.stdout} {answer.stderr}")
+    cases = {"a pipe": f"mkfifo {LIVE}5", "a link": f"ln -s {good} {LIVE}5", "a rank beyond the ranks": f"cp {live_file(2, 2)} {LIVE}5", "no ranks": f"cp {live_file(0, 0)} {LIVE}5",
+             "ranks that no job has": f"cp {live_file(1, 2 ** 31 - 1)} {LIVE}5", "too large": f"cp {live_file(1, 2, 34049)} {LIVE}5", "too small": f"cp {live_file(1, 2, 34047)} {LIVE}5"}
+    if os.geteuid() == 0:
+        cases["a file of another user"] = f"cp {good} {LIVE}5; chown 65534 {LIVE}5"
+    for name, make in cases.items():
+        answer = run(*planted(make, *who), timeout=60)
+        check(answer.returncode == 2 and "no process of" in answer.stderr, f"who: {name}: {answer.returncode} {answer.stdout} {answer.stderr}")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        relay = subprocess.Popen(planted(f"mkfifo {LIVE}5", a.cli, "relay", "--wait", "3600", "/planted/job.json"), stderr=subprocess.PIPE, text=True)
+        try:
+            while pathlib.Path(f"/proc/{relay.pid}/comm").read_text() != "latecomer\n" and relay.poll() is None:
+                time.sleep(0.05)
+            time.sleep(0.5)
+            relay.send_signal(number)
+            check(relay.wait(60) in (0, -number), f"relay beside a pipe ends on {number.name}: {relay.returncode}")
+        except subprocess.TimeoutExpired:
+            check(False, f"relay beside a pipe ends on {number.name}")
+        finally:
+            end_tree(relay)
+else:
+    print("skipped planted files: this machine does not allow mount namespaces")
 finish()
