@@ -2,6 +2,7 @@
 """The command as users and scripts call it: answers, JSON shapes, exit statuses, and errors that name the remedy."""
 import hashlib
 import json
+import os
 import pathlib
 import random
 import re
@@ -71,6 +72,19 @@ for arguments, says in [
         (["run", "--", "-n", "2"], "no program"), (["algorithms", "--op", "gatherr"], "did you mean 'gather'")]:
     done = run(*arguments)
     check(done.returncode == 2 and says in done.stderr, f"{arguments}: {done.returncode} {done.stderr!r}")
+
+for words in (["report", folder / "nothing"], ["check", folder / "nothing"], ["diff", folder / "nothing", folder / "nothing"], ["run", "--policy", folder / "nothing", "--", "-n", "1", "true"],
+              ["simulate", "--ranks", "4", "--bytes", "1", "--arrivals", f"file:{folder}/nothing"], ["plan", "tree", "--kind", "linear", "--sizes", f"file:{folder}/nothing"]):
+    done = run(*words)
+    check(done.returncode == 2 and f"cannot read '{folder}/nothing': No such file or directory" in done.stderr, f"{words}: the reason is given: {done.returncode} {done.stderr!r}")
+done = run("report", folder)
+check(done.returncode == 2 and "it is a folder" in done.stderr, f"a folder is no profile: {done.stderr}")
+os.mkfifo(folder / "pipe")
+done = run("report", folder / "pipe")
+check(done.returncode == 2 and "not a regular file" in done.stderr, f"nor is a pipe: {done.stderr}")
+for words, says in [(["report", "--htlm", "x", "y"], "did you mean '--html'?"), (["report", "a.json", "b c.json"], "to compare two runs, write: latecomer diff a.json 'b c.json'"), (["report", "a", "b", "c"], "latecomer diff BEFORE AFTER")]:
+    done = run(*words)
+    check(done.returncode == 2 and says in done.stderr, f"{words}: {done.returncode} {done.stderr!r}")
 
 rows = answer("algorithms", "--op", "allreduce")
 catalogue = re.findall(r"^LATECOMER_ALGORITHM\(allreduce, (\w+),", (root / "core/algorithms/catalogue.def").read_text(), re.M)
@@ -196,6 +210,24 @@ dead = folder / "dead.json"
 dead.write_text('{"version": 1, "rules": [{"match": {}, "use": "native"},\n {"match": {"op": "bcast"}, "use": "native"}]}\n')
 out = answer("check", dead, status=1)
 check(out["problems"][0]["line"] == 2 and "never match" in out["problems"][0]["message"], "a rule that can never match")
+
+# Rules without effect, a history that cannot be read, rules that serve a part of their calls; a policy as text and from a pipe.
+policy = folder / "without.json"
+rule = '"rules": [\n {"match": {"op": "allreduce"}, "use": "slt"}]'
+for text, problem in [('{"version": 1, %s}' % rule, (2, "rules", "can never apply")), ('{"version": 1,\n "history": "nowhere.json"}', (2, "history", "cannot read 'nowhere.json': No such file")),
+                      ('{"version": 1,\n "history": "%s"}' % good, (2, "history", "is not a latecomer profile"))]:
+    policy.write_text(text)
+    out = answer("check", policy, status=1)
+    check(not out["ok"] and [(p["line"], p["path"]) for p in out["problems"]] == [problem[:2]] and problem[2] in out["problems"][0]["message"], f"check finds it: {out}")
+    check(": good" not in run("check", policy).stdout, "and does not call it good")
+text = '{"version": 1, "mode": "apply", "reproducible": "run", %s}' % rule
+policy.write_text(text)
+done = run("check", policy)
+check(done.returncode == 0 and "warning: rules[0]: serves only operators that never round" in done.stdout and "ring" in done.stdout and ": good" not in done.stdout, f"a rule that `reproducible` restricts: {done.stdout}")
+done = run("check", text)
+check(done.returncode == 0 and "the policy:2: warning: rules[0]" in done.stdout, f"a policy as text: {done.stdout} {done.stderr}")
+done = subprocess.run([command, "check", "/dev/stdin"], input=text, capture_output=True, text=True, timeout=60)
+check(done.returncode == 0 and "/dev/stdin:2: warning" in done.stdout, f"a policy from a pipe: {done.stdout} {done.stderr}")
 
 # The published schemas agree with the tables, and accept and refuse the same files as `check`.
 published = json.loads((root / "docs/schema/policy.schema.json").read_text())

@@ -4,6 +4,7 @@ or a machine."""
 import csv
 import io
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -16,8 +17,8 @@ folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 
 
-def run(*arguments):
-    return subprocess.run([*map(str, arguments)], capture_output=True, text=True, timeout=120)
+def run(*arguments, cwd=None):
+    return subprocess.run([*map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd)
 
 
 def check(condition, what):
@@ -168,6 +169,35 @@ check(any(w.endswith("cannot read 'try.json' on host-1; see notes.txt:3") for w 
 check(json.loads(hidden["recover"])["sites"] == [{**s, "frames": r["frames"]} for s, r in zip(json.loads(plain["recover"])["sites"], json.loads(hidden["recover"])["sites"])], "all figures stay")
 done = run(command, "report", redacted)
 check(done.returncode == 0 and "step (step.cpp:12)" in done.stdout, f"a redacted profile is a profile: {done.stderr}")
+
+# No command replaces a file that it did not write. "-" is stdout, and a pipe is written into.
+for name, words in {"page": ("report", file, "--html"), "trace": ("export", file, "--perfetto"), "policy": ("advise", file, "--network", "fdr", "-o"),
+                    "settings": ("advise", file, "--network", "fdr", "--format", "mpich", "-o"), "profile": ("recover", parts, "-o"), "metrics": ("top", file, "--looks", 1, "--prometheus")}.items():
+    good = (0, 1) if words[0] == "advise" else (0,)
+    target = folder / f"target-{name}"
+    for text in ("notes of the user\n", file.read_text() if name != "profile" else file.read_text().replace('"start": "', '"start": "1')):
+        target.write_text(text)
+        done = run(command, *words, target)
+        check(done.returncode == 2 and target.read_text() == text and "--force" in done.stderr and str(target) in done.stderr, f"{name}: a file of others stays: {done.returncode} {done.stderr}")
+    check(run(command, *words, target, "--force").returncode in good and target.read_text() != text, f"{name}: --force replaces it")
+    written = target.read_text()
+    check(run(command, *words, target).returncode in good, f"{name}: the command replaces its own file")
+    target.write_text("")
+    check(run(command, *words, target).returncode in good and target.read_text(), f"{name}: an empty file is filled")
+    done = run(command, *words, "-", cwd=folder)
+    check(done.returncode in good and done.stdout == written and not (folder / "-").exists(), f"{name}: - is stdout: {done.returncode} {len(done.stdout)} {len(written)} {done.stderr}")
+    target.unlink()
+    os.mkfifo(target)
+    with open(folder / "read", "w+") as read:
+        reader = subprocess.Popen(["cat", target], stdout=read)
+        try:
+            done = run(command, *words, target)
+            check(done.returncode in good and target.is_fifo() and reader.wait(60) == 0 and (folder / "read").read_text() == written, f"{name}: a pipe is written into: {done.returncode} {done.stderr}")
+        finally:
+            reader.kill()
+            reader.wait()
+    done = run(command, *words, folder)
+    check(done.returncode == 2 and "is a folder" in done.stderr, f"{name}: a folder: {done.returncode} {done.stderr}")
 
 # One line reads them: a dialect of one separator, equal columns, numbers.
 rows = list(csv.DictReader(io.StringIO(plain["tsv"]), dialect="excel-tab"))

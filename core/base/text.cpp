@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace latecomer::core {
 namespace {
@@ -101,15 +102,16 @@ std::string nearest(std::string_view word, std::span<const std::string_view> can
   std::string best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 2) + 1;
   for (const std::string_view candidate : candidates) {
-    std::vector<std::size_t> row(candidate.size() + 1);
+    // The rows of three letters of `word`: two before, one before, and this one.
+    std::vector<std::size_t> before, above(candidate.size() + 1), row(candidate.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 1; i <= word.size(); ++i) {
-      std::size_t diagonal = row[0];
+      before = std::exchange(above, row);
       row[0] = i;
       for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t above = row[j];
-        row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (word[i - 1] != candidate[j - 1])});
-        diagonal = above;
+        row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (word[i - 1] != candidate[j - 1])});
+        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1])
+          row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
     if (row.back() < least) {

@@ -31,9 +31,9 @@ Result<double> parse_number(std::string_view text);
 /// Parses a list such as "1-17,32" to its distinct values in ascending order.
 Result<std::vector<int>> parse_list(std::string_view text);
 
-/// Returns the candidate with the least edit distance from `word`. Returns "" if every distance exceeds both 2 and half
-/// the length of `word`. Derived: 2 edits are two typing mistakes, or two letters that changed places. A candidate that
-/// shares less than half of the letters is another word, and suggestion() then lists all candidates.
+/// Returns the candidate with the least edit distance from `word`; two neighbours that changed places are one edit.
+/// Returns "" if every distance exceeds both 2 and half the length of `word`. Derived: 2 edits are two typing mistakes.
+/// A candidate that shares less than half of the letters is another word, and suggestion() then lists all candidates.
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// Returns ", did you mean 'X'?", or the list of candidates if nearest() finds none.

@@ -12,6 +12,7 @@ namespace {
 // To add a key, add a row here and a line in Parser::assign() (parser.cpp).
 constexpr KeyRow kPolicyKeys[] = {
     {"version", KeyType::integer, "", 1, 1, "", "Version of the file format."},
+    {"comment", KeyType::text, "", 0, 0, kNoText, "A text for people."},
     {"mode", KeyType::choice, "off observe apply", 0, 0, "\"observe\"",
      "`off`: the library stays inert. `observe`: it only watches. `apply`: rules may replace collectives."},
     {"reproducible", KeyType::choice, "any run native", 0, 0, "\"any\"",

@@ -13,8 +13,8 @@ inline constexpr double kNoLimit = 9e15;  // derived: just below 2^53, the large
 
 // review.cpp
 
-/// Adds notes about rules that can never match, and warnings about rules that come into force late. The rules are
-/// valid.
+/// Adds notes about rules without effect, and warnings about rules that come into force late or serve a part of their
+/// calls. The rules are valid.
 void review_rules(PolicyReport& report);
 
 }  // namespace latecomer::core

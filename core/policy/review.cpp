@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The review of valid rules: it finds rules that can never match, and rules that come into force late. It must not
-// reject a policy.
+// The review of valid rules: it finds rules without effect, and rules that come into force late or serve a part of
+// their calls. It must not reject a policy.
 #include <algorithm>
 #include <string>
 
@@ -65,11 +65,51 @@ void find_late_rules(PolicyReport& report) {
   }
 }
 
+/// A policy whose rules would replace calls, in a mode that applies no rule.
+void find_mode(PolicyReport& report) {
+  const Policy& policy = report.policy;
+  if (policy.mode == Mode::apply) return;
+  for (const Rule& rule : policy.rules) {
+    if (rule.use.kind == Use::Kind::native) continue;
+    return note(report, rule.line, "rules",
+                "can never apply: the mode is \"" + std::string(policy.mode == Mode::off ? "off" : "observe") +
+                    "\"; write \"mode\": \"apply\"");
+  }
+}
+
+/// Warns about algorithms that `reproducible` keeps from calls that round.
+void find_irreproducible_rules(PolicyReport& report) {
+  const Policy& policy = report.policy;
+  if (policy.mode != Mode::apply || policy.reproducible == Reproducible::any) return;
+  const bool run = policy.reproducible == Reproducible::run;
+  for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+    const Rule& rule = policy.rules[i];
+    for (const Collective op : rule.match.ops) {
+      const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(op, rule.use.algorithm) : nullptr;
+      if (!a || !is_reduction(op) || (run && a->pattern_independent())) continue;
+      std::string others;
+      for (const std::string_view name : algorithm_names(op))
+        if (run && find_algorithm(op, name)->pattern_independent())
+          others += (others.empty() ? "" : ", ") + std::string(name);
+      report.warnings.push_back(
+          {rule.line, "rules[" + std::to_string(i) + "]",
+           "serves only operators that never round, such as integers, min and max; other calls stay native: " +
+               (run ? rule.use.algorithm +
+                          " adds in the order of arrivals, which \"reproducible\": \"run\" forbids; "
+                          "allowed for them: " +
+                          others
+                    : "\"reproducible\": \"native\" allows them no algorithm")});
+    }
+  }
+}
+
 }  // namespace
 
 void review_rules(PolicyReport& report) {
+  find_mode(report);
   find_dead_rules(report);
   find_late_rules(report);
+  find_irreproducible_rules(report);
 }
 
 }  // namespace latecomer::core

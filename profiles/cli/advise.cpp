@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
 #include "core/select/by_call.hpp"
+#include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
@@ -24,7 +26,7 @@ namespace {
 struct Options {
   std::string file, output, network, format, objective = "run_time";
   Progress::Patience patience;
-  bool json = false, foreground = false;
+  bool json = false, foreground = false, force = false;
 };
 
 struct Advice {        // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
@@ -210,7 +212,8 @@ std::vector<Advice> advise_sites(const Json& profile, const core::Network& netwo
 }
 
 /// `--format`: a tuning file of an MPI library instead of a policy.
-int advise_library(const Options& o, const Json& profile, const core::Network& network, core::Objective objective) {
+int advise_library(const Options& o, const AnswerFile* file, const Json& profile, const core::Network& network,
+                   core::Objective objective) {
   std::vector<TunedSite> sites;
   for (const Json& site : profile["sites"]) {
     if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
@@ -225,16 +228,13 @@ int advise_library(const Options& o, const Json& profile, const core::Network& n
       if (const auto forecast = forecast_of(site, one.call.ranks)) one.arrivals = core::Pattern(forecast->offsets);
   }
   const Tuning tuning = tune(o.format, sites, objective);
-  if (!o.output.empty()) {
-    const auto written = profiles::write_file(o.output, tuning.text);
-    if (!written) throw std::runtime_error(written.error());
-  }
+  if (file) file->write(tuning.text);
   if (o.json)
     std::printf("%s\n", profiles::json_text(
                             Json({{"gain_ns", tuning.gain_ns}, {"sites", tuning.sites}, {"text", tuning.text}}), 1)
                             .c_str());
-  else if (o.output.empty()) std::printf("%s", tuning.text.c_str());
-  else
+  else if (!file) std::printf("%s", tuning.text.c_str());
+  else if (!file->to_stdout())
     std::printf(
         "Modelled gain: %s, unless the ranks lose this time elsewhere; %s in %s, which gives the reason per site.\n",
         human_time(tuning.gain_ns).c_str(), tuning.empty ? "no setting" : "settings", o.output.c_str());
@@ -242,6 +242,10 @@ int advise_library(const Options& o, const Json& profile, const core::Network& n
 }
 
 int advise(const Options& o) {
+  std::optional<AnswerFile> file;
+  if (!o.output.empty()) file.emplace("-o", o.output, o.format.empty() ? kPolicyFile : kSettingsFile, o.force);
+  const bool only_file = file && file->to_stdout();
+  if (only_file && o.json) throw BadUsage("advise: --json prints to stdout, so -o needs the name of a file");
   Json profile = load_profile(o.file, o.patience, true);
   resolve_names(profile, o.patience);
   Json network = profile["job"].value("network", Json(nullptr));
@@ -255,10 +259,15 @@ int advise(const Options& o) {
         "' contains no network figures: give --network, or observe with \"network\": \"measure\" in the policy");
   }
   // Read the policy back before modelling, so that the modelled policy is the written one.
-  Json policy = {{"version", 1}, {"mode", "apply"}, {"objective", o.objective}, {"network", network}};
+  Json policy = {{"version", 1},
+                 {"comment", std::string(kPolicyFile.mark) + "."},
+                 {"mode", "apply"},
+                 {"objective", o.objective},
+                 {"network", network}};
   const auto read = core::parse_policy(profiles::json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
-  if (!o.format.empty()) return advise_library(o, profile, read.policy.network, read.policy.objective);
+  if (!o.format.empty())
+    return advise_library(o, file ? &*file : nullptr, profile, read.policy.network, read.policy.objective);
   const std::vector<Advice> all = advise_sites(profile, read.policy.network, read.policy.objective, o.foreground);
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
@@ -269,10 +278,8 @@ int advise(const Options& o) {
     if (a.background) policy["background"] = {{"enabled", true}};
   }
   policy["rules"] = rules;
-  if (!o.output.empty()) {
-    const auto written = profiles::write_file(o.output, profiles::json_text(policy, 1) + "\n");
-    if (!written) throw std::runtime_error(written.error());
-  }
+  if (file) file->write(profiles::json_text(policy, 1) + "\n");
+  if (only_file) return rules.empty() ? 1 : 0;
   if (o.json) {
     std::printf("%s\n",
                 profiles::json_text(Json({{"gain_ns", total}, {"sites", rows}, {"policy", policy}}), 1).c_str());
@@ -319,7 +326,9 @@ void add_advise(CLI::App& app, Action& action) {
       app.add_subcommand("advise", "Make a policy from a profile, with the modelled gain per site and in total");
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
-  command->add_option("-o,--output", o->output, "File to write: the policy, or with --format the settings.");
+  command->add_option("-o,--output", o->output,
+                      "File to write: the policy, or with --format the settings. - is stdout.");
+  AnswerFile::add_force(*command, o->force);
   command->add_option("--format", o->format,
                       "Instead of a policy, write settings of an MPI library that choose its own algorithms: mpich, "
                       "openmpi or intel.");

@@ -1,68 +1,85 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer check`: reports the mistakes of a policy file, the rules that can never match, and the rules that can
-// match only after the first plan.
+// `latecomer check`: reports the mistakes of a policy, the rules without effect, a history that cannot be read, and the
+// rules that serve only a part of their calls.
 #include <cstdio>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <string>
+#include <vector>
 
+#include "core/policy/json_lines.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/policy_text.hpp"
+#include "profiles/cli/profile_file.hpp"
 #include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {
 
-int check(const std::string& file, bool json) {
-  std::ifstream in(file);
-  if (!in) throw BadUsage("cannot read '" + file + "'");
-  std::ostringstream text;
-  text << in.rdbuf();
-  const core::PolicyReport report = core::parse_policy(text.str());
-  bool dead = false;
-  for (const auto& n : report.notes) dead = dead || n.message.starts_with("can never match");
+/// Whether a note is about a rule that no call of any job can follow.
+bool is_without_effect(const core::PolicyProblem& note) { return note.message.starts_with("can never "); }
+
+/// Why the profile of the key `history` cannot be used, or "".
+std::string history_problem(const std::string& path) {
+  try {
+    load_profile(path, Progress::Patience{});
+    return "";
+  } catch (const BadUsage& e) {
+    return std::string(e.what()) + (path.starts_with("/") ? "" : "; the job seeks it from its working folder");
+  }
+}
+
+int check(const std::string& given, bool json) {
+  const PolicyText text = policy_text("check", given);
+  const core::PolicyReport report = core::parse_policy(text.text);
+  std::vector<core::PolicyProblem> findings = report.problems, notes;
+  for (const auto& n : report.notes) (is_without_effect(n) ? findings : notes).push_back(n);
+  if (report.ok() && !report.policy.history.empty())
+    if (const std::string why = history_problem(report.policy.history); !why.empty())
+      findings.push_back({core::parse_json(text.text)->find("history")->line, "history", why});
   if (json) {
-    nlohmann::ordered_json out{{"ok", report.ok() && !dead}, {"problems", nlohmann::ordered_json::array()}};
-    for (const auto* list : {&report.problems, &report.notes})
-      for (const auto& p : *list) {
-        if (list == &report.notes && !p.message.starts_with("can never match")) continue;
-        out["problems"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
-      }
-    out["warnings"] = nlohmann::ordered_json::array();
-    for (const auto& p : report.warnings)
-      out["warnings"].push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
+    const auto list = [](const std::vector<core::PolicyProblem>& from) {
+      Json out = Json::array();
+      for (const auto& p : from) out.push_back({{"line", p.line}, {"path", p.path}, {"message", p.message}});
+      return out;
+    };
+    const Json out{{"ok", findings.empty()}, {"problems", list(findings)}, {"warnings", list(report.warnings)}};
     // A message may quote bytes of the file that are not UTF-8.
     std::printf("%s\n", profiles::json_text(out, 2).c_str());
   } else {
-    for (const auto& p : report.problems)
-      std::printf("%s:%d: %s%s%s\n", file.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ",
-                  p.message.c_str());
-    for (const auto& p : report.notes)
-      std::printf("%s:%d: note: %s: %s\n", file.c_str(), p.line, p.path.c_str(), p.message.c_str());
-    for (const auto& p : report.warnings)
-      std::printf("%s:%d: warning: %s: %s\n", file.c_str(), p.line, p.path.c_str(), p.message.c_str());
-    if (report.ok()) std::printf("%s: good, %zu rules\n", file.c_str(), report.policy.rules.size());
+    const auto print = [&](const std::vector<core::PolicyProblem>& list, const char* kind) {
+      for (const auto& p : list)
+        std::printf("%s:%d: %s%s%s%s\n", text.name.c_str(), p.line, kind, p.path.c_str(), p.path.empty() ? "" : ": ",
+                    p.message.c_str());
+    };
+    print(findings, ""), print(notes, "note: "), print(report.warnings, "warning: ");
+    if (findings.empty())
+      std::printf("%s: %s, %zu rules\n", text.name.c_str(), report.warnings.empty() ? "good" : "no mistake",
+                  report.policy.rules.size());
   }
-  return report.ok() && !dead ? 0 : 1;
+  return findings.empty() ? 0 : 1;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("check", "Check a policy file and show every mistake with its line and remedy");
+  auto* command = app.add_subcommand("check", "Check a policy and show its mistakes with line and remedy");
   struct Options {
     std::string file;
     bool json = false, schema = false;
   };
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "Policy file to check.");
+  command->add_option("FILE", o->file, "Policy file to check, or the policy itself if the word begins with {.");
   command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->add_flag("--schema", o->schema, "Print the JSON Schema of policy files.");
-  command->footer(R"(The answer has one line per mistake: file, line, key, the mistake, and the nearest valid choice.
+  command->footer(
+      R"(The answer has one line per mistake: file, line, key, the mistake, and the nearest valid choice. Of a text that is not
+JSON, it names the first mistake. A finding is also a rule that no call can follow, and a `history` that cannot be read.
+Warnings name rules that come into force late or serve only a part of their calls; the exit status is then 0.
 
 Examples:
   $ latecomer check policy.json
+  $ latecomer check '{"version": 1, "network": "measure"}'
   $ latecomer check --schema > policy.schema.json)");
   command->callback([o, &action] {
     action = [o] {

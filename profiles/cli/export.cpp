@@ -2,7 +2,9 @@
 // `latecomer export`: writes the recorded arrivals of a profile for trace viewers.
 #include <iostream>
 #include <memory>
+#include <optional>
 
+#include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/arrivals.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/otf2.hpp"
@@ -15,11 +17,13 @@ namespace {
 struct Options {
   std::string file, perfetto, otf2;
   Progress::Patience patience;
-  bool redact = false;
+  bool redact = false, force = false;
 };
 
 int export_(const Options& o) {
   if (o.perfetto.empty() && o.otf2.empty()) throw BadUsage("export: name what to write: --perfetto OUT or --otf2 OUT");
+  std::optional<AnswerFile> trace;
+  if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
   Json profile = load_profile(o.file, o.patience);
   const RecordedArrivals record = recorded_arrivals(profile, o.file);
   if (record.left_out > 0)
@@ -27,11 +31,7 @@ int export_(const Options& o) {
               << " calls are left out: the profile folds their site, or does not name their ranks\n";
   resolve_names(profile, o.patience);
   if (o.redact) profiles::redact(profile);
-  if (!o.perfetto.empty()) {
-    const auto written =
-        profiles::write_file(o.perfetto, [&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
-    if (!written) throw std::runtime_error(written.error());
-  }
+  if (trace) trace->write([&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
   if (!o.otf2.empty())
     if (const std::size_t left = write_otf2(profile, record, o.otf2); left > 0)
       std::cerr << "latecomer: " << left << " visits have no known end or overlap others, and are not in '" << o.otf2
@@ -45,9 +45,11 @@ void add_export(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("export", "Write the recorded arrivals of a profile for a trace viewer");
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
-  command->add_option("--perfetto", o->perfetto, "Write a trace for ui.perfetto.dev or chrome://tracing to this file.");
+  command->add_option("--perfetto", o->perfetto,
+                      "Write a trace for ui.perfetto.dev or chrome://tracing to this file (- for stdout).");
   command->add_option("--otf2", o->otf2,
                       "Write an archive in the Open Trace Format 2 to this new folder, for Vampir or Score-P's tools.");
+  AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);
   command->footer(

@@ -12,12 +12,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -131,31 +133,7 @@ std::string program_in(const std::vector<std::string>& arguments, bool slurm) {
   return "";
 }
 
-/// Whether the launcher at `path` belongs to Open MPI, by the name behind all links or by its libraries.
-bool is_open_mpi(const std::string& path) {
-  std::error_code error;
-  const std::string real = fs::canonical(path, error).filename().string();
-  if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
-  for (const std::string& needed : needed_libraries(path))
-    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte"))
-      return true;
-  return false;
-}
-
-/// The path of MPICH's launcher in PATH, or "".
-std::string find_mpich_launcher() {
-  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
-    if (std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
-  return "";
-}
-
-}  // namespace
-
-bool is_launcher_option(const std::string& word) {
-  const std::string one = word.starts_with("--") ? word.substr(1) : word;
-  return kMpiexecValues.count(one) || kMpiexecTwo.count(one) || kSrunValues.count(word.substr(0, word.find('=')));
-}
-
+/// The needed libraries of an ELF file; empty for any other file.
 std::set<std::string> needed_libraries(const std::string& path) {
   std::set<std::string> out;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -176,6 +154,80 @@ std::set<std::string> needed_libraries(const std::string& path) {
   }
   close(fd);
   return out;
+}
+
+/// Whether the launcher at `path` belongs to Open MPI, by the name behind all links or by its libraries.
+bool is_open_mpi(const std::string& path) {
+  std::error_code error;
+  const std::string real = fs::canonical(path, error).filename().string();
+  if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
+  for (const std::string& needed : needed_libraries(path))
+    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte"))
+      return true;
+  return false;
+}
+
+/// The lines in which the program's dynamic linker lists all libraries that it would load, also those that others need.
+/// The program does not run. Empty for a file that is no dynamic program.
+std::vector<std::string> loaded_libraries(const std::string& program) {
+  std::string linker;
+  const int fd = open(program.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return {};
+  elf_version(EV_CURRENT);
+  if (Elf* elf = elf_begin(fd, ELF_C_READ, nullptr)) {
+    std::size_t size = 0;
+    const char* bytes = elf_rawfile(elf, &size);
+    GElf_Phdr header;
+    for (int i = 0; bytes && gelf_getphdr(elf, i, &header); ++i)
+      if (header.p_type == PT_INTERP && header.p_offset < size)
+        linker.assign(bytes + header.p_offset, strnlen(bytes + header.p_offset, size - header.p_offset));
+    elf_end(elf);
+  }
+  close(fd);
+  std::vector<std::string> out;
+  if (linker.empty()) return out;
+  const std::string command = shell_word(linker) + " --list " + shell_word(program) + " 2>/dev/null";
+  if (std::FILE* listed = popen(command.c_str(), "re")) {
+    char line[4096];
+    while (std::fgets(line, sizeof line, listed)) out.emplace_back(line + std::strspn(line, " \t"));
+    pclose(listed);
+  }
+  return out;
+}
+
+/// The library of Open MPI that a program needs, or "".
+std::string open_mpi_library(const std::string& program) {
+  for (const std::string& line : loaded_libraries(find_in_path(program)))
+    for (const char* name : {"libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi"})
+      if (line.starts_with(name)) return line.substr(0, line.find_first_of(" \n"));
+  return "";
+}
+
+/// The words for MPICH's launcher, if it has the same options: "-n 4 ./program", else "-n RANKS ./program".
+std::string in_mpich_words(const std::vector<std::string>& command) {
+  const std::string program = program_in(command, false);
+  std::string out;
+  bool known = true, before = true;
+  for (const std::string& word : command) {
+    before = before && word != program;
+    known = known && (!before || !word.starts_with("-") || kMpiexecValues.count(word));
+    out += " " + shell_word(word);
+  }
+  return known ? out : " -n RANKS PROGRAM";
+}
+
+/// The path of MPICH's launcher in PATH, or "".
+std::string find_mpich_launcher() {
+  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
+    if (std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
+  return "";
+}
+
+}  // namespace
+
+bool is_launcher_option(const std::string& word) {
+  const std::string one = word.starts_with("--") ? word.substr(1) : word;
+  return kMpiexecValues.count(one) || kMpiexecTwo.count(one) || kSrunValues.count(word.substr(0, word.find('=')));
 }
 
 std::string find_in_path(const std::string& name) {
@@ -212,16 +264,26 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
     throw BadUsage(verb + (named.empty()
                                ? ": no launcher in PATH: expected MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"
                                : ": launcher '" + named + "' not found"));
-  if (is_open_mpi(out.launcher)) {
-    const std::string mpich = find_mpich_launcher();
-    std::string rest;
-    for (const std::string& word : command) rest += " " + word;
-    throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher + "); latecomer needs MPICH's" +
-                   (mpich.empty() ? ", which is not in PATH"
-                                  : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() + rest));
-  }
   out.slurm = is_srun(out.launcher);
-  out.program = program_in(command, out.slurm);
+  if (is_open_mpi(out.launcher)) {
+    // Open MPI's options are not known here. The program is the first word that needs its library.
+    for (const std::string& word : command)
+      if (out.open_mpi = open_mpi_library(word); !out.open_mpi.empty()) {
+        out.program = word;
+        break;
+      }
+    const std::string mpich = find_mpich_launcher();
+    if (out.program.empty())
+      throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher + "); latecomer needs MPICH's" +
+                     (mpich.empty() ? ", which is not in PATH"
+                                    : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() +
+                                          in_mpich_words(command)));
+    out.starts_open_mpi = true;
+  } else {
+    out.program = program_in(command, out.slurm);
+    out.open_mpi = open_mpi_library(out.program);
+    out.starts_open_mpi = out.slurm;
+  }
   out.arguments = std::move(command);
   return out;
 }
@@ -244,8 +306,7 @@ void preload(Launch& launch, const std::string& library) {
     }
     words = {"--export=" + exported + ",LD_PRELOAD=" + value};
     for (const char* name : {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE"})
-      if (const char* set = std::getenv(name); set && exported != "ALL")
-        words.back() += std::string(",") + name + "=" + set;
+      if (std::getenv(name) && exported != "ALL") words.back() += std::string(",") + name;  // with srun's own value
   } else {
     words = {"-genv", "LD_PRELOAD", value};
   }

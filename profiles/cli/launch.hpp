@@ -3,7 +3,6 @@
 // launcher's options. Knows MPICH's mpiexec and Slurm's srun.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,10 +21,13 @@ struct Launch {
   bool slurm = false;
   std::vector<std::string> arguments;  ///< without the launcher
   std::string program;                 ///< one of the arguments; "" if they name no program
+  std::string open_mpi;                ///< the library of Open MPI that the program needs, or ""
+  /// Whether the launcher starts programs of Open MPI, too. MPICH's starts each rank as a job of its own.
+  bool starts_open_mpi = false;
 };
 
 /// `command`: the words after `--`; the first may be a launcher. `wanted`: the value of --launcher, or "". Throws
-/// BadUsage with the prefix `verb: ` if no launcher is found.
+/// BadUsage with the prefix `verb: ` if no launcher is found, or if it is Open MPI's and starts no program of Open MPI.
 Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted);
 
 /// Sets LD_PRELOAD for the ranks only, and keeps the libraries that the user preloads.
@@ -47,8 +49,5 @@ Ended run_and_wait(const Launch& launch);
 
 /// Whether `word` is an option of a launcher that an MPI user may write first, such as `-n`, `-np` or `-ppn`.
 bool is_launcher_option(const std::string& word);
-
-/// The needed libraries of an ELF file; empty for any other file.
-std::set<std::string> needed_libraries(const std::string& path);
 
 }  // namespace latecomer::cli

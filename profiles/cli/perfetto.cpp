@@ -18,8 +18,10 @@ class Trace {
   void write() {
     const Json& job = profile_["job"];
     sink_("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
-          profiles::json_text(
-              Json({{"program", job["program"]}, {"command_line", job["command_line"]}, {"start", job["start"]}})) +
+          profiles::json_text(Json({{"writer", "latecomer export"},
+                                    {"program", job["program"]},
+                                    {"command_line", job["command_line"]},
+                                    {"start", job["start"]}})) +
           ",\"traceEvents\":[");
     // Perfetto takes thread 0 for the idle thread, and the thread whose number is the process's for its main thread.
     const std::size_t ranks = record_.ranks.size();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,8 @@
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
+#include "profiles/cli/live_ranks.hpp"
 #include "profiles/cli/rank_rows.hpp"
 #include "profiles/cli/shape.hpp"
 #include "profiles/cli/symbols.hpp"
@@ -224,39 +227,49 @@ class Reader : public nlohmann::json_sax<Json> {
 /// A memory-mapped file.
 class Mapped {
  public:
+  /// `problem()` says why the file cannot be read. Opening a pipe does not wait for its writer.
   explicit Mapped(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat about;
     if (fd < 0 || fstat(fd, &about) != 0) {
-      if (fd >= 0) close(fd);
-      return;
+      problem_ = std::strerror(errno);
+    } else if (!S_ISREG(about.st_mode)) {
+      problem_ = S_ISDIR(about.st_mode) ? "it is a folder" : "it is not a regular file";
+    } else if (size_ = static_cast<std::size_t>(about.st_size); size_ > 0) {
+      at_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+      if (at_ == MAP_FAILED) problem_ = std::strerror(errno);
     }
-    size_ = static_cast<std::size_t>(about.st_size);
-    at_ = S_ISREG(about.st_mode) && size_ > 0 ? mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    good_ = at_ != MAP_FAILED || (S_ISREG(about.st_mode) && size_ == 0);
-    close(fd);
+    if (fd >= 0) close(fd);
   }
   ~Mapped() {
     if (at_ != MAP_FAILED) munmap(at_, size_);
   }
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;
-  bool good() const { return good_; }
+  const std::string& problem() const { return problem_; }
   const char* begin() const { return at_ == MAP_FAILED ? "" : static_cast<const char*>(at_); }
   const char* end() const { return begin() + (at_ == MAP_FAILED ? 0 : size_); }
 
  private:
-  bool good_ = false;
+  std::string problem_;
   void* at_ = MAP_FAILED;
   std::size_t size_ = 0;
 };
 
 namespace {
 
-[[noreturn]] void cannot_read(const std::string& path) {
-  throw BadUsage(
-      "cannot read '" + path + "'" +
-      (access((path + ".parts").c_str(), F_OK) == 0 ? "; its job was cut short: run latecomer recover " + path : ""));
+[[noreturn]] void cannot_read(const std::string& path, const std::string& problem) {
+  std::string text = "cannot read '" + path + "': " + problem;
+  if (access((path + ".parts").c_str(), F_OK) == 0) {
+    const auto here = live_ranks(live_job(path));
+    const std::string self = shell_word(path);
+    if (std::any_of(here.begin(), here.end(), [](const LiveRank& r) { return r.state != 'X'; }))
+      text += "; its job is still running: latecomer top " + self + " shows it now";
+    else
+      text += "; its job has left snapshots: if it has ended, latecomer recover " + self +
+              " makes the profile; if it runs on another host, latecomer top " + self + " shows it now";
+  }
+  throw BadUsage(text);
 }
 
 void check_nesting(const std::string& path, const char* begin, const char* end) {
@@ -299,7 +312,7 @@ const char* end_of_value(const char* at, const char* end) {
 Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank,
                   std::vector<std::vector<RankCell>>* cells) {
   const Mapped file(path);
-  if (!file.good()) cannot_read(path);
+  if (!file.problem().empty()) cannot_read(path, file.problem());
   Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank, cells);
   const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
   if (!good) check_nesting(path, file.begin(), file.end());
@@ -310,7 +323,7 @@ Json load_profile(const std::string& path, Progress::Patience patience, bool eve
 }
 
 WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
-  if (!file_->good()) cannot_read(path);
+  if (!file_->problem().empty()) cannot_read(path, file_->problem());
   cut(path, file_->begin(), file_->end());
 }
 
@@ -443,7 +456,7 @@ std::string short_name(std::string name) {
       out += c;
     }
   }
-  if (depth != 0) return name;
+  if (depth != 0 || out.empty()) return name;  // Python's <module> is all in brackets
   for (const std::string_view word : {" const", " volatile", " &", " &&"})
     if (out.ends_with(word)) out.resize(out.size() - word.size());
   // A template's name begins with the type of its result.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer recover`: makes a profile from the snapshots of a job.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/profile.hpp"
@@ -18,7 +20,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::vector<std::string> places;
   std::string output;
-  bool redact = false;
+  bool redact = false, force = false;
 };
 
 int recover(const Options& o) {
@@ -36,16 +38,18 @@ int recover(const Options& o) {
   }
   const std::size_t found = parts.size();
   const int ranks = parts.front().job.ranks;
-  const auto written = profiles::write_file(output, [&](const profiles::Sink& sink) {
-    if (!o.redact) return profiles::write_profile(parts, sink);
+  // A profile of the same job may be there: of an earlier recovery, or of snapshots from other hosts.
+  const auto& first = *std::min_element(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
+  const AnswerFile file("recover", output, kProfileFile, o.force, "\"" + first.job.start + "\"");
+  file.write([&](const profiles::Sink& sink) {
+    if (!o.redact) return profiles::write_profile(std::move(parts), sink);
     const std::string text = profiles::write_profile(std::move(parts));
     WholeProfile whole(output, text);
     resolve_names(whole.profile, Progress::Patience{});
     profiles::redact(whole.profile);
     whole.write(sink);
   });
-  if (!written) throw BadUsage("recover: " + written.error());
-  std::cout << output << ": " << found << " of " << ranks << " ranks\n";
+  (file.to_stdout() ? std::cerr : std::cout) << output << ": " << found << " of " << ranks << " ranks\n";
   return 0;
 }
 
@@ -63,7 +67,8 @@ void add_recover(CLI::App& app, Action& action) {
   command
       ->add_option("PARTS", o->places, "The folder PROFILE.parts, or PROFILE. Name several if each host has its own.")
       ->required();
-  command->add_option("-o,--output", o->output, "Profile to write. Default: PARTS without .parts.");
+  command->add_option("-o,--output", o->output, "Profile to write. - is stdout. Default: PARTS without .parts.");
+  AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories. Names of functions are resolved first.");
   command->footer(R"(Example: after a job was killed

@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/text.hpp"
 #include "core/select/candidates.hpp"
+#include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/callers.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -31,7 +33,8 @@ struct Options {
   std::string file, sort = "wait", site, html;
   int top = 10;
   Progress::Patience patience;
-  bool json = false, tsv = false, redact = false;
+  std::vector<std::string> more;
+  bool json = false, tsv = false, redact = false, force = false;
 };
 
 /// A sort key and its value of a site. Sites are sorted by descending value.
@@ -163,6 +166,12 @@ void print_site(const Json& site) {
 }
 
 int report(const Options& o) {
+  if (!o.more.empty()) {
+    std::string files = " " + shell_word(o.file);
+    for (const std::string& file : o.more) files += " " + shell_word(file);
+    throw BadUsage("report: reads one profile; to compare two runs, write: latecomer diff" +
+                   (o.more.size() == 1 ? files : std::string(" BEFORE AFTER")));
+  }
   const SortKey* key = nullptr;
   std::vector<std::string_view> names;
   for (const SortKey& k : kSortKeys) {
@@ -170,10 +179,12 @@ int report(const Options& o) {
     if (k.name == o.sort) key = &k;
   }
   if (!key) throw BadUsage("--sort: unknown key '" + o.sort + "'" + core::suggestion(o.sort, names));
+  std::optional<AnswerFile> page;
+  if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
   std::unique_ptr<WholeProfile> whole;
-  if (o.json && o.html.empty()) whole = std::make_unique<WholeProfile>(o.file);
+  if (o.json && !page) whole = std::make_unique<WholeProfile>(o.file);
   std::vector<std::vector<RankCell>> cells;
-  Json read = load_profile(o.file, o.patience, false, o.html.empty() ? nullptr : &cells);
+  Json read = load_profile(o.file, o.patience, false, page ? &cells : nullptr);
   for (std::size_t i = 0; i < cells.size(); ++i) read["sites"][i]["cells"] = i;
   resolve_names(read, o.patience);
   if (whole) {
@@ -206,9 +217,8 @@ int report(const Options& o) {
     std::erase_if(sites, [&](const Json& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
     if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
-  if (!o.html.empty()) {
-    const auto written = profiles::write_file(o.html, html_report(profile, cells, o.file));
-    if (!written) throw std::runtime_error(written.error());
+  if (page) {
+    page->write(html_report(profile, cells, o.file));
     return 0;
   }
   if (o.json) {
@@ -256,13 +266,16 @@ void add_report(CLI::App& app, Action& action) {
       app.add_subcommand("report", "Show which ranks the collectives of a profile wait for, longest wait first");
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
+  command->add_option("MORE", o->more)->group("");  // not shown: the command says what two profiles need
   command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")
       ->capture_default_str();
   command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
   command->add_option("--top", o->top, "Number of sites to show in detail.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--html", o->html, "Write a page with plots and tables to this file and print nothing.");
+  command->add_option("--html", o->html,
+                      "Write a page with plots and tables to this file (- for stdout), and no text.");
+  AnswerFile::add_force(*command, o->force);
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
   command->add_flag("--json", o->json,

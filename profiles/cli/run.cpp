@@ -3,19 +3,19 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
 #include "profiles/cli/output.hpp"
+#include "profiles/cli/policy_text.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -42,22 +42,26 @@ std::string find_library() {
   return found;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  if (in && in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad() || !in.is_open()) throw BadUsage("run: cannot read the policy '" + path + "'");
-  return text.str();
+/// Reads the policy, hands it to the ranks, and prints its mistakes as `latecomer check` does.
+core::PolicyReport read_policy(const std::string& given) {
+  const PolicyText policy = policy_text("run", given);
+  core::PolicyReport report = core::parse_policy(policy.text);
+  for (const auto& p : report.problems)
+    std::cerr << policy.name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
+  // Derived: Linux takes 128 KiB for a variable and its name, and launchers add to it.
+  constexpr std::size_t kMostInVariable = 100'000;
+  if (policy.for_ranks.size() > kMostInVariable)
+    throw BadUsage("run: the policy has " + std::to_string(policy.for_ranks.size()) +
+                   " bytes, and only 100,000 fit unless it is a file: write it to a file");
+  setenv("LATECOMER_POLICY", policy.for_ranks.c_str(), 1);
+  return report;
 }
 
-/// Reads the policy: a file, or the text itself. Prints its mistakes as `latecomer check` does.
-core::PolicyReport read_policy(const std::string& policy) {
-  const bool inlined = policy.starts_with("{");
-  const std::string name = inlined ? "the policy" : policy;
-  core::PolicyReport report = core::parse_policy(inlined ? policy : read_text(policy));
-  for (const auto& p : report.problems)
-    std::cerr << name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
-  return report;
+/// Whether the policy asks for more than to observe.
+bool applies(const core::Policy& policy) {
+  return policy.mode == core::Mode::apply && std::any_of(policy.rules.begin(), policy.rules.end(), [](const auto& r) {
+           return r.use.kind != core::Use::Kind::native;
+         });
 }
 
 /// What the job left, and the command that comes next.
@@ -100,10 +104,12 @@ int run(const Options& o) {
                        " ... -- -n 8 ./program");
   }
   const std::string library = find_library();
-  for (const std::string& needed : needed_libraries(find_in_path(program)))
-    if (needed.starts_with("libmpi.so.40") || needed.starts_with("libmpi_mpifh") || needed.starts_with("libmpi_usempi"))
-      throw BadUsage("run: " + program + " is linked against Open MPI (" + needed + "); latecomer works with MPICH");
-
+  const std::string not_served =
+      program + " is linked against Open MPI (" + launch.open_mpi + "), and this latecomer serves MPICH";
+  if (!launch.open_mpi.empty() && !launch.starts_open_mpi)
+    throw BadUsage("run: " + not_served +
+                   ": compile the program with MPICH to observe it, or start it with Open MPI's "
+                   "launcher without latecomer");
   if (o.automatic || o.record)
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
@@ -111,7 +117,6 @@ int run(const Options& o) {
             "}")
                .c_str(),
            1);
-  if (!o.policy.empty()) setenv("LATECOMER_POLICY", fs::absolute(o.policy).c_str(), 1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
   const auto set = [](const char* name) {
     const char* value = std::getenv(name);
@@ -124,6 +129,14 @@ int run(const Options& o) {
     std::cerr
         << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
     return 2;
+  }
+  if (!launch.open_mpi.empty()) {
+    if (!o.force && applies(report.policy))
+      throw BadUsage("run: " + not_served + ", so the policy cannot be applied; --force runs the program unobserved");
+    std::cerr
+        << "latecomer: " << not_served
+        << ": the job runs unobserved, and no profile is written; to observe it, compile the program with MPICH\n";
+    return start(launch);
   }
   if (set("LATECOMER_DISABLE") == "1") {
     preload(launch, library);
@@ -168,7 +181,9 @@ std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string
 void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "Run an MPI program with the library preloaded on its ranks");
   auto o = std::make_shared<Options>();
-  command->add_option("--policy", o->policy, "Policy file. Without one, the job is observed only.");
+  command->add_option(
+      "--policy", o->policy,
+      "Policy file, or the policy itself if the word begins with {. Without one, the job is observed only.");
   command->add_option(
       "--output", o->output,
       "Profile file to write. %j stands for the job id, %p for the process id of rank 0, %h for the host. "

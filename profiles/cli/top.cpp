@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/hang.hpp"
@@ -32,7 +33,7 @@ struct Options {
   std::string job, prometheus;
   double seconds = 2;
   int looks = 0, sites = 10, ranks = 10;
-  bool once = false, redact = false;
+  bool once = false, redact = false, force = false;
 };
 
 /// The age from which the copy of a host's state is worth a word: three times the relay's period.
@@ -76,10 +77,11 @@ std::string present_text(const std::string& output) {
 }
 
 /// Reads the snapshots once. nullopt: they are gone, because the job has ended.
-std::optional<Text> look(const Options& o, const std::string& folder) {
+std::optional<Text> look(const Options& o, const std::string& folder, const AnswerFile* metrics) {
   auto read = profiles::read_spool(folder);
   if (!read) {
     if (!std::filesystem::is_directory(folder)) return {};
+    if (metrics) return Text{};
     return Text{"No snapshot is complete yet: " + read.error() + "\n" + present_text(live_job(folder)), ""};
   }
   Json profile = Json::parse(profiles::write_profile(std::move(read->parts)));
@@ -88,10 +90,8 @@ std::optional<Text> look(const Options& o, const std::string& folder) {
   auto& sites = profile["sites"].get_ref<Json::array_t&>();
   std::stable_sort(sites.begin(), sites.end(),
                    [](const Json& a, const Json& b) { return total_wait(a) > total_wait(b); });
-  if (!o.prometheus.empty()) {
-    const auto written =
-        profiles::write_file(o.prometheus, profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
-    if (!written) throw std::runtime_error(written.error());
+  if (metrics) {
+    metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return Text{};
   }
   char time[32];
@@ -106,6 +106,8 @@ std::optional<Text> look(const Options& o, const std::string& folder) {
 }
 
 int top(const Options& o) {
+  std::optional<AnswerFile> metrics;
+  if (!o.prometheus.empty()) metrics.emplace("--prometheus", o.prometheus, kMetricsFile, o.force);
   const auto ended = [&] {
     std::printf("The job has ended; read its report with: latecomer report %s\n", o.job.c_str());
     return 0;
@@ -121,7 +123,7 @@ int top(const Options& o) {
   for (int i = 0; looks == 0 || i < looks; ++i) {
     if (i > 0 && screen && !screen->wait(o.seconds)) return 0;
     if (i > 0 && !screen) std::this_thread::sleep_for(std::chrono::duration<double>(o.seconds));
-    text = look(o, folder);
+    text = look(o, folder, metrics ? &*metrics : nullptr);
     if (!text) {
       screen.reset();
       return ended();
@@ -157,7 +159,8 @@ void add_top(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->add_option("--prometheus", o->prometheus,
-                      "Write the figures to this file in the text format of Prometheus, and print nothing.");
+                      "Write the figures to this file (- for stdout) in the text format of Prometheus, and no text.");
+  AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   command->footer(
       R"(The figures come from the snapshots that each process writes at most every few seconds (policy key `spool`). A job on

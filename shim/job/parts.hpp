@@ -22,6 +22,8 @@ std::string read_text(const std::string& path, bool& good);
 struct OwnPolicy {
   std::string text;
   bool good = false;  ///< the policy could be read
+  std::string name;   ///< for messages
+  std::string error;  ///< why it could not be read
   core::PolicyReport report;
   /// The policy, or nullptr if it is missing or has mistakes.
   const core::Policy* policy() const { return good && report.ok() ? &report.policy : nullptr; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy of the whole job, which is rank 0's.
+#include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "shim/entry.hpp"
 #include "shim/job/parts.hpp"
@@ -13,21 +14,21 @@ std::string load_policy(const Environment& environment) {
   if (environment.policy.empty()) return "";
   const OwnPolicy& own = own_policy(environment);
   if (!own.good) {
-    warn("%s: cannot be read; observing only", environment.policy.c_str());
+    warn("the policy: %s; observing only", own.error.c_str());
     return "";
   }
   const auto& report = own.report;
   if (report.ok()) {
     for (const auto& n : report.notes)
-      say(1, "%s:%d: %s: %s", environment.policy.c_str(), n.line, n.path.c_str(), n.message.c_str());
+      say(1, "%s:%d: %s: %s", own.name.c_str(), n.line, n.path.c_str(), n.message.c_str());
     return own.text;
   }
   const auto& p = report.problems.front();
   std::string more;
   if (report.problems.size() > 1)
     more = "; and " + std::to_string(report.problems.size() - 1) + " more; run latecomer check";
-  warn("%s:%d: %s%s%s%s; observing only", environment.policy.c_str(), p.line, p.path.c_str(),
-       p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str());
+  warn("%s:%d: %s%s%s%s; observing only", own.name.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ",
+       p.message.c_str(), more.c_str());
   return "";
 }
 
@@ -61,9 +62,12 @@ const OwnPolicy& own_policy(const Environment& environment) {
   static const OwnPolicy* const read = [&] {
     auto* own = new OwnPolicy;
     if (environment.policy.empty()) return own;
-    own->good = environment.policy.starts_with("{");
-    own->text = own->good ? environment.policy : read_text(environment.policy, own->good);
-    if (own->good) own->report = core::parse_policy(own->text);
+    const bool inlined = environment.policy.starts_with("{");
+    own->name = inlined ? "LATECOMER_POLICY" : environment.policy;
+    const auto read = inlined ? core::Result<std::string>(environment.policy) : core::read_file(environment.policy);
+    own->good = static_cast<bool>(read);
+    if (!read) own->error = read.error();
+    else own->text = *read, own->report = core::parse_policy(own->text);
     return own;
   }();
   return *read;

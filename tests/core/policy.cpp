@@ -119,6 +119,35 @@ TEST_CASE("policy: rules that can never match", "[policy]") {
   CHECK(dead("{\"match\":{\"op\":\"allreduce\",\"root\":{\"min\":1}},\"use\":\"ring\"}") == 1);
 }
 
+TEST_CASE("policy: rules that no call can follow, and rules that serve a part of their calls", "[policy]") {
+  const auto review = [](const std::string& keys, const std::string& use) {
+    const auto report = parse_policy("{\"version\":1," + keys +
+                                     "\"rules\":[\n{\"match\":{\"op\":\"allreduce\"},\"use\":\"" + use + "\"}]}");
+    REQUIRE(report.ok());
+    return report;
+  };
+  for (const auto& [keys, mode] : {std::pair{"", "observe"}, {"\"mode\":\"off\",", "off"}}) {
+    const auto report = review(keys, "ring");
+    REQUIRE(report.notes.size() == 1);
+    CHECK(report.notes[0].message.find("can never apply") == 0);
+    CHECK(report.notes[0].line == 2);
+    CHECK(report.notes[0].message.find(mode) != std::string::npos);
+    CHECK(review(keys, "native").notes.empty());
+  }
+  CHECK(review("\"mode\":\"apply\",", "ring").notes.empty());
+  const std::string apply = "\"mode\":\"apply\",\"reproducible\":";
+  const auto warned = [&](const std::string& reproducible, const std::string& use) {
+    const auto report = review(apply + "\"" + reproducible + "\",", use);
+    REQUIRE(report.warnings.size() <= 1);
+    return report.warnings.empty() ? "" : report.warnings[0].message;
+  };
+  CHECK(warned("any", "slt").empty());
+  CHECK(warned("run", "ring").empty());
+  CHECK(warned("run", "slt").find("allowed for them: ") != std::string::npos);
+  CHECK(warned("run", "slt").find("ring") != std::string::npos);
+  CHECK(warned("native", "ring").find("allows them no algorithm") != std::string::npos);
+}
+
 TEST_CASE("policy: a key with its documented default changes nothing", "[policy]") {
   const Policy plain = parse_policy("{\"version\":1}").policy;
   int defaults = 0;

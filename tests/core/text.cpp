@@ -73,6 +73,8 @@ TEST_CASE("nearest names", "[text]") {
   CHECK(nearest("rign", names) == "ring");
   CHECK(nearest("rabenseifer", names) == "rabenseifner");
   CHECK(nearest("quicksort", names).empty());
+  constexpr std::string_view options[] = {"--help", "--html"};
+  CHECK(nearest("--htlm", options) == "--html");  // two letters that changed places are one mistake
 }
 
 TEST_CASE("network specifications", "[text]") {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A policy file with each kind of mistake: one line names place and remedy, and the program runs natively with the
 same output."""
+import json
+
 from common import a, check, finish, folder, run
 
 program = [a.bin + "/breakers", "divergent"]
@@ -34,5 +36,25 @@ for name, (text, place, remedy) in mistakes.items():
     check(done.returncode == native.returncode and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"{name}: same output and status")
     check(len(lines) == 1 and str(policy) in lines[0] and place in lines[0] and remedy in lines[0] and "observing only" in lines[0], f"{name}: {lines}")
 done = run(a.mpiexec, "-genv", "LD_PRELOAD", a.library + ":" + a.support, "-n", 2, *program, LATECOMER_POLICY="/nonexistent/p.json", LATECOMER_OUTPUT=folder / "o.json")
-check(done.returncode == 0 and "/nonexistent/p.json: cannot be read" in done.stderr and len(done.stderr.splitlines()) == 1, f"a missing file: {done.stderr}")
+check(done.returncode == 0 and "cannot read '/nonexistent/p.json': No such file or directory; observing only" in done.stderr and len(done.stderr.splitlines()) == 1, f"a missing file: {done.stderr}")
+
+# A policy as text, and from a pipe, which can be read once: all ranks get it. A file keeps its path.
+text = rule % ('{"op":"allreduce"}', '"ring"')
+policy.write_text(text)
+words = ["--overwrite", "--output", folder / "given.json", "--", "-n", 2, *program]
+for name, start, environment in [("a file", [a.cli, "run", "--policy", policy], {}), ("text", [a.cli, "run", "--policy", "\n " + text], {}),
+                                 ("a pipe as stdin", ["sh", "-c", f"cat '{policy}' | exec \"$@\"", "sh", a.cli, "run", "--policy", "/dev/stdin"], {}),
+                                 ("a file as stdin", ["sh", "-c", f"exec \"$@\" < '{policy}'", "sh", a.cli, "run", "--policy", "/dev/stdin"], {}),
+                                 ("a pipe of the shell", ["bash", "-c", f"\"$@\" --policy <(cat '{policy}') {' '.join(map(str, words))}", "bash", a.cli, "run"], {}),
+                                 ("text in the variable", [a.cli, "run"], {"LATECOMER_POLICY": text}), ("a pipe in the variable", ["sh", "-c", f"cat '{policy}' | exec \"$@\"", "sh", a.cli, "run"], {"LATECOMER_POLICY": "/dev/stdin"})]:
+    (folder / "given.json").unlink(missing_ok=True)
+    done = run(*start, *([] if start[0] == "bash" else words), LD_PRELOAD=a.support, **environment)
+    profile = json.loads((folder / "given.json").read_text()) if (folder / "given.json").exists() else {"job": {"mode": "no profile"}, "sites": []}
+    check(done.returncode == native.returncode and profile["job"]["mode"] == "apply" and any("ring" in s["dispatch"] for s in profile["sites"]), f"{name}: {profile['job']['mode']}: {done.returncode} {done.stderr[-300:]}")
+huge = '{"version":1,"comment":"%s"}' % ("x" * 200000)
+(folder / "huge").write_text(huge)
+done = run("sh", "-c", "cat huge | exec \"$@\"", "sh", a.cli, "run", "--policy", "/dev/stdin", *words, cwd=folder)
+check(done.returncode == 2 and "write it to a file" in done.stderr, f"a policy that no variable holds: {done.returncode} {done.stderr}")
+done = run(a.mpiexec, "-genv", "LD_PRELOAD", a.library + ":" + a.support, "-n", 2, *program, LATECOMER_POLICY='{"version":1,"mod":"apply"}', LATECOMER_OUTPUT=folder / "o.json")
+check("LATECOMER_POLICY:1: mod: unknown key" in done.stderr, f"a mistake in a text names the variable: {done.stderr}")
 finish()

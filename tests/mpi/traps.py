@@ -148,7 +148,17 @@ if other.exists() and launcher:
           f"Open MPI: {done.returncode}, {done.stdout.count('PASSED')} of {native.stdout.count('PASSED')} checks")
     check(len(warned(done)) == 1 and "this program runs on Open MPI" in warned(done)[0], f"Open MPI: one line: {warned(done)}")
     refused = run(a.cli, "run", "--", "-n", 2, other)
-    check(refused.returncode == 2 and "Open MPI" in refused.stderr, "latecomer run refuses it before it starts")
+    check(refused.returncode == 2 and f"{other} is linked against Open MPI (libmpi" in refused.stderr and "serves MPICH" in refused.stderr,
+          f"MPICH's launcher would start each rank alone, so latecomer run refuses: {refused.returncode} {refused.stderr}")
+    launched = run(a.cli, "run", "--", *words, other, **here)
+    said = [line for line in launched.stderr.splitlines() if line.startswith("latecomer")]
+    check(launched.returncode == 0 and launched.stdout.count("PASSED") == native.stdout.count("PASSED") and len(said) == 1 and "runs unobserved" in said[0],
+          f"with Open MPI's launcher it runs unobserved: {launched.returncode} {said}")
+    applied = run(a.cli, "run", "--auto", "--", *words, other, **here)
+    check(applied.returncode == 2 and "PASSED" not in applied.stdout and "cannot be applied" in applied.stderr and "--force" in applied.stderr, f"unless a policy asks for more: {applied.returncode} {applied.stderr}")
+    for options, says in ((["-np", 2], "-np 2 "), (["--map-by", "core", "-np", 2], "mpiexec.mpich -n RANKS PROGRAM")):
+        mixed = run(a.cli, "run", "--", launcher, *options, a.bin + "/patterns")
+        check(mixed.returncode == 2 and "is Open MPI's launcher" in mixed.stderr and says in mixed.stderr, f"a program of MPICH with Open MPI's launcher and {options}: {mixed.stderr}")
 
 # Python: by default the binding's line is the site, with sites.python each Python line.
 embed = pathlib.Path(a.bin + "/embed")
@@ -174,6 +184,8 @@ if embed.exists():
     done, profile = under("surrogates", embed, script, policy=policy)
     files = {s["frames"][0]["file"] for s in profile["sites"] if s["op"] == "allreduce"} if profile else None
     check(done.returncode == 0 and files == {"caf\\udce9.py"}, f"Python's file is not UTF-8: {done.returncode} {files} {done.stderr[-300:]}")
+    shown = run(a.cli, "report", folder / "python2.json").stdout
+    check("called by <module> (embed_script.py:" in shown, f"the report names the module's own code: {[line for line in shown.splitlines() if 'called by' in line]}")
 else:
     print("no Python to embed here")
 

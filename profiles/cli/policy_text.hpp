@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The policy that a command line or LATECOMER_POLICY names: a file, a pipe, or the text itself.
+#pragma once
+
+#include <string>
+
+namespace latecomer::cli {
+
+struct PolicyText {
+  std::string name;  ///< for messages
+  std::string text;
+  /// As LATECOMER_POLICY: the absolute path of a file, or else the text, because a pipe can be read only once. "": the
+  /// text cannot be a policy.
+  std::string for_ranks;
+};
+
+/// Reads the policy. Throws BadUsage with the prefix `verb: ` if it cannot be read.
+PolicyText policy_text(const std::string& verb, const std::string& given);
+
+}  // namespace latecomer::cli
