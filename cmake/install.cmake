@@ -35,8 +35,9 @@ if(LATECOMER_BUILD_SHIM)
   install(FILES ${CMAKE_BINARY_DIR}/generated/latecomer.pc ${CMAKE_BINARY_DIR}/generated/latecomer-range.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 install(FILES docs/schema/policy.schema.json docs/schema/profile.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/latecomer)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+# As in the repository, so that links between the documents hold.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.png PATTERN *.json PATTERN man EXCLUDE)
 
 # Completion for bash and zsh, where their packages look for it.
 if(NOT LATECOMER_SANITIZE)
@@ -61,13 +62,14 @@ if(HELP2MAN AND NOT LATECOMER_SANITIZE)
   string(REGEX MATCH "define LATECOMER_COMMANDS[^#]*" _row "${_text}")  # on several lines
   string(REGEX MATCHALL "ROW\\([a-z]+\\)" _names "${_row}")
   list(TRANSFORM _names REPLACE "ROW\\((.*)\\)" "\\1")
+  list(JOIN _names " " _all)
   set(_pages)
   foreach(_name "" ${_names})
     string(JOIN - _page latecomer ${_name})
     set(_file ${CMAKE_BINARY_DIR}/man/${_page}.1)
     add_custom_command(OUTPUT ${_file}
       COMMAND ${CMAKE_COMMAND} -DHELP2MAN=${HELP2MAN} -DPROGRAM=$<TARGET_FILE:latecomer_cli> -DCOMMAND=${_name} -DPAGE=${_page} -DOUTPUT=${_file}
-              -DVERSION=${PROJECT_VERSION} -DINCLUDE=${CMAKE_SOURCE_DIR}/docs/man/common.h2m -P ${CMAKE_SOURCE_DIR}/cmake/man.cmake
+              -DVERSION=${PROJECT_VERSION} -DINCLUDE=${CMAKE_SOURCE_DIR}/docs/man/common.h2m "-DCOMMANDS=${_all}" -P ${CMAKE_SOURCE_DIR}/cmake/man.cmake
       DEPENDS latecomer_cli cmake/man.cmake docs/man/common.h2m VERBATIM)
     list(APPEND _pages ${_file})
   endforeach()

@@ -42,7 +42,7 @@ int recover(const Options& o) {
   const auto& first = *std::min_element(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
   const AnswerFile file("recover", output, kProfileFile, o.force, "\"" + first.job.start + "\"");
   file.write([&](const profiles::Sink& sink) {
-    if (!o.redact) return profiles::write_profile(std::move(parts), sink);
+    if (!o.redact) return profiles::write_profile(parts, sink);
     const std::string text = profiles::write_profile(std::move(parts));
     WholeProfile whole(output, text);
     resolve_names(whole.profile, Progress::Patience{});

@@ -4,6 +4,7 @@ CMake and by pkg-config, and the man pages are readable."""
 import json
 import os
 import pathlib
+import re
 import shutil
 
 from common import a, check, finish, folder, run
@@ -169,5 +170,15 @@ for page in pages:
     done = run("man", "-l", prefix / "share/man/man1" / page, MANPAGER="cat", MANWIDTH="100")
     title = page[:-2].upper() + "(1)"
     check(done.returncode == 0 and title in done.stdout and "SEE ALSO" in done.stdout and "NAME" in done.stdout, f"{page}: {done.stderr} {done.stdout[:200]}")
+    others = re.findall(r"^\.BR (latecomer\S*) \(1\)", (prefix / "share/man/man1" / page).read_text().split("SEE ALSO")[-1], re.M)
+    check(sorted(others) == sorted(p[:-2] for p in pages if p != page), f"SEE ALSO of {page} names every other page: {others}")
 check((prefix / "share/latecomer/policy.schema.json").exists(), "schemas")
+
+# The documents, with links that hold where they are installed.
+documents = sorted((prefix / "share/doc/latecomer").rglob("*.md"))
+check({"README.md", "docs/guide/read_the_report.md", "docs/README.md"} <= {str(d.relative_to(prefix / "share/doc/latecomer")) for d in documents}, f"documents: {documents}")
+for document in documents:
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
+        check((document.parent / link).exists(), f"{document.relative_to(prefix)} links to {link}")
+check((prefix / "share/doc/latecomer/README.md").read_bytes() == (pathlib.Path(a.root) / "README.md").read_bytes(), "README is the repository's")
 finish()
