@@ -2,7 +2,6 @@
 // Creates files with O_EXCL and O_NOFOLLOW relative to a folder descriptor, and reads them with O_NONBLOCK.
 #include "profiles/files.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -11,28 +10,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <utility>
+
+#include "profiles/claim.hpp"
+#include "profiles/descriptor.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
 constexpr int kNewFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 /// A new file that the destructor removes unless rename_to() gave it its final name.
 class Temporary {
@@ -63,10 +49,28 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
   std::FILE* file() const { return file_; }
   bool finish() { return !file_ || std::fclose(std::exchange(file_, nullptr)) == 0; }
+  /// Returns false if the data cannot be on disk.
+  bool sync() { return std::fflush(file_) == 0 && (fsync(fileno(file_)) == 0 || errno == EINVAL || errno == ENOSYS); }
   bool rename_to(const std::string& name) {
     if (renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0) return false;
     made_ = false;
     return true;
+  }
+  /// As rename_to(), but fails with EEXIST if anything has this name.
+  bool rename_to_new(const std::string& name) {
+    // Not every file system knows this flag, or hard links.
+    bool renamed = renameat2(folder_, name_.c_str(), folder_, name.c_str(), RENAME_NOREPLACE) == 0;
+    if (!renamed && (errno == EINVAL || errno == ENOSYS)) {
+      renamed = linkat(folder_, name_.c_str(), folder_, name.c_str(), 0) == 0;
+      if (renamed) unlinkat(folder_, name_.c_str(), 0);
+      struct stat info {};
+      if (!renamed && errno != EEXIST) {
+        if (fstatat(folder_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return rename_to(name);
+        errno = EEXIST;
+      }
+    }
+    if (renamed) made_ = false;
+    return renamed;
   }
 
  private:
@@ -76,72 +80,53 @@ class Temporary {
   bool made_ = false;
 };
 
-/// The reason why latecomer must not use the open folder, or "" if it may.
-std::string foreign(int folder) {
-  struct stat info {};
-  if (fstat(folder, &info) != 0) return std::strerror(errno);
-  if (info.st_uid != geteuid()) return "it belongs to another user";
-  if (info.st_mode & (S_IWGRP | S_IWOTH)) return "other users may write to it";
-  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : fdopendir(copy), closedir);
-  if (!entries) {
-    if (copy >= 0) close(copy);
-    return std::strerror(errno);
-  }
-  // A large job's folder holds two files per rank, and every rank reads the folder: limit the number of names per rank.
-  // Derived: 10,000 ranks then ask a file server 640,000 times at most, and not 200 million times. Names beyond the
-  // limit are not checked. They do no harm: snapshots replace nothing but files of their own names.
-  constexpr int kNamesChecked = 64;
-  for (int i = 0; i < kNamesChecked; ++i) {
-    const dirent* entry = readdir(entries.get());
-    if (!entry) break;
-    const std::string name = entry->d_name;
-    if (name == "." || name == ".." || name.starts_with(".nfs"))
-      continue;  // NFS keeps a removed file that is still open
-    // A copy has a longer name until it is complete.
-    if (!is_snapshot_name(name) && !is_live_copy_name(name.substr(0, name.find(".tmp-"))))
-      return "it holds '" + name + "', which is not a snapshot of latecomer";
-    // The file's rank may remove it in the meantime; then it does not matter.
-    if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(info.st_mode))
-      return "its '" + name + "' is not a regular file";
-  }
-  return "";
-}
-
-core::Result<int> open_checked(const std::string& path) {
-  Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (folder.get() < 0) {
-    const int error = errno;
-    struct stat info {};
-    const bool link = lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
-    return core::Error{"cannot use '" + path +
-                       "' for snapshots: " + (link ? "it is a symbolic link" : std::strerror(error))};
-  }
-  if (const std::string why = foreign(folder.get()); !why.empty())
-    return core::Error{"cannot use '" + path + "' for snapshots: " + why};
-  return folder.release();
+/// Writes a temporary file beside `path`, which `place` then gives its name.
+template <typename Place>
+core::Result<bool> write_and(const std::string& path, const std::function<void(const Sink&)>& produce, Place place) {
+  const auto failed = [&] { return core::Error{"cannot write '" + path + "': " + std::strerror(errno)}; };
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1),
+                    name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  const Descriptor folder(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) return failed();
+  Temporary temporary(folder.get(), name);
+  if (!temporary.file()) return failed();
+  int error = 0;
+  produce([&](std::string_view text) {
+    if (error == 0 && std::fwrite(text.data(), 1, text.size(), temporary.file()) != text.size()) error = errno;
+  });
+  if (error != 0) return errno = error, failed();
+  if (!place(temporary, name)) return failed();
+  return true;
 }
 
 }  // namespace
 
 core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce) {
-  const auto failed = [&](const char* what) {
-    return core::Error{"cannot " + std::string(what) + " '" + path + "': " + std::strerror(errno)};
-  };
-  const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1),
-                    name = path.substr(slash == std::string::npos ? 0 : slash + 1);
-  const Descriptor folder(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0) return failed("create");
-  Temporary temporary(folder.get(), name);
-  if (!temporary.file()) return failed("create");
-  bool written = true;
-  produce([&](std::string_view text) {
-    written = written && std::fwrite(text.data(), 1, text.size(), temporary.file()) == text.size();
+  return write_and(path, produce, [](Temporary& temporary, const std::string& name) {
+    return temporary.finish() && temporary.rename_to(name);
   });
-  if (!temporary.finish() || !written) return failed("write");
-  if (!temporary.rename_to(name)) return failed("replace");
-  return true;
+}
+
+core::Result<std::string> write_profile_file(const std::string& path, bool replace,
+                                             const std::function<void(const Sink&)>& produce) {
+  std::string out = path;
+  const auto place = [&](Temporary& temporary, const std::string& name) {
+    if (!temporary.sync() || !temporary.finish()) return false;
+    if (replace && temporary.rename_to(name)) return true;
+    // A folder has this name, or another program has made a file.
+    constexpr int kMost = 1'000'000;
+    for (int number = 1; number <= kMost; ++number) {
+      out = numbered(path, number);
+      struct stat info {};
+      if (number > 1 && lstat((out + ".parts").c_str(), &info) == 0) continue;  // the name of another job
+      if (temporary.rename_to_new(numbered(name, number))) return true;
+      if (errno != EEXIST) return false;
+    }
+    return false;
+  };
+  if (const auto written = write_and(path, produce, place); !written) return core::Error{written.error()};
+  return out;
 }
 
 core::Result<bool> write_file(const std::string& path, const std::string& text) {
@@ -188,29 +173,10 @@ std::string live_copy_name(const std::string& host) {
 
 bool is_live_copy_name(std::string_view name) { return name.starts_with("live-") && name.ends_with(".json"); }
 
-core::Result<int> open_snapshot_folder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return core::Error{"cannot create '" + path + "': " + std::strerror(errno)};
-  return open_checked(path);
-}
-
 core::Result<int> create_snapshot(int folder, const std::string& name) {
-  // A file of this name comes from an earlier job.
-  unlinkat(folder, name.c_str(), 0);
   const int fd = openat(folder, name.c_str(), kNewFile, 0600);
   if (fd < 0) return core::Error{"cannot create '" + name + "': " + std::strerror(errno)};
   return fd;
-}
-
-core::Result<bool> remove_snapshots(const std::string& path) {
-  const auto opened = open_checked(path);
-  if (!opened) return core::Error{opened.error()};
-  const Descriptor folder(*opened);
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(path.c_str()), closedir);
-  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
-    if (is_snapshot_name(entry->d_name) || is_live_copy_name(entry->d_name)) unlinkat(folder.get(), entry->d_name, 0);
-  rmdir(path.c_str());
-  return true;
 }
 
 }  // namespace latecomer::profiles

@@ -6,12 +6,14 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "core/base/result.hpp"
 #include "core/base/types.hpp"
+#include "profiles/process.hpp"
 
 namespace latecomer::profiles {
 
@@ -30,6 +32,11 @@ core::Result<std::string> read_placed_file(const std::string& path, uid_t owner,
 /// Derived: the snapshot of a rank that leads communicators of many thousand ranks takes a few GB.
 inline constexpr std::size_t kMostSnapshot = std::size_t{64} << 30;
 
+/// Writes a job's profile, flushes it to disk, and gives it the name `path`. Returns the name: where `path` exists, the
+/// first free number. `replace`: a file called `path` is replaced.
+core::Result<std::string> write_profile_file(const std::string& path, bool replace,
+                                             const std::function<void(const Sink&)>& produce);
+
 /// "rank7.a" and "rank7.b": the names of a rank's two snapshots (`which` is 0 or 1).
 std::string snapshot_name(Rank rank, int which);
 bool is_snapshot_name(std::string_view name);
@@ -37,16 +44,15 @@ bool is_snapshot_name(std::string_view name);
 std::string live_copy_name(const std::string& host);
 bool is_live_copy_name(std::string_view name);
 
-/// Opens the folder of snapshots and returns its descriptor. Creates the folder (mode 0700) if it does not exist.
-/// Accepts an existing folder only if this user owns it, no other user may write to it, and it holds only snapshots
-/// and copies of the live state.
-/// All ranks of a job may call this at the same time, also from several hosts that share the folder.
-core::Result<int> open_snapshot_folder(const std::string& path);
+/// The head of a snapshot. A file of which nothing is written yet has the serial 0.
+struct SnapshotHeader {
+  char magic[8];
+  std::uint64_t layout, serial, size, checksum;
+  ProcessId writer;
+};
+inline constexpr char kSnapshotMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '2'};
 
-/// Returns a descriptor of the new, empty file `name` in the folder. Removes a file or link of that name first.
+/// Returns a descriptor of the new, empty file `name` in the folder. Fails if anything has this name.
 core::Result<int> create_snapshot(int folder, const std::string& name);
-
-/// Removes the snapshots of an earlier job from the folder at `path`, then the folder if it is empty.
-core::Result<bool> remove_snapshots(const std::string& path);
 
 }  // namespace latecomer::profiles

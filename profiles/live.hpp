@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "profiles/process.hpp"
+
 namespace latecomer::profiles {
 
 /// One cache line: the last collective of the process on a communicator of several ranks.
@@ -31,13 +33,13 @@ struct LiveFrame {
 };
 
 struct LiveFile {
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
   static constexpr int kFrames = 128;  ///< 32 KiB; sites beyond have no name in `who`
   char magic[16] = {};                 ///< kMagic, written last
   std::uint32_t version = kVersion;
-  std::int32_t pid = 0, rank = 0, ranks = 0;
-  std::uint64_t started = 0;  ///< start of the process in clock ticks, which tells a reused pid apart
-  std::uint64_t job = 0;      ///< Contribution::job_key
+  std::int32_t rank = 0, ranks = 0;
+  ProcessId process;
+  std::uint64_t job = 0;  ///< Contribution::job_key
   char host[64] = {};
   char output[1024] = {};  ///< absolute path of the profile, which names the job
   LiveLine line;
@@ -45,15 +47,8 @@ struct LiveFile {
   LiveFrame frame[kFrames];
 };
 inline constexpr char kLiveMagic[16] = "latecomer live";
-/// The folder and the begin of the names of these files.
+/// The folder and the begin of the names of these files. The pid namespace and the pid follow, since containers may
+/// share the folder.
 inline constexpr char kLiveFolder[] = "/dev/shm", kLivePrefix[] = "latecomer-live-";
-
-/// A process as /proc shows it.
-struct ProcessState {
-  bool exists = false;
-  char state = '?';           ///< 'R': runs or waits for a core; 'S', 'D': asleep; 'T', 't': stopped; 'Z': ended
-  std::uint64_t started = 0;  ///< in clock ticks
-};
-ProcessState process_state(int pid);
 
 }  // namespace latecomer::profiles

@@ -98,7 +98,10 @@ class ProfileWriter {
     std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
+    char key[24];
+    std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(parts_.front().job_key));
     const Json head = {
+        {"key", key},
         {"program", job.program},
         {"command_line", job.command_line},
         {"ranks", job.ranks},

@@ -2,6 +2,7 @@
 // Writes and reads the snapshots of a process.
 #include "profiles/spool.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,21 +15,16 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "profiles/descriptor.hpp"
 #include "profiles/files.hpp"
 #include "profiles/job_size.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
-constexpr char kMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '1'};
 /// Identifies the layout of records. A reader with another layout must refuse the snapshot.
 constexpr std::uint64_t kLayout = sizeof(CallRecord) + sizeof(SiteKey) + (sizeof(LocalSite) << 10) +
                                   (sizeof(RankOffsets) << 24) + (sizeof(core::Network) << 40);
-
-struct Header {
-  char magic[8];
-  std::uint64_t layout, serial, size, checksum;
-};
 
 std::uint64_t checksum(std::string_view body) {
   std::uint64_t h = body.size();
@@ -59,13 +55,15 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
   const auto bytes = read_placed_file(path, owner, kMostSnapshot);
   if (!bytes) return problem = bytes.error(), false;
   if (bytes->empty()) return false;  // not yet written
-  Header header;
+  SnapshotHeader header;
   const auto failed = [&](const char* why) { return problem = path + ": " + why, false; };
   if (bytes->size() < sizeof header) return failed("incomplete");
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::string_view body = std::string_view(*bytes).substr(sizeof header, header.size);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return failed("not a snapshot of latecomer");
+  if (std::memcmp(header.magic, kSnapshotMagic, sizeof header.magic) != 0)
+    return failed("not a snapshot of latecomer");
   if (header.layout != kLayout) return failed("written by another version of latecomer");
+  if (header.serial == 0) return false;
   if (body.size() != header.size) return failed("incomplete");
   if (checksum(body) != header.checksum) return failed("incomplete: its checksum is wrong");
   if (!Contribution::deserialize(body, out) || !is_rank_of(out.rank, out.job.ranks)) return failed("damaged");
@@ -75,7 +73,9 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
 
 }  // namespace
 
-void Spool::begin(std::string directory, Rank rank) { directory_ = std::move(directory), rank_ = rank; }
+void Spool::begin(std::string directory, Rank rank, JobId job) {
+  directory_ = std::move(directory), rank_ = rank, job_ = std::move(job);
+}
 
 core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLog> live) {
   if (failed_ || directory_.empty()) return false;
@@ -83,40 +83,55 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
     failed_ = true;
     return core::Error{why + "; a profile cannot be recovered if the job is killed"};
   };
-  if (serial_ == 0) {
-    const auto folder = open_snapshot_folder(directory_);
+  SnapshotHeader header{{}, kLayout, 0, 0, 0, writer_};
+  std::memcpy(header.magic, kSnapshotMagic, sizeof header.magic);
+  if (files_[0] < 0) {
+    header.writer = writer_ = this_process();
+    const auto folder = open_snapshot_folder(directory_, job_);
     if (!folder) return failed(folder.error());
+    const Descriptor keep(*folder);
     std::string why;
     for (int i = 0; i < 2 && why.empty(); ++i) {
       const auto file = create_snapshot(*folder, snapshot_name(rank_, i));
       if (file) files_[i] = *file;
-      else why = directory_ + ": " + file.error();
+      else why = file.error();
+      if (file && !write_all(*file, &header, sizeof header, 0)) why = std::strerror(errno);
     }
-    close(*folder);
-    if (!why.empty()) return failed(why);
+    if (!why.empty()) {
+      const std::string error = "cannot write in '" + directory_ + "': " + why;
+      close_files(*folder);
+      return failed(error);
+    }
     body_.reserve(1 << 18);
   }
   const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
-  Header header{{}, kLayout, ++serial_, body_.size(), checksum(body_)};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.serial = serial_ + 1, header.size = body_.size(), header.checksum = checksum(body_);
+  // After a failure, the other file stays as it is, and the next write tries this one again: a disk may be full for a
+  // while only.
   if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) ||
       !write_all(files_[which], &header, sizeof header, 0))
-    return failed("cannot write in '" + directory_ + "': " + std::strerror(errno));
+    return core::Error{"cannot write in '" + directory_ + "': " + std::strerror(errno) +
+                       "; a job that is killed now loses the calls since the last snapshot"};
+  ++serial_;
   return true;
 }
 
-void Spool::remove() {
-  const bool some = files_[0] >= 0 || files_[1] >= 0;
-  for (int& file : files_)
-    if (file >= 0) close(std::exchange(file, -1));
-  if (some) {
-    if (const auto folder = open_snapshot_folder(directory_)) {
-      for (int which = 0; which < 2; ++which) unlinkat(*folder, snapshot_name(rank_, which).c_str(), 0);
-      close(*folder);
+void Spool::close_files(int folder) {
+  for (int which = 0; which < 2; ++which)
+    if (files_[which] >= 0) {
+      close(std::exchange(files_[which], -1));
+      unlinkat(folder, snapshot_name(rank_, which).c_str(), 0);
     }
-    rmdir(directory_.c_str());  // fails unless this is the last rank
-  }
+}
+
+void Spool::remove() {
+  if (files_[0] >= 0)
+    if (const auto folder = open_snapshot_folder(directory_, job_)) {
+      const Descriptor keep(*folder);
+      close_files(*folder);
+    }
+  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key);  // does nothing while another rank has files
   directory_.clear();
 }
 

@@ -8,25 +8,34 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "profiles/claim.hpp"
 #include "profiles/record.hpp"
 
 namespace latecomer::profiles {
 
 class Spool {
  public:
-  /// Uses the files DIRECTORY/rank<N>.a and .b. The first write creates the directory.
-  void begin(std::string directory, Rank rank);
+  /// Uses the files DIRECTORY/rank<N>.a and .b. "": writes nothing. The first write creates the directory if necessary.
+  void begin(std::string directory, Rank rank, JobId job);
   bool begun() const { return !directory_.empty(); }
-  /// Writes a snapshot. Allocates only if the contribution has grown. After a failure, later calls do nothing.
+  /// Writes a snapshot. Allocates only if the contribution has grown. If the files cannot be made, later calls do
+  /// nothing.
   core::Result<bool> write(const Contribution& mine, std::span<const LiveLog> live);
-  /// Removes the files, and the directory if it is empty. Call this after the profile is written.
+  /// Removes the files, and the directory if no rank has files in it. Call this after the profile is written.
   void remove();
   const std::string& directory() const { return directory_; }
+  /// Whether a snapshot is on disk.
+  bool written() const { return serial_ > 0; }
   /// Whether both files existed before the last write.
   bool made() const { return serial_ > 2; }
 
  private:
+  /// Closes and removes the files.
+  void close_files(int folder);
+
   std::string directory_, body_;
+  JobId job_;
+  ProcessId writer_;
   Rank rank_ = 0;
   int files_[2] = {-1, -1};
   std::uint64_t serial_ = 0;

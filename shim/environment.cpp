@@ -22,13 +22,11 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"LATECOMER_POLICY", -1, -1, [](Environment& e, std::string_view t, int) { e.policy = t; }},
-    {"LATECOMER_OUTPUT", -1, -1,
-     [](Environment& e, std::string_view t, int) {
-       if (!t.empty()) e.output = t;
-     }},
+    {"LATECOMER_OUTPUT", -1, -1, [](Environment& e, std::string_view t, int) { e.output = t; }},
     {"LATECOMER_VERBOSE", 0, 3, [](Environment& e, std::string_view, int n) { e.verbose = n; }},
     {"LATECOMER_CHECK", 0, 1, [](Environment& e, std::string_view, int n) { e.check = n == 1; }},
     {"LATECOMER_DISABLE", 0, 1, [](Environment& e, std::string_view, int n) { e.disable = n == 1; }},
+    {"LATECOMER_CLAIM", -1, -1, [](Environment& e, std::string_view t, int) { e.claim = t; }},
 };
 
 }  // namespace

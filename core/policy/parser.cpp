@@ -387,6 +387,28 @@ class Parser {
   Policy& policy_;
 };
 
+bool is_text(const JsonValue& v, std::string_view text) { return v.type == JsonValue::Type::string && v.text == text; }
+
+/// Whether a rule asks for something else than the native collective.
+bool asks_for_another(const JsonValue& rule) {
+  const JsonValue* use = rule.find("use");
+  if (const JsonValue* name = use ? use->find("algorithm") : nullptr) use = name;
+  return !use || !is_text(*use, "native");
+}
+
+bool asks_to_apply(const JsonValue& root) {
+  bool mode = false, another = false;
+  for (const auto& [key, value] : root.members) {
+    // A key that is spelt wrong may stand for "mode".
+    mode = mode || is_text(value, "apply") || (key == "mode" && !is_text(value, "observe") && !is_text(value, "off"));
+    if (key != "rules") continue;
+    another = another || asks_for_another(value);  // one rule without its list
+    if (value.type != JsonValue::Type::array) continue;
+    another = std::any_of(value.items.begin(), value.items.end(), asks_for_another);
+  }
+  return mode && another;
+}
+
 }  // namespace
 
 PolicyReport parse_policy(std::string_view text) {
@@ -397,8 +419,11 @@ PolicyReport parse_policy(std::string_view text) {
     (void)std::sscanf(root.error().c_str(), "line %d", &line);
     const std::size_t colon = root.error().find(": ");
     report.problems.push_back({line, "", root.error().substr(colon + 2)});
+    report.asks_to_apply =
+        text.find("\"apply\"") != std::string_view::npos && text.find("\"use\"") != std::string_view::npos;
     return report;
   }
+  report.asks_to_apply = asks_to_apply(*root);
   Parser(report).run(*root);
   std::stable_sort(report.problems.begin(), report.problems.end(),
                    [](const auto& a, const auto& b) { return a.line < b.line; });

@@ -110,6 +110,9 @@ struct PolicyReport {
   std::vector<PolicyProblem> problems;  ///< errors: the policy must not be used
   std::vector<PolicyProblem> notes;     ///< rules that can never match, and features that this version lacks
   std::vector<PolicyProblem> warnings;  ///< rules that come into force only with a plan
+  /// The user asks for a change of calls, as far as mistakes let one tell: the mode is `apply` or has a mistake, and a
+  /// rule says something else than `native`.
+  bool asks_to_apply = false;
   bool ok() const { return problems.empty(); }
 };
 

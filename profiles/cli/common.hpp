@@ -41,6 +41,9 @@ std::string ranks_named(const std::vector<int>& ranks);
 /// A word as a shell takes it, in quotes if it needs them.
 std::string shell_word(const std::string& word);
 
+/// The same for a path, relative to the current folder if it lies in there.
+std::string shown_path(const std::string& path);
+
 /// Seconds, at least 0, as the kernel takes them.
 timespec in_timespec(double seconds);
 

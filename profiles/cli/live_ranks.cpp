@@ -44,13 +44,16 @@ LiveRank read_file(const std::string& path) {
     const profiles::LiveLine& line = file.line;
     const auto text = [](const char* from, std::size_t size) { return std::string(from, strnlen(from, size)); };
     out.host = text(file.host, sizeof file.host), out.output = text(file.output, sizeof file.output);
-    out.pid = file.pid, out.rank = file.rank, out.ranks = file.ranks, out.started = file.started, out.job = file.job;
+    out.pid = file.process.pid, out.started = file.process.started, out.job = file.job;
+    out.rank = file.rank, out.ranks = file.ranks;
     out.inside = line.inside.load(std::memory_order_acquire);
     out.communicator = line.communicator, out.n = line.n, out.site = line.site, out.bytes = line.bytes;
     out.since = line.since, out.message = line.message, out.root = line.root, out.comm_size = line.comm_size;
     out.op = line.op, out.looked = monotonic_ns();
-    const auto process = profiles::process_state(file.pid);
-    out.state = process.exists && process.started == file.started && process.state != 'Z' ? process.state : 'X';
+    const profiles::Life life = profiles::life_of(file.process);
+    out.state = life == profiles::Life::ended     ? 'X'
+                : life == profiles::Life::unknown ? '?'  // in another container
+                                                  : profiles::process_state(file.process.pid).state;
     const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);
     for (int i = 0; i < frames; ++i)
       out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
@@ -87,6 +90,11 @@ std::vector<LiveRank> live_ranks_here() {
 std::vector<LiveRank> live_ranks(const std::string& output) {
   std::vector<LiveRank> out = live_ranks_here();
   std::erase_if(out, [&](const LiveRank& one) { return one.output != output; });
+  // Containers may share this host's memory and have files of one name. Take one job: one that lives, the youngest.
+  const auto chosen = std::max_element(out.begin(), out.end(), [](const LiveRank& a, const LiveRank& b) {
+    return std::pair(a.state != 'X', a.started) < std::pair(b.state != 'X', b.started);
+  });
+  if (chosen != out.end()) std::erase_if(out, [job = chosen->job](const LiveRank& one) { return one.job != job; });
   std::vector<LiveRank> copies = read_live_copies(output + ".parts");
   if (copies.empty()) return out;
   // Copies may be left from an earlier job of that name.

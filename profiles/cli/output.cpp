@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks for profiles and snapshots on disk.
+// Claims and finds profiles and snapshots on disk.
 #include "profiles/cli/output.hpp"
 
 #include <glob.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
-#include <vector>
+#include <random>
 
+#include "profiles/claim.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/files.hpp"
 
 namespace latecomer::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool holds_something(const fs::path& folder) {
-  std::error_code error;
-  return fs::is_directory(folder, error) && !fs::is_empty(folder, error) && !error;
-}
 
 std::string fill(const std::string& form, const std::string& job, const std::string& host, const std::string& process,
                  const std::string& percent) {
@@ -41,9 +39,14 @@ std::string fill(const std::string& form, const std::string& job, const std::str
   return out;
 }
 
+/// With a backslash before each character of `special`.
+std::string escaped(const std::string& text, const std::string& special) {
+  std::string out;
+  for (const char c : text) (special.find(c) != std::string::npos ? out += '\\' : out) += c;
+  return out;
+}
+
 std::vector<std::string> matches(const std::string& pattern) {
-  if (pattern.find('*') == std::string::npos)
-    return fs::exists(pattern) ? std::vector<std::string>{pattern} : std::vector<std::string>{};
   glob_t found{};
   std::vector<std::string> out;
   if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
@@ -52,66 +55,102 @@ std::vector<std::string> matches(const std::string& pattern) {
   return out;
 }
 
+std::string hex(std::uint64_t number) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+/// Whether the profile is of this job. The key is the first of its head.
+bool is_profile_of(const std::string& path, std::uint64_t key) {
+  if (!fs::is_regular_file(path)) return false;
+  std::string begin(512, '\0');
+  std::ifstream in(path);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin.find("\"" + hex(key) + "\"") != std::string::npos;
+}
+
+std::string now_text() {
+  const std::time_t wall = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&wall));
+  return text;
+}
+
 }  // namespace
 
 Output::Output(std::string form) {
-  const bool by_default = form.empty();
-  if (by_default) form = "latecomer.%j.json";
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
-  std::string job = std::to_string(getpid());
+  if (form.empty()) form = "latecomer.%j.json";
+  job_ = std::to_string(getpid());
   for (const char* name : {"JOB_ID", "LSB_JOBID", "PBS_JOBID", "SLURM_JOB_ID"})
-    if (const char* value = std::getenv(name); value && *value) job = value;
-  form = fs::absolute(form).string();
-  for (int again = 1;; ++again) {
-    const std::string id = again == 1 ? job : job + "-" + std::to_string(again);
-    for_ranks_ = fill(form, id, "%h", "%p", "%%"), anywhere_ = fill(form, id, "*", "*", "%"),
-    here_ = fill(form, id, host, "*", "%");
-    // Several jobs of one batch job, or a process number that has come again.
-    if (!by_default || !taken()) break;
-  }
-  has_process_ = fill(form, "", "", "*", "").find('*') != std::string::npos;
-  for (const std::string& path : matches(anywhere_)) before_[path] = state(path);
+    if (const char* value = std::getenv(name); value && *value) job_ = value;
+  form = fs::absolute(form).lexically_normal().string();
+  while (form.size() > 1 && form.ends_with('/')) form.pop_back();
+  for_ranks_ = fill(form, job_, "%h", "%p", "%%");
+  pattern_ = fill(escaped(form, "*?[]\\"), escaped(job_, "*?[]\\"), "*", "*", "%");
+  here_ = fill(form, job_, "", "", "%");
+  if (here_ != fill(form, job_, "h", "p", "%")) here_.clear();
+  std::random_device random;
+  key_ = (static_cast<std::uint64_t>(random()) << 32 | random()) | 1;
 }
 
-void Output::prepare(bool overwrite, bool force) const {
-  const fs::path folder = fs::path(here_).parent_path();
-  if (!force && folder.string().find('*') == std::string::npos &&
-      (access(folder.c_str(), W_OK | X_OK) != 0 || !fs::is_directory(folder)))
-    throw BadUsage("run: cannot write the profile in '" + folder.string() + "': " +
-                   std::strerror(errno ? errno : ENOTDIR) + "; --output names another place, --force runs anyway");
-  if (fs::is_directory(here_))
-    throw BadUsage("run: the profile '" + here_ + "' is a folder; --output takes the name of a file");
-  if (has_process_) return;
-  if (!overwrite && fs::exists(fs::symlink_status(here_)))
-    throw BadUsage("run: the profile '" + here_ +
-                   "' is there already; --overwrite replaces it, --output names another");
-  if (!holds_something(parts())) return;
-  if (!overwrite)
-    throw BadUsage("run: '" + parts() + "' holds snapshots of an earlier job; latecomer recover " + shell_word(here_) +
-                   " makes its profile, --overwrite discards them, --output names another place");
-  if (const auto removed = profiles::remove_snapshots(parts()); !removed)
-    std::cerr << "latecomer: " << removed.error() << "\n";
+Output::~Output() {
+  const bool left_something = !aside_.empty() && (!written().empty() || !left().empty());
+  if (claimed_) profiles::leave_snapshot_folder(here_ + ".parts", key_);
+  if (aside_.empty()) return;
+  if (left_something) profiles::discard_ended(aside_, true);
+  else if (!fs::exists(fs::symlink_status(here_ + ".parts"))) std::rename(aside_.c_str(), (here_ + ".parts").c_str());
+}
+
+void Output::claim(bool overwrite, bool strict) {
+  std::string problem;
+  if (here_.empty()) {
+    const fs::path folder = fs::path(for_ranks_).parent_path();
+    if (folder.string().find('%') == std::string::npos && access(folder.c_str(), W_OK | X_OK) != 0)
+      problem = "cannot write in '" + folder.string() + "': " + std::strerror(errno);
+  } else {
+    const std::string wanted = here_;
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    if (overwrite) aside_ = profiles::set_aside(wanted + ".parts");
+    const auto claimed =
+        profiles::claim_output(wanted, {key_, job_, now_text(), host}, profiles::kRunClaim, overwrite, false);
+    claimed_ = static_cast<bool>(claimed);
+    if (!claimed) problem = claimed.error();
+    else if (!claimed->passed_over.empty())
+      std::cerr << "latecomer: " << claimed->passed_over << "; the profile is " << shown_path(claimed->output) << "\n";
+    if (claimed) here_ = claimed->output;
+    pattern_ = escaped(here_, "*?[]\\"), for_ranks_ = fill(here_, "%%j", "%%h", "%%p", "%%%%");
+  }
+  if (!problem.empty() && strict)
+    throw BadUsage("run: " + problem + "; --output names another place, and without --strict the program runs anyway");
+  lost_ = !problem.empty();
+  if (lost_)
+    std::cerr << "latecomer: " << problem << "; the program runs, and its profile is lost unless this changes\n";
+  setenv("LATECOMER_OUTPUT", for_ranks_.c_str(), 1);
+  setenv("LATECOMER_CLAIM", (hex(key_) + (overwrite ? ":replace" : "") + (lost_ ? ":said" : "")).c_str(), 1);
+}
+
+std::vector<std::string> Output::found(const std::string& ending) const {
+  // Rank 0 may have taken another number, or may be on a host with another folder of this name.
+  std::vector<std::string> out = matches(pattern_ + ending);
+  const std::size_t end = pattern_.size() - (pattern_.ends_with(".json") ? 5 : 0);
+  const auto more = matches(pattern_.substr(0, end) + "-*" + pattern_.substr(end) + ending);
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
 }
 
 std::string Output::written() const {
-  for (const std::string& path : matches(anywhere_))
-    if (const auto known = before_.find(path); known == before_.end() || known->second != state(path)) return path;
+  for (const std::string& path : found(""))
+    if (is_profile_of(path, key_)) return path;
   return "";
 }
 
 std::string Output::left() const {
-  for (const std::string& path : matches(anywhere_ + ".parts"))
-    if (holds_something(path)) return path.substr(0, path.size() - 6);
+  for (const std::string& path : found(".parts"))
+    if (const auto state = profiles::folder_state(path); state.snapshots && state.of(key_))
+      return path.substr(0, path.size() - 6);
   return "";
 }
-
-Output::State Output::state(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return {};
-  return {info.st_ino, {info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
-}
-
-bool Output::taken() const { return fs::exists(fs::symlink_status(here_)) || fs::exists(fs::symlink_status(parts())); }
 
 }  // namespace latecomer::cli

@@ -1,43 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The place of a job's profile, as `latecomer run` knows it. This file finds the profile and its snapshots. It must
-// neither start the job nor read a profile.
+// The place of a job's profile, as `latecomer run` knows it: claims its name before the job, and finds the profile and
+// the snapshots after it. This file must not start the job.
 #pragma once
 
-#include <sys/types.h>
-
-#include <ctime>
-#include <map>
+#include <cstdint>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace latecomer::cli {
 
-/// This process knows `%j` of the form. Only rank 0 knows `%p` and `%h`, so a pattern finds these files.
+/// This process knows `%j` of the form. Only rank 0 knows `%p` and `%h`, so rank 0 claims names with these, and a
+/// pattern finds the files.
 class Output {
  public:
-  /// `form`: the value of --output; "": latecomer.%j.json, with a number where that exists.
+  /// `form`: the value of --output; "": latecomer.%j.json.
   explicit Output(std::string form);
+  /// Gives the name free if the job has left nothing.
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
 
-  /// As LATECOMER_OUTPUT.
-  const std::string& for_ranks() const { return for_ranks_; }
-  /// Throws BadUsage if the profile cannot be written, or if something would be lost.
-  void prepare(bool overwrite, bool force) const;
-  /// A file that this job has written, or "".
+  /// Claims the name, prints where the profile goes if that is not the wanted name, and tells the ranks through their
+  /// environment. A profile that cannot be written is an error only if `strict`.
+  void claim(bool overwrite, bool strict);
+  /// The file that this job has written, or "".
   std::string written() const;
-  /// A folder of snapshots of this job, without ".parts", or "".
+  /// A folder with snapshots of this job, without ".parts", or "".
   std::string left() const;
+  /// The user knows that no profile can be written.
+  bool lost() const { return lost_; }
 
  private:
-  using State = std::pair<ino_t, std::pair<std::time_t, long>>;
-  static State state(const std::string& path);
-  std::string parts() const { return here_ + ".parts"; }
-  bool taken() const;
+  std::vector<std::string> found(const std::string& ending) const;
 
+  std::string job_;
   std::string for_ranks_;  ///< as LATECOMER_OUTPUT
-  std::string anywhere_;   ///< "*" for what rank 0 fills in
-  std::string here_;       ///< the same, if rank 0 is on this host
-  bool has_process_ = false;
-  std::map<std::string, State> before_;
+  std::string pattern_;    ///< "*" for what rank 0 fills in
+  std::string here_;       ///< the name, if rank 0 fills in nothing
+  std::string aside_;      ///< snapshots of an earlier job that this one replaces
+  std::uint64_t key_ = 0;  ///< of the job
+  bool claimed_ = false, lost_ = false;
 };
 
 }  // namespace latecomer::cli

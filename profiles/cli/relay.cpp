@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "profiles/claim.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/live_copies.hpp"
@@ -93,7 +94,7 @@ int relay(const Options& o) {
   std::string problem;
   for (bool opened = false;;) {
     if (!opened) {
-      const auto checked = profiles::open_snapshot_folder(folder);
+      const auto checked = profiles::open_snapshot_folder(folder, {ranks.front().job, "", "", ranks.front().host});
       if (!checked) throw BadUsage("relay: " + checked.error());
       close(*checked), opened = true;
     }

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string policy, output, launcher;
   int verbose = -1;
-  bool automatic = false, record = false, force = false, overwrite = false;
+  bool automatic = false, record = false, force = false, overwrite = false, strict = false;
   std::vector<std::string> command;
 };
 
@@ -42,19 +42,14 @@ std::string find_library() {
   return found;
 }
 
-/// Reads the policy, hands it to the ranks, and prints its mistakes as `latecomer check` does.
-core::PolicyReport read_policy(const std::string& given) {
-  const PolicyText policy = policy_text("run", given);
-  core::PolicyReport report = core::parse_policy(policy.text);
-  for (const auto& p : report.problems)
-    std::cerr << policy.name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
+/// Hands the policy to the ranks.
+void give_to_ranks(const PolicyText& policy) {
   // Derived: Linux takes 128 KiB for a variable and its name, and launchers add to it.
   constexpr std::size_t kMostInVariable = 100'000;
   if (policy.for_ranks.size() > kMostInVariable)
     throw BadUsage("run: the policy has " + std::to_string(policy.for_ranks.size()) +
                    " bytes, and only 100,000 fit unless it is a file: write it to a file");
   setenv("LATECOMER_POLICY", policy.for_ranks.c_str(), 1);
-  return report;
 }
 
 /// Whether the policy asks for more than to observe.
@@ -66,20 +61,20 @@ bool applies(const core::Policy& policy) {
 
 /// What the job left, and the command that comes next.
 void say_next(const Output& output, const Ended& ended, const std::string& program) {
-  const auto shown = [](const std::string& path) {
-    const std::string here = fs::current_path().string() + "/";
-    return shell_word(path.starts_with(here) ? path.substr(here.size()) : path);
-  };
   const std::string self = shell_word(program_invocation_name);
   const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on))
                                           : "ended with status " + std::to_string(ended.status);
   if (const std::string profile = output.written(); !profile.empty()) {
-    std::cerr << "latecomer: profile " << shown(profile) << "; next: " << self << " report " << shown(profile) << "\n";
+    std::cerr << "latecomer: profile " << shown_path(profile) << "; next: " << self << " report " << shown_path(profile)
+              << "\n";
   } else if (const std::string left = output.left(); !left.empty()) {
     std::cerr << "latecomer: the job " << how << " without a whole profile; its ranks left snapshots; next: " << self
-              << " recover " << shown(left) << "\n";
+              << " recover " << shown_path(left) << "\n";
+  } else if (output.lost()) {
+    std::cerr << "latecomer: no profile\n";
   } else if (ended.status == 0 && !ended.passed_on) {
-    std::cerr << "latecomer: no profile: no rank called MPI_Init of an MPI that latecomer works with; is "
+    std::cerr << "latecomer: no profile on this host: no rank called MPI_Init of an MPI that latecomer works with, or "
+                 "rank 0 wrote elsewhere or not at all; is "
               << shell_word(program) << " an MPI program?\n";
   } else {
     std::cerr << "latecomer: no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
@@ -97,8 +92,8 @@ int run(const Options& o) {
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
-    for (const char* mine :
-         {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force", "--overwrite"})
+    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force",
+                             "--overwrite", "--strict"})
       if (!launch.slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
@@ -124,8 +119,16 @@ int run(const Options& o) {
   };
   const std::string policy = o.policy.empty() ? set("LATECOMER_POLICY") : o.policy;
   core::PolicyReport report;
-  if (!policy.empty()) report = read_policy(policy);
-  if (!report.ok() && !o.force) {
+  std::string policy_name;
+  if (!policy.empty()) {
+    const PolicyText text = policy_text("run", policy);
+    report = core::parse_policy(text.text), policy_name = text.name;
+    give_to_ranks(text);
+  }
+  // The ranks of a job that only observes lose no call: rank 0 says that it does not use the policy.
+  if (!report.ok() && !o.force && (o.strict || report.asks_to_apply)) {
+    for (const auto& p : report.problems)  // as `latecomer check` prints them
+      std::cerr << policy_name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
     std::cerr
         << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
     return 2;
@@ -142,12 +145,15 @@ int run(const Options& o) {
     preload(launch, library);
     return start(launch);
   }
-  const Output output(o.output.empty() ? set("LATECOMER_OUTPUT") : o.output);
-  output.prepare(o.overwrite, o.force);
-  setenv("LATECOMER_OUTPUT", output.for_ranks().c_str(), 1);
-  preload(launch, library);
-  const Ended ended = run_and_wait(launch);
-  if (report.policy.mode != core::Mode::off) say_next(output, ended, program);
+  const Ended ended = [&] {
+    Output output(o.output.empty() ? set("LATECOMER_OUTPUT") : o.output);
+    const bool writes = !report.ok() || report.policy.mode != core::Mode::off;
+    if (writes) output.claim(o.overwrite, o.strict);
+    preload(launch, library);
+    const Ended how = run_and_wait(launch);
+    if (writes) say_next(output, how, program);
+    return how;
+  }();
   if (ended.signal) {
     // As if the launcher had been started in the place of this process.
     const rlimit no_core{0, 0};
@@ -186,8 +192,9 @@ void add_run(CLI::App& app, Action& action) {
       "Policy file, or the policy itself if the word begins with {. Without one, the job is observed only.");
   command->add_option(
       "--output", o->output,
-      "Profile file to write. %j stands for the job id, %p for the process id of rank 0, %h for the host. "
-      "Default: latecomer.%j.json.");
+      "Profile file to write. %j stands for the job id, %p for the process id of rank 0, %h for its host. Default: "
+      "latecomer.%j.json. If it exists, or if another job uses it, the name gets a number: job.json, job-2.json, "
+      "job-3.json.");
   command->add_option(
       "--launcher", o->launcher,
       "Launcher to use instead of MPICH's mpiexec, such as srun. COMMAND may also begin with the launcher.");
@@ -196,10 +203,15 @@ void add_run(CLI::App& app, Action& action) {
                    "0: print warnings only. 1: also the configuration and a summary. 2 and 3: also the plans.")
       ->check(CLI::Range(0, 3));
   command->add_flag("--overwrite", o->overwrite,
-                    "Replace an existing profile, and discard the snapshots that an earlier job left beside it.");
-  command->add_flag(
-      "--force", o->force,
-      "Run even if the policy has mistakes or the profile cannot be written. A policy with mistakes is not used.");
+                    "Replace an existing profile, and discard the snapshots that an earlier job left beside it. Files "
+                    "of a job that may be running stay.");
+  auto* force = command->add_flag("--force", o->force,
+                                  "Run even if a policy that replaces calls has mistakes. It is not used then.");
+  command
+      ->add_flag("--strict", o->strict,
+                 "Do not run if the profile cannot be written or if any policy has mistakes. Otherwise a line says "
+                 "what is lost, and the program runs.")
+      ->excludes(force);
   command->add_flag("--auto", o->automatic,
                     "Measure the network at start and let latecomer choose an algorithm for each call.");
   command->add_flag("--record", o->record, "Record the arrivals of single calls too, for latecomer whatif.");

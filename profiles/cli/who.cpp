@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -37,6 +38,11 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
   for (const auto& [host, what] : stale)
     out.push_back("The state of " + ranks_named(what.second) + " on " + host + " is " + human_time(1e9 * what.first) +
                   " old and is not judged: `latecomer relay` has ended there, or the shared folder is slow.");
+  std::set<std::uint64_t> others;  // other jobs with this name
+  for (const LiveRank& r : live_ranks_here())
+    if (r.output == output && r.state != 'X' && r.job != seen.front().job && others.insert(r.job).second)
+      out.push_back("Another job has a profile of this name, in a container perhaps: process " + std::to_string(r.pid) +
+                    " on " + r.host + ". It is not shown.");
   std::map<std::string, std::vector<int>> unseen;  // by host
   std::map<int, std::string> hosts;
   if (std::find(known.begin(), known.end(), false) == known.end()) return out;

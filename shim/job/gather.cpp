@@ -32,15 +32,19 @@ void need_memory(std::size_t bytes) {
   ::operator delete(some, bytes);
 }
 
+/// Returns whether the profile is on disk.
 bool write_whole(Job& j, std::vector<profiles::Contribution>& parts) {
   std::vector<std::string> never_ran;
-  const auto result = profiles::write_file(
-      j.output, [&](const profiles::Sink& sink) { profiles::write_profile(parts, sink, &never_ran); });
+  const auto result = profiles::write_profile_file(
+      j.output, j.replaces, [&](const profiles::Sink& sink) { profiles::write_profile(parts, sink, &never_ran); });
   std::string lines;
   for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());
-  if (!result) warn("%s", result.error().c_str());
-  else say(1, "profile written to %s", j.output.c_str());
+  if (!result && j.spool.written())
+    warn("%s; the snapshots stay: to get a profile, run latecomer recover %s", result.error().c_str(),
+         j.spool.directory().c_str());
+  else if (!result && !j.loss_said) warn("%s; the profile is lost", result.error().c_str());
+  else if (result) say(*result == j.output ? 1 : 0, "profile written to %s", result->c_str());
   say(2, "schedules built: %d ahead of their plan, %d inside a call; exchanges planned: %llu",
       Executor::built_ahead.load(), Executor::built_inside.load(), static_cast<unsigned long long>(plans_made()));
   return static_cast<bool>(result);

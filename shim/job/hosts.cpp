@@ -20,13 +20,12 @@ namespace {
 struct Place {
   std::uint64_t domain = 0, kernel = 0, host = 0;  // equal: one clock; one set of cores; one host to MPI
   cpu_set_t cores;
-  ProcessId process;
+  profiles::ProcessId process;
 };
 
 std::uint64_t kernel_id() {
-  bool good = false;
-  std::string id = read_text("/proc/sys/kernel/random/boot_id", good);
-  return core::fnv1a(good ? id : job().mine.host);
+  const std::uint64_t kernel = profiles::this_process().kernel;
+  return kernel != 0 ? kernel : core::fnv1a(job().mine.host);
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ void survey_hosts(Job& j) {
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   mine.host = core::fnv1a({name, static_cast<std::size_t>(length)});
-  mine.process = this_process(mine.kernel);
+  mine.process = profiles::this_process(), mine.process.kernel = mine.kernel;
   mine.cores = own_cores();
   std::vector<Place> all(static_cast<std::size_t>(j.size));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
@@ -84,7 +83,7 @@ void survey_hosts(Job& j) {
     ++sharing;
     CPU_OR(&cores, &cores, &there.cores);
   }
-  std::vector<ProcessId> processes;
+  std::vector<profiles::ProcessId> processes;
   processes.reserve(all.size());
   for (const Place& there : all) processes.push_back(there.process);
   watch_ranks(mine.process, processes);

@@ -74,8 +74,20 @@ void survey_hosts(Job& j);
 
 /// The id of the batch job, or the launcher's process id.
 std::string job_id();
-/// The absolute path of the profile with all names filled in. (Programs change their directory.)
-std::string output_path(const Job& j);
+
+/// Fills in Job::id, as far as this process knows its job. Ranks of a job have equal keys if they know a batch job's
+/// step or have the same launcher.
+void identify_job(Job& j);
+
+/// Chooses the profile's name on rank 0 and gives it to every rank. Starts the spool.
+void share_output(Job& j);
+
+/// The same for a process that observes alone. Ranks with equal keys choose alike without communication. `suffix` is
+/// added to the name. Does nothing if a name is chosen already.
+void choose_output_alone(Job& j, const std::string& suffix);
+
+/// After the spool has ended: gives the name free if the job has left no snapshot.
+void release_output(Job& j);
 
 // contribution.cpp
 

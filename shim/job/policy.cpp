@@ -27,8 +27,8 @@ std::string load_policy(const Environment& environment) {
   std::string more;
   if (report.problems.size() > 1)
     more = "; and " + std::to_string(report.problems.size() - 1) + " more; run latecomer check";
-  warn("%s:%d: %s%s%s%s; observing only", own.name.c_str(), p.line, p.path.c_str(), p.path.empty() ? "" : ": ",
-       p.message.c_str(), more.c_str());
+  warn("%s:%d: %s%s%s%s; the policy is not used, observing only", own.name.c_str(), p.line, p.path.c_str(),
+       p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str());
   return "";
 }
 
@@ -80,9 +80,6 @@ void share_policy(Job& j) {
   j.policy = own && own_policy(j.environment).text == text
                  ? *own
                  : core::parse_policy(text.empty() ? "{\"version\": 1}" : text).policy;
-  std::uint64_t key = core::mix64(static_cast<std::uint64_t>(j.started) ^ static_cast<std::uint64_t>(j.pid) << 40) | 1;
-  PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, j.comm);
-  j.mine.job_key = key;
   int checks = j.environment.check;
   PMPI_Bcast(&checks, 1, MPI_INT, 0, j.comm);
   j.checks = checks != 0;

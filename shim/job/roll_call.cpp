@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "core/base/text.hpp"
-#include "profiles/live.hpp"
+#include "profiles/process.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -59,12 +61,11 @@ class Names {
     // An empty answer: this is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they
     // end. So the names contain the launcher's process on this host.
     shared_ = true;
-    const int launcher = getppid() != 0 ? getppid() : getpid();  // 0: in another pid namespace
-    const std::uint64_t space = this_process(clock_domain()).pid_namespace;
+    const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
     std::snprintf(scope_, sizeof scope_, "-%llx",
                   static_cast<unsigned long long>(core::mix64(
-                      clock_domain() ^ core::mix64(space + core::mix64(profiles::process_state(launcher).started) +
-                                                   static_cast<std::uint64_t>(launcher)))));
+                      launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
+                                                    static_cast<std::uint64_t>(launcher.pid)))));
     return true;
   }
   /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
@@ -107,6 +108,21 @@ class Names {
   bool shared_ = false;
 };
 
+/// Whether the process manager takes the text as a value.
+bool plain(const std::string& text) {
+  return text.size() < 100 &&
+         text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-") ==
+             std::string::npos;
+}
+
+/// Takes the identity of the job from the value that rank 0 has published.
+void adopt(const std::string& value) {
+  const std::size_t key = value.find('#'), id = value.find('#', key + 1);
+  if (key == std::string::npos || id == std::string::npos) return;
+  job().id.key = std::strtoull(value.c_str() + key + 1, nullptr, 16);
+  if (id + 1 < value.size()) job().id.id = value.substr(id + 1);
+}
+
 }  // namespace
 
 bool roll_call(int rank, int size, double timeout_s) {
@@ -115,17 +131,24 @@ bool roll_call(int rank, int size, double timeout_s) {
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
   char value[MPI_MAX_PORT_NAME];
   Names names;
-  const auto alone = [](const char* why) {
-    warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s", why,
-         job().spool.directory().c_str());
+  const auto alone = [&](const char* why) {
+    if (names.look_up("here", 0, value)) adopt(value);
+    choose_output_alone(job(), "");
+    if (why)
+      warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s", why,
+           (job().output + ".parts").c_str());
     return false;
   };
   if (!names.sound(rank))
     return rank == 0 && alone("the process manager's name service answers names that nobody published");
-  if (!names.publish("here", rank, own_build_id()))
+  // Ranks that observe alone need rank 0's answer to the question which job this is.
+  char here[MPI_MAX_PORT_NAME];
+  std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_id(), static_cast<unsigned long long>(job().id.key),
+                plain(job().id.id) ? job().id.id.c_str() : "");
+  if (!names.publish("here", rank, here))
     return rank == 0 && alone("the process manager has no name service");
   const int parent = rank & (rank - 1);
-  if (!names.wait_for("here", rank, deadline, value) || std::strcmp(value, own_build_id()) != 0) {
+  if (!names.wait_for("here", rank, deadline, value) || std::strcmp(value, here) != 0) {
     // Other ranks may see the name all the same, and then wait for these two.
     names.publish("up", rank, "no");
     names.publish("verdict", rank, "no");
@@ -134,7 +157,8 @@ bool roll_call(int rank, int size, double timeout_s) {
   }
 
   const auto is_here = [&](int other) {
-    return names.wait_for("here", other, deadline, value) && std::strcmp(value, own_build_id()) == 0;
+    return names.wait_for("here", other, deadline, value) &&
+           std::string_view(value).substr(0, std::string_view(value).find('#')) == own_build_id();
   };
   bool yes = rank == 0 || is_here(parent);
   const bool parent_here = yes;
@@ -153,9 +177,9 @@ bool roll_call(int rank, int size, double timeout_s) {
   for (int bit = 1; rank + bit < size && (rank & bit) == 0; bit <<= 1) {
     const int child = rank + bit;
     // A child that is here publishes `up` in any case, so the wait for it ends.
-    const bool here = is_here(child);
-    if (!here) missing(child);
-    yes = here && names.wait_for("up", child, 0, value) && std::strcmp(value, "yes") == 0 && yes;
+    const bool came = is_here(child);
+    if (!came) missing(child);
+    yes = came && names.wait_for("up", child, 0, value) && std::strcmp(value, "yes") == 0 && yes;
   }
   names.publish("up", rank, yes ? "yes" : "no");
   if (rank != 0 && parent_here) yes = names.wait_for("verdict", parent, 0, value) && std::strcmp(value, "yes") == 0;
@@ -165,6 +189,8 @@ bool roll_call(int rank, int size, double timeout_s) {
     // children read `verdict`, and this rank cannot wait for them here: `verdict` stays until the job ends.
     names.unpublish("here", rank);
     names.unpublish("up", rank);
+  } else {
+    alone(nullptr);
   }
   return yes;
 }

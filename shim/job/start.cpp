@@ -38,18 +38,18 @@ bool begin_observing(Job& j, int rank, int size) {
   j.used_contexts.assign(kContexts / 64, 0);
   j.used_contexts[0] = 1;  // the context of MPI_COMM_WORLD
   j.mine.patterns.job_of(size);
-  j.output = output_path(j);
   describe_job(j);
+  identify_job(j);
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_communicator_end, &j.keyval, nullptr);
-  j.spool.begin(j.output + ".parts", rank);
   return true;
 }
 
 /// Observes without the other ranks: each rank has only its own data, and `latecomer recover` merges them.
-void stay_alone(Job& j, const char* why) {
+void stay_alone(Job& j, const char* why, const std::string& suffix = "") {
+  choose_output_alone(j, suffix);
   if (j.rank == 0)
     warn("%s: every rank observes alone and all calls stay native%s; after the job, run latecomer recover %s", why,
-         j.environment.check ? ", so LATECOMER_CHECK has no effect" : "", j.spool.directory().c_str());
+         j.environment.check ? ", so LATECOMER_CHECK has no effect" : "", (j.output + ".parts").c_str());
 }
 
 /// From now on `latecomer who` can see the process, and its waiting calls are timed.
@@ -90,8 +90,7 @@ void start_job() noexcept try {
   const double timeout_s = (own ? *own : j.policy).roll_call_timeout_s;
   if (parent != MPI_COMM_NULL) {
     // The spawned processes have their own MPI_COMM_WORLD. The parents' profile has the plain name.
-    j.spool.begin(j.output + ".spawned-" + std::to_string(getppid()) + ".parts", rank);
-    stay_alone(j, "spawned processes");
+    stay_alone(j, "spawned processes", ".spawned-" + std::to_string(getppid()));
   } else if (roll_call(rank, size, timeout_s)) {
     if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.comm) != MPI_SUCCESS) return;
     PMPI_Comm_set_errhandler(j.comm, MPI_ERRORS_RETURN);
@@ -102,6 +101,7 @@ void start_job() noexcept try {
       yield_in_progress(false);
       return;
     }
+    share_output(j);
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
     j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch &&
                      j.policy.rooted_waits.value_or(!j.policy.rules.empty());
@@ -111,13 +111,14 @@ void start_job() noexcept try {
     constexpr int kFrames = 4;  // by default: what an overhead of 100 ns per call allows (docs/results/overhead.md)
     sites_depth(depth, callers < 0 ? std::max(0, kFrames - depth) : callers, j.policy.sites_python,
                 j.policy.sites_wrappers);
-    if (!j.policy.spool) j.spool.begin("", rank);
     survey_hosts(j);
     if (j.policy.network_measure && size > 1) measure_network(j);
     if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1)
       start_engine(level == MPI_THREAD_MULTIPLE);
     if (!j.policy.history.empty() && j.announces) share_history(j);
     j.together = true;
+  } else {
+    choose_output_alone(j, "");
   }
   set_end(j);
   CommState* world = state_of(MPI_COMM_WORLD);

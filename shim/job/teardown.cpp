@@ -26,12 +26,13 @@ int on_end(MPI_Comm, int, void*, void*) {
   const Outcome stored = attempt([&] {
     if (gathered == Gathered::whole) return j.spool.remove();
     if (gathered == Gathered::cut)
-      warn("a rank ended before all ranks reached MPI_Finalize: latecomer recover %s makes a profile of the snapshots",
+      warn("a rank ended before all ranks reached MPI_Finalize: to get a profile, run latecomer recover %s",
            j.spool.directory().c_str());
     const JobLock lock;
     write_spool(j, true);
   });
   if (!stored) warn("the last snapshot lacks the end of the job: %s", stored.why);
+  attempt([&] { release_output(j); });
   attempt([&] { remove_prometheus(j); });
   live_stop();
   return MPI_SUCCESS;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -18,23 +17,25 @@ namespace {
 
 constinit profiles::LiveLine nowhere;
 profiles::LiveFile* file = nullptr;
-char path[64];
+char path[128];
 
 void copy_text(char* to, std::size_t size, const std::string& from) {
   std::snprintf(to, size, "%.*s", static_cast<int>(size - 1), from.c_str());
 }
 
-/// A killed process leaves its file. Removes the files of this user whose process id no process has.
-void sweep() {
+/// A killed process leaves its file. Removes the files of this user's processes that have certainly ended. Containers
+/// may share the folder, so a process of another pid namespace may live.
+void sweep(profiles::ProcessId process) {
   DIR* folder = opendir(profiles::kLiveFolder);
   if (!folder) return;
   constexpr std::size_t kPrefix = sizeof profiles::kLivePrefix - 1;
   while (const dirent* entry = readdir(folder)) {
     if (std::strncmp(entry->d_name, profiles::kLivePrefix, kPrefix) != 0) continue;
+    unsigned long long space = 0, started = 0;
+    if (std::sscanf(entry->d_name + kPrefix, "%llx-%d-%llx", &space, &process.pid, &started) != 3) continue;
+    process.pid_namespace = space, process.started = started;
     struct stat about;
-    const int pid = std::atoi(entry->d_name + kPrefix);
-    const auto process = profiles::process_state(pid);
-    if (pid > 0 && (!process.exists || process.state == 'Z') &&
+    if (profiles::life_of(process) == profiles::Life::ended &&
         fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_uid == geteuid())
       unlinkat(dirfd(folder), entry->d_name, 0);
   }
@@ -46,9 +47,11 @@ void sweep() {
 constinit profiles::LiveLine* live = &nowhere;
 
 void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output) {
-  sweep();
-  std::snprintf(path, sizeof path, "%s/%s%d", profiles::kLiveFolder, profiles::kLivePrefix, getpid());
-  unlink(path);  // of an earlier process with this id
+  const profiles::ProcessId process = profiles::this_process();
+  sweep(process);
+  std::snprintf(path, sizeof path, "%s/%s%llx-%d-%llx", profiles::kLiveFolder, profiles::kLivePrefix,
+                static_cast<unsigned long long>(process.pid_namespace), process.pid,
+                static_cast<unsigned long long>(process.started));
   const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return;
   // Reserves the memory of the head now. A store into a full file system would end the process.
@@ -61,8 +64,7 @@ void live_start(int rank, int ranks, std::uint64_t job, const std::string& host,
     return;
   }
   file = new (at) profiles::LiveFile;
-  file->pid = getpid(), file->rank = rank, file->ranks = ranks, file->job = job;
-  file->started = profiles::process_state(getpid()).started;
+  file->process = process, file->rank = rank, file->ranks = ranks, file->job = job;
   copy_text(file->host, sizeof file->host, host);
   copy_text(file->output, sizeof file->output, output);
   std::memcpy(file->magic, profiles::kLiveMagic, sizeof file->magic);
@@ -80,7 +82,7 @@ void live_frames(const profiles::Frame& frame) {
 }
 
 void live_stop() {
-  if (!file || file->pid != getpid()) return;  // a forked child
+  if (!file || file->process.pid != getpid()) return;  // a forked child
   live = &nowhere;
   unlink(path);
 }

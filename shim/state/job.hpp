@@ -76,7 +76,10 @@ struct Job {
   int thread = 0;  ///< the thread that started MPI
   Environment environment;
   core::Policy policy;
+  profiles::JobId id;
   std::string output;         ///< absolute path of the profile
+  bool replaces = false;      ///< the user allowed to replace a profile of this name
+  bool loss_said = false;     ///< the user knows that the profile cannot be written
   bool announces = false;     ///< mode apply, and a rule needs plans
   bool rooted_waits = false;  ///< rooted calls may ask for boundaries that wait (core::waits_for_leader)
   bool checks = false;        ///< LATECOMER_CHECK on rank 0

@@ -3,14 +3,10 @@
 #include "shim/waiting/alive.hpp"
 
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "shim/clock.hpp"
 
@@ -18,6 +14,7 @@ namespace latecomer::shim {
 namespace {
 
 using core::Nanoseconds;
+using profiles::ProcessId;
 
 // The pause between two looks at the other processes of this host. Derived: a look is one poll() call, which takes 1.7
 // us for 63 processes (measured, one quiet core): below 0.001% of the time. A death is noticed half a second late at
@@ -48,34 +45,10 @@ std::vector<pollfd>& polled() {
 }
 bool died = false;
 
-/// The start time of a process, field 22 of its stat file; 0 if the file cannot be read.
-std::uint64_t start_of(std::int32_t pid) {
-  char path[32], text[512];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  std::FILE* file = std::fopen(path, "re");
-  if (!file) return 0;
-  const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  text[size] = '\0';
-  const char* at = std::strrchr(text, ')');  // the name before it may contain any character
-  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
-  return at ? std::strtoull(at, nullptr, 10) : 0;
-}
-
 }  // namespace
 
-ProcessId this_process(std::uint64_t kernel) {
-  struct stat info {};
-  ProcessId out;
-  out.kernel = kernel;
-  out.pid_namespace = stat("/proc/self/ns/pid", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
-  out.pid = getpid();
-  out.start = start_of(out.pid);
-  return out;
-}
-
-void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all) {
-  for (const ProcessId& p : all)
+void watch_ranks(const profiles::ProcessId& mine, const std::vector<profiles::ProcessId>& all) {
+  for (const profiles::ProcessId& p : all)
     if (p.kernel == mine.kernel && p.pid_namespace == mine.pid_namespace && p.pid_namespace != 0 && p.pid != mine.pid)
       watched().push_back({p});
   polled().reserve(watched().size());
@@ -89,10 +62,11 @@ bool rank_died() {
     if (!w.opened) {
       w.opened = true;
       w.descriptor = static_cast<int>(syscall(SYS_pidfd_open, w.process.pid, 0));
-      const std::uint64_t start = start_of(w.process.pid);
+      const std::uint64_t start = profiles::process_state(w.process.pid).started;
       // The process has ended, or its number belongs to another process. Without process descriptors the kernel gives
       // no answer.
-      died = (w.descriptor < 0 && errno == ESRCH) || (w.process.start != 0 && start != 0 && start != w.process.start);
+      died =
+          (w.descriptor < 0 && errno == ESRCH) || (w.process.started != 0 && start != 0 && start != w.process.started);
     }
     if (w.descriptor >= 0) open.push_back({w.descriptor, POLLIN, 0});
   }

@@ -7,22 +7,13 @@
 #include <vector>
 
 #include "core/base/types.hpp"
+#include "profiles/process.hpp"
 #include "shim/patience.hpp"
 
 namespace latecomer::shim {
 
-/// A process as seen by other processes of the same kernel and pid namespace.
-struct ProcessId {
-  std::uint64_t kernel = 0, pid_namespace = 0;
-  std::uint64_t start = 0;  ///< in the kernel's ticks: a reused pid has another start; 0: unknown
-  std::int32_t pid = 0;
-};
-
-/// `kernel`: the same value on all processes of one kernel.
-ProcessId this_process(std::uint64_t kernel);
-
 /// Keeps those processes of `all` that `mine` can watch. Local. Opens no process yet.
-void watch_ranks(const ProcessId& mine, const std::vector<ProcessId>& all);
+void watch_ranks(const profiles::ProcessId& mine, const std::vector<profiles::ProcessId>& all);
 
 /// Whether a watched rank has ended. A rank on another kernel counts as alive: its own host notices its death, and the
 /// launcher ends the job. The first call takes a few microseconds per rank, later calls one system call per rank.

@@ -27,7 +27,7 @@ static double seconds(clockid_t clock) {
 
 /* Steps of arithmetic. A loop around a clock would be time in the kernel. */
 static void step(long steps) {
-  static volatile double x = 1;
+  volatile double x = 1;
   for (long i = 0; i < steps; ++i) x = x * 0.999 + 0.001;
 }
 

@@ -29,8 +29,9 @@ mistakes = {
 for name, (text, place, remedy) in mistakes.items():
     policy = folder / "policy.json"
     policy.write_text(text)
-    refused = run(a.cli, "run", "--policy", policy, "--output", folder / "o.json", "--", "-n", 2, *program, LD_PRELOAD=a.support)
+    refused = run(a.cli, "run", "--strict", "--policy", policy, "--output", folder / "o.json", "--", "-n", 2, *program, LD_PRELOAD=a.support)
     check(refused.returncode == 2 and refused.stdout == "" and place in refused.stderr and remedy in refused.stderr and "--force" in refused.stderr, f"{name}: refused before it starts: {refused.stderr}")
+    (folder / "o.json").unlink(missing_ok=True)
     done = run(a.mpiexec, "-genv", "LD_PRELOAD", a.library + ":" + a.support, "-n", 2, *program, LATECOMER_POLICY=policy, LATECOMER_OUTPUT=folder / "o.json")
     lines = [line for line in done.stderr.splitlines() if line]
     check(done.returncode == native.returncode and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"{name}: same output and status")

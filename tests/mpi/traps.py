@@ -105,7 +105,7 @@ for program in ("early", "early_host"):
         check(profile is not None and least <= calls(profile) <= 100 and not warned(done), f"MPI in static objects, {program}: {profile and calls(profile)} allreduces, {warned(done)}")
 
 # Other allocators, if installed.
-for allocator in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
+for allocator in () if sanitized else ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):  # a sanitizer has its own
     found = pathlib.Path("/usr/lib/x86_64-linux-gnu") / allocator
     if not found.exists():
         print(f"{allocator} is not installed")

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
       for (int c = 0; c < 3; ++c) log.records.push_back(records[static_cast<std::size_t>(r)]);
       part.logs = {log};
       profiles::Spool spool;
-      spool.begin(argv[5], r);
+      spool.begin(argv[5], r, {part.job_key, "", "", ""});
       for (int i = 0; i < 2; ++i)
         if (const auto wrote = spool.write(part, {}); !wrote) std::fprintf(stderr, "%s\n", wrote.error().c_str());
     }

@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   if (argc == 3)
     for (const auto& part : parts) {
       profiles::Spool spool;
-      spool.begin(argv[2], part.rank);
+      spool.begin(argv[2], part.rank, {part.job_key, "", "", ""});
       if (const auto wrote = spool.write(part, {}); !wrote) std::fprintf(stderr, "%s\n", wrote.error().c_str());
     }
   Json profile = Json::parse(profiles::write_profile(std::move(parts)));
