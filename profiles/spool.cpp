@@ -60,8 +60,7 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
   if (bytes->size() < sizeof header) return failed("incomplete");
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::string_view body = std::string_view(*bytes).substr(sizeof header, header.size);
-  if (std::memcmp(header.magic, kSnapshotMagic, sizeof header.magic) != 0)
-    return failed("not a snapshot of latecomer");
+  if (std::memcmp(header.magic, kSnapshotMagic, sizeof header.magic) != 0) return failed("not a snapshot of latecomer");
   if (header.layout != kLayout) return failed("written by another version of latecomer");
   if (header.serial == 0) return false;
   if (body.size() != header.size) return failed("incomplete");

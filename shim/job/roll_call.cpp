@@ -63,9 +63,9 @@ class Names {
     shared_ = true;
     const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
     std::snprintf(scope_, sizeof scope_, "-%llx",
-                  static_cast<unsigned long long>(core::mix64(
-                      launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
-                                                    static_cast<std::uint64_t>(launcher.pid)))));
+                  static_cast<unsigned long long>(
+                      core::mix64(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
+                                                                static_cast<std::uint64_t>(launcher.pid)))));
     return true;
   }
   /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
@@ -145,8 +145,7 @@ bool roll_call(int rank, int size, double timeout_s) {
   char here[MPI_MAX_PORT_NAME];
   std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_id(), static_cast<unsigned long long>(job().id.key),
                 plain(job().id.id) ? job().id.id.c_str() : "");
-  if (!names.publish("here", rank, here))
-    return rank == 0 && alone("the process manager has no name service");
+  if (!names.publish("here", rank, here)) return rank == 0 && alone("the process manager has no name service");
   const int parent = rank & (rank - 1);
   if (!names.wait_for("here", rank, deadline, value) || std::strcmp(value, here) != 0) {
     // Other ranks may see the name all the same, and then wait for these two.

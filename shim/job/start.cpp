@@ -59,10 +59,13 @@ void show_job(const Job& j) {
   if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
 }
 
-/// After an exception, the process runs on without observation.
-void give_up(const char* why) {
+/// After an exception, the process runs on without observation. After the roll call the other ranks wait for this one:
+/// then the job ends.
+void give_up(const char* why) noexcept {
   ended_at_start = true;
-  warn("this rank is not observed: %s", why);
+  if (job().comm == MPI_COMM_NULL) return warn("this rank is not observed: %s", why);
+  warn("the other ranks wait for this one at the start, and it cannot go on (%s): the job ends", why);
+  PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 }
 
 }  // namespace

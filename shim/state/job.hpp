@@ -39,9 +39,9 @@ struct Watched;     // shim/dispatch/engine/engine.hpp
 struct CommState {
   MPI_Comm comm = MPI_COMM_NULL;
   int size = 0, rank = 0;
-  bool broken = false;  ///< an operation returned an error: exchange no more logs, and as the leader learn no more
-  bool refused = false;        ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
-  bool foreign = false;        ///< inter-communicator, or processes of another world: only observe
+  bool broken = false;   ///< an operation returned an error: exchange no more logs, and as the leader learn no more
+  bool refused = false;  ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
+  bool foreign = false;  ///< inter-communicator, or processes of another world: only observe
   std::int32_t context = -1;   ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;  ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;

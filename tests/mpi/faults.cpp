@@ -38,7 +38,8 @@ struct Shape {
 
 int sizes_of(const Shape& s, std::vector<int>& counts, std::vector<int>& places) {
   int at = 0;
-  for (int r = 0; r < ranks; ++r) counts.push_back(r % 3 == 1 ? 0 : s.count + r), places.push_back(at), at += s.count + r;
+  for (int r = 0; r < ranks; ++r)
+    counts.push_back(r % 3 == 1 ? 0 : s.count + r), places.push_back(at), at += s.count + r;
   return at;
 }
 
@@ -103,7 +104,8 @@ int run(const Shape& s, const std::string& where, Fault& fault) {
       if (wrong(i, want)) break;
     }
   } else if (s.op == 2 || s.op == 3 || s.op == 5) {
-    const int first = s.op == 2 ? 0 : per * (s.op == 5 ? places[static_cast<std::size_t>(rank_world)] : s.count * rank_world);
+    const int first =
+        s.op == 2 ? 0 : per * (s.op == 5 ? places[static_cast<std::size_t>(rank_world)] : s.count * rank_world);
     for (int i = 0; i < mine * per; ++i)
       if (wrong(i, item(s.root, first + i))) break;
   } else if (root) {
@@ -111,8 +113,7 @@ int run(const Shape& s, const std::string& where, Fault& fault) {
       const auto at = static_cast<std::size_t>(r);
       const int first = per * (s.op == 6 ? places[at] : s.count * r), n = per * (s.op == 6 ? counts[at] : s.count);
       bool bad = false;
-      for (int i = 0; i < n && !bad; ++i)
-        bad = s.used(i) && out[static_cast<std::size_t>(first + i)] != item(r, i);
+      for (int i = 0; i < n && !bad; ++i) bad = s.used(i) && out[static_cast<std::size_t>(first + i)] != item(r, i);
       if (bad) fail(where + ": success with wrong data of rank " + std::to_string(r));
     }
   }
@@ -127,7 +128,7 @@ void sweep(const Shape& shape, int victim, bool memory) {
                               std::to_string(victim) + " fails at " + std::to_string(at);
     Shape s = shape;
     s.count += memory ? at % 50 : 0;  // another size, so that the schedule is built anew
-    PMPI_Barrier(kWorld);  // the background engine may still run parts of the call before
+    PMPI_Barrier(kWorld);             // the background engine may still run parts of the call before
     Fault fault{memory, rank_world == victim ? at : -1}, none;
     const int rc = run(s, where, fault);
     int fired = fault.fired, bad = rc != MPI_SUCCESS;
@@ -149,7 +150,8 @@ void faults(bool memory) {
       for (const bool gaps : {false, true}) {
         if (gaps && count == 30000) continue;
         const int root = op == 0 ? 0 : (op + count) % ranks;
-        for (int victim = 0; victim < ranks; victim += count == 30000 ? 2 : 1) sweep({op, count, root, gaps}, victim, memory);
+        for (int victim = 0; victim < ranks; victim += count == 30000 ? 2 : 1)
+          sweep({op, count, root, gaps}, victim, memory);
       }
 }
 
@@ -159,7 +161,8 @@ void same_error(const char* what, Ours ours, Native native) {
   const int rc = ours(), want = native();
   int own = MPI_SUCCESS, wanted = MPI_SUCCESS;
   MPI_Error_class(rc, &own), MPI_Error_class(want, &wanted);
-  if (own != wanted) fail(std::string(what) + ": error class " + std::to_string(own) + ", natively " + std::to_string(wanted));
+  if (own != wanted)
+    fail(std::string(what) + ": error class " + std::to_string(own) + ", natively " + std::to_string(wanted));
 }
 
 /// Rank `victim` passes a mistake of its own, which natively hangs the others. `call(bad)`. `served`: an algorithm runs
@@ -224,9 +227,8 @@ void arguments(const std::vector<std::string>& served) {
         own_mistake("reduce from a null pointer" + at, victim, MPI_ERR_BUFFER, serves("reduce"), [&](bool bad) {
           return MPI_Reduce(bad ? nullptr : a.data(), b.data(), 60, MPI_INT, MPI_SUM, root, kWorld);
         });
-        own_mistake("bcast in place" + at, victim, MPI_ERR_BUFFER, serves("bcast"), [&](bool bad) {
-          return MPI_Bcast(bad ? MPI_IN_PLACE : a.data(), 64, MPI_INT, root, kWorld);
-        });
+        own_mistake("bcast in place" + at, victim, MPI_ERR_BUFFER, serves("bcast"),
+                    [&](bool bad) { return MPI_Bcast(bad ? MPI_IN_PLACE : a.data(), 64, MPI_INT, root, kWorld); });
         own_mistake("bcast of an uncommitted datatype" + at, victim, MPI_ERR_TYPE, serves("bcast"), [&](bool bad) {
           return bad ? MPI_Bcast(a.data(), 4, raw, root, kWorld) : MPI_Bcast(a.data(), 16, MPI_INT, root, kWorld);
         });

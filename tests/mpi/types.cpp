@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random datatypes of random constructors, nested up to three deep: reversed, overlapping if only sent, with gaps,
-// negative strides and absolute addresses, and with an extent below, equal to or above the true extent. Every rank draws its own types of the call's signature. Compares every
-// dispatched collective with MPICH's own (PMPI bypasses every preload), including all memory around the data.
-// Usage: types ROUNDS [DELAY_US [reductions]]
+// negative strides and absolute addresses. Their extent is below, equal to or above the true extent. Every rank draws
+// its own types of the call's signature. Compares every dispatched collective with MPICH's own (PMPI bypasses every
+// preload), including all memory around the data. Usage: types ROUNDS [DELAY_US [reductions]]
 #include <algorithm>
 #include <cstring>
 
@@ -112,9 +112,9 @@ Type around(Type child, Draw pick) {
       // MPICH 4.0.2 itself writes outside of memory where the extent is below 0, and moves a wrong number of bytes of
       // some types whose extent is below the true extent. So only reductions draw these, and none below 0.
       const bool small = pick == shared_draw && pick(2);
-      const MPI_Aint extent = dense     ? static_cast<MPI_Aint>(4 * child.map.size())
+      const MPI_Aint extent = dense   ? static_cast<MPI_Aint>(4 * child.map.size())
                               : small ? 4 * pick(5)
-                                        : *high - *low + 4 + 4 * pick(3),
+                                      : *high - *low + 4 + 4 * pick(3),
                      lower = dense ? 0 : 4 * (pick(3) - 1);
       large ? MPI_Type_create_resized_c(child.type, lower, extent, &made)
             : MPI_Type_create_resized(child.type, lower, extent, &made);
@@ -173,7 +173,9 @@ class Buffer {
   /// `written`: no place occurs twice. Empty for n = 0.
   Buffer(int n, int blocks, bool written, Draw pick) {
     for (int attempt = 0;; ++attempt) {
-      Type t = attempt >= 8 ? Type{} : n > 0 && pick == shared_draw && pick(5) == 0 ? column(n, pick) : random_type(pick);
+      Type t = attempt >= 8                                   ? Type{}
+               : n > 0 && pick == shared_draw && pick(5) == 0 ? column(n, pick)
+                                                              : random_type(pick);
       const int k = static_cast<int>(t.map.size());
       if (k == 0 || k > n || t.extent < 0) {
         if (t.type != MPI_INT) MPI_Type_free(&t.type);

@@ -48,11 +48,11 @@ EXPORTED int inject_disarm() {
   return fired;
 }
 
-#define INJECT(name, parameters, arguments, eligible)                \
-  EXPORTED int name parameters {                                     \
-    static decltype(&name) known;                                    \
-    if ((eligible) && fails(kMpi)) return MPI_ERR_INTERN;            \
-    return next(known, #name) arguments;                             \
+#define INJECT(name, parameters, arguments, eligible)     \
+  EXPORTED int name parameters {                          \
+    static decltype(&name) known;                         \
+    if ((eligible) && fails(kMpi)) return MPI_ERR_INTERN; \
+    return next(known, #name) arguments;                  \
   }
 INJECT(PMPI_Isend_c, (const void* b, MPI_Count n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request* r),
        (b, n, t, to, tag, c, r), !of_tree(tag))

@@ -16,30 +16,30 @@ void end_epoch(CommState& state, bool rested) {
   sites_refresh();
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
   if (state.usable() && state.size > 1 && !rested) try {
-    if (state.rank == 0) {
-      auto& part = state.leadership->members[0].push();
-      part.first = state.logged_from;
-      part.records.assign(state.log.begin(), state.log.end());
-      part.signatures.swap(state.leadership->signatures);
-      state.leadership->signatures.clear();
-      state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
-    } else {
-      const Header header{state.identity,
-                          state.logged_from,
-                          static_cast<std::uint32_t>(state.log.size()),
-                          state.rank,
-                          state.size,
-                          0,
-                          0,
-                          job().clocks.uncertainty_now(),
-                          state.waited};
-      if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(),
-                                 state.log.size() * sizeof state.log[0], true))
-        warn("the leader does not take its logs: some arrival patterns are lost");
+      if (state.rank == 0) {
+        auto& part = state.leadership->members[0].push();
+        part.first = state.logged_from;
+        part.records.assign(state.log.begin(), state.log.end());
+        part.signatures.swap(state.leadership->signatures);
+        state.leadership->signatures.clear();
+        state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
+      } else {
+        const Header header{state.identity,
+                            state.logged_from,
+                            static_cast<std::uint32_t>(state.log.size()),
+                            state.rank,
+                            state.size,
+                            0,
+                            0,
+                            job().clocks.uncertainty_now(),
+                            state.waited};
+        if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(),
+                                   state.log.size() * sizeof state.log[0], true))
+          warn("the leader does not take its logs: some arrival patterns are lost");
+      }
+    } catch (const std::bad_alloc&) {
+      state.log_missed += static_cast<std::uint32_t>(state.log.size());
     }
-  } catch (const std::bad_alloc&) {
-    state.log_missed += static_cast<std::uint32_t>(state.log.size());
-  }
   state.waited = 0;
   if (state.log_missed > 0)
     warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed), state.log_missed = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments that one rank sees alone: its buffers and its datatypes. Arguments that all ranks know are part of U(n),
-// and a mistake there leaves the call to MPI on all ranks (docs/explanation/agreement.md).
+// The arguments that one rank sees alone: its buffers and its datatypes. Arguments that all ranks know are part of
+// U(n), and a mistake there leaves the call to MPI on all ranks (docs/explanation/agreement.md).
 #pragma once
 
 #include "core/agreement/agreement.hpp"

@@ -233,8 +233,8 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   if (key.algorithm->built_together && key.sizes < 0) {
     core::TreePart part;
     part.children.reserve(std::bit_width(static_cast<unsigned>(state.size)));
-    const int rc =
-        build_adaptive(state, core::tree_problem(job().policy.network), call.root, std::max<core::Bytes>(block, 0), part);
+    const int rc = build_adaptive(state, core::tree_problem(job().policy.network), call.root,
+                                  std::max<core::Bytes>(block, 0), part);
     if (rc != MPI_SUCCESS) return rc;
     const auto compile = [&] {
       core::TreePart copy = part;
@@ -275,8 +275,8 @@ int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Opera
   running.fail(failure);
   running.give_scratch(scratch_.data(), layout);
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
-                 static_cast<char*>(operands.recv), core::is_reduction(key.algorithm->op) ? operands.datatype : MPI_BYTE,
-                 operands.op, layout);
+                 static_cast<char*>(operands.recv),
+                 core::is_reduction(key.algorithm->op) ? operands.datatype : MPI_BYTE, operands.op, layout);
   return run_to_end(running);
 }
 

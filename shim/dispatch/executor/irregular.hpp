@@ -2,7 +2,8 @@
 // Runs the schedules of gatherv and scatterv on MPI. They move whole blocks (core/algorithms/irregular). Each call has
 // its own block sizes. The root knows all sizes. Another rank knows its own size, and learns others from the messages:
 //
-// - A message of a gather contains the blocks of a subtree in the order of their places. A probe gives its length. Only the root separates the blocks.
+// - A message of a gather contains the blocks of a subtree in the order of their places. A probe gives its length. Only
+// the root separates the blocks.
 // - A message of a scatter to a rank with children begins with the sizes of its blocks, 8 bytes each. A leaf receives
 //   its block only.
 //

@@ -100,8 +100,7 @@ void Running::free_slot_type() {
 }
 
 Running::Items Running::items(const core::Slice& s) const {
-  if (!table_ || s.count == 0)
-    return {at(s), s.count, distance(s.buffer) == layout_.extent ? type_ : slot_type_};
+  if (!table_ || s.count == 0) return {at(s), s.count, distance(s.buffer) == layout_.extent ? type_ : slot_type_};
   const Blocks::Side& side = table_->of(s.buffer);
   return {side.at(s.offset), side.items(s.offset), side.type};
 }
