@@ -239,7 +239,7 @@ Operation::Operation(Process& process, const latecomer_range& range, Kind op, in
   // Elements that no process reads take no memory.
   const bool real = in || out;
   const MPI_Count extent = real ? element_bytes : 0;
-  const shim::Layout layout{extent, 0, extent, 0, extent, true};
+  const shim::Layout layout{extent, 0, extent, 0, extent, extent, true};
   running_.begin(*program_, {MPI_COMM_SELF, 0, {}, 0, this}, nullptr);
   if (real) scratch_.resize(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
