@@ -204,7 +204,11 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   if (step.identify && resolve_members(state)) identify(state, true);
   if (step.hear) hear(state, step.n, step.waits);
   if (!step.ends_epoch) return;
-  sweep_outgoing();  // of earlier boundaries
+  try {
+    sweep_outgoing();  // of earlier boundaries
+  } catch (const std::bad_alloc&) {
+    // The next boundary tries again.
+  }
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
@@ -319,11 +323,11 @@ void write_log(const Call& call) {
     return;
   }
   try {
-    const profiles::CallRecord record = record_of(call);
-    state.log.reserve(state.log.size() + 1);
+    state.log.push_back(record_of(call));
     if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
-    state.log.push_back(record);
   } catch (const std::bad_alloc&) {
+    // A record without its signature would shift the signatures behind it.
+    if (state.log.size() > call.n - state.logged_from) state.log.pop_back();
     ++state.log_missed;
   }
 }

@@ -29,7 +29,7 @@ constexpr std::size_t kForProfile = 8 << 20, kForDecisions = 1 << 20;
 /// end a process without memory.
 void need_memory(std::size_t bytes) {
   void* some = ::operator new(bytes);
-  ::operator delete(some, bytes);
+  ::operator delete(some);
 }
 
 /// Returns whether the profile is on disk.
