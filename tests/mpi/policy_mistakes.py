@@ -36,7 +36,7 @@ for name, (text, place, remedy) in mistakes.items():
     lines = [line for line in done.stderr.splitlines() if line]
     check(done.returncode == native.returncode and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"{name}: same output and status")
     check(len(lines) == 1 and str(policy) in lines[0] and place in lines[0] and remedy in lines[0] and "observing only" in lines[0], f"{name}: {lines}")
-done = run(a.mpiexec, "-genv", "LD_PRELOAD", a.library + ":" + a.support, "-n", 2, *program, LATECOMER_POLICY="/nonexistent/p.json", LATECOMER_OUTPUT=folder / "o.json")
+done = run(a.mpiexec, "-genv", "LD_PRELOAD", a.library + ":" + a.support, "-n", 2, *program, LATECOMER_POLICY="/nonexistent/p.json", LATECOMER_OUTPUT=folder / "missing.json")
 check(done.returncode == 0 and "cannot read '/nonexistent/p.json': No such file or directory; observing only" in done.stderr and len(done.stderr.splitlines()) == 1, f"a missing file: {done.stderr}")
 
 # A policy as text, and from a pipe, which can be read once: all ranks get it. A file keeps its path.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 #include "core/select/planning.hpp"
 #include "shim/dispatch/engine/engine.hpp"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::size_t kKeptSchedules = 64;
 
 // Derived: a schedule of 1,000 operations takes 150 KiB. A larger one without memory ends the job.
-constinit std::unique_ptr<char[]> reserve;
+constinit char* reserve = nullptr;  // no destructor: wrappers may run before and after those of the library
 constexpr std::size_t kReserve = 256 << 10;
 
 int run_to_end(Running& running) {
@@ -35,7 +36,7 @@ int run_to_end(Running& running) {
 
 void spend_reserve() noexcept {
   const JobLock lock;
-  reserve.reset();
+  delete[] std::exchange(reserve, nullptr);
 }
 
 void no_memory_left(const char* purpose) noexcept {
@@ -45,7 +46,7 @@ void no_memory_left(const char* purpose) noexcept {
 
 Executor::Executor() {
   const JobLock lock;
-  if (!reserve) reserve = std::make_unique_for_overwrite<char[]>(kReserve);
+  if (!reserve) reserve = new char[kReserve];
 }
 Executor::~Executor() = default;
 
