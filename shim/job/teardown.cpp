@@ -31,7 +31,10 @@ int on_end(MPI_Comm, int, void*, void*) {
     const JobLock lock;
     write_spool(j, true);
   });
-  if (!stored) warn("the last snapshot lacks the end of the job: %s", stored.why);
+  if (!stored)
+    warn(gathered == Gathered::whole ? "the profile is written, and snapshots of this rank stay beside it: %s"
+                                     : "the last snapshot lacks the end of the job: %s",
+         stored.why);
   attempt([&] { release_output(j); });
   attempt([&] { remove_prometheus(j); });
   live_stop();

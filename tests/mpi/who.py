@@ -102,10 +102,22 @@ def planted(make, *words):
     return [*private, "sh", "-ec", f"mount -t tmpfs memory /dev/shm; {make}; exec \"$@\"", "sh", *map(str, words)]
 
 
-def live_file(rank, ranks, size=34048):
-    path = folder / f"live-{rank}-{ranks}-{size}"
-    head = struct.pack("=16sIiiiQQ64s1024s", b"latecomer live", 2, 2 ** 30, rank, ranks, 1, 7, b"host", b"/planted/job.json")
-    path.write_bytes(head.ljust(size, b"\0"))
+# A real file of a process that has ended since. Rank and ranks follow the magic and the version.
+before = set(pathlib.Path("/dev/shm").glob("latecomer-live-*"))
+job = subprocess.Popen([a.cli, "run", "--output", folder / "planted.json", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "200000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+real = b""
+try:
+    while job.poll() is None and str(folder / "planted.json").encode() not in real:
+        real = next((f.read_bytes() for f in set(pathlib.Path("/dev/shm").glob("latecomer-live-*")) - before), b"")
+finally:
+    end_tree(job)
+output = str(folder / "planted.json").encode()
+
+
+def live_file(rank, ranks, more=0):
+    path = folder / f"live-{rank}-{ranks}-{more}"
+    data = real[:20] + struct.pack("=ii", rank, ranks) + real[28:].replace(output, b"/planted/job.json".ljust(len(output), b"\0"))
+    path.write_bytes((data + b"\0" * max(more, 0))[:len(real) + more])
     return path
 
 
@@ -116,7 +128,7 @@ if private:
     answer = run(*planted(f"cp {good} {LIVE}5", *who))
     check(answer.returncode == 1 and "The job is over" in answer.stdout and "R" in answer.stdout, f"a file of this layout is read: {answer.returncode} {answer.stdout} {answer.stderr}")
     cases = {"a pipe": f"mkfifo {LIVE}5", "a link": f"ln -s {good} {LIVE}5", "a rank beyond the ranks": f"cp {live_file(2, 2)} {LIVE}5", "no ranks": f"cp {live_file(0, 0)} {LIVE}5",
-             "ranks that no job has": f"cp {live_file(1, 2 ** 31 - 1)} {LIVE}5", "too large": f"cp {live_file(1, 2, 34049)} {LIVE}5", "too small": f"cp {live_file(1, 2, 34047)} {LIVE}5"}
+             "ranks that no job has": f"cp {live_file(1, 2 ** 31 - 1)} {LIVE}5", "too large": f"cp {live_file(1, 2, 1)} {LIVE}5", "too small": f"cp {live_file(1, 2, -1)} {LIVE}5"}
     if os.geteuid() == 0:
         cases["a file of another user"] = f"cp {good} {LIVE}5; chown 65534 {LIVE}5"
     for name, make in cases.items():
