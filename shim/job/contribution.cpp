@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "core/base/file.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/idle.hpp"
@@ -17,8 +18,8 @@ namespace latecomer::shim {
 namespace {
 
 std::string command_line() {
-  bool good = false;
-  std::string text = read_text("/proc/self/cmdline", good);
+  const auto read = core::read_file("/proc/self/cmdline");
+  std::string text = read ? *read : "";
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;

@@ -11,11 +11,6 @@
 
 namespace latecomer::shim {
 
-// read_text.cpp
-
-/// The text of a file. `good`: whether it could be read.
-std::string read_text(const std::string& path, bool& good);
-
 // policy.cpp
 
 /// The policy that this process reads: from its file or, with `latecomer run --auto`, from its text.

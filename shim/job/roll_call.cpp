@@ -23,7 +23,6 @@
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
-#include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
 namespace {
