@@ -98,7 +98,6 @@ int run(const Options& o) {
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
   }
-  const std::string library = find_library();
   const std::string not_served =
       program + " is linked against Open MPI (" + launch.open_mpi + "), and this latecomer serves MPICH";
   if (!launch.open_mpi.empty() && !launch.starts_open_mpi)
@@ -141,6 +140,7 @@ int run(const Options& o) {
         << ": the job runs unobserved, and no profile is written; to observe it, compile the program with MPICH\n";
     return start(launch);
   }
+  const std::string library = find_library();
   if (set("LATECOMER_DISABLE") == "1") {
     preload(launch, library);
     return start(launch);
