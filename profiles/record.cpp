@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/base/text.hpp"
+#include "core/pap/pattern.hpp"
 #include "profiles/job_size.hpp"
 #include "profiles/waiting.hpp"
 
@@ -120,11 +121,9 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   Group& group = groups[group_index];
   Nanoseconds first = records[0]->arrival, last = first, end = 0;
   double elapsed = 0;
-  std::size_t latest = 0;
   bool divergent = false, same_callers = true, complete = true;
   for (std::size_t i = 0; i < records.size(); ++i) {
     first = std::min(first, records[i]->arrival);
-    if (records[i]->arrival > last + tie_ns) latest = i;
     last = std::max(last, records[i]->arrival);
     end = std::max(end, records[i]->exit);
     complete = complete && records[i]->exit != 0;
@@ -135,10 +134,11 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   ++site.calls;
   site.divergent_calls += divergent, site.other_callers += !same_callers;
   site.imbalance.add(last - first);
+  const core::Rank latest = core::last_rank([&](std::size_t i) { return records[i]->arrival; }, first, last, tie_ns);
   for (std::size_t i = 0; i < records.size(); ++i) {
     RankOffsets& r = site.ranks.at_or_new(world[i] / per_row_, i);
     r.offset.add(records[i]->arrival - first);
-    r.last_count += i == latest && last - first > tie_ns;
+    r.last_count += static_cast<core::Rank>(i) == latest;
   }
   for_each_wait(records, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
     site.ranks.at_or_new(world[waits] / per_row_, waits).waited_ns += static_cast<double>(spent);

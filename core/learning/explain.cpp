@@ -36,8 +36,10 @@ std::string Learner::arrivals_text(const Slot& slot) const {
         std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
     return "arrivals are balanced: " + imbalance + "; at least " + time(needed) + " would be worth hiding";
   }
-  return "arrivals are not foreseen: rank " + std::to_string(most - slot.came_last.begin()) + " came last in " +
-         percent(*most / calls) + " of the calls, " + imbalance + ", but forecasts of " + time(slot.forecast.spread) +
+  const std::string last = *most == 0 ? "no rank came last alone, "
+                                      : "rank " + std::to_string(most - slot.came_last.begin()) + " came last in " +
+                                            percent(*most / calls) + " of the calls, ";
+  return "arrivals are not foreseen: " + last + imbalance + ", but forecasts of " + time(slot.forecast.spread) +
          " were off by " + time(slot.forecast.error) + "; off by less than " + time(slot.forecast.spread / 3) +
          " they would be used";
 }

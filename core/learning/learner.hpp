@@ -36,6 +36,7 @@ struct CallSeen {
   std::span<const Bytes> sizes = {};     ///< [ranks], of the blocks of a gatherv or scatterv; else empty
   bool edge = false;                     ///< half of the ranks at least had said before how far they were
   bool divergent = false;                ///< ranks came from different call sites
+  Nanoseconds tie = 0;                   ///< offsets that differ by no more count as equal
 };
 
 /// What is decided for one slot and why, for people.

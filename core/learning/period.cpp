@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
+#include "core/pap/pattern.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -52,10 +53,11 @@ void Learner::see(const CallSeen& call) {
   slot->spent += call.mean_elapsed;
   slot->predictor.add(call.offsets);
   slot->came_last.resize(static_cast<std::size_t>(ranks_));
-  const auto last = std::max_element(call.offsets.begin(), call.offsets.end());
-  if (last != call.offsets.end()) {
-    ++slot->came_last[static_cast<std::size_t>(last - call.offsets.begin())], ++slot->seen;
-    slot->imbalance += static_cast<double>(*last - *std::min_element(call.offsets.begin(), call.offsets.end()));
+  if (!call.offsets.empty()) {
+    const auto [first, latest] = std::ranges::minmax(call.offsets);
+    const Rank last = last_rank([&](std::size_t i) { return call.offsets[i]; }, first, latest, call.tie);
+    if (last >= 0) ++slot->came_last[static_cast<std::size_t>(last)];
+    ++slot->seen, slot->imbalance += static_cast<double>(latest - first);
   }
   if (!call.sizes.empty()) slot->expected.add(call.sizes);
   if (call.after_last < 0) return;

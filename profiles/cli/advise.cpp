@@ -38,8 +38,8 @@ struct Advice {        // NOLINT(bugprone-exception-escape): the JSON library as
 
 /// Takes the mean offset of every rank as a forecast. Returns the reason as an error if the arrivals cannot be
 /// predicted.
-core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
-  if (site["rows"].get<std::size_t>() != static_cast<std::size_t>(ranks))
+core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
+  if (site.rows != static_cast<std::size_t>(ranks))
     return core::Error{"the rows of ranks cover several communicators, or a row groups several ranks"};
   core::Forecast out;
   // Eleven days. Derived: sums of a thousand such offsets stay below 2^63, and only a damaged profile contains a longer
@@ -47,37 +47,30 @@ core::Result<core::Forecast> forecast_of(const Json& site, int ranks) {
   constexpr double kLongest = 1e15;
   // Derived: sqrt(2 / pi), the ratio of mean absolute to standard deviation of a normal distribution.
   constexpr double kAbsolute = 0.8;
-  for (const Json& mean : site["mean_offsets_ns"])
-    out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean.get<double>(), -kLongest, kLongest)));
-  for (const Json& deviation : site["stddevs_ns"])
-    out.error = std::max(
-        out.error, static_cast<core::Nanoseconds>(std::clamp(kAbsolute * deviation.get<double>(), 0.0, kLongest)));
+  for (const double mean : site.offsets_ns)
+    out.offsets.push_back(static_cast<core::Nanoseconds>(std::clamp(mean, -kLongest, kLongest)));
+  for (const double deviation : site.stddevs_ns)
+    out.error = std::max(out.error, static_cast<core::Nanoseconds>(std::clamp(kAbsolute * deviation, 0.0, kLongest)));
   const auto first = *std::min_element(out.offsets.begin(), out.offsets.end());
   for (auto& o : out.offsets) o -= first, out.spread = std::max(out.spread, o);
   if (!out.uncertain()) return out;
-  const double imbalance = site["imbalance_ns"]["mean"].get<double>(), calls = site["patterns"].get<double>(),
-               after = site["after_last_ns"]["mean"].get<double>();
+  const double imbalance = site.imbalance, calls = site.patterns, after = site.after_last;
   const std::string found =
       "the mean imbalance of " + core::grouped(static_cast<std::int64_t>(calls)) + " calls is " + human_time(imbalance);
   if (imbalance < (1 - core::kWorthTrying) * after)
     return core::Error{"arrivals are balanced: " + found + ", but an algorithm can pay only from " +
                        human_time((1 - core::kWorthTrying) * after) + " on, with " + human_time(after) +
                        " after the last arrival"};
-  const Json* often = nullptr;
-  for (const Json& row : site["ranks"])
-    if (!often || row["last_count"].get<double>() > (*often)["last_count"].get<double>()) often = &row;
-  char share[16];
-  std::snprintf(share, sizeof share, "%.0f%%",
-                often && calls > 0 ? 100 * (*often)["last_count"].get<double>() / calls : 0);
-  return core::Error{"arrivals cannot be predicted: rank " + (often ? row_name(*often) : "-") + " came last in " +
-                     share + " of the calls and " + found + ", but the ranks' mean offsets span " +
-                     human_time(static_cast<double>(out.spread)) + " and deviate by " +
-                     human_time(static_cast<double>(out.error)) + "; a pattern needs a deviation below " +
-                     human_time(static_cast<double>(out.spread) / 3)};
+  const std::string last = site.last_ranks(1);
+  return core::Error{"arrivals cannot be predicted: " +
+                     (last == "-" ? "no rank came last alone" : "rank " + last + " came last most often") + ", and " +
+                     found + ", but the ranks' mean offsets span " + human_time(static_cast<double>(out.spread)) +
+                     " and deviate by " + human_time(static_cast<double>(out.error)) +
+                     "; a pattern needs a deviation below " + human_time(static_cast<double>(out.spread) / 3)};
 }
 
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
-double native_measured(const Json& site, core::Objective objective) {
+double native_measured(const Site& site, core::Objective objective) {
   const auto native = site["dispatch"].find("native");
   if (native == site["dispatch"].end() || (*native)["calls"].get<std::uint64_t>() < core::Learner::kEnough) return -1;
   return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
@@ -86,9 +79,9 @@ double native_measured(const Json& site, core::Objective objective) {
 /// The number of calls by communicator size that can put a plan into force (docs/explanation/agreement.md). The profile
 /// does not contain roots, so bcast and scatter do not count.
 using Showing = std::map<int, std::uint64_t>;
-Showing showing_calls(const Json& profile) {
+Showing showing_calls(const Profile& profile) {
   Showing out;
-  for (const Json& site : profile["sites"]) {
+  for (const Site& site : profile.sites) {
     const auto op = core::find_collective(site["op"].get<std::string>());
     const bool sized = !site["bytes"].is_null() && site["bytes"]["min"].get<double>() > 0;
     if (op && core::depends_on_all(*op, sized ? 1 : 0))
@@ -98,7 +91,7 @@ Showing showing_calls(const Json& profile) {
 }
 
 /// The call of a site with its mean payload, or the reason why the model has none.
-core::Result<core::Call> modelled_call(const Json& site) {
+core::Result<core::Call> modelled_call(const Site& site) {
   const auto op = core::find_collective(site["op"].get<std::string>());
   if (!op || !core::is_dispatched(*op)) return core::Error{"this version has no algorithms for this collective"};
   if (core::is_irregular(*op))
@@ -114,7 +107,7 @@ core::Result<core::Call> modelled_call(const Json& site) {
   return call;
 }
 
-Advice advise_site(const Showing& showing, const Json& site, const core::Network& network, core::Objective objective,
+Advice advise_site(const Showing& showing, const Site& site, const core::Network& network, core::Objective objective,
                    bool foreground) {
   Advice out;
   const int ranks = site["comm_size"];
@@ -168,7 +161,7 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
   if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns))
     return leave("the modelled gain is below " + std::to_string(std::lround(100 * (1 - core::kWorthTrying))) +
                  "%, too little for a different rounding of results: " + compared);
-  out.gain_ns = (native_ns - best.modelled_ns) * unrested(site);
+  out.gain_ns = (native_ns - best.modelled_ns) * site.unrested();
   out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
   out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " +
                       human_time(static_cast<double>(forecast->spread)) + " after the first";
@@ -194,16 +187,16 @@ Advice advise_site(const Showing& showing, const Json& site, const core::Network
 }
 
 /// The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
-core::Network network_of(const Json& profile, const Json& site, core::Network network) {
-  if (site["comm_size"] != profile["job"]["ranks"]) network.ranks_per_host = 1;
+core::Network network_of(const Profile& profile, const Site& site, core::Network network) {
+  if (site["comm_size"] != profile.json["job"]["ranks"]) network.ranks_per_host = 1;
   return network;
 }
 
-std::vector<Advice> advise_sites(const Json& profile, const core::Network& network, core::Objective objective,
+std::vector<Advice> advise_sites(const Profile& profile, const core::Network& network, core::Objective objective,
                                  bool foreground) {
   std::vector<Advice> all;
   const Showing showing = showing_calls(profile);
-  for (const Json& site : profile["sites"]) {
+  for (const Site& site : profile.sites) {
     if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
     all.push_back(advise_site(showing, site, network_of(profile, site, network), objective, foreground));
   }
@@ -212,10 +205,10 @@ std::vector<Advice> advise_sites(const Json& profile, const core::Network& netwo
 }
 
 /// `--format`: a tuning file of an MPI library instead of a policy.
-int advise_library(const Options& o, const AnswerFile* file, const Json& profile, const core::Network& network,
+int advise_library(const Options& o, const AnswerFile* file, const Profile& profile, const core::Network& network,
                    core::Objective objective) {
   std::vector<TunedSite> sites;
-  for (const Json& site : profile["sites"]) {
+  for (const Site& site : profile.sites) {
     if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
     TunedSite& one = sites.emplace_back();
     one.site = &site, one.parameters.network = network_of(profile, site, network);
@@ -246,9 +239,9 @@ int advise(const Options& o) {
   if (!o.output.empty()) file.emplace("-o", o.output, o.format.empty() ? kPolicyFile : kSettingsFile, o.force);
   const bool only_file = file && file->to_stdout();
   if (only_file && o.json) throw BadUsage("advise: --json prints to stdout, so -o needs the name of a file");
-  Json profile = load_profile(o.file, o.patience, true);
-  resolve_names(profile, o.patience);
-  Json network = profile["job"].value("network", Json(nullptr));
+  Profile profile = load_profile(o.file, o.patience, Keep::offsets);
+  resolve_names(profile.json, o.patience);
+  Json network = profile.json["job"].value("network", Json(nullptr));
   if (!o.network.empty()) {
     const auto parsed = core::parse_network(o.network);
     if (!parsed) throw BadUsage("--network: " + parsed.error());
@@ -299,7 +292,7 @@ int advise(const Options& o) {
                 advice.c_str(), change.c_str(), human_time(r["gain_ns"]).c_str(), r["place"].get<std::string>().c_str(),
                 r["reason"].get<std::string>().c_str());
   }
-  const double wall = profile["job"]["wall_time_s"].get<double>() * 1e9;
+  const double wall = profile.json["job"]["wall_time_s"].get<double>() * 1e9;
   std::printf("\nModelled gain: %s of %s (%.1f%%), unless the ranks lose this time elsewhere; %zu rule%s",
               human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
               rules.size() == 1 ? "" : "s");
@@ -309,9 +302,9 @@ int advise(const Options& o) {
 
 }  // namespace
 
-std::map<std::string, Advised> advised_algorithms(const Json& profile) {
+std::map<std::string, Advised> advised_algorithms(const Profile& profile) {
   std::map<std::string, Advised> out;
-  const Json network = profile["job"].value("network", Json(nullptr));
+  const Json network = profile.json["job"].value("network", Json(nullptr));
   if (network.is_null()) return out;
   const auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
   if (!read.ok()) return out;

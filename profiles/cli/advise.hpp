@@ -3,8 +3,9 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "profiles/cli/profile_file.hpp"
 
 namespace latecomer::cli {
 
@@ -14,7 +15,7 @@ struct Advised {
 };
 
 /// By site id, for the sites where an algorithm would gain. Empty without figures of the network in the profile.
-/// `profile`: from load_profile() with every rank.
-std::map<std::string, Advised> advised_algorithms(const nlohmann::ordered_json& profile);
+/// `profile`: from load_profile() with Keep::offsets.
+std::map<std::string, Advised> advised_algorithms(const Profile& profile);
 
 }  // namespace latecomer::cli

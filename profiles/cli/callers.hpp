@@ -3,25 +3,22 @@
 // MPI_Allreduce, is one site, and the reports show its callers beneath it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "profiles/cli/profile_file.hpp"
+
 namespace latecomer::cli {
 
-using Json = nlohmann::ordered_json;
-
-/// One caller, summed over the ways that lead to it. `figures` has the keys of a site: op, comm_size, calls, patterns,
-/// bytes, waited_ns, before, ranks (of the longest awaited ranks), last_total; and mean_imbalance_ns and
-/// mean_after_last_ns.
-struct CallerNode {             // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
+/// One caller, summed over the ways that lead to it. `figures.ranks` holds the longest awaited ranks only.
+struct CallerNode {
   const Json* frame = nullptr;  ///< nullptr: the caller is not known
-  Json figures;
+  analysis::Calls figures;
   std::vector<CallerNode> callers;  ///< its own, longest wait first
 };
 
 /// The callers of a site, longest wait first. Empty if the profile knows none.
-std::vector<CallerNode> callers_of(const Json& site);
+std::vector<CallerNode> callers_of(const Site& site);
 
 /// The callers that a site serves: the innermost that are several. Wrappers may call each other, so a single caller
 /// stands for its own callers. The outermost known callers if there is only one all along.

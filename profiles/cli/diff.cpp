@@ -106,7 +106,8 @@ bool ran_alike(const Json& a, const Json& b, const std::vector<Pair>& pairs) {
 }
 
 int diff(const Options& o) {
-  Json a = load_profile(o.before, o.patience), b = load_profile(o.after, o.patience);
+  Profile first = load_profile(o.before, o.patience), second = load_profile(o.after, o.patience);
+  Json &a = first.json, &b = second.json;
   for (Json* profile : {&a, &b}) resolve_names(*profile, o.patience);
   Json sites = Json::array();
   const std::vector<Pair> pairs = match(a, b);

@@ -35,7 +35,7 @@ std::string script_json(const Json& data) {
   return out;
 }
 
-std::string verdict_html(const Json& profile) {
+std::string verdict_html(const Profile& profile) {
   std::string out;
   for (const std::string& sentence : verdict(profile)) {
     out += "<p>";
@@ -75,18 +75,18 @@ std::string warnings_html(const Json& profile) {
 
 }  // namespace
 
-std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file) {
-  const std::string program = profile["job"]["program"];
+std::string html_report(const Profile& profile, const std::string& file) {
+  const std::string program = profile.json["job"]["program"];
   const std::pair<std::string_view, std::string> parts[] = {
       {"program", escaped(core::base_name(program))},
       {"verdict", verdict_html(profile)},
-      {"job", job_html(profile)},
-      {"warnings", warnings_html(profile)},
+      {"job", job_html(profile.json)},
+      {"warnings", warnings_html(profile.json)},
       {"style", kPageStyle},
       {"plots", kPagePlots},
       {"script", kPageScript},
       {"licences", escaped(kPageLicences)},
-      {"data", script_json(page_data(profile, cells, file))},
+      {"data", script_json(page_data(profile, file))},
   };
   // Each mark is `{{name}}`. The text of a part is not searched for marks.
   std::string out;

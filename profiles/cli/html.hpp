@@ -3,16 +3,14 @@
 // profiles/cli/page; page_data.hpp assembles the figures.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "profiles/cli/profile_file.hpp"
 
 namespace latecomer::cli {
 
-/// `profile` has resolved names, and its sites are in display order. The rows of ranks of a site are in
-/// cells[site["cells"]]. `file` names the profile in errors.
-std::string html_report(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file);
+/// `profile` has resolved names and Keep::cells, and its sites are in display order. `file` names the profile in
+/// errors.
+std::string html_report(const Profile& profile, const std::string& file);
 
 }  // namespace latecomer::cli

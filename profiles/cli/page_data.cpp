@@ -6,13 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 
-#include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/page_arrivals.hpp"
-#include "profiles/cli/rank_rows.hpp"
-#include "profiles/cli/site_table.hpp"
-#include "profiles/cli/verdict.hpp"
+#include "profiles/cli/rank_table.hpp"
 #include "profiles/waiting.hpp"
 
 namespace latecomer::cli {
@@ -25,40 +21,36 @@ constexpr std::int64_t kCells = 250'000, kFewestColumns = 250, kMostColumns = 10
 constexpr std::size_t kLatestListed = 8;
 Json histogram(const Json& h) {
   Json out = Json::object();
-  for (const char* key : {"mean", "p50", "p90", "max"}) out[key] = rounded(h[key]);
+  for (const char* key : {"mean", "max"}) out[key] = rounded(h[key]);
+  const auto median = quantile_bounds(h, 0.5);
+  out["median"] = {rounded(median.first), rounded(median.second)};
+  out["most"] = rounded(quantile_bounds(h, 0.9).second);
   out["counts"] = h["counts"];
   out["edges"] = Json::array();
   for (const Json& edge : h["edges"]) out["edges"].push_back(rounded(edge));
   return out;
 }
 
-Json latest_ranks(const Json& site) {
-  std::vector<const Json*> rows;
-  for (const Json& r : site["ranks"]) rows.push_back(&r);
-  std::stable_sort(rows.begin(), rows.end(), [](const Json* a, const Json* b) {
-    return (*a)["mean_offset_ns"].get<double>() > (*b)["mean_offset_ns"].get<double>();
-  });
-  rows.resize(std::min(rows.size(), kLatestListed));
+Json latest_ranks(const Site& site) {
   Json out = Json::array();
-  for (const Json* r : rows)
-    out.push_back({row_name(*r), rounded((*r)["mean_offset_ns"]), rounded((*r)["stddev_ns"]),
-                   (*r)["last_count"].get<double>(), rounded(r->value("awaited_ns", 0.0))});
+  for (const analysis::RankRow* r : site.latest(kLatestListed))
+    out.push_back({r->name(), rounded(r->offset), rounded(r->stddev), r->last, rounded(r->awaited)});
   return out;
 }
 
-Json site_data(const Json& s) {
+Json site_data(const Site& s) {
   Json frames = Json::array(), dispatch = frames, decisions = frames;
   for (const Json& frame : s["frames"]) frames.push_back(place(frame));
   for (const auto& [name, d] : s["dispatch"].items())
     dispatch.push_back(
         {name, d["calls"].get<double>(), rounded(d["mean_elapsed_ns"]), rounded(d["mean_after_last_ns"])});
-  for (const Json& d : s.value("decisions", Json::array())) {
+  for (const Json& d : s.json->value("decisions", Json::array())) {
     const auto time = [&](const char* key) { return d[key].is_null() ? Json(nullptr) : rounded(d[key]); };
     decisions.push_back({d["bytes"].get<double>(), d["calls"].get<double>(), d["algorithm"], d["reason"],
                          time("predicted_ns"), time("measured_ns"), time("native_measured_ns")});
   }
   const Json& function = s["frames"][0]["function"];
-  const auto op = core::find_collective(s["op"].get<std::string>());
+  const auto op = core::find_collective(s.op);
   return {{"id", s["id"]},
           {"op", s["op"]},
           {"frames", frames},
@@ -66,11 +58,11 @@ Json site_data(const Json& s) {
           {"size", s["comm_size"]},
           {"calls", s["calls"]},
           {"seen", s["patterns"]},
-          {"rested", s.value("rested", 0.0)},
+          {"rested", s.json->value("rested", 0.0)},
           {"divergent", s["divergent_calls"]},
-          {"bytes", s["bytes"].is_null() ? Json(nullptr) : rounded(s["bytes"]["mean"])},
-          {"waited", rounded(total_wait(s))},
-          {"last", last_ranks(s, 2)},
+          {"bytes", s.bytes ? rounded(*s.bytes) : Json(nullptr)},
+          {"waited", rounded(s.waited)},
+          {"last", s.last_ranks(2)},
           {"waiting", op ? std::string(profiles::waiting_text(*op)) : ""},
           {"imbalance", histogram(s["imbalance_ns"])},
           {"after", histogram(s["after_last_ns"])},
@@ -80,36 +72,50 @@ Json site_data(const Json& s) {
           {"decisions", decisions}};
 }
 
-Json shares(const TimeRow& row) {
+Json shares(const analysis::Figures& row) {
   Json out = Json::array();
-  for (const double part : row.parts) out.push_back(row.wall > 0 ? rounded(part / row.wall) : Json(0));
+  for (const auto& column : analysis::kTimeColumns)
+    out.push_back(row.wall > 0 ? rounded(row.times.*column.value / row.wall) : Json(0));
   return out;
 }
 
-Json tables(const Json& profile, std::int64_t per) {
-  std::map<long, Json> causes;
-  for (const Json& r : ranks_json(profile)) causes[r["rank"].get<long>() / per * per] = r["causes"];
-  const std::vector<TimeRow> rows = rank_rows(profile);
-  const auto waited = [](const TimeRow& row) { return rounded(row.wall > 0 ? row.waited / row.wall : 0); };
-  Json ranks = Json::array(), hosts = Json::array();
+/// [[title, share], ...], the largest first; null: no cause is known.
+Json causes(const std::optional<analysis::Causes>& shares) {
+  if (!shares) return nullptr;
+  std::vector<std::pair<std::string_view, double>> named;
+  for (std::size_t k = 0; k < shares->size(); ++k)
+    if ((*shares)[k] > 0) named.emplace_back(analysis::kCauseNames[k].title, (*shares)[k]);
+  std::ranges::stable_sort(named, [](const auto& a, const auto& b) { return a.second > b.second; });
+  Json out = Json::array();
+  for (const auto& [title, share] : named) out.push_back({title, rounded(share)});
+  return out;
+}
+
+Json tables(const analysis::Analysis& analysis) {
+  const auto waited = [](const analysis::Figures& row) { return rounded(row.wall > 0 ? row.waited / row.wall : 0); };
+  Json ranks = Json::array(), hosts = Json::array(), columns = Json::array();
+  for (const auto& column : analysis::kTimeColumns) columns.push_back({column.title, column.meaning});
   bool measured = false;
-  for (const TimeRow& row : rows) {
-    ranks.push_back({row.first, row.name, row.host, shares(row), waited(row), rounded(row.awaited), row.last,
-                     row.late ? rounded(*row.late) : Json(nullptr), causes[row.first]});
+  for (const analysis::Rank& row : analysis.ranks()) {
+    ranks.push_back({row.first, row.name(), row.host, shares(row), waited(row), rounded(row.awaited), row.last,
+                     row.late ? rounded(*row.late) : Json(nullptr),
+                     row.is_late() ? causes(row.causes) : Json(nullptr)});
     measured = measured || row.wall > 0;
   }
-  for (const TimeRow& row : host_rows(rows))
-    hosts.push_back({row.host, row.ranks, shares(row), waited(row), rounded(row.awaited), row.last});
-  Json out = {{"ranks", ranks}, {"ranks_per_row", per}, {"measured", measured}, {"hosts", hosts}};
-  if (const Efficiency e = Efficiencies(profile).of_host(""); e.load_balance > 0)
-    out["efficiency"] = efficiency_json(e);
+  for (const analysis::Host& row : analysis.hosts())
+    hosts.push_back({row.name, row.ranks, shares(row), waited(row), rounded(row.awaited), row.last});
+  Json out = {{"columns", columns},
+              {"ranks", ranks},
+              {"ranks_per_row", analysis.ranks_per_row()},
+              {"measured", measured},
+              {"hosts", hosts}};
+  if (const analysis::Efficiency& e = analysis.efficiency(); e.load_balance > 0) out["efficiency"] = efficiency_json(e);
   return out;
 }
 
 /// Per site the ranks in columns. A column holds the largest value of the rows of ranks in it. A mean offset is that of
 /// the row; the other values are sums over the calls and the ranks of the row.
-Json heat_map(const Json& sites, const std::vector<std::vector<RankCell>>& cells, std::int64_t per,
-              std::int64_t ranks) {
+Json heat_map(const std::vector<const Site*>& sites, std::int64_t per, std::int64_t ranks) {
   const std::int64_t most = std::clamp(kCells / std::max<std::int64_t>(1, static_cast<std::int64_t>(sites.size())),
                                        kFewestColumns, kMostColumns);
   const std::int64_t rows = (ranks + per - 1) / per, wide = (rows + most - 1) / most * per,
@@ -122,7 +128,7 @@ Json heat_map(const Json& sites, const std::vector<std::vector<RankCell>>& cells
   for (const auto& [name, field] : kLayers) {
     std::vector<double> values(sites.size() * static_cast<std::size_t>(columns), kNoValue);
     for (std::size_t s = 0; s < sites.size(); ++s)
-      for (const RankCell& r : cells[sites[s]["cells"].get<std::size_t>()])
+      for (const RankCell& r : sites[s]->cells)
         if (r.rank >= 0 && r.rank < ranks) {
           double& cell = values[s * static_cast<std::size_t>(columns) + static_cast<std::size_t>(r.rank / wide)];
           cell = std::max(cell, static_cast<double>(r.*field));
@@ -163,24 +169,22 @@ std::string packed(const std::vector<double>& values) {
   return out;
 }
 
-Json page_data(const Json& profile, const std::vector<std::vector<RankCell>>& cells, const std::string& file) {
+Json page_data(const Profile& profile, const std::string& file) {
   constexpr std::int64_t kMostRanks = 1'000'000'000;
-  const std::int64_t ranks = std::clamp<std::int64_t>(profile["job"]["ranks"].get<std::int64_t>(), 1, kMostRanks);
-  std::int64_t per = 1;
-  for (const auto& rows : cells)
-    for (const RankCell& r : rows) per = std::max(per, std::min(r.ranks, ranks));
-  Json sites = Json::array(), shown = Json::array();
+  const std::int64_t ranks = std::clamp<std::int64_t>(profile.json["job"]["ranks"].get<std::int64_t>(), 1, kMostRanks);
+  Json sites = Json::array();
+  std::vector<const Site*> shown;
   std::size_t alone = 0;
-  for (const Json& s : profile["sites"]) {
-    if (s["comm_size"].get<std::int64_t>() == 1) ++alone;
-    else sites.push_back(site_data(s)), shown.push_back({{"cells", s["cells"]}});
+  for (const Site& s : profile.sites) {
+    if (s.comm_size == 1) ++alone;
+    else sites.push_back(site_data(s)), shown.push_back(&s);
   }
-  return {{"rank_time_ns", rounded(std::max(1.0, rank_time(profile)))},
+  return {{"rank_time_ns", rounded(std::max(1.0, rank_time(profile.json)))},
           {"sites", sites},
           {"sites_alone", alone},
-          {"heat", heat_map(shown, cells, per, ranks)},
-          {"tables", tables(profile, per)},
-          {"arrivals", page_arrivals(profile, file)}};
+          {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},
+          {"tables", tables(profile.analysis)},
+          {"arrivals", page_arrivals(profile.json, file)}};
 }
 
 }  // namespace latecomer::cli

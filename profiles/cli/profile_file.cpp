@@ -14,88 +14,69 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/live_ranks.hpp"
-#include "profiles/cli/rank_rows.hpp"
 #include "profiles/cli/shape.hpp"
 #include "profiles/cli/symbols.hpp"
 #include "profiles/json.hpp"
+#include "profiles/redact.hpp"
 
 namespace latecomer::cli {
+
+using analysis::RankRow;
+
 namespace {
 
-/// The keys of `before`.
-constexpr std::string_view kBefore[] = {"samples",      "wall_ns",        "collectives_ns", "messages_ns", "io_ns",
-                                        "computing_ns", "kernel_ns",      "runnable_ns",    "blocked_ns",  "faults",
-                                        "preempted",    "page_faults_ns", "threads_ns"};
+double number_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
 
-/// The fields of a row of ranks that tables use.
-struct RankRow {
-  double rank = 0, ranks = 1, mean = 0, stddev = 0, last = 0, waited = 0, awaited = 0;
-  double before[std::size(kBefore)] = {};
-  struct Peer {
-    double rank = 0, waited = 0;
-  };
-  std::vector<Peer> peers = {};  // `waits_for`
-};
-
-Json few_rows(const std::vector<RankRow>& rows) {
+/// The rows that tables show, and those of the ranks for which they waited most, so that a chain of waits can be
+/// followed.
+std::vector<RankRow> few_rows(std::vector<RankRow>&& rows) {
+  if (rows.size() <= kRowChoices * kRowsKept) return std::move(rows);
   std::vector<std::size_t> all(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) all[i] = i;
-  std::vector<std::size_t> chosen = all;
-  if (rows.size() > kRowChoices * kRowsKept) {
-    std::set<std::size_t> kept;
-    for (const auto field : {&RankRow::last, &RankRow::mean, &RankRow::awaited}) {
-      std::partial_sort(all.begin(), all.begin() + kRowsKept, all.end(), [&](auto x, auto y) {
-        return std::pair(-(rows[x].*field), x) < std::pair(-(rows[y].*field), y);
-      });
-      kept.insert(all.begin(), all.begin() + kRowsKept);
-    }
-    // The ranks for which those waited most, so that a chain of waits can be followed.
-    std::vector<std::size_t> from(kept.begin(), kept.end());
-    for (std::size_t i = 0; i < from.size() && kept.size() < 2 * kRowChoices * kRowsKept; ++i) {
-      if (rows[from[i]].peers.empty()) continue;
-      const auto after = std::upper_bound(rows.begin(), rows.end(), rows[from[i]].peers.front().rank,
-                                          [](double rank, const RankRow& row) { return rank < row.rank; });
-      if (after == rows.begin()) continue;
-      if (const auto at = static_cast<std::size_t>(after - rows.begin() - 1); kept.insert(at).second)
-        from.push_back(at);
-    }
-    chosen.assign(kept.begin(), kept.end());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::set<std::size_t> kept;
+  for (const auto field : {&RankRow::last, &RankRow::offset, &RankRow::awaited}) {
+    std::partial_sort(all.begin(), all.begin() + kRowsKept, all.end(), [&](auto x, auto y) {
+      return std::pair(-(rows[x].*field), x) < std::pair(-(rows[y].*field), y);
+    });
+    kept.insert(all.begin(), all.begin() + kRowsKept);
   }
-  Json out = Json::array();
-  for (const std::size_t i : chosen) {
-    const RankRow& row = rows[i];
-    out.push_back({{"rank", static_cast<long>(row.rank)},
-                   {"ranks", static_cast<long>(row.ranks)},
-                   {"mean_offset_ns", row.mean},
-                   {"stddev_ns", row.stddev},
-                   {"last_count", static_cast<long>(row.last)},
-                   {"waited_ns", row.waited},
-                   {"awaited_ns", row.awaited}});
-    if (row.before[0] > 0)
-      for (std::size_t k = 0; k < std::size(kBefore); ++k)
-        out.back()["before"][std::string(kBefore[k])] = row.before[k];
-    for (const auto& [rank, waited] : row.peers)
-      out.back()["before"]["waits_for"].push_back({{"rank", static_cast<long>(rank)}, {"wait_ns", waited}});
+  std::vector<std::size_t> from(kept.begin(), kept.end());
+  for (std::size_t i = 0; i < from.size() && kept.size() < 2 * kRowChoices * kRowsKept; ++i) {
+    const auto& peers = rows[from[i]].before.peers;
+    if (peers.empty()) continue;
+    const auto after = std::upper_bound(rows.begin(), rows.end(), peers.front().rank,
+                                        [](long rank, const RankRow& row) { return rank < row.rank; });
+    if (after == rows.begin()) continue;
+    if (const auto at = static_cast<std::size_t>(after - rows.begin() - 1); kept.insert(at).second) from.push_back(at);
   }
+  std::vector<RankRow> out;
+  out.reserve(kept.size());
+  for (const std::size_t i : kept) out.push_back(std::move(rows[i]));
   return out;
 }
 
-/// Builds the profile while reading it. A large profile consists almost entirely of rows of ranks. The reader keeps
-/// only the rows that a table shows: `ranks`. It adds `rows` and `last_total`, which count all rows.
+/// Ranks and numbers of ranks in a file: only a damaged profile has others.
+long rank_in(double value) { return static_cast<long>(std::clamp(value, -1.0, 1e9)); }
+
+/// Builds the profile while reading it. A large profile consists almost entirely of rows of ranks. The reader adds the
+/// rows of one site to the analysis, and keeps only those that a table shows.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, bool every_rank,
-         std::vector<std::vector<RankCell>>* cells)
+  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, Keep keep)
       : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience),
-        every_rank_(every_rank),
-        cells_(cells) {}
-  Json profile;
+        keep_(keep) {}
+  Profile profile;
 
   bool null() override { return value(nullptr); }
   bool boolean(bool v) override { return value(v); }
@@ -110,20 +91,18 @@ class Reader : public nlohmann::json_sax<Json> {
     if (in_rows_ == 0) key_ = std::move(name);
     else if (in_rows_ == 2) field_ = field_of(name), in_before_ = name == "before";
     else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
-    else if (in_rows_ == 5 && in_before_)
-      field_ = name == "rank" ? &row_.peers.back().rank : name == "wait_ns" ? &row_.peers.back().waited : nullptr;
+    else if (in_rows_ == 5 && in_before_) field_ = name == "rank" ? &rank_ : name == "wait_ns" ? &waited_ : nullptr;
     return true;
   }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
-  Json rank_sums() const { return sums_.json(); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 
  private:
   double* field_of(const std::string& name) {
-    return name == "rank"             ? &row_.rank
-           : name == "ranks"          ? &row_.ranks
-           : name == "mean_offset_ns" ? &row_.mean
+    return name == "rank"             ? &first_
+           : name == "ranks"          ? &ranks_
+           : name == "mean_offset_ns" ? &row_.offset
            : name == "stddev_ns"      ? &row_.stddev
            : name == "last_count"     ? &row_.last
            : name == "waited_ns"      ? &row_.waited
@@ -131,8 +110,10 @@ class Reader : public nlohmann::json_sax<Json> {
                                       : nullptr;
   }
   double* before_of(const std::string& name) {
-    const auto found = std::find(std::begin(kBefore), std::end(kBefore), name);
-    return found == std::end(kBefore) ? nullptr : &row_.before[found - std::begin(kBefore)];
+    if (name == "samples") return &row_.before.samples;
+    for (const auto& [key, field] : analysis::kIntervalKeys)
+      if (key == name) return &(row_.before.*field);
+    return nullptr;
   }
   bool number(double v) {
     if ((in_rows_ == 2 || ((in_rows_ == 3 || in_rows_ == 5) && in_before_)) && field_) *field_ = v;
@@ -144,7 +125,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return true;
   }
   Json& put(Json&& v) {
-    if (stack_.empty()) return profile = std::move(v);
+    if (stack_.empty()) return profile.json = std::move(v);
     Json& in = *stack_.back();
     if (!in.is_array()) return in[key_] = std::move(v);
     in.push_back(std::move(v));
@@ -153,76 +134,110 @@ class Reader : public nlohmann::json_sax<Json> {
   bool open(Json&& v) {
     if (static_cast<int>(stack_.size()) + in_rows_ >= core::kMostNested) return false;
     if (in_rows_ > 0) {
-      if (++in_rows_ == 2) row_ = {}, field_ = nullptr;
-      if (in_rows_ == 5 && in_before_) row_.peers.emplace_back();
+      ++in_rows_, field_ = nullptr;
+      if (in_rows_ == 2) row_ = {}, first_ = 0, ranks_ = 1;
+      if (in_rows_ == 5) rank_ = waited_ = 0;
       return true;
     }
+    if (stack_.size() == 1) in_sites_ = key_ == "sites" && v.is_array();
     // At depth 3: profile, sites, one site.
-    if (stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
+    if (in_sites_ && stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
       in_rows_ = 1;
-      rows_.clear();
+      rows_.clear(), put(std::move(v));
       return true;
     }
+    if (in_sites_ && stack_.size() == 2) rows_.clear();
     stack_.push_back(&put(std::move(v)));
     return true;
   }
   bool close() {
     if (in_rows_ == 0) {
+      if (in_sites_ && stack_.size() == 3) keep_site(*stack_.back());
       stack_.pop_back();
       return true;
     }
     field_ = nullptr;
-    if (--in_rows_ == 1) rows_.push_back(row_), in_before_ = false;
-    if (in_rows_ > 0) return true;
-    double total = 0;
-    std::vector<RankSums::SiteRow> sums;
-    sums.reserve(rows_.size());
-    for (const RankRow& row : rows_) {
-      total += row.last;
-      sums.push_back({row.rank, row.ranks, row.mean, row.waited, row.awaited, row.last});
+    if (in_rows_ == 5 && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
+    if (--in_rows_ == 1) {
+      row_.rank = rank_in(first_), row_.ranks = std::max(1L, rank_in(ranks_)), in_before_ = false;
+      if (row_.rank >= 0) rows_.push_back(std::move(row_));
     }
-    Json& site = *stack_.back();
-    const auto calls = site.find("patterns");
-    sums_.add(calls != site.end() && calls->is_number() ? calls->get<double>() : 0, sums);
-    site["ranks"] = few_rows(rows_);
-    site["rows"] = rows_.size();
-    if (every_rank_) {
-      std::vector<double> means, deviations;
-      for (const RankRow& row : rows_) means.push_back(row.mean), deviations.push_back(row.stddev);
-      site["mean_offsets_ns"] = means, site["stddevs_ns"] = deviations;
-    }
-    site["last_total"] = total;
-    if (cells_) keep_cells();
-    progress_.done();
     return true;
   }
 
-  /// The rows belong to the last site read so far. A site without `ranks` has no cells.
-  void keep_cells() {
-    const auto sites = profile.find("sites");
-    if (sites == profile.end() || sites->empty()) return;
-    cells_->resize(sites->size());
-    const auto number = [](double v) { return static_cast<std::int64_t>(std::clamp(v, -1.0, 1e15)); };
-    for (const RankRow& r : rows_)
-      cells_->back().push_back({number(r.rank), number(r.ranks), static_cast<float>(r.mean),
-                                static_cast<float>(r.waited), static_cast<float>(r.awaited),
-                                static_cast<float>(r.last)});
+  /// The site is complete but for its rows of ranks, which are in rows_. Its fields may have any type.
+  void keep_site(Json& json) {
+    static const Json none = Json::object();
+    const auto object = [&](const char* key) -> const Json& {
+      const auto found = std::as_const(json).find(key);
+      return found != json.cend() && found->is_object() ? *found : none;
+    };
+    Site& site = profile.sites.emplace_back();
+    site.index = profile.sites.size() - 1;
+    if (const auto op = json.find("op"); op != json.end() && op->is_string()) site.op = op->get<std::string>();
+    site.comm_size = number_in(json, "comm_size");
+    site.calls = number_in(json, "calls"), site.patterns = number_in(json, "patterns");
+    site.imbalance = number_in(object("imbalance_ns"), "mean");
+    site.after_last = number_in(object("after_last_ns"), "mean");
+    // Profiles of the first versions hold the time from first to last arrival only.
+    site.waited = json.contains("waited_ns") ? number_in(json, "waited_ns")
+                                             : site.imbalance * (site.calls - number_in(json, "rested"));
+    if (const Json& bytes = object("bytes"); bytes.contains("mean")) site.bytes = number_in(bytes, "mean");
+    site.before = intervals_of(object("before"));
+    double after_last = 0;
+    for (const auto& [name, d] : object("dispatch").items())
+      if (d.is_object()) after_last += number_in(d, "calls") * number_in(d, "mean_after_last_ns");
+    site.after_last_sum = after_last;
+    std::ranges::stable_sort(rows_, {}, &RankRow::rank);
+    site.rows = rows_.size();
+    for (const RankRow& row : rows_) {
+      if (keep_ == Keep::offsets) site.offsets_ns.push_back(row.offset), site.stddevs_ns.push_back(row.stddev);
+      if (keep_ == Keep::cells)
+        site.cells.push_back({row.rank, row.ranks, static_cast<float>(row.offset), static_cast<float>(row.waited),
+                              static_cast<float>(row.awaited), static_cast<float>(row.last)});
+    }
+    site.ranks = std::move(rows_);
+    site.baseline = analysis::Baseline(site);
+    profile.analysis.add(site, site.baseline);
+    site.ranks = few_rows(std::move(site.ranks));
+    rows_ = {};
+    progress_.done();
   }
 
   Progress progress_;
-  bool every_rank_;
-  std::vector<std::vector<RankCell>>* cells_;
+  Keep keep_;
   std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
   std::string key_;
+  bool in_sites_ = false;
   int in_rows_ = 0;  // depth below a site's `ranks`; the depth of `ranks` itself is 1
   bool in_before_ = false;
   double* field_ = nullptr;
+  double first_ = 0, ranks_ = 1, rank_ = 0, waited_ = 0;
   RankRow row_;
   std::vector<RankRow> rows_;
-  RankSums sums_;
 };
 
 }  // namespace
+
+analysis::Intervals intervals_of(const Json& before) {
+  analysis::Intervals out;
+  out.samples = number_in(before, "samples");
+  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, std::string(key).c_str());
+  if (const auto peers = before.find("waits_for"); peers != before.end() && peers->is_array())
+    for (const Json& peer : *peers)
+      if (peer.is_object()) out.peers.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
+  return out;
+}
+
+RankRow row_of(const Json& row) {
+  RankRow out;
+  out.rank = rank_in(number_in(row, "rank")), out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
+  out.offset = number_in(row, "mean_offset_ns"), out.stddev = number_in(row, "stddev_ns");
+  out.last = number_in(row, "last_count");
+  out.waited = number_in(row, "waited_ns"), out.awaited = number_in(row, "awaited_ns");
+  if (const auto before = row.find("before"); before != row.end()) out.before = intervals_of(*before);
+  return out;
+}
 
 /// A memory-mapped file.
 class Mapped {
@@ -309,17 +324,60 @@ const char* end_of_value(const char* at, const char* end) {
 
 }  // namespace
 
-Json load_profile(const std::string& path, Progress::Patience patience, bool every_rank,
-                  std::vector<std::vector<RankCell>>* cells) {
+namespace {
+
+std::vector<analysis::Process> processes_of(const Json& profile) {
+  std::vector<analysis::Process> out;
+  for (const Json& p : profile.value("processes", Json::array())) {
+    analysis::Process& one = out.emplace_back();
+    one.rank = p["rank"].get<long>(), one.host = p["host"].get<std::string>(), one.wall = p["wall_ns"].get<double>();
+    for (const analysis::TimeColumn& c : analysis::kTimeColumns)
+      one.times.*c.value = number_in(p, std::string(c.key).c_str());
+  }
+  return out;
+}
+
+Profile parsed(const std::string& name, const char* begin, const char* end, Progress::Patience patience, Keep keep) {
+  Reader reader(name, static_cast<std::size_t>(end - begin), patience, keep);
+  const bool good = Json::sax_parse(begin, end, &reader);
+  if (!good) check_nesting(name, begin, end);
+  Profile& profile = reader.profile;
+  check_profile(name, profile.json, good);
+  for (Site& site : profile.sites) site.json = &profile.json["sites"][site.index];
+  profile.analysis.finish(processes_of(profile.json), profile.json["job"]["ranks"].get<long>());
+  return std::move(profile);
+}
+
+}  // namespace
+
+Profile load_profile(const std::string& path, Progress::Patience patience, Keep keep) {
   const Mapped file(path);
   if (!file.problem().empty()) cannot_read(path, file.problem());
-  Reader reader(path, static_cast<std::size_t>(file.end() - file.begin()), patience, every_rank, cells);
-  const bool good = Json::sax_parse(file.begin(), file.end(), &reader);
-  if (!good) check_nesting(path, file.begin(), file.end());
-  check_profile(path, reader.profile, good);
-  reader.profile["rank_sums"] = reader.rank_sums();
-  if (cells) cells->resize(reader.profile["sites"].size());
-  return std::move(reader.profile);
+  return parsed(path, file.begin(), file.end(), patience, keep);
+}
+
+Profile read_profile(const std::string& name, std::string_view text) {
+  return parsed(name, text.data(), text.data() + text.size(), Progress::Patience{}, Keep::figures);
+}
+
+std::pair<double, double> quantile_bounds(const Json& histogram, double quantile) {
+  const auto counts = histogram["counts"].get<std::vector<double>>();
+  const auto edges = histogram["edges"].get<std::vector<double>>();
+  double left = quantile * std::accumulate(counts.begin(), counts.end(), 0.0);
+  std::size_t i = 0;
+  while (i + 1 < counts.size() && left > counts[i]) left -= counts[i++];
+  if (i + 1 >= edges.size()) return {0, 0};
+  const double most = histogram["max"];
+  return {std::min(edges[i], most), std::min(edges[i + 1], most)};
+}
+
+void redact(Profile& profile) {
+  const std::vector<analysis::Process> before = processes_of(profile.json);
+  profiles::redact(profile.json);
+  const std::vector<analysis::Process> after = processes_of(profile.json);
+  std::map<std::string, std::string> hosts;
+  for (std::size_t i = 0; i < before.size(); ++i) hosts[before[i].host] = after[i].host;
+  profile.analysis.rename_hosts(hosts);
 }
 
 WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
@@ -491,11 +549,6 @@ std::string place(const Json& frame) {
     return out + " in " + named(outer->back(), at);
   if (frame["file"].is_null() && !frame["function"].is_null()) out += " (" + module + ")";
   return out;
-}
-
-std::string row_name(const Json& row) {
-  const int first = row["rank"].get<int>(), ranks = row.value("ranks", 1);
-  return ranks > 1 ? std::to_string(first) + "-" + std::to_string(first + ranks - 1) : std::to_string(first);
 }
 
 }  // namespace latecomer::cli

@@ -2,14 +2,13 @@
 // The figures of a profile for Prometheus.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "profiles/cli/profile_file.hpp"
 #include "profiles/prometheus.hpp"
 
 namespace latecomer::cli {
 
 /// The `sites` sites with the longest waits, the `ranks` ranks that were awaited longest, and per site the `ranks`
 /// ranks that came last most often.
-profiles::Metrics metrics_of(const nlohmann::ordered_json& profile, int sites, int ranks);
+profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks);
 
 }  // namespace latecomer::cli

@@ -14,7 +14,6 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/communicator_table.hpp"
-#include "profiles/cli/efficiency.hpp"
 #include "profiles/cli/html.hpp"
 #include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/rank_table.hpp"
@@ -40,15 +39,15 @@ struct Options {
 /// A sort key and its value of a site. Sites are sorted by descending value.
 struct SortKey {
   std::string_view name;
-  double (*value)(const Json& site);
+  double (*value)(const Site& site);
 };
 constexpr SortKey kSortKeys[] = {
-    {"wait", total_wait},
-    {"calls", [](const Json& s) { return s["calls"].get<double>(); }},
-    {"imbalance", [](const Json& s) { return s["imbalance_ns"]["mean"].get<double>(); }},
-    {"elapsed", [](const Json& s) { return s["elapsed_ns"]["mean"].get<double>() * s["rank_calls"].get<double>(); }},
-    {"after_last", [](const Json& s) { return s["after_last_ns"]["mean"].get<double>(); }},
-    {"bytes", [](const Json& s) { return s["bytes"].is_null() ? 0.0 : s["bytes"]["mean"].get<double>(); }},
+    {"wait", [](const Site& s) { return s.waited; }},
+    {"calls", [](const Site& s) { return s.calls; }},
+    {"imbalance", [](const Site& s) { return s.imbalance; }},
+    {"elapsed", [](const Site& s) { return s["elapsed_ns"]["mean"].get<double>() * s["rank_calls"].get<double>(); }},
+    {"after_last", [](const Site& s) { return s.after_last; }},
+    {"bytes", [](const Site& s) { return s.bytes.value_or(0); }},
 };
 
 void bars(const char* title, const Json& histogram) {
@@ -56,9 +55,10 @@ void bars(const char* title, const Json& histogram) {
   const auto edges = histogram["edges"].get<std::vector<double>>();
   const double most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   if (most == 0) return;
-  std::printf("    %s: mean %s, median %s, 90%% %s, max %s\n", title, human_time(histogram["mean"]).c_str(),
-              human_time(histogram["p50"]).c_str(), human_time(histogram["p90"]).c_str(),
-              human_time(histogram["max"]).c_str());
+  const auto median = quantile_bounds(histogram, 0.5);
+  std::printf("    %s: mean %s, median %s to %s, 90%% below %s, max %s\n", title, human_time(histogram["mean"]).c_str(),
+              human_time(median.first).c_str(), human_time(median.second).c_str(),
+              human_time(quantile_bounds(histogram, 0.9).second).c_str(), human_time(histogram["max"]).c_str());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const int width = static_cast<int>(std::ceil(40 * counts[i] / most));
     std::printf("      %11s |%-40s %.0f\n", human_time(edges[i]).c_str(),
@@ -76,53 +76,48 @@ bool native_is_forecast(const Json& decision) {
 constexpr std::size_t kMostCallers = 12;
 
 /// One line per caller, and below it those that called it.
-void print_callers(const Json& site, const std::vector<CallerNode>& callers, int level) {
+void print_callers(const Site& site, const std::vector<CallerNode>& callers, int level) {
   const auto share = [&](double part, double whole) { return whole > 0 ? percent(part / whole) : std::string("-"); };
   for (std::size_t i = 0; i < callers.size(); ++i) {
-    const Json& f = callers[i].figures;
+    const analysis::Calls& f = callers[i].figures;
     if (i == kMostCallers) {
       std::printf("      %17s%*s%zu more callers\n", "", 2 * level, "", callers.size() - i);
       return;
     }
-    std::printf("      %7s %7s  %*s%s\n", share(f["calls"], site["calls"]).c_str(),
-                share(f["waited_ns"], total_wait(site)).c_str(), 2 * level, "", place_of(callers[i]).c_str());
+    std::printf("      %7s %7s  %*s%s\n", share(f.calls, site.calls).c_str(), share(f.waited, site.waited).c_str(),
+                2 * level, "", place_of(callers[i]).c_str());
     print_callers(site, callers[i].callers, level + 1);
   }
 }
 
-void print_site(const Json& site) {
-  std::printf("\n  %s  %s on %d ranks, site %s\n", place(site["frames"][0]).c_str(),
-              site["op"].get<std::string>().c_str(), site["comm_size"].get<int>(),
+void print_site(const Site& site) {
+  std::printf("\n  %s  %s on %.0f ranks, site %s\n", place(site["frames"][0]).c_str(), site.op.c_str(), site.comm_size,
               site["id"].get<std::string>().c_str());
-  if (const double rested = site.value("rested", 0.0); rested > 0)
+  if (const double rested = site.json->value("rested", 0.0); rested > 0)
     std::printf(
         "    %.0f of the calls are in idle epochs, which are not logged: arrivals were balanced and native ran "
         "(policy key `rest`)\n",
         rested);
-  if (site["patterns"].get<std::uint64_t>() == 0) {
+  if (site.patterns == 0) {
     std::printf("    no call has records of all ranks; %llu calls by single ranks\n",
                 static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
     return;
   }
-  if (const auto op = core::find_collective(site["op"].get<std::string>()))
+  if (const auto op = core::find_collective(site.op))
     std::printf("    %s\n", std::string(profiles::waiting_text(*op)).c_str());
   bars("first to last arrival", site["imbalance_ns"]);
-  std::printf("    comes last: %s\n", last_ranks(site, 4).c_str());
-  std::vector<const Json*> ranks;
-  for (const Json& r : site["ranks"]) ranks.push_back(&r);
-  std::stable_sort(ranks.begin(), ranks.end(), [](const Json* a, const Json* b) {
-    return (*a)["mean_offset_ns"].get<double>() > (*b)["mean_offset_ns"].get<double>();
-  });
+  std::printf("    comes last: %s\n", site.last_ranks(4).c_str());
+  const auto latest = site.latest(4);
   std::printf("    latest on average:");
-  for (std::size_t i = 0; i < std::min<std::size_t>(4, ranks.size()); ++i)
-    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", row_name(*ranks[i]).c_str(),
-                human_time((*ranks[i])["mean_offset_ns"]).c_str(), human_time((*ranks[i])["stddev_ns"]).c_str());
+  for (std::size_t i = 0; i < latest.size(); ++i)
+    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", latest[i]->name().c_str(),
+                human_time(latest[i]->offset).c_str(), human_time(latest[i]->stddev).c_str());
   std::printf("\n");
   for (const auto& [name, d] : site["dispatch"].items())
     std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(),
                 static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
                 human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
-  if (const auto sources = site.find("pattern_sources"); sources != site.end()) {
+  if (const auto sources = site.json->find("pattern_sources"); sources != site.json->end()) {
     std::string text;
     constexpr std::pair<const char*, const char*> kSources[] = {
         {"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
@@ -134,7 +129,7 @@ void print_site(const Json& site) {
     std::printf("    arrival pattern from %s\n", text.c_str());
   }
   const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
-  for (const Json& d : site.value("decisions", Json::array())) {
+  for (const Json& d : site.json->value("decisions", Json::array())) {
     const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : profiles::json_text(d["bytes"]) + " B",
                       reason = d["reason"];
     std::printf("    %s x %llu: %s%s%s\n", bytes.c_str(),
@@ -165,6 +160,62 @@ void print_site(const Json& site) {
                 static_cast<unsigned long long>(n));
 }
 
+/// Puts the names, and the callers' shares of the waiting, into the profile that --json prints.
+void name_and_share(WholeProfile& whole, const Profile& profile) {
+  for (const Site& named : profile.sites) {
+    Json& site = whole.profile["sites"][named.index];
+    site["frames"] = named["frames"];
+    if (!named.json->contains("callers")) continue;
+    site["callers"] = named["callers"];
+    for (Json& caller : site["callers"])
+      caller["share"] = named.waited > 0 ? caller["waited_ns"].get<double>() / named.waited : 0.0;
+  }
+  whole.profile["warnings"] = profile.json["warnings"];
+}
+
+void print_json(WholeProfile& whole, const Profile& profile) {
+  Json sites = Json::array();
+  for (const Site& s : profile.sites) sites.push_back(std::move(whole.profile["sites"][s.index]));
+  whole.profile["sites"] = std::move(sites);
+  whole.profile["setup"] = set_up(profile);
+  whole.profile["verdict"] = verdict(profile), whole.profile["wait_share"] = wait_share(profile);
+  whole.profile["ranks"] = ranks_json(profile.analysis), whole.profile["hosts"] = hosts_json(profile.analysis);
+  whole.profile["efficiency"] = efficiency_json(profile.analysis.efficiency());
+  whole.write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+}
+
+void print_tsv(const Profile& profile) {
+  std::printf(
+      "op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\twaited_ns\tshare\n");
+  const double all_time = std::max(1.0, rank_time(profile.json));
+  for (const Site& s : profile.sites)
+    std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.6f\n", s.op.c_str(), s.comm_size, s.calls,
+                s.bytes.value_or(-1), s.imbalance, s["elapsed_ns"]["mean"].get<double>(), s.after_last,
+                s.last_ranks(3).c_str(), place(s["frames"][0]).c_str(), s.waited, s.waited / all_time);
+}
+
+void print_text(const Profile& profile, int top) {
+  const std::vector<std::string> sentences = verdict(profile);
+  for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
+  const Json& job = profile.json["job"];
+  std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
+              job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(), job["hosts"].size(),
+              job["hosts"].size() == 1 ? "" : "s", job["wall_time_s"].get<double>(),
+              job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
+  for (const std::string& sentence : set_up(profile))
+    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
+      std::printf("set-up: %s\n", sentence.c_str());
+  std::printf("\n");
+  print_sites(profile, static_cast<int>(profile.sites.size()));
+  print_ranks(profile.analysis, top);
+  print_communicators(profile.json, top);
+  int shown = 0;
+  for (const Site& s : profile.sites)
+    if (s.calls > 0 && s.comm_size > 1 && shown++ < top) print_site(s);
+  for (const Json& w : profile.json["warnings"]) std::printf("\nwarning: %s", w.get<std::string>().c_str());
+  std::printf("\n");
+}
+
 int report(const Options& o) {
   if (!o.more.empty()) {
     std::string files = " " + shell_word(o.file);
@@ -183,79 +234,23 @@ int report(const Options& o) {
   if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
   std::unique_ptr<WholeProfile> whole;
   if (o.json && !page) whole = std::make_unique<WholeProfile>(o.file);
-  std::vector<std::vector<RankCell>> cells;
-  Json read = load_profile(o.file, o.patience, false, page ? &cells : nullptr);
-  for (std::size_t i = 0; i < cells.size(); ++i) read["sites"][i]["cells"] = i;
-  resolve_names(read, o.patience);
-  if (whole) {
-    for (std::size_t i = 0; i < read["sites"].size(); ++i) {
-      const Json& named = read["sites"][i];
-      Json& site = whole->profile["sites"][i];
-      site["frames"] = named["frames"];
-      if (!named.contains("callers")) continue;
-      site["callers"] = named["callers"];
-      for (Json& caller : site["callers"])
-        caller["share"] = total_wait(named) > 0 ? caller["waited_ns"].get<double>() / total_wait(named) : 0.0;
-    }
-    whole->profile["warnings"] = read["warnings"];
-  }
+  Profile profile = load_profile(o.file, o.patience, page ? Keep::cells : Keep::figures);
+  resolve_names(profile.json, o.patience);
+  if (whole) name_and_share(*whole, profile);
   if (o.redact) {
-    profiles::redact(read);
+    redact(profile);
     if (whole) profiles::redact(whole->profile);
   }
-  if (whole) {
-    whole->profile["setup"] = set_up(read);
-    whole->profile["verdict"] = verdict(read), whole->profile["wait_share"] = wait_share(read);
-    whole->profile["ranks"] = ranks_json(read), whole->profile["hosts"] = hosts_json(read);
-    whole->profile["efficiency"] = efficiency_json(Efficiencies(read).of_host(""));
-  }
-  Json& profile = whole ? whole->profile : read;
-  auto& sites = profile["sites"].get_ref<Json::array_t&>();
-  std::stable_sort(sites.begin(), sites.end(),
-                   [&](const Json& a, const Json& b) { return key->value(a) > key->value(b); });
+  std::stable_sort(profile.sites.begin(), profile.sites.end(),
+                   [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
-    std::erase_if(sites, [&](const Json& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
-    if (sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
+    std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
+    if (profile.sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
-  if (page) {
-    page->write(html_report(profile, cells, o.file));
-    return 0;
-  }
-  if (o.json) {
-    whole->write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
-    return 0;
-  }
-  if (o.tsv) {
-    std::printf(
-        "op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\twaited_ns\tshare\n");
-    for (const Json& s : sites)
-      std::printf("%s\t%d\t%llu\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.6f\n", s["op"].get<std::string>().c_str(),
-                  s["comm_size"].get<int>(), static_cast<unsigned long long>(s["calls"].get<std::uint64_t>()),
-                  s["bytes"].is_null() ? -1 : s["bytes"]["mean"].get<double>(), s["imbalance_ns"]["mean"].get<double>(),
-                  s["elapsed_ns"]["mean"].get<double>(), s["after_last_ns"]["mean"].get<double>(),
-                  last_ranks(s, 3).c_str(), place(s["frames"][0]).c_str(), total_wait(s),
-                  total_wait(s) / std::max(1.0, rank_time(profile)));
-    return 0;
-  }
-  const std::vector<std::string> sentences = verdict(read);
-  for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
-  const Json& job = profile["job"];
-  std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
-              job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(), job["hosts"].size(),
-              job["hosts"].size() == 1 ? "" : "s", job["wall_time_s"].get<double>(),
-              job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
-  for (const std::string& sentence : set_up(profile))
-    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
-      std::printf("set-up: %s\n", sentence.c_str());
-  std::printf("\n");
-  print_sites(profile, static_cast<int>(sites.size()));
-  print_ranks(profile, o.top);
-  print_communicators(profile, o.top);
-  int shown = 0;
-  for (const Json& s : sites)
-    if (s["calls"].get<std::uint64_t>() > 0 && s["comm_size"].get<int>() > 1 && shown++ < o.top) print_site(s);
-  for (const Json& w : profile["warnings"]) std::printf("\nwarning: %s", w.get<std::string>().c_str());
-  std::printf("\n");
+  if (page) page->write(html_report(profile, o.file));
+  else if (whole) print_json(*whole, profile);
+  else if (o.tsv) print_tsv(profile);
+  else print_text(profile, o.top);
   return 0;
 }
 

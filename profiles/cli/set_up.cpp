@@ -184,46 +184,29 @@ void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) 
   }
 }
 
-/// The least samples of a rank's intervals before a site. Derived: the mean of fewer says little.
-constexpr double kFewSamples = 5;
 /// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
 /// few per cent, by their clock rate and by their place in the machine.
 constexpr double kSlower = 1.1;
 /// The least share of the run time that a rank of a slow host computes longer. Below it, waiting is no subject either.
 constexpr double kSlowerShare = 0.01;
 
-void judge_speed(const Json& profile, const std::vector<Host>& hosts, std::vector<std::string>& out) {
+void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::vector<std::string>& out) {
   if (hosts.size() < 2) return;
   std::map<int, const Host*> host_of;
   for (const Host& host : hosts)
     for (const Json* r : host.ranks) host_of[(*r)["rank"].get<int>()] = &host;
-  // Per rank: its time of computing before the sites' calls, and the time of all ranks' means there.
-  std::map<int, std::pair<double, double>> times_of;
-  for (const Json& site : profile["sites"]) {
-    double sum = 0, count = 0;
-    std::map<int, double> computing;
-    for (const Json& row : site["ranks"]) {
-      const auto before = row.find("before");
-      if (before == row.end() || of(*before, "samples") < kFewSamples || of(row, "ranks") > 1) continue;
-      computing[row["rank"].get<int>()] = of(*before, "computing_ns");
-      sum += of(*before, "computing_ns"), ++count;
-    }
-    const double calls = of(site, "patterns");
-    for (const auto& [rank, time] : computing)
-      times_of[rank].first += calls * time, times_of[rank].second += calls * sum / count;
-  }
-  const double run_ns = 1e9 * of(profile["job"], "wall_time_s");
+  const double run_ns = 1e9 * of(profile.json["job"], "wall_time_s");
   struct Speed {
     double ranks = 0, least = 0, most = 0, sum = 0, time_ns = 0;
   };
   std::map<const Host*, Speed> speeds;
-  for (const auto& [rank, time] : times_of) {
-    const auto host = host_of.find(rank);
-    if (host == host_of.end() || time.second <= 0) continue;
-    const double ratio = time.first / time.second;
+  for (const analysis::Rank& rank : profile.analysis.ranks()) {
+    const auto host = host_of.find(static_cast<int>(rank.first));
+    if (host == host_of.end() || rank.ranks > 1 || rank.computed_by_all <= 0) continue;
+    const double ratio = rank.computed / rank.computed_by_all;
     Speed& s = speeds[host->second];
     s.least = s.ranks == 0 ? ratio : std::min(s.least, ratio), s.most = std::max(s.most, ratio);
-    ++s.ranks, s.sum += ratio, s.time_ns += time.first;
+    ++s.ranks, s.sum += ratio, s.time_ns += rank.computed;
   }
   for (const auto& [host, mine] : speeds) {
     double others = 0, most = 0, sum = 0, time_ns = 0;
@@ -242,9 +225,9 @@ void judge_speed(const Json& profile, const std::vector<Host>& hosts, std::vecto
 
 }  // namespace
 
-std::vector<std::string> set_up(const Json& profile) {
+std::vector<std::string> set_up(const Profile& profile) {
   std::vector<std::string> out;
-  const std::vector<Host> hosts = hosts_of(profile);
+  const std::vector<Host> hosts = hosts_of(profile.json);
   judge_cores(hosts, out);
   judge_speed(profile, hosts, out);
   if (!out.empty() || hosts.empty()) return out;

@@ -3,14 +3,14 @@
 // describes the estimates.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "profiles/cli/profile_file.hpp"
+
 namespace latecomer::cli {
 
-/// One sentence for each finding, the gravest first. `profile`: as load_profile() reads it. A statement that the data
-/// do not support is left out.
-std::vector<std::string> set_up(const nlohmann::ordered_json& profile);
+/// One sentence for each finding, the gravest first. A statement that the data do not support is left out.
+std::vector<std::string> set_up(const Profile& profile);
 
 }  // namespace latecomer::cli

@@ -2,15 +2,11 @@
 // The table of call sites that `report` and `top` print.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <string>
+#include "profiles/cli/profile_file.hpp"
 
 namespace latecomer::cli {
 
-/// The ranks that come last most often, with their share of the site's calls.
-std::string last_ranks(const nlohmann::ordered_json& site, std::size_t most);
-
 /// Prints the first `most` sites in the order of the profile, and what the columns mean.
-void print_sites(const nlohmann::ordered_json& profile, int most);
+void print_sites(const Profile& profile, int most);
 
 }  // namespace latecomer::cli

@@ -23,7 +23,6 @@
 #include "profiles/cli/site_table.hpp"
 #include "profiles/cli/verdict.hpp"
 #include "profiles/profile.hpp"
-#include "profiles/redact.hpp"
 #include "profiles/spool.hpp"
 
 namespace latecomer::cli {
@@ -84,24 +83,22 @@ std::optional<Text> look(const Options& o, const std::string& folder, const Answ
     if (metrics) return Text{};
     return Text{"No snapshot is complete yet: " + read.error() + "\n" + present_text(live_job(folder)), ""};
   }
-  Json profile = Json::parse(profiles::write_profile(std::move(read->parts)));
-  resolve_names(profile, Progress::Patience{});
-  if (o.redact) profiles::redact(profile);
-  auto& sites = profile["sites"].get_ref<Json::array_t&>();
-  std::stable_sort(sites.begin(), sites.end(),
-                   [](const Json& a, const Json& b) { return total_wait(a) > total_wait(b); });
+  Profile profile = read_profile(folder, profiles::write_profile(std::move(read->parts)));
+  resolve_names(profile.json, Progress::Patience{});
+  if (o.redact) redact(profile);
+  std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
     metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return Text{};
   }
   char time[32];
-  std::snprintf(time, sizeof time, "%.1f", profile["job"]["wall_time_s"].get<double>());
+  std::snprintf(time, sizeof time, "%.1f", profile.json["job"]["wall_time_s"].get<double>());
   std::string head =
-      profile["job"]["command_line"].get<std::string>() + "\n" + time + " s of the job are in its snapshots\n\n";
+      profile.json["job"]["command_line"].get<std::string>() + "\n" + time + " s of the job are in its snapshots\n\n";
   for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
   return Text{head + present_text(live_job(folder)) + "\n", captured([&] {
                 print_sites(profile, o.sites);
-                print_ranks(profile, o.ranks);
+                print_ranks(profile.analysis, o.ranks);
               })};
 }
 

@@ -61,8 +61,8 @@ struct Row {
 Row modelled(const TunedSite& site, Library library, core::Objective objective) {
   Row row;
   row.from = &site;
-  row.op = core::find_collective((*site.site)["op"].get<std::string>()).value_or(core::Collective::barrier);
-  row.calls = unrested(*site.site), row.reason = site.problem;
+  row.op = core::find_collective(site.site->op).value_or(core::Collective::barrier);
+  row.calls = site.site->unrested(), row.reason = site.problem;
   if (!row.reason.empty()) return row;
   for (const Own& own : kOwn) {
     if (own.op != row.op || !has(library, own)) continue;
@@ -257,7 +257,7 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
   out.sites = Json::array();
   std::string comments;
   for (const Row& row : rows) {
-    const Json& site = *row.from->site;
+    const Site& site = *row.from->site;
     const std::string where = place(site["frames"][0]), op = site["op"].get<std::string>();
     Json one = {{"id", site["id"]},
                 {"place", where},

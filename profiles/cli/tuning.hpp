@@ -13,7 +13,7 @@ namespace latecomer::cli {
 
 /// A site as the model sees it.
 struct TunedSite {
-  const Json* site = nullptr;
+  const Site* site = nullptr;
   std::string problem;  ///< "": the model covers the site
   core::Call call;
   core::Pattern arrivals;

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
-#include <numeric>
 
-#include "profiles/cli/blame.hpp"
 #include "profiles/cli/callers.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/profile_file.hpp"
@@ -18,20 +15,22 @@
 namespace latecomer::cli {
 namespace {
 
+using analysis::ChainEnd;
+using analysis::RankRow;
+using analysis::SiteIntervals;
+
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, value < 10 && value != std::floor(value) ? "%.1f" : "%.0f", value);
   return text;
 }
 
-double of(const Json& object, const char* key) { return object.value(key, 0.0); }
-
 /// What a sentence says of a cause, in the order of Cause.
 struct Words {
   const char* does;  ///< with a ratio to the others
   const char* only;  ///< where the others have nearly none
 };
-constexpr Words kWords[kCauses] = {
+constexpr Words kWords[analysis::kCauses] = {
     {"computes %s times as long as the others", "computes while the others do not"},
     {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
     {"waits %s times as long as the others for a processor", "waits for a processor that others use"},
@@ -53,43 +52,35 @@ struct Totals {
   double time = 0, waited = 0, collectives = 0, after_last = 0, large = 0, seen = 0, calls = 0;
 };
 
-Totals totals(const Json& profile) {
+Totals totals(const Profile& profile) {
   Totals t;
-  t.time = rank_time(profile);
-  for (const Json& p : profile.value("processes", Json::array())) t.collectives += of(p, "collectives_ns");
-  for (const Json& s : profile["sites"]) {
-    if (of(s, "comm_size") < 2) continue;
-    t.waited += of(s, "waited_ns");
-    t.seen += of(s, "patterns"), t.calls += unrested(s);
-    double after = 0;
-    for (const auto& [name, d] : s["dispatch"].items()) after += of(d, "calls") * of(d, "mean_after_last_ns");
-    t.after_last += after * of(s, "comm_size");
-    if (!s["bytes"].is_null() && of(s["bytes"], "mean") > kSmall) t.large += after * of(s, "comm_size");
+  t.time = rank_time(profile.json);
+  for (const analysis::Rank& rank : profile.analysis.ranks()) t.collectives += rank.times.collectives;
+  for (const Site& s : profile.sites) {
+    if (s.comm_size < 2) continue;
+    t.waited += s.waited;
+    t.seen += s.patterns, t.calls += s.unrested();
+    const double after = s.after_last_sum * s.comm_size;
+    t.after_last += after;
+    if (s.bytes.value_or(0) > kSmall) t.large += after;
   }
   return t;
 }
 
 /// "the allreduce of 8 B at glmax (plib.f90:360)", with the caller that `worst` names.
-std::string name_of(const Json& site, const CallerNode* worst) {
-  std::string out = "the " + site["op"].get<std::string>();
-  if (!site["bytes"].is_null() && of(site["bytes"], "mean") > 0)
-    out += " of " + human_bytes(std::round(of(site["bytes"], "mean")));
+std::string name_of(const Site& site, const CallerNode* worst) {
+  std::string out = "the " + site.op;
+  if (site.bytes.value_or(0) > 0) out += " of " + human_bytes(std::round(*site.bytes));
   out += " at " + place(site["frames"][0]);
   return worst ? out + ", called from " + place_of(*worst) : out;
 }
 
-const Json* most_awaited(const Json& site) {
-  const Json* out = nullptr;
-  for (const Json& row : site["ranks"])
-    if (!out || of(row, "awaited_ns") > of(*out, "awaited_ns")) out = &row;
-  return out;
-}
-
 /// "computes 1.8 times as long as the others"
-std::string text_of(const SiteIntervals::Compared& compared, const Json& row, double cores) {
-  const Cause cause = compared.largest();
+std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
+  const analysis::Cause cause = compared.largest();
   const double more = compared.excess(cause), others = compared.others[cause];
-  if (cause == off_cpu && own_threads_run(row, cores)) return "waits for a processor that its own threads use";
+  if (cause == analysis::off_cpu && own_threads_run(row.before, cores))
+    return "waits for a processor that its own threads use";
   const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
   if (ratio <= 0 || ratio > 100) return kWords[cause].only;
   char text[128];
@@ -99,67 +90,9 @@ std::string text_of(const SiteIntervals::Compared& compared, const Json& row, do
 
 }  // namespace
 
-double wait_share(const Json& profile) {
+double wait_share(const Profile& profile) {
   const Totals t = totals(profile);
   return t.time > 0 ? t.waited / t.time : 0;
-}
-
-Json ranks_json(const Json& profile) {
-  struct Sums {
-    double last = 0, calls = 0, late = 0, waited = 0, awaited = 0, sampled = 0;
-    Shares parts{};
-  };
-  std::map<long, Sums> all;
-  for (const Json& site : profile["sites"]) {
-    const double calls = of(site, "patterns"), ranks = static_cast<double>(site["ranks"].size());
-    if (calls == 0 || ranks < 2) continue;
-    const SiteIntervals intervals(site);
-    double offsets = 0;
-    for (const Json& row : site["ranks"]) offsets += of(row, "mean_offset_ns");
-    for (const Json& row : site["ranks"]) {
-      Sums& s = all[row["rank"].get<long>()];
-      const double own = of(row, "mean_offset_ns"), late = own - (offsets - own) / (ranks - 1);
-      s.last += of(row, "last_count"), s.calls += calls, s.late += late * calls;
-      s.waited += of(row, "waited_ns"), s.awaited += of(row, "awaited_ns");
-      const auto compared = intervals.compare(row);
-      if (!compared || late <= 0) continue;
-      s.sampled += late * calls;
-      for (std::size_t k = 0; k < kCauses; ++k) s.parts[k] += (compared->mine[k] - compared->others[k]) * calls;
-    }
-  }
-  Blame blamed = blame(profile);
-  std::map<long, std::string> hosts;
-  for (const Json& p : profile.value("processes", Json::array()))
-    hosts[p["rank"].get<long>()] = p["host"].get<std::string>();
-  Json out = Json::array();
-  for (const auto& [rank, s] : all) {
-    double longer = 0;
-    for (const double part : s.parts) longer += std::max(0.0, part);
-    Json causes = nullptr;
-    if (s.sampled > 0 && longer > 0) {
-      // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
-      const double whole = std::max(longer, s.sampled);
-      for (std::size_t k = 0; k < kCauses; ++k) causes[kCauseKeys[k]] = std::max(0.0, s.parts[k]) / whole;
-      causes["unexplained"] = (whole - longer) / whole;
-    }
-    const auto& blame_ns = blamed[rank];
-    const double due = std::accumulate(blame_ns.begin(), blame_ns.end(), 0.0);
-    Json due_to = nullptr;
-    if (due > 0) {
-      for (std::size_t k = 0; k < kCauses; ++k) due_to[kCauseKeys[k]] = blame_ns[k] / due;
-      due_to["unexplained"] = blame_ns[kCauses] / due;
-    }
-    out.push_back({{"rank", rank},
-                   {"host", hosts[rank]},
-                   {"times_last", s.last},
-                   {"mean_lateness_ns", s.late / s.calls},
-                   {"waited_ns", s.waited},
-                   {"awaited_ns", s.awaited},
-                   {"causes", causes},
-                   {"blamed_ns", due},
-                   {"blamed_causes", due_to}});
-  }
-  return out;
 }
 
 namespace {
@@ -168,21 +101,20 @@ namespace {
 std::string hops(const SiteIntervals::Chain& chain) {
   std::string out;
   for (std::size_t i = 1; i < chain.rows.size(); ++i)
-    out += (i == 1 ? "rank " : ", which waits for rank ") + row_name(*chain.rows[i]);
+    out += (i == 1 ? "rank " : ", which waits for rank ") + chain.rows[i]->name();
   return out;
 }
 
 /// Why the site's calls wait for that rank: a sentence without its full stop.
-std::string why(const Json& profile, const Json& site, const Json& row) {
-  const std::string rank = "ank " + row_name(row);
-  const SiteIntervals intervals(site);
+std::string why(const Json& profile, const SiteIntervals& intervals, const RankRow& row) {
+  const std::string rank = "ank " + row.name();
   const auto compared = intervals.compare(row);
   if (!compared) return "Too few intervals of r" + rank + " were sampled to say why";
-  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * of(row, "mean_offset_ns"))
+  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
     return "R" + rank + " was late already at an earlier collective";
-  const auto cores_of = [&](const Json& of_row) {
+  const auto cores_of = [&](const RankRow& of_row) {
     for (const Json& p : profile["processes"])
-      if (p["rank"] == of_row["rank"]) return of(p, "cores");
+      if (p["rank"] == of_row.rank) return p.value("cores", 0.0);
     return 0.0;
   };
   const double most = compared->excess(compared->largest()) / compared->late_ns;
@@ -191,10 +123,10 @@ std::string why(const Json& profile, const Json& site, const Json& row) {
     return "Its lateness has no single cause, and the largest is that it " + text_of(*compared, row, cores_of(row)) +
            share;
   const auto chain = intervals.follow(row);
-  if (compared->largest() != mpi_wait || chain.end == ChainEnd::several)
+  if (compared->largest() != analysis::mpi_wait || chain.end == ChainEnd::several)
     if (chain.rows.size() == 1) return "R" + rank + " " + text_of(*compared, row, cores_of(row)) + share;
-  const Json& last = *chain.rows.back();
-  const std::string at_end = "rank " + row_name(last), peer = "rank " + std::to_string(chain.peer);
+  const RankRow& last = *chain.rows.back();
+  const std::string at_end = "rank " + last.name(), peer = "rank " + std::to_string(chain.peer);
   std::string out = "R" + rank + " waits for messages from " + hops(chain);
   if (chain.end == ChainEnd::own)
     return out + share + ", and " + at_end + " " + text_of(*intervals.compare(last), last, cores_of(last));
@@ -209,9 +141,10 @@ std::string why(const Json& profile, const Json& site, const Json& row) {
 
 }  // namespace
 
-std::vector<std::string> verdict(const Json& profile) {
+std::vector<std::string> verdict(const Profile& profile) {
   std::vector<std::string> out;
-  if (!profile.contains("processes") || profile["job"]["ranks"].get<int>() < 2) return out;
+  const double ranks = profile.json["job"]["ranks"];
+  if (!profile.json.contains("processes") || ranks < 2) return out;
   const Totals t = totals(profile);
   if (t.time <= 0) return out;
   const bool part_only = t.seen < 0.9 * t.calls;
@@ -220,40 +153,34 @@ std::vector<std::string> verdict(const Json& profile) {
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
   if (part_only)
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
-  std::vector<const Json*> sites;
-  for (const Json& s : profile["sites"])
-    if (of(s, "waited_ns") > 0) sites.push_back(&s);
-  std::stable_sort(sites.begin(), sites.end(),
-                   [](const Json* a, const Json* b) { return of(*a, "waited_ns") > of(*b, "waited_ns"); });
-  if (t.waited > kLittle * t.time && !sites.empty()) {
-    const Json& site = *sites.front();
+  const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
+  if (t.waited > kLittle * t.time && worst_site != profile.sites.end() && worst_site->waited > 0) {
+    const Site& site = *worst_site;
     // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
     const auto tree = callers_of(site);
     const auto& callers = served(tree);
     const bool many = serves_many(callers);
-    const CallerNode* caller =
-        many && callers.front().frame && of(callers.front().figures, "waited_ns") >= kMostly * of(site, "waited_ns")
-            ? &callers.front()
-            : nullptr;
-    const Json& worst = caller ? caller->figures : site;
-    const Json* row = most_awaited(worst);
-    const double share = row ? of(*row, "awaited_ns") / of(worst, "waited_ns") : 0;
+    const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
+                                   ? &callers.front()
+                                   : nullptr;
+    const analysis::Calls& worst = caller ? caller->figures : site;
+    const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
+    const RankRow* row = worst.most_awaited();
+    const double share = row ? row->awaited / worst.waited : 0;
     const bool one = row && share >= kMostly;
-    out.push_back(percent(of(worst, "waited_ns") / t.waited) + " of the waiting is in " + name_of(site, caller) +
-                  (one ? ", and " + percent(share) + " of that is for rank " + row_name(*row) + "."
-                       : ", for no rank in particular: the rank that is awaited most, " + (row ? row_name(*row) : "-") +
+    out.push_back(percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
+                  (one ? ", and " + percent(share) + " of that is for rank " + row->name() + "."
+                       : ", for no rank in particular: the rank that is awaited most, " + (row ? row->name() : "-") +
                              ", causes " + percent(share) + "."));
     if (many && !caller && callers.front().frame)
       out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " +
                     place_of(callers.front()) + " waits longest (" +
-                    percent(of(callers.front().figures, "waited_ns") / of(site, "waited_ns")) + ").";
+                    percent(callers.front().figures.waited / site.waited) + ").";
     // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
-    const auto op = core::find_collective(worst["op"].get<std::string>());
+    const auto op = core::find_collective(worst.op);
     const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
-    const double gain =
-        one && all_wait ? of(*row, "awaited_ns") / (of(worst, "comm_size") - 1) / t.time * of(profile["job"], "ranks")
-                        : t.waited / t.time;
-    out.push_back(one ? why(profile, worst, *row) + "; " +
+    const double gain = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * ranks : t.waited / t.time;
+    out.push_back(one ? why(profile.json, SiteIntervals(worst, baseline), *row) + "; " +
                             (all_wait ? "without the waits for it there" : "with equal work") +
                             ", the run would take about " + percent(gain) + " less time."
                       : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");

@@ -87,14 +87,15 @@ std::vector<Key> largest(const std::map<Key, double>& values, int most) {
   return out;
 }
 
-std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Json& profile, int top) {
+std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& read, int top) {
+  const Json& profile = read.json;
   const Waits waits = waits_of(record, profile);
   std::vector<Scenario> out;
   out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time between the calls"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
     out.push_back({{.kind = Change::Kind::on_time, .rank = rank},
                    "rank " + std::to_string(rank) + " needed no longer between the calls than the others"});
-  const auto advised = advised_algorithms(profile);
+  const auto advised = advised_algorithms(read);
   for (const std::int32_t index : largest(waits.at, top)) {
     const Json& site = profile["sites"][static_cast<std::size_t>(index)];
     const std::string name = "the " + site["op"].get<std::string>() + " at " + place(site["frames"][0]);
@@ -121,7 +122,8 @@ constexpr const char* kModel =
     "for plus the time that it took from there. Messages between the calls count as the ranks' own intervals.";
 
 int whatif(const Options& o) {
-  Json profile = load_profile(o.file, o.patience, true);
+  Profile read = load_profile(o.file, o.patience, Keep::offsets);
+  Json& profile = read.json;
   const RecordedArrivals record = recorded_arrivals(profile, o.file);
   if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
   resolve_names(profile, o.patience);
@@ -141,7 +143,7 @@ int whatif(const Options& o) {
   double recorded = 0;
   for (const auto& [part, span] : parts) recorded += static_cast<double>(span.second - span.first);
   const double unchanged = replay.time();
-  std::vector<Scenario> scenarios = scenarios_of(record, profile, o.top);
+  std::vector<Scenario> scenarios = scenarios_of(record, read, o.top);
   for (Scenario& s : scenarios) s.gain = unchanged > 0 ? 1 - replay.time(s.change) / unchanged : 0;
   std::ranges::stable_sort(scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
   const Json& arrivals = profile["arrivals"];

@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,10 @@ def run(*words, timeout=120, cwd=None, **extra):
     environment = dict(os.environ)
     environment.update(extra)
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd, env=environment)
+
+
+# Whether the library was built with a sanitizer, which has its own allocator and is slow.
+sanitized = re.search(r"lib[at]san", run("readelf", "-d", a.library).stdout) is not None
 
 
 def finish():

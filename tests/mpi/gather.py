@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, run, sanitized
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -86,6 +86,8 @@ check(done.returncode == 0 and "caf\ufffd" in loaded(with_snapshots)["job"]["com
 # it, and the job says what the profile lacks. Without such a line the profile is whole.
 seen = {"whole": 0, "lacks": 0}
 for rank, first, all_later in itertools.product((0, 2), (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987), (False, True)):
+    if sanitized:  # has its own operator new
+        break
     if rank == 0 and all_later and first > 200:  # inside nlohmann/json, whose destructors allocate; rank 0 looks ahead for memory before
         continue
     name = f"memory {rank} {first} {'on' if all_later else 'once'}"
@@ -105,7 +107,7 @@ for rank, first, all_later in itertools.product((0, 2), (1, 2, 3, 5, 8, 13, 21, 
     check(parts.exists(), f"{name}: the snapshots stay: {lines}")
     done = run(a.cli, "recover", output, "-o", folder / "again.json", "--force")
     check(done.returncode == 0, f"{name}: recover: {done.stderr}")
-check(all(seen.values()), f"some allocations matter, and some do not: {seen}")
+check(sanitized or all(seen.values()), f"some allocations matter, and some do not: {seen}")
 
 # A locale with a decimal comma, a relative folder for Prometheus, and a program that changes its directory.
 locales, elsewhere = folder / "locales", folder / "elsewhere"

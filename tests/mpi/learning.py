@@ -49,9 +49,9 @@ if pathlib.Path(a.bin + "/wrapper").exists():
     report = run(a.cli, "report", folder / "wrapper.json").stdout
     check("rank 1 last" in report and "rank 3 last" in report and "called by" in report, "the report shows both callers of the wrapper")
 
-# Rules by place and by imbalance.
+# Rules by place and by imbalance. Names of places are read while the job runs, so the rules come into force later.
 byplace = policy("byplace", [{"match": {"op": "allreduce", "site": "second_place"}, "use": "ring"}, {"match": {"op": "allreduce", "site": "learn.c:*"}, "use": "linear"}])
-profile = job("byplace", 2, learn, "two_sites", 300, 1000, 100, policy=byplace)
+profile = job("byplace", 2, learn, "two_sites", 1000, 1000, 100, policy=byplace)
 check({tuple(sorted(s["dispatch"])) for s in profile["sites"]} == {("native", "ring"), ("linear", "native")}, f"each place its rule: {[s['dispatch'].keys() for s in profile['sites']]}")
 wait = policy("imbalance", [{"match": {"op": "allreduce", "imbalance_factor": {"min": 3}}, "use": "ring"}], network="fdr")
 profile = job("imbalance", 4, learn, "two_sites", 200, 1000, 10000, policy=wait)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, run, sanitized
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -49,7 +49,6 @@ undefined = [line for line in run("nm", "-D", "--undefined-only", a.library).std
 check(not undefined, f"and refers to no symbol of MPI: {undefined[:3]}")
 # MPI may start in the constructor of a library, before the constructors of a preloaded library run. So it has none. (The
 # sanitizers add some of their own.)
-sanitized = "libasan" in needed or "libtsan" in needed
 begin, size = (int(n, 16) for n in re.search(r" \.init_array +INIT_ARRAY +(\w+) \w+ (\w+)", run("readelf", "-SW", a.library).stdout).groups())
 names = {int(at, 16): name for at, name in re.findall(r"^(\w+) [tT] (\S+)", run("nm", a.library).stdout, re.M)}
 runs = [names.get(int(to, 16), to) for at, to in re.findall(r"^(\w+) +\w+ R_X86_64_RELATIVE +(\w+)", run("readelf", "-rW", a.library).stdout, re.M) if begin <= int(at, 16) < begin + size]

@@ -36,8 +36,10 @@ inline void pause_at_random() {
 }
 
 constexpr std::int32_t kUntouched = -77;
-/// The value at i of a rank's block or vector in a round.
-inline std::int32_t value(int round, int rank, int i) { return round * 1'000'003 + rank * 7919 + i * 31; }
+/// The value at i of a rank's block or vector in a round. It may wrap.
+inline std::int32_t value(int round, int rank, int i) {
+  return static_cast<std::int32_t>(std::int64_t{round} * 1'000'003 + rank * 7919 + i * 31);
+}
 
 /// Calls MPI_Init. Arguments: [ROUNDS [DELAY_US]]. Returns the number of ranks.
 inline int begin(int argc, char** argv, int& rounds) {

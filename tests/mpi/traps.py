@@ -5,7 +5,7 @@ import pathlib
 import re
 import shutil
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, run, sanitized
 
 ring = folder / "ring.json"
 ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
@@ -33,7 +33,6 @@ def warned(done):
 
 automatic = folder / "auto.json"
 automatic.write_text(json.dumps({"version": 1, "mode": "apply", "network": "eth1g", "rules": [{"match": {}, "use": "auto"}]}))
-sanitized = "libasan" in run("readelf", "-d", a.library).stdout or "libtsan" in run("readelf", "-d", a.library).stdout
 
 # case, least number of allreduces in the profile, expected warning
 for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", 1500, None), ("inter", 100, None), ("one_error", 800, None),

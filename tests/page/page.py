@@ -87,8 +87,17 @@ def search(browser, part, words):
     browser.run("const i = document.querySelector(arguments[0] + ' input[type=search]'); i.value = arguments[1]; i.dispatchEvent(new Event('input'))", part, words)
 
 
+# Charts that are wider than their place in the details of a site.
+WIDE_CHARTS = """return [...document.querySelectorAll('.charts .chart')].filter(c => c.firstElementChild && c.clientWidth > 0)
+  .map(c => [c.firstElementChild.getBoundingClientRect().width, c.getBoundingClientRect().width]).filter(([chart, place]) => chart > place + 1)"""
+
+
 def look(browser, path, what, ranks):
     """Checks that hold for every page."""
+    for width in (1400, 600, 1200):  # as it is first drawn, without a change of the width
+        messages, addresses = browser.open(path, width)
+        charts = browser.run("return document.querySelectorAll('.charts .chart svg').length")
+        check(charts >= 3 and browser.run(WIDE_CHARTS) == [], f"{what}: {charts} charts have room at {width} pixels: {browser.run(WIDE_CHARTS)}")
     messages, addresses = browser.open(path)
     check(browser.run("return document.documentElement.dataset.ready") == "yes" and messages == [], f"{what}: no message in the console: {messages}")
     check(addresses == [path.resolve().as_uri()], f"{what}: the page asks for nothing else: {addresses}")

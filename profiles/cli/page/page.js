@@ -191,14 +191,15 @@ function axes(svg, x, y, o) {
   svg.selectAll("text").attr("font-size", null).attr("font-family", null);
 }
 
-/// Counts by time on a logarithmic axis.
-function histogram(host, title, h, noun) {
+/// Counts by time on a logarithmic axis. Adds the chart to `host`, and its drawing to `later`: the width of a chart depends on
+/// how many stand beside it.
+function histogram(host, later, title, h, noun) {
   const box = element("div", {class: "chart"});
   const sum = h.counts.reduce((a, b) => a + b, 0);
-  const figures = `mean ${time(h.mean)}, median ${time(h.p50)}, 90% below ${time(h.p90)}, maximum ${time(h.max)}`;
+  const figures = `mean ${time(h.mean)}, median ${time(h.median[0])} to ${time(h.median[1])}, 90% below ${time(h.most)}, maximum ${time(h.max)}`;
   host.append(element("div", {}, element("h4", {}, title), element("p", {class: "note"}, sum ? figures : "no values"), box));
   if (!plots || !sum) return;
-  draw_always(box, () => {
+  later.push(() => draw_always(box, () => {
     box.replaceChildren();
     const {svg, width, height} = chart(box, `Histogram, ${title}: ${count(sum)} ${noun}, ${figures}`, 190);
     const o = {left: 48, right: width - 16, top: 26, bottom: height - 42, x: "time, logarithmic", y: noun};
@@ -212,17 +213,17 @@ function histogram(host, title, h, noun) {
       .append("title").text((d, i) => `${time(h.edges[i])} to ${time(h.edges[i + 1])}: ${count(d)} ${noun}`);
     axes(svg, d3.axisBottom(x).tickValues(log_ticks(x, (o.right - o.left) / 75)).tickFormat(tick_time),
          d3.axisLeft(y).ticks(4).tickFormat(v => Number.isInteger(v) ? d3.format(v >= 10000 ? ".2s" : ",")(v) : ""), o);
-  });
+  }));
 }
 
-/// The mean offset of the ranks at a site: one bar per column of the heat map.
-function rank_bars(host, values, name) {
+/// The mean offset of the ranks at a site: one bar per column of the heat map. `later`: as for histogram().
+function rank_bars(host, later, values, name) {
   const box = element("div", {class: "chart"});
   const heat = data.heat;
   host.append(element("div", {}, element("h4", {}, "Mean offset from the first arrival, by rank"),
     element("p", {class: "note"}, heat.ranks_per_column > 1 ? `a bar is the largest of ${heat.ranks_per_column} neighbouring ranks` : "one bar per rank"), box));
   if (!plots) return;
-  draw_always(box, () => {
+  later.push(() => draw_always(box, () => {
     box.replaceChildren();
     const known = Array.from(values).map(v => v || 0);
     const most = d3.max(known), latest = known.indexOf(most);
@@ -235,7 +236,7 @@ function rank_bars(host, values, name) {
       `M${o.left + i * wide + gap / 2},${o.bottom}V${y(v)}h${Math.max(0.5, wide - gap)}V${o.bottom}Z`).join(""));
     axes(svg, d3.axisBottom(x).ticks(Math.min(heat.ranks - 1 || 1, width / 80)).tickFormat(v => Number.isInteger(v) ? count(v) : ""),
          d3.axisLeft(y).ticks(4).tickFormat(tick_time), o);
-  });
+  }));
 }
 
 // ---- heat maps
@@ -406,13 +407,14 @@ function site_detail(s, cell) {
     cell.append(element("p", {}, "No call has records of all ranks."));
     return;
   }
-  const charts = element("div", {class: "charts"});
+  const charts = element("div", {class: "charts"}), later = [];
   cell.append(charts);
-  histogram(charts, "First to last arrival", s.imbalance, "calls");
-  histogram(charts, "Last arrival to last exit", s.after, "calls");
-  histogram(charts, "Arrival to exit of each rank", s.elapsed, "calls of ranks");
+  histogram(charts, later, "First to last arrival", s.imbalance, "calls");
+  histogram(charts, later, "Last arrival to last exit", s.after, "calls");
+  histogram(charts, later, "Arrival to exit of each rank", s.elapsed, "calls of ranks");
   const row = sites.indexOf(s);
-  if (s.latest.length) rank_bars(charts, layers[0][2].subarray(row * heat.columns, (row + 1) * heat.columns), site_name(s));
+  if (s.latest.length) rank_bars(charts, later, layers[0][2].subarray(row * heat.columns, (row + 1) * heat.columns), site_name(s));
+  for (const draw of later) draw();
   const tables = element("div", {class: "tables"});
   cell.append(tables);
   if (s.latest.length) tables.append(small_table("Ranks with the largest mean offset", ["rank", "mean offset", "standard deviation", "times last", "awaited"],
@@ -581,16 +583,8 @@ function show_arrivals() {
   draw_always(host, draw);
 }
 
-const parts = ["computes", "kernel", "no core", "blocked", "messages", "files", "in collectives"];
-const part_titles = ["On a processor, in the program", "System calls and page faults", "Ready to run, but without a processor", "Asleep or stopped",
-                     "In other MPI calls that wait for ranks", "In MPI's calls for files", "Inside blocking collectives"];
-const cause_names = {computing: "computing", messages: "messages", runnable: "no core", blocked: "blocked", kernel: "kernel", io: "files", unexplained: "unexplained"};
-function main_cause(causes) {
-  if (!causes) return "-";
-  const [name, part] = Object.entries(causes).reduce((a, b) => b[1] > a[1] ? b : a);
-  return `${cause_names[name] || name} (${percent(part)})`;
-}
-const part_columns = index => parts.map((name, k) => ({name, title: part_titles[k], width: k === 0 || k === 6 ? "middle" : "minor", value: r => r[index][k], text: r => percent(r[index][k])}));
+const main_cause = causes => causes ? `${causes[0][0]} (${percent(causes[0][1])})` : "-";
+const part_columns = index => data.tables.columns.map(([name, title], k) => ({name, title, width: k === 0 || k === 6 ? "middle" : "minor", value: r => r[index][k], text: r => percent(r[index][k])}));
 
 function show_ranks() {
   const host = body("ranks"), t = data.tables;
@@ -612,8 +606,8 @@ function show_ranks() {
     caption: (t.ranks_per_row > 1 ? `The profile has ${t.ranks_per_row} ranks per row. ` : "") + "Ranks that others waited for most come first. Percentages are shares of the rank's own time.",
     detail: (r, cell) => {
       cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])));
-      if (r[8]) cell.append(small_table("Causes of the lateness", ["cause", "share"], Object.entries(r[8]).filter(e => e[1] > 0).sort((a, b) => b[1] - a[1]).map(e => [cause_names[e[0]] || e[0], percent(e[1])])));
-      else cell.append(element("p", {class: "note"}, "No cause: the rank was not late, too few of its intervals were sampled, or it is not among the latest ranks of a site."));
+      if (r[8]) cell.append(small_table("Causes of the lateness", ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
+      else cell.append(element("p", {class: "note"}, "No cause: the rank was late by less than 1% of its time, or too few of its intervals were sampled."));
     }});
 }
 

@@ -21,11 +21,11 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   Job& j = job();
   Leadership& lead = *state.leadership;
   bool divergent = false;
+  // Each of two ranks may err by its own uncertainty.
+  const Nanoseconds tie =
+      j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
   {
     const JobLock lock;
-    // Each of two ranks may err by its own uncertainty.
-    const Nanoseconds tie =
-        j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
     divergent = j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
   }
   if (!lead.learner || !signature || state.broken) return;
@@ -34,6 +34,7 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   call.signature = *signature;
   call.site = records[static_cast<std::size_t>(std::max(signature->root, 0))]->site;
   call.divergent = divergent;
+  call.tie = tie;
   call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
   Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
   bool complete = true;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sums sites by rank, and ranks by host.
+#include "profiles/analysis/analysis.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace latecomer::analysis {
+
+void Times::add(const Times& o) {
+  for (const TimeColumn& c : kTimeColumns) this->*c.value += o.*c.value;
+}
+
+void Analysis::add(const Calls& calls, const Baseline& baseline) {
+  const SiteIntervals intervals(calls, baseline);
+  double members = 0, offsets = 0, computing = 0, sampled = 0;
+  bool single = true;
+  for (const RankRow& row : calls.ranks) {
+    const auto ranks = static_cast<double>(row.ranks);
+    members += ranks, offsets += row.offset * ranks, single = single && row.ranks == 1;
+    per_row_ = std::max(per_row_, row.ranks);
+    if (row.before.samples >= kFewSamples) computing += row.before.computing, ++sampled;
+  }
+  // A call of some of the ranks delays these only. Where a profile does not name them all, it delays each as much.
+  const double delay = calls.after_last_sum * calls.comm_size;
+  if (!single) transfers_ += delay;
+  for (const RankRow& row : calls.ranks) {
+    const auto ranks = static_cast<double>(row.ranks);
+    Sum& sum = sums_[row.rank];
+    sum.ranks = row.ranks, sum.waited += row.waited, sum.awaited += row.awaited, sum.last += row.last;
+    if (single) sum.transfers += delay / members;
+    if (row.before.samples > 0) {
+      double explained = 0;
+      for (const auto& peer : intervals.peers(row)) explained += peer.explained;
+      sum.messages += row.before.samples * row.before.messages;
+      sum.explained += row.before.samples * std::min(explained, row.before.messages);
+    }
+    if (row.before.samples >= kFewSamples)
+      sum.computed += calls.patterns * row.before.computing,
+          sum.computed_by_all += calls.patterns * computing / sampled;
+    if (row.awaited > 0)
+      intervals.divide(row, row.awaited, [&](long rank, std::size_t cause, double amount) {
+        const RankRow* there = calls.row_of(rank);
+        sums_[there ? there->rank : rank].blamed[cause] += amount;
+      });
+    if (calls.patterns <= 0 || members <= ranks) continue;
+    const double late = row.offset - (offsets - row.offset * ranks) / (members - ranks);
+    sum.late += late * calls.patterns, sum.calls += calls.patterns;
+    const auto compared = intervals.compare(row);
+    if (!compared || late <= 0) continue;
+    sum.sampled += late * calls.patterns;
+    for (std::size_t k = 0; k < kCauses; ++k)
+      sum.excess[k] += (compared->mine[k] - compared->others[k]) * calls.patterns;
+  }
+}
+
+const Analysis::Sum* Analysis::sum_of(long rank) const {
+  const auto found = sums_.find(rank / per_row_ * per_row_);
+  return found == sums_.end() ? nullptr : &found->second;
+}
+
+Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const std::string* host) const {
+  double own = 0, longest = 0, wall = 0, transfers = 0, run = 0, ranks = 0;
+  for (const Process& p : processes) {
+    run = std::max(run, p.wall);
+    if (host && p.host != *host) continue;
+    const Sum* sum = sum_of(p.rank);
+    own += p.times.own(), longest = std::max(longest, p.times.own()), wall += p.wall, ++ranks;
+    transfers += transfers_ / static_cast<double>(processes.size()) + (sum ? sum->transfers : 0) +
+                 p.times.messages * (sum && sum->messages > 0 ? 1 - sum->explained / sum->messages : 1);
+  }
+  if (ranks == 0 || longest <= 0 || run <= 0 || wall <= 0) return {};
+  Efficiency out;
+  out.load_balance = own / ranks / longest;
+  out.communication = std::min(1.0, longest / run);
+  // No rank has transferred while it did something else, so the longest time outside MPI is a lower bound.
+  out.transfer = std::clamp(1 - transfers / wall, out.communication, 1.0);
+  out.serialisation = out.communication / out.transfer;
+  return out;
+}
+
+namespace {
+
+/// Shares of what was divided; empty if nothing was.
+std::optional<Causes> shares_of(Causes amounts) {
+  const double all = std::accumulate(amounts.begin(), amounts.end(), 0.0);
+  if (all <= 0) return {};
+  for (double& amount : amounts) amount /= all;
+  return amounts;
+}
+
+}  // namespace
+
+void Analysis::finish(std::vector<Process> processes, long ranks) {
+  per_row_ = std::min(per_row_, std::max(1L, ranks));
+  std::erase_if(processes, [&](const Process& p) { return p.rank < 0 || p.rank >= ranks; });
+  std::map<long, Rank> rows;
+  std::map<std::string, Host> hosts;
+  for (const Process& p : processes) {
+    Rank& row = rows[p.rank / per_row_ * per_row_];
+    if (row.host.empty()) row.host = p.host;
+    ++row.ranks, row.wall += p.wall, row.times.add(p.times);
+    if (p.host.empty()) continue;
+    Host& host = hosts[p.host];
+    ++host.ranks, host.wall += p.wall, host.times.add(p.times);
+  }
+  for (const auto& [first, sum] : sums_) {
+    if (first < 0 || first >= ranks) continue;
+    Rank& row = rows[first / per_row_ * per_row_];
+    if (row.ranks == 0) row.ranks = static_cast<double>(sum.ranks);
+    row.waited += sum.waited, row.awaited += sum.awaited, row.last += sum.last;
+    row.computed = sum.computed, row.computed_by_all = sum.computed_by_all;
+    row.calls += sum.calls;
+    if (sum.calls > 0) row.late = sum.late / sum.calls;
+    Causes late{};
+    for (std::size_t k = 0; k < kCauses; ++k) late[k] = std::max(0.0, sum.excess[k]);
+    if (const double longer = std::accumulate(late.begin(), late.end(), 0.0); sum.sampled > 0 && longer > 0) {
+      // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
+      late[kCauses] = std::max(0.0, sum.sampled - longer);
+      row.causes = shares_of(late);
+    }
+    row.blamed = std::accumulate(sum.blamed.begin(), sum.blamed.end(), 0.0);
+    row.blamed_causes = shares_of(sum.blamed);
+  }
+  for (auto& [first, row] : rows) {
+    row.first = first;
+    if (const auto host = hosts.find(row.host); host != hosts.end())
+      host->second.waited += row.waited, host->second.awaited += row.awaited, host->second.last += row.last;
+    ranks_.push_back(std::move(row));
+  }
+  for (auto& [name, host] : hosts) {
+    host.name = name, host.efficiency = efficiency_of(processes, &name);
+    hosts_.push_back(std::move(host));
+  }
+  efficiency_ = efficiency_of(processes, nullptr);
+  sums_.clear();
+}
+
+void Analysis::rename_hosts(const std::map<std::string, std::string>& names) {
+  const auto rename = [&](std::string& name) {
+    if (const auto found = names.find(name); found != names.end()) name = found->second;
+  };
+  for (Rank& rank : ranks_) rename(rank.host);
+  for (Host& host : hosts_) rename(host.name);
+}
+
+}  // namespace latecomer::analysis

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Adds up intervals, and finds rows of ranks.
+#include "profiles/analysis/figures.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace latecomer::analysis {
+
+void Intervals::add(const Intervals& o) {
+  const double all = samples + o.samples;
+  if (o.samples <= 0 || all <= 0) return;
+  for (const auto& [key, field] : kIntervalKeys) this->*field = (this->*field * samples + o.*field * o.samples) / all;
+  // A rank that one side does not name was not waited for there.
+  std::map<long, double> waits;
+  for (const Peer& p : peers) waits[p.rank] += p.waited * samples / all;
+  for (const Peer& p : o.peers) waits[p.rank] += p.waited * o.samples / all;
+  peers.clear();
+  for (const auto& [rank, waited] : waits) peers.push_back({rank, waited});
+  std::stable_sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.waited > b.waited; });
+  samples = all;
+}
+
+std::string RankRow::ranks_name(long first, long ranks) {
+  return ranks > 1 ? std::to_string(first) + "-" + std::to_string(first + ranks - 1) : std::to_string(first);
+}
+
+const RankRow* Calls::row_of(long rank) const {
+  const auto after =
+      std::upper_bound(ranks.begin(), ranks.end(), rank, [](long r, const RankRow& row) { return r < row.rank; });
+  if (after == ranks.begin()) return nullptr;
+  const RankRow& row = *(after - 1);
+  return rank < row.rank + row.ranks ? &row : nullptr;
+}
+
+const RankRow* Calls::most_awaited() const {
+  const auto most = std::max_element(ranks.begin(), ranks.end(),
+                                     [](const RankRow& a, const RankRow& b) { return a.awaited < b.awaited; });
+  return most == ranks.end() ? nullptr : &*most;
+}
+
+const RankRow* Calls::most_often_last() const {
+  const auto most =
+      std::max_element(ranks.begin(), ranks.end(), [](const RankRow& a, const RankRow& b) { return a.last < b.last; });
+  return most == ranks.end() || most->last <= 0 ? nullptr : &*most;
+}
+
+std::vector<const RankRow*> Calls::latest(std::size_t most) const {
+  std::vector<const RankRow*> out;
+  for (const RankRow& row : ranks) out.push_back(&row);
+  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->offset > b->offset; });
+  out.resize(std::min(most, out.size()));
+  return out;
+}
+
+std::string Calls::last_ranks(std::size_t most) const {
+  std::vector<const RankRow*> rows;
+  for (const RankRow& row : ranks)
+    if (row.last > 0) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->last > b->last; });
+  std::string out;
+  for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
+    char share[16];
+    std::snprintf(share, sizeof share, " (%.0f%%)", 100 * rows[i]->last / std::max(1.0, patterns));
+    out += (i ? ", " : "") + rows[i]->name() + share;
+  }
+  return out.empty() ? "-" : out;
+}
+
+}  // namespace latecomer::analysis

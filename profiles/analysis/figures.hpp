@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The figures of a call site, of its callers and of its ranks, as the analysis takes them from a profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace latecomer::analysis {
+
+/// The sampled intervals before the calls of a site: the time from the last collective to the call, as a mean in
+/// nanoseconds, and its parts.
+struct Intervals {
+  double samples = 0;  ///< 0: the profile has none
+  double wall = 0, collectives = 0, messages = 0, io = 0, computing = 0, kernel = 0, runnable = 0, blocked = 0;
+  double faults = 0, preempted = 0, page_faults = 0, threads = 0;
+  /// A rank whose messages were waited for, and how long, as a mean in nanoseconds.
+  struct Peer {
+    long rank = 0;
+    double waited = 0;
+  };
+  std::vector<Peer> peers;  ///< longest wait first, as in the profile
+
+  /// Becomes the mean over the samples of both.
+  void add(const Intervals& other);
+};
+
+/// The keys of `before` in a profile, but for `samples` and `waits_for`.
+inline constexpr std::pair<std::string_view, double Intervals::*> kIntervalKeys[] = {
+    {"wall_ns", &Intervals::wall},
+    {"collectives_ns", &Intervals::collectives},
+    {"messages_ns", &Intervals::messages},
+    {"io_ns", &Intervals::io},
+    {"computing_ns", &Intervals::computing},
+    {"kernel_ns", &Intervals::kernel},
+    {"runnable_ns", &Intervals::runnable},
+    {"blocked_ns", &Intervals::blocked},
+    {"faults", &Intervals::faults},
+    {"preempted", &Intervals::preempted},
+    {"page_faults_ns", &Intervals::page_faults},
+    {"threads_ns", &Intervals::threads}};
+
+/// One rank at a site, or the consecutive ranks that share a row of the profile.
+struct RankRow {
+  long rank = 0, ranks = 1;        ///< the first rank, and their number
+  double offset = 0, stddev = 0;   ///< of arrivals, from the first arrival of the call, ns
+  double last = 0;                 ///< times that one of them came last
+  double waited = 0, awaited = 0;  ///< sums, ns
+  Intervals before;
+  /// "7", or "12-14".
+  std::string name() const { return ranks_name(rank, ranks); }
+  static std::string ranks_name(long first, long ranks);
+};
+
+/// What a site, or one of its callers, has in common.
+struct Calls {
+  std::string op;
+  double comm_size = 0;
+  double calls = 0;                      ///< of the whole communicator
+  double patterns = 0;                   ///< those with records of all ranks
+  double waited = 0;                     ///< time that ranks waited, summed, ns
+  std::optional<double> bytes;           ///< mean
+  double imbalance = 0, after_last = 0;  ///< means, ns
+  double after_last_sum = 0;             ///< of all patterns, ns
+  Intervals before;                      ///< of all ranks
+  std::vector<RankRow> ranks;            ///< by ascending rank; not all of them in large jobs
+  std::size_t rows = 0;                  ///< with those that were left out
+
+  /// nullptr: no row holds the rank.
+  const RankRow* row_of(long rank) const;
+  /// The row that others waited for most; nullptr: no rows.
+  const RankRow* most_awaited() const;
+  /// The row that came last most often; nullptr: none did.
+  const RankRow* most_often_last() const;
+  /// The rows with the greatest mean offset.
+  std::vector<const RankRow*> latest(std::size_t most) const;
+  /// The ranks that came last most often, with their share of `patterns`: "3 (78%), 1 (12%)"; "-" if none did.
+  std::string last_ranks(std::size_t most) const;
+};
+
+}  // namespace latecomer::analysis

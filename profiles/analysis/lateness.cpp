@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Follows lateness on aggregates: the means of sampled intervals by site and rank.
+#include "profiles/analysis/lateness.hpp"
+
+#include <algorithm>
+
+namespace latecomer::analysis {
+namespace {
+
+/// Parts of less than this share of a time are not followed on. Chosen: a chain of waits has few hops that matter.
+constexpr double kLeast = 0.01;
+
+/// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
+constexpr double kMostly = 0.5;
+
+}  // namespace
+
+double SiteIntervals::Compared::all_excess() const {
+  double sum = 0;
+  for (std::size_t k = 0; k < kCauses; ++k) sum += excess(k);
+  return sum;
+}
+
+Cause SiteIntervals::Compared::largest() const {
+  std::size_t most = 0;
+  for (std::size_t k = 1; k < kCauses; ++k)
+    if (excess(k) > excess(most)) most = k;
+  return static_cast<Cause>(most);
+}
+
+void Baseline::Sums::add(const Sums& o, double sign) {
+  samples += sign * o.samples, wall += sign * o.wall;
+  for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
+}
+
+Baseline::Sums Baseline::sums_of(const Intervals& before) {
+  Sums out{before.samples, before.wall * before.samples, {}};
+  out.parts[computing] = before.computing, out.parts[mpi_wait] = before.messages;
+  out.parts[off_cpu] = before.runnable, out.parts[blocked] = before.blocked;
+  out.parts[page_faults] = before.page_faults;
+  out.parts[system_calls] = std::max(0.0, before.kernel - before.page_faults);
+  out.parts[io] = before.io;
+  for (double& part : out.parts) part *= before.samples;
+  return out;
+}
+
+Baseline::Baseline(const Calls& calls) : all_(sums_of(calls.before)) {
+  mean_wall_ = all_.samples > 0 ? all_.wall / all_.samples : 0;
+  for (const RankRow& row : calls.ranks)
+    if (row.before.samples > 0 && row.before.wall <= mean_wall_) on_time_.add(sums_of(row.before), 1);
+}
+
+std::optional<SiteIntervals::Compared> SiteIntervals::compare(const RankRow& row) const {
+  if (row.before.samples < kFewSamples) return {};
+  const Baseline::Sums mine = Baseline::sums_of(row.before);
+  Baseline::Sums others = base_.on_time_;
+  if (row.before.wall <= base_.mean_wall_) others.add(mine, -1);
+  if (others.samples < kFewSamples) others = base_.all_, others.add(mine, -1);
+  if (others.samples < kFewSamples) return {};
+  Compared out;
+  out.late_ns = mine.wall / mine.samples - others.wall / others.samples;
+  for (std::size_t k = 0; k < kCauses; ++k)
+    out.mine[k] = mine.parts[k] / mine.samples, out.others[k] = others.parts[k] / others.samples;
+  return out;
+}
+
+std::vector<SiteIntervals::Peer> SiteIntervals::peers(const RankRow& row) const {
+  std::vector<Peer> out;
+  if (row.before.peers.empty()) return out;
+  const auto mine = compare(row);
+  if (!mine) return out;
+  for (const Intervals::Peer& p : row.before.peers) {
+    Peer peer{p.rank, nullptr, p.waited, 0};
+    if (const RankRow* there = calls_.row_of(p.rank); there && there != &row)
+      if (const auto compared = compare(*there)) {
+        peer.row = there;
+        // The parts of a rank on time vary, too. They explain a wait only if most of it lies in them. Ranks leave a
+        // collective at different times, so a wait may be longer than the interval of the awaited rank: then both
+        // ranks' lateness on arrival counts.
+        const double excess = compared->all_excess();
+        if (compared->late_ns > 0 || excess >= kMostly * peer.waited) peer.explained = excess;
+        if (compared->late_ns > 0 && row.offset > 0)
+          peer.explained = std::max(peer.explained, mine->excess(mpi_wait) * std::min(1.0, there->offset / row.offset));
+        peer.explained = std::min(peer.explained, peer.waited);
+      }
+    out.push_back(peer);
+  }
+  return out;
+}
+
+SiteIntervals::Chain SiteIntervals::follow(const RankRow& row) const {
+  Chain chain{{&row}, ChainEnd::own, -1};
+  for (;;) {
+    const RankRow& last = *chain.rows.back();
+    const auto compared = compare(last);
+    if (!compared || compared->largest() != mpi_wait) return chain;
+    Peer most;
+    for (const Peer& p : peers(last))
+      if (std::pair(p.explained, p.waited) > std::pair(most.explained, most.waited)) most = p;
+    const auto ends = [&](ChainEnd end) { return chain.end = end, chain.peer = most.rank, chain; };
+    // The ranks on time also wait for transfers, so only the excess must lie with one rank.
+    const double excess = compared->excess(mpi_wait);
+    if (most.waited < kMostly * excess) return ends(ChainEnd::several);
+    if (!most.row) return ends(ChainEnd::unsampled);
+    if (std::find(chain.rows.begin(), chain.rows.end(), most.row) != chain.rows.end()) return ends(ChainEnd::cycle);
+    if (most.explained < kMostly * excess) return ends(ChainEnd::transfer);
+    chain.rows.push_back(most.row);
+  }
+}
+
+void SiteIntervals::divide(const RankRow& row, double amount, double least, std::vector<const RankRow*>& path,
+                           const Note& note) const {
+  const auto compared = compare(row);
+  const double all = compared ? compared->all_excess() : 0;
+  if (all <= 0) return note(row.rank, kCauses, amount);
+  for (std::size_t k = 0; k < kCauses; ++k) {
+    double left = amount * compared->excess(k) / all;
+    if (k == mpi_wait && left > least) {
+      path.push_back(&row);
+      const std::vector<Peer> waits = peers(row);
+      double explained = 0;
+      for (const Peer& p : waits) explained += p.explained;
+      const double per = left / std::max(explained, compared->excess(mpi_wait));
+      for (const Peer& p : waits) {
+        const double moved = per * p.explained;
+        if (moved < least || std::find(path.begin(), path.end(), p.row) != path.end()) continue;
+        divide(*p.row, moved, least, path, note), left -= moved;
+      }
+      path.pop_back();
+    }
+    if (left > 0) note(row.rank, k, left);
+  }
+}
+
+void SiteIntervals::divide(const RankRow& row, double amount, const Note& note) const {
+  const auto compared = compare(row);
+  const double longer = compared ? compared->all_excess() : 0;
+  // What an interval does not show comes from an earlier collective.
+  const double shown = row.offset > 0 ? std::min(1.0, longer / row.offset) : 1;
+  if (shown < 1) note(row.rank, kCauses, amount * (1 - shown));
+  std::vector<const RankRow*> path;
+  if (shown > 0) divide(row, amount * shown, amount * kLeast, path, note);
+}
+
+bool own_threads_run(const Intervals& intervals, double cores) {
+  if (intervals.samples <= 0 || cores < 1) return false;
+  // Beyond what the process's other cores can give them, the threads take the time of the rank's own core.
+  return intervals.threads > (cores - 1) * intervals.wall + 0.5 * intervals.runnable;
+}
+
+}  // namespace latecomer::analysis

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares the sampled intervals of the ranks at a site, and follows a late rank's waits for messages to the ranks that
+// it waited for. It writes no sentences.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "profiles/analysis/figures.hpp"
+
+namespace latecomer::analysis {
+
+/// The parts of an interval that may make a rank late.
+enum Cause : std::size_t { computing, mpi_wait, off_cpu, blocked, page_faults, system_calls, io, kCauses };
+/// By Cause; the last one is what no part explains.
+struct CauseName {
+  std::string_view key, title;
+};
+inline constexpr std::array<CauseName, kCauses + 1> kCauseNames = {{{"computing", "computes"},
+                                                                    {"mpi_wait", "messages"},
+                                                                    {"off_cpu", "no core"},
+                                                                    {"blocked", "blocked"},
+                                                                    {"page_faults", "page faults"},
+                                                                    {"system", "system calls"},
+                                                                    {"io", "files"},
+                                                                    {"unexplained", "unexplained"}}};
+using Shares = std::array<double, kCauses>;
+
+/// Where a chain of waits for messages ends.
+enum class ChainEnd {
+  own,        ///< at a rank that is late for another reason
+  transfer,   ///< the rank's peer is not late, so the messages take the time
+  several,    ///< the rank waits for several ranks, or for ranks that are not known
+  unsampled,  ///< too few intervals of the rank's peer were sampled
+  cycle,      ///< the rank's peer stands in the chain already
+};
+
+/// The least samples of an interval for a cause: the mean of fewer says little.
+inline constexpr double kFewSamples = 5;
+
+/// What the intervals of all ranks of a site have in common. Rows that a report leaves out count, too.
+class Baseline {
+ public:
+  Baseline() = default;
+  /// `calls` holds all rows.
+  explicit Baseline(const Calls& calls);
+
+ private:
+  friend class SiteIntervals;
+  struct Sums {
+    double samples = 0, wall = 0;
+    Shares parts{};
+    void add(const Sums& o, double sign);
+  };
+  static Sums sums_of(const Intervals& intervals);
+  Sums all_, on_time_;
+  double mean_wall_ = 0;
+};
+
+/// The intervals before the calls of one site or caller. It refers to both arguments.
+class SiteIntervals {
+ public:
+  SiteIntervals(const Calls& calls, const Baseline& baseline) : calls_(calls), base_(baseline) {}
+
+  /// Per interval and part, nanoseconds of a rank, and of the others: the mean of those whose interval is no longer
+  /// than the mean of all ranks.
+  struct Compared {
+    double late_ns = 0;  ///< by which the rank's interval is longer
+    Shares mine{}, others{};
+    double excess(std::size_t part) const { return mine[part] > others[part] ? mine[part] - others[part] : 0; }
+    double all_excess() const;
+    Cause largest() const;  ///< the part with the largest excess
+  };
+  /// Empty: fewer than kFewSamples intervals were sampled.
+  std::optional<Compared> compare(const RankRow& row) const;
+
+  /// The ranks that the row's rank waited for, with nanoseconds per interval of the wait that their own lateness
+  /// explains. The rest is the time of transfers.
+  struct Peer {
+    long rank = 0;
+    const RankRow* row = nullptr;  ///< nullptr: not kept or not sampled
+    double waited = 0, explained = 0;
+  };
+  std::vector<Peer> peers(const RankRow& row) const;
+
+  struct Chain {
+    std::vector<const RankRow*> rows;  ///< from the late rank to the end
+    ChainEnd end = ChainEnd::own;
+    long peer = -1;  ///< the rank that the last one waits for, where the chain ends before it
+  };
+  Chain follow(const RankRow& row) const;
+
+  /// Divides `amount`, a time that others waited for the row's rank, by the parts of its lateness. The share of
+  /// mpi_wait moves on to the ranks that are late themselves. Calls note(rank, cause, amount); cause kCauses:
+  /// unexplained.
+  using Note = std::function<void(long rank, std::size_t cause, double amount)>;
+  void divide(const RankRow& row, double amount, const Note& note) const;
+
+ private:
+  void divide(const RankRow& row, double amount, double least, std::vector<const RankRow*>& path,
+              const Note& note) const;
+
+  const Calls& calls_;
+  const Baseline& base_;
+};
+
+/// Whether the rank waits for a processor because its own other threads use those of its process. `cores`: that the
+/// process may use.
+bool own_threads_run(const Intervals& intervals, double cores);
+
+}  // namespace latecomer::analysis

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Following lateness to its cause, the sums of ranks and hosts, and POP's efficiencies, on constructed sites with known
+// answers.
+#include "profiles/analysis/analysis.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <utility>
+
+using namespace latecomer::analysis;
+
+namespace {
+
+using Waits = std::vector<std::pair<long, double>>;
+
+/// A row of 10 samples: the mean interval in its parts, the offset in the calls, and the time that others waited for
+/// it.
+RankRow row(long rank, double computing, double messages, double blocked, const Waits& waits_for, double offset,
+            double awaited) {
+  RankRow out;
+  out.rank = rank, out.offset = offset, out.awaited = awaited;
+  out.before.samples = 10, out.before.wall = computing + messages + blocked;
+  out.before.computing = computing, out.before.messages = messages, out.before.blocked = blocked;
+  for (const auto& [peer, waited] : waits_for) out.before.peers.push_back({peer, waited});
+  return out;
+}
+
+/// 10 calls on all ranks. `after_last`: per call.
+struct Made : Calls {
+  explicit Made(std::vector<RankRow> rows, double after_last = 0) {
+    ranks = std::move(rows), comm_size = static_cast<double>(ranks.size()), calls = patterns = 10;
+    after_last_sum = 10 * after_last;
+    for (const RankRow& r : ranks) before.add(r.before);
+  }
+  Baseline baseline() const { return Baseline(*this); }
+};
+
+SiteIntervals::Chain chain_from(const Made& site, std::size_t row) {
+  return SiteIntervals(site, site.baseline()).follow(site.ranks[row]);
+}
+
+std::map<long, Causes> blamed(const Made& site) {
+  std::map<long, Causes> out;
+  const Baseline baseline = site.baseline();
+  for (const RankRow& r : site.ranks)
+    SiteIntervals(site, baseline).divide(r, r.awaited, [&](long rank, std::size_t cause, double amount) {
+      out[rank][cause] += amount;
+    });
+  return out;
+}
+
+std::vector<long> ranks_of(const SiteIntervals::Chain& chain) {
+  std::vector<long> out;
+  for (const RankRow* r : chain.rows) out.push_back(r->rank);
+  return out;
+}
+
+/// Rank 1 sleeps for 800, rank 2 waits for it, and rank 3 for rank 2. Ranks 0 and 4 are on time.
+Made chain_of_three(double after_last = 0) {
+  return Made({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 0, 800, {}, 800, 0), row(2, 200, 800, 0, {{1, 800}}, 800, 0),
+               row(3, 200, 800, 0, {{2, 790}, {0, 10}}, 810, 1600), row(4, 200, 0, 0, {}, 0, 0)},
+              after_last);
+}
+
+}  // namespace
+
+TEST_CASE("blame: waits for messages lead to the rank that sleeps", "[blame]") {
+  const Made s = chain_of_three();
+  const auto chain = chain_from(s, 3);
+  CHECK(ranks_of(chain) == std::vector<long>{3, 2, 1});
+  CHECK(chain.end == ChainEnd::own);
+  auto b = blamed(s);
+  CHECK(b.at(1)[blocked] == Approx(1600.0 * 800 / 810 * 790 / 800));
+  // 10 of 800 is a wait for rank 0, which is on time. 10 of 810 is no part of the interval.
+  CHECK(b.at(3)[mpi_wait] == Approx(1600.0 * 800 / 810 * 10 / 800));
+  CHECK(b.at(3)[kCauses] == Approx(1600.0 * 10 / 810));
+  for (const double amount : b[2]) CHECK(amount == 0);
+}
+
+TEST_CASE("blame: a peer that is not late ends the chain with the transfer", "[blame]") {
+  const Made s({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 800, 0, {{0, 800}}, 800, 1600), row(2, 200, 0, 0, {}, 0, 0)});
+  const auto chain = chain_from(s, 1);
+  CHECK(ranks_of(chain) == std::vector<long>{1});
+  CHECK((chain.end == ChainEnd::transfer && chain.peer == 0));
+  CHECK(blamed(s).at(1)[mpi_wait] == Approx(1600));
+}
+
+TEST_CASE("blame: ranks that wait for each other end the chain", "[blame]") {
+  const Made s({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 800, 0, {{2, 800}}, 800, 1000),
+                row(2, 200, 800, 0, {{1, 800}}, 800, 0), row(3, 200, 0, 0, {}, 0, 0)});
+  const auto chain = chain_from(s, 1);
+  CHECK(ranks_of(chain) == std::vector<long>{1, 2});
+  CHECK((chain.end == ChainEnd::cycle && chain.peer == 1));
+  double all = 0;
+  for (const auto& [rank, times] : blamed(s))
+    for (const double time : times) all += time;
+  CHECK(all == Approx(1000));
+}
+
+TEST_CASE("blame: a rank that waits for several ranks, or for one without samples", "[blame]") {
+  const Made several({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 800, 0, {{0, 300}, {2, 250}, {3, 250}}, 800, 3000),
+                      row(2, 200, 0, 0, {}, 0, 0), row(3, 200, 0, 0, {}, 0, 0)});
+  CHECK(chain_from(several, 1).end == ChainEnd::several);
+  Made unseen({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 800, 0, {{2, 800}}, 800, 1600), row(2, 200, 0, 800, {}, 0, 0)});
+  unseen.ranks[2].before = {};
+  CHECK(chain_from(unseen, 1).end == ChainEnd::unsampled);
+}
+
+TEST_CASE("blame: a rank that computes more keeps the blame, and an earlier collective explains nothing", "[blame]") {
+  const Made late(
+      {row(0, 200, 0, 0, {}, 0, 0), row(1, 900, 100, 0, {{0, 100}}, 800, 800), row(2, 200, 0, 0, {}, 0, 0)});
+  CHECK(blamed(late).at(1)[computing] == Approx(700));
+  CHECK(blamed(late).at(1)[mpi_wait] == Approx(100));
+  const Made earlier({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 0, 0, {}, 800, 800)});
+  CHECK(blamed(earlier).at(1)[kCauses] == Approx(800));
+}
+
+TEST_CASE("blame: own threads take the rank's core only where the process has no other", "[blame]") {
+  Intervals r = row(0, 200, 0, 0, {}, 0, 0).before;
+  r.wall = 400, r.runnable = 200, r.threads = 200;
+  CHECK(own_threads_run(r, 1));
+  CHECK_FALSE(own_threads_run(r, 2));
+  r.threads = 550;
+  CHECK(own_threads_run(r, 2));
+  CHECK_FALSE(own_threads_run(r, 0));
+}
+
+TEST_CASE("intervals: the mean over both, with the ranks that either waited for", "[figures]") {
+  Intervals a = row(0, 100, 300, 0, {{1, 300}}, 0, 0).before;
+  Intervals b = row(0, 400, 30, 0, {{2, 30}}, 0, 0).before;
+  b.samples = 20;
+  a.add(b);
+  CHECK(a.samples == 30);
+  CHECK(a.computing == Approx(300));
+  REQUIRE(a.peers.size() == 2);
+  CHECK((a.peers[0].rank == 1 && a.peers[0].waited == Approx(100)));
+  CHECK((a.peers[1].rank == 2 && a.peers[1].waited == Approx(20)));
+}
+
+TEST_CASE("who came last: shares are of the calls, and ties leave a rest", "[figures]") {
+  Made s({row(0, 1, 0, 0, {}, 0, 0), row(1, 1, 0, 0, {}, 0, 0)});
+  CHECK(s.last_ranks(2) == "-");
+  CHECK(s.most_often_last() == nullptr);
+  s.ranks[1].last = 4, s.ranks[0].last = 1;
+  CHECK(s.last_ranks(2) == "1 (40%), 0 (10%)");
+  CHECK(s.most_often_last()->rank == 1);
+}
+
+namespace {
+
+std::vector<Process> processes_of(std::size_t ranks) {
+  std::vector<Process> out;
+  for (std::size_t r = 0; r < ranks; ++r)
+    out.push_back({static_cast<long>(r), r < ranks / 2 ? "a" : "b", 12'000, {.computing = 2000}});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("lateness is against all other ranks, and sums are kept by rank and by host", "[analysis]") {
+  // Of 1,000 ranks, the last 200 are 8 late: a mean of 1.6. Each is late by 8 less 192 * 8 / 999, less its own.
+  std::vector<RankRow> rows;
+  for (long r = 0; r < 1000; ++r) {
+    rows.push_back(row(r, r < 800 ? 200 : 208, 0, 0, {}, r < 800 ? 0 : 8, r == 999 ? 64'000 : 0));
+    rows.back().waited = r < 800 ? 80 : 0, rows.back().last = r == 999 ? 10 : 0;
+  }
+  const Made site(std::move(rows));
+  Analysis analysis;
+  analysis.add(site, site.baseline());
+  analysis.add(site, site.baseline());
+  analysis.finish(processes_of(1000), 1000);
+  REQUIRE(analysis.ranks().size() == 1000);
+  const Rank &early = analysis.ranks()[0], &late = analysis.ranks()[999];
+  CHECK(*early.late == Approx(-200 * 8.0 / 999));
+  CHECK(*late.late == Approx(8 - 199 * 8.0 / 999));
+  CHECK(early.waited == Approx(160));
+  CHECK(late.awaited == Approx(128'000));
+  CHECK(late.last == 20);
+  CHECK(late.blamed == Approx(128'000));
+  REQUIRE(late.causes);
+  CHECK((*late.causes)[computing] == Approx(1));
+  CHECK_FALSE(early.causes);
+  REQUIRE(analysis.hosts().size() == 2);
+  CHECK(analysis.hosts()[0].waited == Approx(500 * 160));
+  CHECK(analysis.hosts()[1].waited == Approx(300 * 160));
+  CHECK(analysis.hosts()[1].awaited == Approx(128'000));
+  CHECK(analysis.hosts()[0].times.computing == Approx(500 * 2000));
+}
+
+TEST_CASE("rows of several ranks keep their lateness, causes and host", "[analysis]") {
+  std::vector<RankRow> rows;
+  for (long r = 0; r < 10; r += 2) {
+    rows.push_back(row(r, r == 8 ? 900 : 200, 0, 0, {}, r == 8 ? 700 : 0, r == 8 ? 5600 : 0));
+    rows.back().ranks = 2, rows.back().last = r == 8 ? 10 : 0;
+  }
+  Made site(std::move(rows));
+  site.comm_size = 10;
+  Analysis analysis;
+  analysis.add(site, site.baseline());
+  analysis.finish(processes_of(10), 10);
+  REQUIRE(analysis.ranks().size() == 5);
+  const Rank& late = analysis.ranks()[4];
+  CHECK((late.first == 8 && late.ranks == 2 && late.name() == "8-9" && late.host == "b"));
+  CHECK(*late.late == Approx(700));
+  CHECK(late.last == 10);
+  CHECK(late.is_late());
+  REQUIRE(late.causes);
+  CHECK((*late.causes)[computing] == Approx(1));
+  CHECK(analysis.hosts()[1].ranks == 5);
+}
+
+TEST_CASE("a lateness of less than 1% of the time has no cause worth a word", "[analysis]") {
+  const Made site({row(0, 200, 0, 0, {}, 0, 0), row(1, 200, 0, 8, {}, 8, 80)});
+  Analysis analysis;
+  analysis.add(site, site.baseline());
+  analysis.finish(processes_of(2), 2);
+  CHECK((analysis.ranks()[1].causes && !analysis.ranks()[1].is_late()));
+}
+
+TEST_CASE("efficiencies: the parts of a chain and of a transfer", "[efficiency]") {
+  // 10 calls. Outside MPI: 2,000, 10,000, 2,000, 2,000, 2,000; the run takes 12,000. After the last arrival: 100 per
+  // call.
+  const Made site = chain_of_three(100);
+  const double messages[] = {0, 0, 8000, 8000, 0}, blocked_ns[] = {0, 8000, 0, 0, 0};
+  std::vector<Process> processes;
+  for (std::size_t r = 0; r < 5; ++r)
+    processes.push_back({static_cast<long>(r),
+                         r < 3 ? "a" : "b",
+                         12'000,
+                         {.computing = 2000, .blocked = blocked_ns[r], .messages = messages[r]}});
+  Analysis analysis;
+  analysis.add(site, site.baseline());
+  analysis.finish(processes, 5);
+  const Efficiency& all = analysis.efficiency();
+  CHECK(all.load_balance == Approx(18'000.0 / 5 / 10'000));
+  CHECK(all.communication == Approx(10'000.0 / 12'000));
+  // Of rank 3's messages, 10 of 800 are for a rank on time: 100 of 8,000. Each rank has 1,000 after last arrivals.
+  const double transfer = 1 - (5 * 1000.0 + 100) / (5 * 12'000);
+  CHECK(all.transfer == Approx(transfer));
+  CHECK(all.serialisation == Approx(10'000.0 / 12'000 / transfer));
+  REQUIRE(analysis.hosts().size() == 2);
+  const Efficiency& b = analysis.hosts()[1].efficiency;
+  CHECK(b.load_balance == Approx(1));
+  CHECK(b.communication == Approx(2000.0 / 12'000));
+  CHECK(b.transfer == Approx(1 - 2100.0 / 24'000));
+}
