@@ -194,7 +194,11 @@ void announce(CommState& state, std::uint64_t n) {
   constexpr std::size_t kPlansAtOnce = 16;
   try {
     if (plan) lead.latest = {n, lead.announced.plan};
-    if ((plan && j.mine.plans.size() < kPlansAtOnce) || now() >= lead.words_next) note_decisions(state);
+    const bool at_once = plan && [&] {
+      const JobLock lock;  // leaders of other communicators add plans
+      return j.mine.plans.size() < kPlansAtOnce;
+    }();
+    if (at_once || now() >= lead.words_next) note_decisions(state);
   } catch (const std::bad_alloc&) {
     state.broken = true;
   }
