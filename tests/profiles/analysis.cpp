@@ -137,7 +137,7 @@ TEST_CASE("intervals: the mean over both, with the ranks that either waited for"
   CHECK((a.peers[1].rank == 2 && a.peers[1].waited == Approx(20)));
 }
 
-TEST_CASE("who came last: shares are of the calls, and ties leave a rest", "[figures]") {
+TEST_CASE("came last: shares are of the calls, and ties leave a rest", "[figures]") {
   Made s({row(0, 1, 0, 0, {}, 0, 0), row(1, 1, 0, 0, {}, 0, 0)});
   CHECK(s.last_ranks(2) == "-");
   CHECK(s.most_often_last() == nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // unw_backtrace without libunwind's cache per thread, for the thread sanitizer. libunwind frees that cache in the last
-// round of the destructors of a thread, and locks a mutex there. The sanitizer has dropped the thread in the same round.
+// round of the destructors of a thread, and locks a mutex there. The sanitizer has dropped the thread in the same
+// round.
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
