@@ -260,6 +260,11 @@ for change, says in [({}, None), ({"version": 2}, "version 2"), ({"version": "1"
     for words in [["report", file], ["report", "--json", file], ["diff", file, file]] + ([["advise", file]] if says else []):  # advise needs network figures
         done = run(*words)
         check(done.returncode == 2 and says in done.stderr if says else done.returncode in (0, 1), f"{change} {words[0]}: {done.returncode} {done.stderr!r}")
+# Of two lists of sites, the last counts, as of any key.
+file.write_text(json.dumps(profile).replace('"sites": []', '"sites": [{"ranks": [{"rank": 0}]}, {}], "sites": []'))
+for words in ["report", file], ["report", "--json", file], ["report", "--html", "-", file], ["diff", file, file]:
+    done = run(*words)
+    check(done.returncode == 0, f"two lists of sites, {words[:2]}: {done.returncode} {done.stderr!r}")
 # Deeply nested JSON is an error that names its line, not the end of the stack.
 deep = folder / "deep.json"
 for text in ('{"format": "latecomer-profile", "version": 1,\n"sites": ' + "[" * 600_000, "\n" + '{"a":' * 120_000, '{"format": "latecomer-profile", "version": 1,\n"warnings": ' + "[" * 600_000 + "]" * 600_000 + "}",

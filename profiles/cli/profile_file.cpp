@@ -139,7 +139,10 @@ class Reader : public nlohmann::json_sax<Json> {
       if (in_rows_ == 5) rank_ = waited_ = 0;
       return true;
     }
-    if (stack_.size() == 1) in_sites_ = key_ == "sites" && v.is_array();
+    if (stack_.size() == 1) {
+      in_sites_ = key_ == "sites" && v.is_array();
+      if (key_ == "sites") profile.sites.clear(), profile.analysis = {};  // of two lists of this name, the last counts
+    }
     // At depth 3: profile, sites, one site.
     if (in_sites_ && stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
       in_rows_ = 1;
