@@ -46,6 +46,10 @@ def made(folder, ranks, calls, late_from):
                    awaited_ns=(late_from * 8 * MS * calls) * (row["rank"] == last))
         row["before"] = {"samples": 10, "wall_ns": (5 + 8 * late) * MS, "computing_ns": 5 * MS, "blocked_ns": 8 * MS * late, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0,
                          "runnable_ns": 0, "faults": 0, "preempted": 0}
+    # One caller with records of all ranks, and one without, which has no means.
+    caller = lambda line, patterns, **more: {"frames": [dict(site["frames"][0], function="f", file="f.c", line=line)], "calls": calls, "rank_calls": ranks * calls, "patterns": patterns, "bytes": None, "waited_ns": 0,
+                                             "awaited": [], **more}
+    site["callers"] = [caller(1, calls, mean_imbalance_ns=8 * MS, mean_after_last_ns=1000), caller(2, 0)]
     site["waited_ns"] = sum(r["waited_ns"] for r in rows)
     site["before"] = {k: sum(r["before"][k] for r in rows) / len(rows) for k in rows[0]["before"]}
     site["before"]["samples"] = 10 * len(rows)
@@ -100,6 +104,7 @@ with tempfile.TemporaryDirectory() as name:
         wrong = [r for r, e in expected.items() if not same_time(printed[r]["late"], e["late"]) or not same_time(printed[r]["awaited"], e["awaited"]) or printed[r]["last"] != str(e["last"])
                  or (printed[r]["cause"].split(" (")[0] != e["cause"] if e["cause"] else printed[r]["cause"] != "-")]
         check(not wrong, f"{ranks} ranks: the text has the same lateness, waits and cause: {[(printed[r], expected[r]) for r in wrong[:1]]}")
+        check(re.search(r" 8.000 ms +1.00 us .*< f \(f.c:1\)\n.* - +- .*< f \(f.c:2\)", text), f"{ranks} ranks: callers with and without means")
         check(f"for rank {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in text, f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
 
         # The page: its data, which the script prints.

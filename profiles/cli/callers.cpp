@@ -24,8 +24,10 @@ analysis::RankRow& row_like(std::vector<analysis::RankRow>& rows, const analysis
 
 void add(analysis::Calls& to, const Json& caller) {
   const double calls = caller["calls"], patterns = caller["patterns"];
-  to.imbalance = mean_of(to.imbalance, to.patterns, caller["mean_imbalance_ns"], patterns);
-  to.after_last = mean_of(to.after_last, to.patterns, caller["mean_after_last_ns"], patterns);
+  if (patterns > 0) {  // else the means are null
+    to.imbalance = mean_of(to.imbalance, to.patterns, caller["mean_imbalance_ns"], patterns);
+    to.after_last = mean_of(to.after_last, to.patterns, caller["mean_after_last_ns"], patterns);
+  }
   if (!caller["bytes"].is_null())
     to.bytes = mean_of(to.bytes.value_or(0), to.bytes ? to.calls : 0, caller["bytes"]["mean"], calls);
   if (const auto before = caller.find("before"); before != caller.end()) to.before.add(intervals_of(*before));
