@@ -11,7 +11,7 @@
 // clang-format indents every line of rows further than the line before.
 // clang-format off
 #define LATECOMER_PMPI(ROW) \
-  ROW(PMPI_Abort) ROW(PMPI_Allgather) ROW(PMPI_Allreduce) ROW(PMPI_Barrier) ROW(PMPI_Bcast) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) \
+  ROW(PMPI_Abort) ROW(PMPI_Allgather) ROW(PMPI_Allreduce) ROW(PMPI_Bcast) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) \
   ROW(PMPI_Comm_create) ROW(PMPI_Comm_create_keyval) ROW(PMPI_Comm_get_attr) ROW(PMPI_Comm_get_errhandler) \
   ROW(PMPI_Comm_get_parent) ROW(PMPI_Comm_group) ROW(PMPI_Comm_rank) ROW(PMPI_Comm_remote_group) ROW(PMPI_Comm_set_attr) \
   ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) ROW(PMPI_Error_class) \

@@ -36,7 +36,7 @@ std::string Learner::arrivals_text(const Slot& slot) const {
         std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
     return "arrivals are balanced: " + imbalance + "; at least " + time(needed) + " would be worth hiding";
   }
-  const std::string last = *most == 0 ? "no rank came last alone, "
+  const std::string last = *most == 0 ? "all ranks arrived together in every call, "
                                       : "rank " + std::to_string(most - slot.came_last.begin()) + " came last in " +
                                             percent(*most / calls) + " of the calls, ";
   return "arrivals are not foreseen: " + last + imbalance + ", but forecasts of " + time(slot.forecast.spread) +

@@ -39,10 +39,8 @@ void Analysis::add(const Calls& calls, const Baseline& baseline) {
       sum.computed += calls.patterns * row.before.computing,
           sum.computed_by_all += calls.patterns * computing / sampled;
     if (row.awaited > 0)
-      intervals.divide(row, row.awaited, [&](long rank, std::size_t cause, double amount) {
-        const RankRow* there = calls.row_of(rank);
-        sums_[there ? there->rank : rank].blamed[cause] += amount;
-      });
+      intervals.divide(row, row.awaited,
+                       [&](long first, std::size_t cause, double amount) { sums_[first].blamed[cause] += amount; });
     if (calls.patterns <= 0 || members <= ranks) continue;
     const double late = row.offset - (offsets - row.offset * ranks) / (members - ranks);
     sum.late += late * calls.patterns, sum.calls += calls.patterns;

@@ -35,14 +35,12 @@ const RankRow* Calls::row_of(long rank) const {
 }
 
 const RankRow* Calls::most_awaited() const {
-  const auto most = std::max_element(ranks.begin(), ranks.end(),
-                                     [](const RankRow& a, const RankRow& b) { return a.awaited < b.awaited; });
+  const auto most = std::ranges::max_element(ranks, {}, &RankRow::awaited);
   return most == ranks.end() ? nullptr : &*most;
 }
 
 const RankRow* Calls::most_often_last() const {
-  const auto most =
-      std::max_element(ranks.begin(), ranks.end(), [](const RankRow& a, const RankRow& b) { return a.last < b.last; });
+  const auto most = std::ranges::max_element(ranks, {}, &RankRow::last);
   return most == ranks.end() || most->last <= 0 ? nullptr : &*most;
 }
 

@@ -94,9 +94,9 @@ class SiteIntervals {
   Chain follow(const RankRow& row) const;
 
   /// Divides `amount`, a time that others waited for the row's rank, by the parts of its lateness. The share of
-  /// mpi_wait moves on to the ranks that are late themselves. Calls note(rank, cause, amount); cause kCauses:
-  /// unexplained.
-  using Note = std::function<void(long rank, std::size_t cause, double amount)>;
+  /// mpi_wait moves on to the ranks that are late themselves. Calls note(first rank of a row, cause, amount); cause
+  /// kCauses: unexplained.
+  using Note = std::function<void(long first, std::size_t cause, double amount)>;
   void divide(const RankRow& row, double amount, const Note& note) const;
 
  private:

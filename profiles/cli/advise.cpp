@@ -61,12 +61,14 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
     return core::Error{"arrivals are balanced: " + found + ", but an algorithm can pay only from " +
                        human_time((1 - core::kWorthTrying) * after) + " on, with " + human_time(after) +
                        " after the last arrival"};
-  const std::string last = site.last_ranks(1);
-  return core::Error{"arrivals cannot be predicted: " +
-                     (last == "-" ? "no rank came last alone" : "rank " + last + " came last most often") + ", and " +
-                     found + ", but the ranks' mean offsets span " + human_time(static_cast<double>(out.spread)) +
-                     " and deviate by " + human_time(static_cast<double>(out.error)) +
-                     "; a pattern needs a deviation below " + human_time(static_cast<double>(out.spread) / 3)};
+  const analysis::RankRow* often = site.most_often_last();
+  const std::string last =
+      often ? "rank " + often->name() + " came last in " + percent(often->last / calls) + " of the calls"
+            : "no rank is known to come last";
+  return core::Error{"arrivals cannot be predicted: " + last + " and " + found + ", but the ranks' mean offsets span " +
+                     human_time(static_cast<double>(out.spread)) + " and deviate by " +
+                     human_time(static_cast<double>(out.error)) + "; a pattern needs a deviation below " +
+                     human_time(static_cast<double>(out.spread) / 3)};
 }
 
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.

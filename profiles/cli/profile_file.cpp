@@ -33,7 +33,7 @@ using analysis::RankRow;
 
 namespace {
 
-double number_in(const Json& object, const char* key) {
+double number_in(const Json& object, std::string_view key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
@@ -225,7 +225,7 @@ class Reader : public nlohmann::json_sax<Json> {
 analysis::Intervals intervals_of(const Json& before) {
   analysis::Intervals out;
   out.samples = number_in(before, "samples");
-  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, std::string(key).c_str());
+  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
   if (const auto peers = before.find("waits_for"); peers != before.end() && peers->is_array())
     for (const Json& peer : *peers)
       if (peer.is_object()) out.peers.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
@@ -334,8 +334,7 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   for (const Json& p : profile.value("processes", Json::array())) {
     analysis::Process& one = out.emplace_back();
     one.rank = p["rank"].get<long>(), one.host = p["host"].get<std::string>(), one.wall = p["wall_ns"].get<double>();
-    for (const analysis::TimeColumn& c : analysis::kTimeColumns)
-      one.times.*c.value = number_in(p, std::string(c.key).c_str());
+    for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
   }
   return out;
 }

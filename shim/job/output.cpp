@@ -102,8 +102,6 @@ void identify_job(Job& j) {
 }
 
 void share_output(Job& j) {
-  j.spool.remove();      // of a session that ran before
-  PMPI_Barrier(j.comm);  // rank 0 looks for a free name when the folder of that session is gone
   std::string chosen;
   if (j.rank == 0) {
     const bool by_run = !j.environment.claim.empty();

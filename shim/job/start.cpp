@@ -104,6 +104,10 @@ void start_job() noexcept try {
       yield_in_progress(false);
       return;
     }
+    // Of a session that ran before. No rank leaves survey_hosts() before all have done this, and then rank 0 looks for
+    // a free name.
+    j.spool.remove();
+    survey_hosts(j);
     share_output(j);
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
     j.rooted_waits = j.announces && j.policy.exchange == core::Exchange::epoch &&
@@ -114,7 +118,6 @@ void start_job() noexcept try {
     constexpr int kFrames = 4;  // by default: what an overhead of 100 ns per call allows (docs/results/overhead.md)
     sites_depth(depth, callers < 0 ? std::max(0, kFrames - depth) : callers, j.policy.sites_python,
                 j.policy.sites_wrappers);
-    survey_hosts(j);
     if (j.policy.network_measure && size > 1) measure_network(j);
     if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1)
       start_engine(level == MPI_THREAD_MULTIPLE);

@@ -32,6 +32,7 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
     # Ranks leave without MPI_Finalize. The launcher's status is a race of its own (natively 0 in 36 of 40 runs, 9 in 4,
     # seldom 1).
+    # With exit(5) inside MPI it is 5 or 9: natively 9 in 5 of 48 runs, under latecomer in 9 of 48.
     # A sanitizer makes a report of a crash, and meanwhile the launcher may end the other ranks.
     races = {"no_finalize": {0, 1, 9}, "exit_in_thread": {5, 9}, "exit_in_operator": {5, 9}, **({"crash": {1, 9}} if sanitized else {})}
     same = done.returncode == native.returncode or {done.returncode, native.returncode} <= races.get(name, set())

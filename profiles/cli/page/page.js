@@ -607,7 +607,7 @@ function show_ranks() {
     detail: (r, cell) => {
       cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])));
       if (r[8]) cell.append(small_table("Causes of the lateness", ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
-      else cell.append(element("p", {class: "note"}, "No cause: the rank was late by less than 1% of its time, or too few of its intervals were sampled."));
+      else cell.append(element("p", {class: "note"}, "No cause: the rank was not late, or by less than 1% of its time, or too few of its intervals were sampled."));
     }});
 }
 
