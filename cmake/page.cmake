@@ -35,11 +35,11 @@ else()
     "are node-d3-array, node-d3-axis, node-d3-format, node-d3-scale and node-d3-selection.")
 endif()
 foreach(_name page.html page.css page.js)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/page/${_name})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/render/page/${_name})
 endforeach()
-file(READ cli/page/page.html _template)
-file(READ cli/page/page.css _style)
-file(READ cli/page/page.js _page_script)
+file(READ render/page/page.html _template)
+file(READ render/page/page.css _style)
+file(READ render/page/page.js _page_script)
 string(CONCAT _content "#pragma once\n"
   "inline constexpr char kPageTemplate[] = R\"@file@(@_template@)@file@\";\n"
   "inline constexpr char kPageStyle[] = R\"@file@(@_style@)@file@\";\n"

@@ -44,11 +44,17 @@ for path in (root / "core").rglob("*"):
         for folder in re.findall(r'#include "core/(\w+)/', path.read_text()):
             if order.index(folder) > order.index(name.parts[1]):
                 problems.append(f"{name}: {name.parts[1]} may not include {folder}, which stands above it")
-# Production plans with one generator; the paper's others are for the command and for tests.
-generators = pathlib.Path("core/algorithms/clairvoyant/generators")
-for path in sources:
-    if "clairvoyant/generators/" in path.read_text() and path.relative_to(root).parent not in (generators, pathlib.Path("profiles/cli")):
-        problems.append(f"{path.relative_to(root)}: only the command may include the Clairvoyant generators of the paper")
+# Inside profiles, in the same way. Only the command includes papers, so that no job links them.
+order = ["base", "record", "analysis", "symbols", "format", "render", "papers", "cli"]
+for path in (root / "profiles").rglob("*"):
+    if path.suffix in (".cpp", ".hpp"):
+        name = path.relative_to(root)
+        mine = name.parts[1]
+        for folder in re.findall(r'#include "profiles/(\w+)/', path.read_text()):
+            if order.index(folder) > order.index(mine) or (mine == "papers") > (folder == "papers"):
+                problems.append(f"{name}: profiles/{mine} may not include profiles/{folder}")
+            if mine == "analysis" and "nlohmann" in path.read_text():
+                problems.append(f"{name}: profiles/analysis uses no JSON")
 # Inside the shim, in the same way; "" is the folder itself.
 order = ["", "live", "state", "causes", "waiting", "sites", "dispatch/runner", "dispatch/engine", "dispatch/executor", "dispatch/exchange", "dispatch", "job", "range"]
 for path in (root / "shim").rglob("*"):

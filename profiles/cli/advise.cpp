@@ -12,13 +12,14 @@
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
 #include "core/select/by_call.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/profile_file.hpp"
 #include "profiles/cli/tuning.hpp"
-#include "profiles/json.hpp"
-#include "profiles/profile.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

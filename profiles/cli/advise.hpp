@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "profiles/cli/profile_file.hpp"
+#include "profiles/format/reader.hpp"
 
 namespace latecomer::cli {
 

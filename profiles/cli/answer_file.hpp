@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "profiles/files.hpp"
+#include "profiles/record/files.hpp"
 
 namespace latecomer::cli {
 

@@ -8,10 +8,10 @@
 
 #include "core/policy/json_lines.hpp"
 #include "core/policy/policy.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/policy_text.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/json.hpp"
+#include "profiles/format/reader.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -5,16 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace latecomer::cli {
+#include "profiles/base/errors.hpp"
 
-/// Bad usage that the option parser cannot detect. Ends the command with status 2.
-struct BadUsage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+namespace latecomer::cli {
 
 /// Runs the chosen sub-command and returns the exit status.
 using Action = std::function<int()>;

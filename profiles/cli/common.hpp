@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers of several sub-commands: they look up algorithms by name, read numbers, and format numbers and words for
-// people.
+// Helpers of several sub-commands: they look up algorithms by name and read numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "core/algorithms/algorithm.hpp"
+#include "profiles/base/text.hpp"
 
 namespace latecomer::cli {
 
@@ -25,24 +25,6 @@ std::vector<double> sizes_named(const std::string& text);
 
 /// Whether `--site GLOB` matches a site's id or place.
 bool site_matches(const std::string& id, const std::string& place, const std::string& glob);
-
-/// Formats 1234567 ns as "1.235 ms".
-std::string human_time(double ns);
-/// Formats 0.234 as "23%", with one more digit below 10%.
-std::string percent(double share);
-/// Formats 65536 as "64 KiB".
-std::string human_bytes(double bytes);
-
-/// Ascending numbers as "0-2, 5".
-std::string ranks_text(const std::vector<int>& ranks);
-/// "rank 5", "ranks 0-2, 5".
-std::string ranks_named(const std::vector<int>& ranks);
-
-/// A word as a shell takes it, in quotes if it needs them.
-std::string shell_word(const std::string& word);
-
-/// The same for a path, relative to the current folder if it lies in there.
-std::string shown_path(const std::string& path);
 
 /// Seconds, at least 0, as the kernel takes them.
 timespec in_timespec(double seconds);

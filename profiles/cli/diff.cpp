@@ -7,10 +7,11 @@
 #include <memory>
 #include <set>
 
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/json.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

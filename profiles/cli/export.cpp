@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "profiles/cli/answer_file.hpp"
-#include "profiles/cli/arrivals.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/cli/otf2.hpp"
-#include "profiles/cli/perfetto.hpp"
+#include "profiles/format/recorded_calls.hpp"
+#include "profiles/render/otf2.hpp"
+#include "profiles/render/perfetto.hpp"
 
 namespace latecomer::cli {
 namespace {

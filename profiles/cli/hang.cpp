@@ -8,8 +8,9 @@
 
 #include "core/collective/collective.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/decisions.hpp"
+#include "profiles/format/decisions.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

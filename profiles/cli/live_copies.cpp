@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <set>
 
-#include "profiles/files.hpp"
-#include "profiles/job_size.hpp"
-#include "profiles/json.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/record/files.hpp"
+#include "profiles/record/job_size.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -13,11 +13,11 @@
 #include <memory>
 #include <thread>
 
-#include "profiles/callers.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/live_copies.hpp"
-#include "profiles/files.hpp"
-#include "profiles/job_size.hpp"
+#include "profiles/format/callers.hpp"
+#include "profiles/record/files.hpp"
+#include "profiles/record/job_size.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiles/live.hpp"
+#include "profiles/record/live.hpp"
 
 namespace latecomer::cli {
 

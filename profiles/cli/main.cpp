@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `latecomer`: parses the command line and runs one sub-command.
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 
 #include "core/base/text.hpp"
+#include "profiles/base/text.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/live_ranks.hpp"
 
 namespace {
 
@@ -32,6 +36,17 @@ std::string option_meant(CLI::App& command, const std::vector<std::string>& word
     return ": unknown option '" + name + "'" + latecomer::core::suggestion(name, valid);
   }
   return "";
+}
+
+/// Of a profile that cannot be read: what its job has left, and the command that shows it. "": nothing.
+std::string job_of(const std::string& profile) {
+  using namespace latecomer::cli;
+  if (access((profile + ".parts").c_str(), F_OK) != 0) return "";
+  const std::string self = shell_word(profile);
+  if (std::ranges::any_of(live_ranks(live_job(profile)), [](const LiveRank& r) { return r.state != 'X'; }))
+    return "; its job is still running: latecomer top " + self + " shows it now";
+  return "; its job has left snapshots: if it has ended, latecomer recover " + self +
+         " makes the profile; if it runs on another host, latecomer top " + self + " shows it now";
 }
 
 }  // namespace
@@ -68,7 +83,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): without
   words = cli::separate_command(app, std::move(words));
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    return action();
+    try {
+      return action();
+    } catch (const cli::CannotRead& e) {
+      throw cli::BadUsage(e.what() + job_of(e.file));
+    }
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
     CLI::App* command = named_by(app, words);

@@ -16,9 +16,9 @@
 #include <iostream>
 #include <random>
 
-#include "profiles/claim.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/record/claim.hpp"
 
 namespace latecomer::cli {
 namespace {

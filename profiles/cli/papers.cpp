@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/base/text.hpp"
 #include "core/pap/pattern.hpp"
 #include "core/trees/tree.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/base/progress.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/progress.hpp"
-#include "profiles/json.hpp"
+#include "profiles/papers/generators/generators.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -7,10 +7,11 @@
 
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/profile.hpp"
-#include "profiles/redact.hpp"
-#include "profiles/spool.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/format/redact.hpp"
+#include "profiles/record/spool.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <memory>
 
-#include "profiles/claim.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/live_copies.hpp"
 #include "profiles/cli/live_ranks.hpp"
-#include "profiles/files.hpp"
+#include "profiles/record/claim.hpp"
+#include "profiles/record/files.hpp"
 
 namespace latecomer::cli {
 namespace {

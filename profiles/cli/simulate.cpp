@@ -15,10 +15,10 @@
 #include "core/select/by_call.hpp"
 #include "core/select/native.hpp"
 #include "core/verify/verify.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/base/progress.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/progress.hpp"
-#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -16,14 +16,15 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/hang.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/cli/prometheus.hpp"
-#include "profiles/cli/rank_table.hpp"
-#include "profiles/cli/screen.hpp"
-#include "profiles/cli/site_table.hpp"
-#include "profiles/cli/verdict.hpp"
-#include "profiles/profile.hpp"
-#include "profiles/spool.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/record/spool.hpp"
+#include "profiles/render/prometheus.hpp"
+#include "profiles/render/rank_table.hpp"
+#include "profiles/render/screen.hpp"
+#include "profiles/render/site_table.hpp"
+#include "profiles/render/verdict.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -9,9 +9,10 @@
 #include <optional>
 
 #include "core/base/text.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/json.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

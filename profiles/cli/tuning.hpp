@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/select/candidates.hpp"
-#include "profiles/cli/profile_file.hpp"
+#include "profiles/format/reader.hpp"
 
 namespace latecomer::cli {
 

@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "core/base/text.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/base/progress.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/progress.hpp"
-#include "profiles/json.hpp"
 
 namespace latecomer::cli {
 namespace {

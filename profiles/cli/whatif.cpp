@@ -6,13 +6,14 @@
 #include <map>
 #include <memory>
 
+#include "profiles/base/json.hpp"
 #include "profiles/cli/advise.hpp"
-#include "profiles/cli/arrivals.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/json.hpp"
-#include "profiles/replay.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/format/recorded_calls.hpp"
+#include "profiles/record/replay.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

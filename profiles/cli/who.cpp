@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/hang.hpp"
-#include "profiles/cli/profile_file.hpp"
-#include "profiles/json.hpp"
-#include "profiles/spool.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/record/spool.hpp"
 
 namespace latecomer::cli {
 namespace {

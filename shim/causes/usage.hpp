@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "profiles/record.hpp"
+#include "profiles/record/record.hpp"
 #include "shim/clock.hpp"
 #include "shim/live/live.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "profiles/profile.hpp"
+#include "profiles/format/profile.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/guard.hpp"

@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "core/base/text.hpp"
-#include "profiles/claim.hpp"
+#include "profiles/record/claim.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 

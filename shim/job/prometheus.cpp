@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes a text file for Prometheus while the job runs (policy key `prometheus`).
-#include "profiles/prometheus.hpp"
+#include "profiles/format/prometheus.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "profiles/files.hpp"
+#include "profiles/record/files.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 

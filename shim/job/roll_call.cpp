@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
-#include "profiles/process.hpp"
+#include "profiles/base/process.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"

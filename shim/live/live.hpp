@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps the present state of this process in shared memory, for `latecomer who` (profiles/live.hpp).
+// Keeps the present state of this process in shared memory, for `latecomer who` (profiles/record/live.hpp).
 #pragma once
 
 #include <string>
 
-#include "profiles/live.hpp"
-#include "profiles/record.hpp"
+#include "profiles/record/live.hpp"
+#include "profiles/record/record.hpp"
 
 namespace latecomer::shim {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "profiles/record.hpp"
+#include "profiles/record/record.hpp"
 
 namespace latecomer::shim {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "profiles/record.hpp"
+#include "profiles/record/record.hpp"
 
 namespace latecomer::shim {
 

@@ -16,9 +16,9 @@
 
 #include "core/learning/learner.hpp"
 #include "core/policy/policy.hpp"
-#include "profiles/decisions.hpp"
-#include "profiles/record.hpp"
-#include "profiles/spool.hpp"
+#include "profiles/format/decisions.hpp"
+#include "profiles/record/record.hpp"
+#include "profiles/record/spool.hpp"
 #include "shim/environment.hpp"
 #include "shim/mpi.hpp"
 #include "shim/state/clocks.hpp"

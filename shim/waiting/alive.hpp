@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/types.hpp"
-#include "profiles/process.hpp"
+#include "profiles/base/process.hpp"
 #include "shim/patience.hpp"
 
 namespace latecomer::shim {

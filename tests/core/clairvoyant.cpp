@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "core/algorithms/clairvoyant/generators/generators.hpp"
 #include "core/verify/verify.hpp"
+#include "profiles/papers/generators/generators.hpp"
 
 using namespace latecomer::core;
 using namespace latecomer::core::clairvoyant;

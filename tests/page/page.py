@@ -183,7 +183,7 @@ with tempfile.TemporaryDirectory() as name:
     with Browser(folder / "browser") as browser:
         small = page("small", 4, 6, record=400)
         html = small.read_text()
-        check((root / "profiles/cli/page/page.js").read_text() in html and (root / "profiles/cli/page/page.css").read_text() in html, "the page holds its files unchanged")
+        check((root / "profiles/render/page/page.js").read_text() in html and (root / "profiles/render/page/page.css").read_text() in html, "the page holds its files unchanged")
         check("Redistribution and use in source and binary forms" in html and "Mike Bostock" in html, "the page holds the licences")
         look(browser, small, "4 ranks", 4)
         tables(browser, 6, 4, 2)

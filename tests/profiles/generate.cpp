@@ -9,9 +9,9 @@
 
 #include "core/agreement/agreement.hpp"
 #include "core/base/text.hpp"
-#include "profiles/decisions.hpp"
-#include "profiles/profile.hpp"
-#include "profiles/spool.hpp"
+#include "profiles/format/decisions.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/record/spool.hpp"
 
 using namespace latecomer;
 

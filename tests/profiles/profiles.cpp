@@ -10,12 +10,22 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
-#include "profiles/decisions.hpp"
-#include "profiles/profile.hpp"
-#include "profiles/prometheus.hpp"
+#include "profiles/format/decisions.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/format/prometheus.hpp"
 
 using namespace latecomer::profiles;
 namespace core = latecomer::core;
+
+namespace {
+
+nlohmann::ordered_json object_of(const Histogram& h) {
+  std::string text;
+  h.write_json(text, "ns");
+  return nlohmann::ordered_json::parse(text);
+}
+
+}  // namespace
 
 TEST_CASE("histogram: counts, moments, quantiles, merging", "[histogram]") {
   Histogram h, a, b;
@@ -34,15 +44,15 @@ TEST_CASE("histogram: counts, moments, quantiles, merging", "[histogram]") {
   }
   CHECK(h.max() == values.back());
   a.merge(b);
-  CHECK(a.to_json("ns")["counts"] == h.to_json("ns")["counts"]);
+  CHECK(object_of(a)["counts"] == object_of(h)["counts"]);
   CHECK(a.mean() == Approx(h.mean()));
   CHECK(a.stddev() == Approx(h.stddev()));
-  const auto json = h.to_json("ns");
+  const auto json = object_of(h);
   REQUIRE(json["edges"].size() == json["counts"].size() + 1);
   std::uint64_t total = 0;
   for (const auto& c : json["counts"]) total += c.get<std::uint64_t>();
   CHECK(total == 10'000);
-  CHECK(Histogram().to_json("ns")["counts"].empty());
+  CHECK(object_of(Histogram())["counts"].empty());
 }
 
 TEST_CASE("histogram: the counts of many ranks exceed 32 bits", "[histogram]") {
@@ -55,7 +65,7 @@ TEST_CASE("histogram: the counts of many ranks exceed 32 bits", "[histogram]") {
   CHECK(std::abs(std::log2(all.elapsed.quantile(0.5) / 2000)) < 0.3);
   CHECK(std::abs(std::log2(all.elapsed.quantile(0.99) / 2000)) < 0.3);
   std::uint64_t total = 0;
-  const auto json = all.elapsed.to_json("ns");
+  const auto json = object_of(all.elapsed);
   for (const auto& c : json["counts"]) total += c.get<std::uint64_t>();
   CHECK(total == 4'300'000'000);
   Contribution one, read;
@@ -71,7 +81,7 @@ TEST_CASE("histogram: every value lies between its bucket's edges", "[histogram]
   for (std::int64_t v = 0; v < 100'000; v = v < 200 ? v + 1 : v + v / 37) {
     Histogram h;
     h.add(v);
-    const auto json = h.to_json("ns");
+    const auto json = object_of(h);
     REQUIRE(json["counts"].size() == 1);
     CHECK(json["edges"][0].get<double>() <= static_cast<double>(v));
     CHECK(static_cast<double>(v) <= json["edges"][1].get<double>());

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.hpp"
-#include "profiles/profile.hpp"
-#include "profiles/spool.hpp"
-#include "profiles/waiting.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/record/spool.hpp"
+#include "profiles/record/waiting.hpp"
 
 using namespace latecomer;
 using Json = nlohmann::ordered_json;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Groups of ranks, the record of arrivals, and its replay.
-#include "profiles/replay.hpp"
+#include "profiles/record/replay.hpp"
 
 #include <catch2/catch.hpp>
 #include <deque>
@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/base/text.hpp"
-#include "profiles/profile.hpp"
-#include "profiles/waiting.hpp"
+#include "profiles/format/profile.hpp"
+#include "profiles/record/waiting.hpp"
 
 using namespace latecomer::profiles;
 namespace core = latecomer::core;

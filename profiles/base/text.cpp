@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Texts for people and for shells.
+#include "profiles/base/text.hpp"
+
+#include <cstdio>
+#include <filesystem>
+
+namespace latecomer::cli {
+
+std::string human_time(double ns) {
+  char text[32];
+  const double size = ns < 0 ? -ns : ns;
+  if (size >= 1e9) std::snprintf(text, sizeof text, "%.3f s", ns / 1e9);
+  else if (size >= 1e6) std::snprintf(text, sizeof text, "%.3f ms", ns / 1e6);
+  else if (size >= 1e3) std::snprintf(text, sizeof text, "%.2f us", ns / 1e3);
+  else std::snprintf(text, sizeof text, "%.0f ns", ns);
+  return text;
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, share < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * share);
+  return text;
+}
+
+std::string human_bytes(double bytes) {
+  char text[32];
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
+  std::snprintf(text, sizeof text, bytes == static_cast<double>(static_cast<long>(bytes)) ? "%.0f %s" : "%.1f %s",
+                bytes, kUnits[unit]);
+  return text;
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    out += (out.empty() ? "" : ", ") + std::to_string(ranks[i]);
+    if (last > i) out += (last == i + 1 ? ", " : "-") + std::to_string(ranks[last]);
+    i = last;
+  }
+  return out;
+}
+
+std::string ranks_named(const std::vector<int>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + ranks_text(ranks);
+}
+
+std::string shell_word(const std::string& word) {
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") ==
+          std::string::npos)
+    return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string shown_path(const std::string& path) {
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string() + "/";
+  return shell_word(!error && path.starts_with(here) ? path.substr(here.size()) : path);
+}
+
+}  // namespace latecomer::cli

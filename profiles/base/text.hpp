@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers, ranks and paths as people read them, and words as a shell takes them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace latecomer::cli {
+
+/// Formats 1234567 ns as "1.235 ms".
+std::string human_time(double ns);
+/// Formats 0.234 as "23%", with one more digit below 10%.
+std::string percent(double share);
+/// Formats 65536 as "64 KiB".
+std::string human_bytes(double bytes);
+
+/// Ascending numbers as "0-2, 5".
+std::string ranks_text(const std::vector<int>& ranks);
+/// "rank 5", "ranks 0-2, 5".
+std::string ranks_named(const std::vector<int>& ranks);
+
+/// A word as a shell takes it, in quotes if it needs them.
+std::string shell_word(const std::string& word);
+
+/// The same for a path, relative to the current folder if it lies in there.
+std::string shown_path(const std::string& path);
+
+}  // namespace latecomer::cli

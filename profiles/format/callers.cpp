@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes the callers of a site.
+#include "profiles/format/callers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace latecomer::profiles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The ranks that a caller's entry names. Derived: a rank that causes an eighth of the waiting is among them.
+constexpr std::size_t kAwaitedRanks = 8;
+
+Json awaited_json(const Caller& caller, int per_row) {
+  std::vector<const RankRows::Row*> rows;
+  for (const auto& row : caller.pattern->ranks.rows()) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto* a, const auto* b) { return a->second.awaited_ns > b->second.awaited_ns; });
+  if (rows.size() > kAwaitedRanks) rows.resize(kAwaitedRanks);
+  Json out = Json::array();
+  for (const auto* row : rows) {
+    const auto& [number, r] = *row;
+    Json one = {{"rank", number * per_row}};
+    if (per_row > 1) one["ranks"] = per_row;
+    one["mean_offset_ns"] = r.offset.mean(), one["last_count"] = r.last_count, one["waited_ns"] = r.waited_ns,
+    one["awaited_ns"] = r.awaited_ns;
+    if (const auto found = caller.before.find(number); found != caller.before.end())
+      one["before"] = intervals_json(found->second);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
+Json frame_json(const Frame& f) {
+  Json out = {{"module", f.module},  {"build_id", f.build_id}, {"offset", core::hexadecimal(f.offset)},
+              {"function", nullptr}, {"file", nullptr},        {"line", nullptr}};
+  if (!f.function.empty()) out["function"] = f.function;
+  if (!f.file.empty()) out["file"] = f.file, out["line"] = f.line;
+  return out;
+}
+
+Json usage_json(const Usage& usage, double by) {
+  Json out;
+  for (const auto& [name, value] :
+       {std::pair{"wall_ns", usage.wall}, std::pair{"collectives_ns", usage.collectives},
+        std::pair{"messages_ns", usage.messages}, std::pair{"io_ns", usage.io},
+        std::pair{"computing_ns", usage.computing}, std::pair{"kernel_ns", usage.kernel},
+        std::pair{"runnable_ns", usage.runnable}, std::pair{"blocked_ns", usage.blocked},
+        std::pair{"faults", static_cast<Nanoseconds>(usage.faults)},
+        std::pair{"preempted", static_cast<Nanoseconds>(usage.preempted)},
+        std::pair{"page_faults_ns", usage.page_faults()}, std::pair{"threads_ns", usage.threads}})
+    out[name] = static_cast<double>(value) / by;
+  return out;
+}
+
+Json intervals_json(const Intervals& intervals) {
+  Json out = usage_json(intervals.sum, static_cast<double>(intervals.samples));
+  out["samples"] = intervals.samples;
+  std::vector<Peers::Peer> peers(intervals.peers.all().begin(), intervals.peers.all().end());
+  std::stable_sort(peers.begin(), peers.end(), [](const auto& a, const auto& b) { return a.waited > b.waited; });
+  for (const auto& [rank, waited] : peers)
+    out["waits_for"].push_back(
+        {{"rank", rank}, {"wait_ns", static_cast<double>(waited) / static_cast<double>(intervals.samples)}});
+  return out;
+}
+
+double Caller::waited_ns() const {
+  double out = 0;
+  if (pattern)
+    for (const auto& [number, r] : pattern->ranks.rows()) out += r.waited_ns;
+  return out;
+}
+
+Json callers_json(std::vector<Caller> callers, int per_row) {
+  std::stable_sort(callers.begin(), callers.end(), [](const Caller& a, const Caller& b) {
+    return std::pair(a.waited_ns(), a.calls) > std::pair(b.waited_ns(), b.calls);
+  });
+  Json out = Json::array();
+  for (const Caller& caller : callers) {
+    Json one = {
+        {"frames", Json::array()}, {"calls", caller.calls}, {"patterns", caller.pattern ? caller.pattern->calls : 0}};
+    if (caller.frames)
+      for (const Frame* f : *caller.frames) one["frames"].push_back(frame_json(*f));
+    const LocalSite& own = caller.own;
+    if (own.sized > 0)
+      one["bytes"] = {
+          {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
+    else one["bytes"] = nullptr;
+    one["waited_ns"] = caller.waited_ns();
+    if (caller.pattern)
+      one["mean_imbalance_ns"] = caller.pattern->imbalance.mean(),
+      one["mean_after_last_ns"] = caller.pattern->after_last.mean();
+    if (own.before.samples > 0) {
+      one["before"] = intervals_json(own.before);
+      one["before"].erase("waits_for");  // of one rank only
+    }
+    one["awaited"] = caller.pattern ? awaited_json(caller, per_row) : Json::array();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace latecomer::profiles

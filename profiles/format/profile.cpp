@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Merges contributions and writes the profile file.
+#include "profiles/format/profile.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/algorithms/algorithm.hpp"
+#include "core/base/text.hpp"
+#include "core/select/planning.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/format/callers.hpp"
+
+namespace latecomer::profiles {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Matches the logs that no leader matched during the job. Returns the number of records without a partner on every
+/// rank.
+std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie_ns, const core::Network* network,
+                         SiteBook& book) {
+  struct Calls {
+    std::map<std::uint64_t, std::vector<const CallRecord*>> by_number;  // [comm_size]; nullptr: no record of that rank
+    std::vector<Rank> world;
+  };
+  std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
+  for (const Contribution& part : parts)
+    for (const auto& log : part.logs) {
+      if (log.communicator == 0 || log.comm_size < 1 || log.comm_rank < 0 || log.comm_rank >= log.comm_size) continue;
+      const auto size = static_cast<std::size_t>(log.comm_size);
+      Calls& calls = communicators[{log.communicator, log.comm_size}];
+      calls.world.resize(size);
+      calls.world[static_cast<std::size_t>(log.comm_rank)] = log.world_rank;
+      for (std::size_t i = 0; i < log.records.size(); ++i) {
+        auto& row = calls.by_number[log.first + i];
+        row.resize(size);
+        row[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
+      }
+    }
+  std::uint64_t unmatched = 0;
+  for (const auto& [key, calls] : communicators)
+    for (const auto& [n, records] : calls.by_number) {
+      const bool whole = std::all_of(records.begin(), records.end(), [&records = records](const CallRecord* r) {
+        return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
+      });
+      if (whole) book.add(records, calls.world, tie_ns, network);
+      else
+        unmatched += static_cast<std::uint64_t>(
+            std::count_if(records.begin(), records.end(), [](auto* r) { return r != nullptr; }));
+    }
+  return unmatched;
+}
+
+std::string algorithm_name(std::uint8_t index) {
+  if (index == 0) return "native";
+  const auto all = core::catalogue();
+  return index <= all.size() ? std::string(all[index - 1].name) : "unknown";
+}
+
+/// Kinds of calls with divergent sites. A site of such a kind may have no patterns of its own because its calls are
+/// credited to another site. Do not count those calls twice.
+std::set<std::pair<core::Collective, std::int32_t>> divergent_kinds(const SiteBook& book) {
+  std::set<std::pair<core::Collective, std::int32_t>> out;
+  for (const auto& [key, site] : book.sites())
+    if (site.divergent_calls > 0) out.insert({key.op, key.comm_size});
+  return out;
+}
+
+/// The data of one site in the profile.
+struct Row {
+  SiteKey key;
+  const LocalSite* own;
+  const PatternSite* pattern;  ///< nullptr: no call with records of all ranks
+  std::uint64_t calls;
+  std::uint64_t rested = 0;
+};
+
+class ProfileWriter {
+ public:
+  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink) : parts_(parts), sink_(sink) {}
+
+  /// Returns the lines of never_ran().
+  std::vector<std::string> write() {
+    std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    const JobInfo& job = parts_.front().job;
+    network_ = job.network_known ? &job.network : nullptr;
+    per_row_ = ranks_per_row(job.ranks);
+    book_.job_of(job.ranks);
+    if (job.record_arrivals) book_.record_arrivals();
+    collect();
+    join_callers();
+    std::vector<Row> rows = choose();
+    std::vector<std::string> never = never_ran(rows);
+    for (const std::string& line : never) warnings_.push_back(line);
+    note_unplanned(never);
+    char key[24];
+    std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(parts_.front().job_key));
+    const Json head = {
+        {"key", key},
+        {"program", job.program},
+        {"command_line", job.command_line},
+        {"ranks", job.ranks},
+        {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())},
+        {"start", job.start},
+        {"wall_time_s", job.wall_time_s},
+        {"mpi_library", job.mpi_library},
+        {"mode", job.mode},
+        {"network", network_ ? network_json(*network_) : Json(nullptr)},
+        {"edges", edges_ == 0 ? Json(nullptr)
+                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
+    put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Contribution& p = parts_[i];
+      put(std::string(i ? "," : "") + "\n" +
+          json_text(Json({{"rank", p.rank},
+                          {"host", p.host},
+                          {"offset_ns", p.clock_offset},
+                          {"uncertainty_ns", p.clock_uncertainty < 0 ? Json(nullptr) : Json(p.clock_uncertainty)},
+                          {"looks", p.clock_looks}})));
+    }
+    put("],\n\"processes\": [");
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Contribution& p = parts_[i];
+      Json process = usage_json(p.process.usage, 1);
+      process["rank"] = p.rank, process["host"] = p.host;
+      process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
+      if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
+      process["waiting"] = p.process.courteous ? "courteous" : "spin";
+      put(std::string(i ? "," : "") + "\n" + json_text(process));
+    }
+    put("],\n\"sites\": [");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      put(i ? ",\n" : "\n");
+      write_site(rows[i]);
+    }
+    put("],\n\"communicators\": [");
+    write_groups();
+    put("]");
+    if (job.record_arrivals) put(",\n\"arrivals\": "), write_arrivals();
+    put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
+    return never;
+  }
+
+ private:
+  /// One line for each algorithm that a rule names and that served no call, although the job has calls of its
+  /// operation. The line gives the number of calls and the reason.
+  std::vector<std::string> never_ran(const std::vector<Row>& rows) const {
+    std::vector<std::string> out;
+    std::set<std::int32_t> done;
+    const auto& rules = parts_.front().job.forced;
+    for (const ForcedRule& rule : rules) {
+      if (rule.algorithm < 0 || rule.algorithm >= static_cast<std::int32_t>(core::catalogue().size()) ||
+          !done.insert(rule.algorithm).second)
+        continue;
+      const core::Algorithm& algorithm = core::algorithm_at(rule.algorithm);
+      std::uint64_t calls = 0, ran = 0, meant = 0, most = 0;
+      std::string reason;
+      for (const Row& row : rows) {
+        if (row.key.op != algorithm.op || row.key.comm_size < 2) continue;
+        calls += row.calls;
+        if (row.pattern)
+          if (const auto found = row.pattern->dispatch.find(static_cast<std::uint8_t>(rule.algorithm + 1));
+              found != row.pattern->dispatch.end())
+            ran += found->second.calls;
+        const bool meets = std::any_of(rules.begin(), rules.end(), [&](const ForcedRule& r) {
+          const core::Range seen{row.own->sized ? static_cast<double>(row.own->bytes_min) : 0,
+                                 row.own->sized ? static_cast<double>(row.own->bytes_max) : 0};
+          return r.algorithm == rule.algorithm && r.comm_size.contains(row.key.comm_size) &&
+                 (r.bytes.all() || (!core::is_irregular(algorithm.op) && row.own->sized && r.bytes.min <= seen.max &&
+                                    r.bytes.max >= seen.min));
+        });
+        if (!meets) continue;
+        meant += row.calls;
+        const auto decided = decisions_.find(row.key.id());
+        if (decided == decisions_.end()) continue;
+        for (const Json& one : decided->second)
+          if (const std::uint64_t n = one["calls"];
+              n >= most && one["rule_line"].is_number() && one["rule_line"] == rule.line)
+            most = n, reason = one["algorithm"].get<std::string>() == algorithm.name
+                                   ? "decided, but the run ended before the plan came into force"
+                                   : one["reason"].get<std::string>();
+      }
+      if (ran > 0 || calls == 0) continue;
+      if (meant == 0) reason = "no call matches the communicator size and bytes of the rule";
+      if (const auto found = unplanned_.find(rule.algorithm); reason.empty() && found != unplanned_.end())
+        reason = unplanned_text(found->second);
+      if (reason.empty() && algorithm.needs_sizes)
+        reason =
+            "it needs the sizes of all blocks, and no plan announced them: a plan needs 32 blocking calls on a "
+            "communicator, some of which depend on all ranks";
+      if (reason.empty())
+        reason =
+            "no plan names it, or the calls cannot be served (operator, datatype, no payload, `reproducible`, or an "
+            "earlier rule)";
+      out.push_back(std::string(core::name_of(algorithm.op)) + " " + std::string(algorithm.name) + ": 0 of " +
+                    core::grouped(calls) + " calls: " + reason);
+    }
+    return out;
+  }
+
+  static std::string unplanned_text(const Unplanned& u) {
+    const std::string_view instead = u.instead < 0 ? std::string_view("native") : core::algorithm_at(u.instead).name;
+    std::string out(instead);
+    out.append(" ran instead, because a plan of ")
+        .append(core::grouped(u.messages))
+        .append(" messages is too large to make inside a call (limit ")
+        .append(core::grouped(core::kPlannedInside));
+    return out.append("); a learnt plan may have up to ")
+        .append(core::grouped(core::kPlannedAhead))
+        .append(" messages");
+  }
+
+  /// One warning for each algorithm that a rule names and that served only some of the calls that the rule matches.
+  void note_unplanned(const std::vector<std::string>& never) {
+    for (const auto& [index, u] : unplanned_) {
+      if (index < 0 || index >= static_cast<std::int32_t>(core::catalogue().size()) ||
+          u.instead >= static_cast<std::int32_t>(core::catalogue().size()))
+        continue;
+      const core::Algorithm& algorithm = core::algorithm_at(index);
+      std::string name(core::name_of(algorithm.op));
+      name.append(" ").append(algorithm.name).append(": ");
+      if (std::any_of(never.begin(), never.end(), [&](const std::string& line) { return line.starts_with(name); }))
+        continue;
+      warnings_.push_back(
+          name.append("in ").append(core::grouped(u.calls)).append(" calls ").append(unplanned_text(u)));
+    }
+  }
+
+  void put(std::string_view text) { sink_(text); }
+
+  void collect() {
+    Nanoseconds tie = 0;
+    std::set<std::string> domains;
+    bool compared = true;
+    std::vector<Rank> unfinished;
+    for (Contribution& p : parts_) {
+      tie = std::max(tie, p.clock_uncertainty);
+      compared = compared && p.clock_uncertainty >= 0;
+      domains.insert(p.clock_domain);
+      book_.merge(p.patterns);
+      for (const auto& e : p.local.entries()) {
+        local_[e.key].merge(e.site);
+        if (e.site.before.samples > 0) before_[e.key][p.rank / per_row_].merge(e.site.before);
+      }
+      std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<const Frame*>> mine;
+      for (const Frame& f : p.frames) mine[{f.site, f.callers}].push_back(&f);
+      for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
+      hosts_.insert(p.host);
+      for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
+      for (const std::string& text : p.decisions) {
+        auto read = parse_json(text);
+        if (!read || !read->is_object()) continue;
+        Json& decision = *read;
+        const std::string site = decision["site"];
+        decision.erase("site"), decision.erase("op");
+        decisions_[site].push_back(std::move(decision));
+      }
+      for (const std::string& text : p.plans)
+        if (auto plan = parse_json(text)) plans_.push_back(std::move(*plan));
+      edges_ += p.edges, edge_sum_ += p.edge_sum;
+      // Every member of a communicator counts the same calls: take the largest count.
+      for (const Unplanned& u : p.unplanned)
+        if (Unplanned& all = unplanned_[u.algorithm]; u.calls > all.calls) all = u;
+      if (!p.finished) unfinished.push_back(p.rank);
+    }
+    if (domains.size() > 1 && !compared)
+      warnings_.push_back("arrivals on different hosts are not compared: their clocks were never compared");
+    else if (const std::uint64_t unmatched = match_logs(parts_, 2 * tie, network_, book_); unmatched > 0)
+      warnings_.push_back(std::to_string(unmatched) +
+                          " call records have no partner on every rank of their communicator");
+    const int ranks = parts_.front().job.ranks;
+    if (parts_.size() < static_cast<std::size_t>(ranks))
+      warnings_.push_back("this profile holds " + std::to_string(parts_.size()) + " of " + std::to_string(ranks) +
+                          " ranks");
+    if (!unfinished.empty())
+      warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
+                          " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
+                          "; the profile holds only what they wrote before the end");
+    if (!network_)
+      warnings_.push_back("imbalance_factor is null: the network figures are unknown (set \"network\" in a policy)");
+    if (per_row_ > 1)
+      warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
+                          std::to_string(kMostRows));
+  }
+
+  /// Writes the callers of each site, and adds them up in the site.
+  void join_callers() {
+    using Parts = std::map<std::uint32_t, Caller>;  // by SiteKey::callers
+    std::map<SiteKey, Parts> split;
+    std::set<SiteKey> divergent;  // calls are counted at several callers
+    for (const auto& [key, own] : local_)
+      if (key.callers != 0) split[key.site_only()];
+    for (auto& [site, parts] : split) {
+      SiteKey key = site;
+      for (auto at = local_.lower_bound(site); at != local_.end() && at->first.site_only() == site; ++at)
+        parts[at->first.callers].own = at->second;
+      for (auto at = book_.sites().lower_bound(site); at != book_.sites().end() && at->first.site_only() == site;
+           ++at) {
+        parts[at->first.callers].pattern = &at->second;
+        if (at->second.other_callers > 0) divergent.insert(site);
+      }
+      std::vector<Caller> callers;
+      for (auto& [hash, part] : parts) {
+        key.callers = hash;
+        if (const auto found = frames_.find({site.site, hash}); hash != 0 && found != frames_.end())
+          part.frames = &found->second;
+        if (const auto found = before_.find(key); found != before_.end()) part.before = found->second;
+        const auto size = static_cast<std::uint64_t>(std::max(site.comm_size, 1));
+        part.calls = part.pattern ? part.pattern->calls : 0;
+        if (!divergent.count(site)) part.calls = std::max(part.calls, (part.own.calls + size - 1) / size);
+        if (part.calls > 0) callers.push_back(std::move(part));
+      }
+      callers_[site] = callers_json(std::move(callers), per_row_);
+    }
+    auto patterns = book_.release();
+    while (!patterns.empty()) {
+      auto node = patterns.extract(patterns.begin());
+      book_.merge(node.key().site_only(), std::move(node.mapped()));
+    }
+    for (auto at = local_.begin(); at != local_.end();) {
+      if (at->first.callers == 0) {
+        ++at;
+        continue;
+      }
+      const SiteKey site = at->first.site_only();
+      local_[site].merge(at->second);
+      for (const auto& [row, intervals] : before_[at->first]) before_[site][row].merge(intervals);
+      before_.erase(at->first), at = local_.erase(at);
+    }
+  }
+
+  std::vector<Row> choose() {
+    const auto divergent = divergent_kinds(book_);
+    std::vector<Row> rows;
+    for (const auto& [key, own] : local_) {
+      const auto found = book_.sites().find(key);
+      const PatternSite* pattern = found == book_.sites().end() ? nullptr : &found->second;
+      const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
+      // The ranks' own counts include calls without records of all ranks. They are valid only if all ranks call from
+      // one site.
+      const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
+      const std::uint64_t seen = pattern ? pattern->calls : 0, calls = std::max(seen, counted);
+      rows.push_back({key, &own, pattern, calls, std::min(own.rested / size, calls - seen)});
+    }
+    if (rows.size() <= kMostSitesWritten) return rows;
+    // Keep the sites with the most time. Fold the others into one site so that the sums stay complete.
+    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.own->elapsed.mean() * static_cast<double>(a.own->calls) >
+             b.own->elapsed.mean() * static_cast<double>(b.own->calls);
+    });
+    Row rest{{0, core::Collective::barrier, 0}, &rest_own_, nullptr, 0};
+    for (std::size_t i = kMostSitesWritten - 1; i < rows.size(); ++i) {
+      rest_own_.merge(*rows[i].own);
+      rest.calls += rows[i].calls, rest.rested += rows[i].rested;
+      if (!rows[i].pattern) continue;
+      PatternSite without_ranks = *rows[i].pattern;
+      without_ranks.ranks = {};
+      rest_pattern_.merge(without_ranks);
+      rest.pattern = &rest_pattern_;
+    }
+    warnings_.push_back("the " + std::to_string(rows.size() - kMostSitesWritten + 1) + " smallest of " +
+                        std::to_string(rows.size()) + " sites are folded into one");
+    rows.resize(kMostSitesWritten - 1);
+    rows.push_back(rest);
+    return rows;
+  }
+
+  void write_site(const Row& row) {
+    const bool folded = row.key.site == 0 && row.key.comm_size == 0;
+    Json frames = Json::array();
+    if (const auto known = frames_.find({row.key.site, 0}); known != frames_.end())
+      for (const Frame* f : known->second) frames.push_back(frame_json(*f));
+    if (frames.empty()) {
+      Frame unknown;
+      if (folded) unknown.module = "(other sites)";
+      frames.push_back(frame_json(unknown));
+    }
+    const LocalSite& own = *row.own;
+    Json head;
+    head["id"] = row.key.id();
+    head["frames"] = frames;
+    head["op"] = folded ? "several" : std::string(core::name_of(row.key.op));
+    head["comm_size"] = row.key.comm_size;
+    head["calls"] = row.calls;
+    head["rank_calls"] = own.calls;
+    head["patterns"] = row.pattern ? row.pattern->calls : 0;
+    head["rested"] = row.rested;
+    if (own.sized > 0)
+      head["bytes"] = {
+          {"min", own.bytes_min}, {"mean", own.bytes_sum / static_cast<double>(own.sized)}, {"max", own.bytes_max}};
+    else head["bytes"] = nullptr;
+    static const PatternSite kNone;
+    const PatternSite& p = row.pattern ? *row.pattern : kNone;
+    std::string text = json_text(head);
+    text.pop_back();
+    text += ",\n \"imbalance_ns\":", p.imbalance.write_json(text, "ns");
+    text += ",\n \"elapsed_ns\":", own.elapsed.write_json(text, "ns");
+    text += ",\n \"after_last_ns\":", p.after_last.write_json(text, "ns");
+    text += ",\n \"imbalance_factor\":";
+    if (network_ && p.factor_milli.count() > 0) p.factor_milli.write_json(text, "1", 1000);
+    else text += "null";
+    double waited = 0;
+    for (const auto& [number, r] : p.ranks.rows()) waited += r.waited_ns;
+    text += ",\n \"waited_ns\":", write_number(text, waited);
+    if (own.before.samples > 0) {
+      Json all = intervals_json(own.before);
+      all.erase("waits_for");  // of one rank only
+      text += ",\"before\":" + json_text(all);
+    }
+    const auto before = before_.find(row.key);
+    if (const auto callers = callers_.find(row.key); callers != callers_.end())
+      text += ",\n \"callers\":" + json_text(callers->second);
+    text += ",\n \"ranks\":[";
+    const int ranks = parts_.front().job.ranks;
+    bool first = true;
+    for (const auto& [number, r] : p.ranks.rows()) {
+      text += first ? "\n  {\"rank\":" : ",\n  {\"rank\":";
+      first = false;
+      text += std::to_string(number * per_row_);
+      if (per_row_ > 1)
+        text += ",\"ranks\":" + std::to_string(std::min(per_row_, std::max(1, ranks - number * per_row_)));
+      text += ",\"mean_offset_ns\":", write_number(text, r.offset.mean());
+      text += ",\"stddev_ns\":", write_number(text, r.offset.stddev());
+      text += ",\"last_count\":" + std::to_string(r.last_count);
+      text += ",\"waited_ns\":", write_number(text, r.waited_ns);
+      text += ",\"awaited_ns\":", write_number(text, r.awaited_ns);
+      if (before != before_.end())
+        if (const auto found = before->second.find(number); found != before->second.end()) {
+          text += ",\"before\":" + json_text(intervals_json(found->second));
+        }
+      text += ",\"histogram\":";
+      r.offset.write_json(text, "ns");
+      text += '}';
+      if (text.size() > 1 << 16) put(text), text.clear();
+    }
+    Json dispatch = Json::object();
+    const auto decided = decisions_.find(row.key.id());
+    for (const auto& [algorithm, d] : p.dispatch) {
+      const std::string name = algorithm_name(algorithm);
+      Json& out = dispatch[name] = {{"calls", d.calls + (algorithm == 0 ? row.rested : 0)},
+                                    {"mean_elapsed_ns", d.elapsed_sum / static_cast<double>(d.calls)},
+                                    {"mean_after_last_ns", d.after_last_sum / static_cast<double>(d.calls)},
+                                    {"predicted_ns", nullptr},
+                                    {"reason", algorithm == 0 ? "no rule in force" : "policy rule"}};
+      // Of several decisions at one site (sizes, positions in the period), show the one with most calls.
+      std::uint64_t most = 0;
+      if (decided != decisions_.end())
+        for (const Json& one : decided->second)
+          if (one["algorithm"] == name && one["calls"].get<std::uint64_t>() >= most)
+            most = one["calls"],
+            out["predicted_ns"] = algorithm == 0 ? one["native_predicted_ns"] : one["predicted_ns"],
+            out["reason"] = one["reason"];
+    }
+    text += "],\n \"decisions\":" + json_text((decided == decisions_.end() ? Json::array() : decided->second));
+    std::uint64_t served = 0;
+    for (const auto& [algorithm, d] : p.dispatch)
+      if (algorithm > 0 && algorithm <= core::catalogue().size() && core::algorithm_at(algorithm - 1).uses_pattern())
+        served += d.calls;
+    if (served > 0) {
+      Json sources = Json::object();
+      for (const auto& [name, source] : {std::pair{"history", p.history}, std::pair{"edge", p.edge}})
+        if (source.calls > 0)
+          sources[name] = {{"calls", source.calls},
+                           {"mean_error_ns", source.error_sum_ns / static_cast<double>(source.calls)}};
+      if (const std::uint64_t known = p.history.calls + p.edge.calls; known < served)
+        sources["none"] = {{"calls", served - known}};
+      text += ",\n \"pattern_sources\":" + json_text(sources);
+    }
+    text +=
+        ",\n \"dispatch\":" + json_text(dispatch) + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
+    put(text);
+  }
+
+  void write_groups() {
+    bool first = true;
+    for (const Group& g : book_.groups.all()) {
+      if (g.calls == 0) continue;
+      const auto calls = static_cast<double>(g.calls);
+      put((first ? "\n" : ",\n") + json_text(Json({{"comm_size", g.ranks.size()},
+                                                   {"members", ranks_text(g.ranks)},
+                                                   {"calls", g.calls},
+                                                   {"waited_ns", g.waited_ns},
+                                                   {"imbalance_ns", g.imbalance_ns / calls},
+                                                   {"after_last_ns", g.after_last_ns / calls}})));
+      first = false;
+    }
+  }
+
+  /// The recorded calls in the order of their first arrivals, times since the earliest of these.
+  void write_arrivals() {
+    std::vector<ArrivalRecord::Call> calls;
+    calls.reserve(book_.arrivals.data().calls.size());
+    book_.arrivals.each([&](const ArrivalRecord::Call& call) { calls.push_back(call); });
+    const auto first_of = [](const ArrivalRecord::Call& c) { return *std::ranges::min_element(c.arrivals); };
+    std::vector<std::pair<Nanoseconds, std::size_t>> order;
+    order.reserve(calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) order.emplace_back(first_of(calls[i]), i);
+    std::ranges::sort(order);
+    const Nanoseconds zero = order.empty() ? 0 : order.front().first;
+    put("{\"window_ns\": " + std::to_string(ArrivalRecord::kWindow) + ", \"stride\": " +
+        std::to_string(book_.arrivals.data().stride) + ", \"calls\": " + std::to_string(book_.arrivals.data().seen) +
+        ", \"calls_kept\": " + std::to_string(calls.size()) + ",\n \"groups\": [");
+    const auto& groups = book_.groups.all();
+    for (std::size_t g = 0; g < groups.size(); ++g) put((g ? ",\n  " : "\n  ") + json_text(Json(groups[g].ranks)));
+    put("],\n \"events\": [");
+    std::string text;
+    const auto times = [&](const char* name, std::span<const Nanoseconds> values, bool exits) {
+      text.append(name);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        text.append(i ? "," : "").append(std::to_string(exits && values[i] == 0 ? -1 : values[i] - zero));
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto& [kind, arrivals, exits] = calls[order[i].second];
+      text.append(i ? ",\n  " : "\n  ")
+          .append("{\"site\":\"" + kind.key.id() + "\",\"group\":" + std::to_string(kind.group) + ",\"algorithm\":\"" +
+                  algorithm_name(kind.algorithm) + "\",\"bytes\":" + std::to_string(kind.bytes) +
+                  ",\"root\":" + std::to_string(kind.root) + (kind.blocking ? "" : ",\"blocking\":false"));
+      times(",\"arrival_ns\":[", arrivals, false), times("],\"exit_ns\":[", exits, true);
+      text += "]}";
+      if (text.size() > 1 << 16) put(text), text.clear();
+    }
+    put(text + "]}");
+  }
+
+  std::vector<Contribution>& parts_;
+  const Sink& sink_;
+  const core::Network* network_ = nullptr;
+  int per_row_ = 1;
+  std::map<std::int32_t, Unplanned> unplanned_;  ///< by algorithm; the counts of the rank with the most such calls
+  std::uint64_t edges_ = 0;
+  double edge_sum_ = 0;
+  SiteBook book_;
+  std::map<SiteKey, LocalSite> local_;
+  std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;                          // by row of ranks
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<const Frame*>> frames_;  // by site and callers
+  std::map<SiteKey, Json> callers_;                                                      // of sites
+  std::set<std::string> hosts_;
+  Json warnings_ = Json::array(), plans_ = Json::array();
+  std::map<std::string, Json> decisions_;  // by site id
+  LocalSite rest_own_;
+  PatternSite rest_pattern_;
+};
+
+}  // namespace
+
+nlohmann::ordered_json network_json(const core::Network& n) {
+  return {{"alpha_us", n.alpha_ns / 1e3},
+          {"beta_ns_per_byte", n.beta_ns_per_byte},
+          {"gamma_ns_per_byte", n.gamma_ns_per_byte},
+          {"copy_ns_per_byte", n.copy_ns_per_byte},
+          {"latency_us", n.latency_ns / 1e3},
+          {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
+          {"overhead_us", n.overhead_ns / 1e3},
+          {"eager", n.eager_bytes},
+          {"ports", n.ports == 0 ? Json("link") : Json(n.ports)},
+          {"duplex", n.half_duplex ? "half" : "full"},
+          {"ranks_per_host", n.ranks_per_host},
+          {"memory_beta_ns_per_byte", n.memory_beta_ns_per_byte},
+          {"memory_latency_us", n.memory_latency_ns / 1e3}};
+}
+
+void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran) {
+  if (parts.empty()) return;
+  auto lines = ProfileWriter(parts, sink).write();
+  if (never_ran) *never_ran = std::move(lines);
+}
+
+std::string write_profile(std::vector<Contribution> parts) {
+  std::string out;
+  write_profile(parts, [&](std::string_view text) { out += text; });
+  return out;
+}
+
+}  // namespace latecomer::profiles

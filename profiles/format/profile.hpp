@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The profile file: merges the contributions of the processes and writes JSON as docs/schema/profile.schema.json
+// defines it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "profiles/record/files.hpp"
+#include "profiles/record/record.hpp"
+
+namespace latecomer::profiles {
+
+/// Writes the profile of `parts` as JSON. `parts` may be any subset of a job's processes, in any order; the lowest rank
+/// provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
+/// others folded into one) and at most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one
+/// line per algorithm that a rule names and that served no call. Only sorts `parts`.
+void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr);
+std::string write_profile(std::vector<Contribution> parts);
+
+/// The network in the form of the policy key `network`.
+nlohmann::ordered_json network_json(const core::Network& network);
+
+}  // namespace latecomer::profiles

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads profiles.
+#include "profiles/format/reader.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/base/text.hpp"
+#include "profiles/base/errors.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/format/redact.hpp"
+#include "profiles/format/shape.hpp"
+
+namespace latecomer::cli {
+
+using analysis::RankRow;
+
+namespace {
+
+double number_in(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+/// The rows that tables show, and those of the ranks for which they waited most, so that a chain of waits can be
+/// followed.
+std::vector<RankRow> few_rows(std::vector<RankRow>&& rows) {
+  if (rows.size() <= kRowChoices * kRowsKept) return std::move(rows);
+  std::vector<std::size_t> all(rows.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::set<std::size_t> kept;
+  for (const auto field : {&RankRow::last, &RankRow::offset, &RankRow::awaited}) {
+    std::partial_sort(all.begin(), all.begin() + kRowsKept, all.end(), [&](auto x, auto y) {
+      return std::pair(-(rows[x].*field), x) < std::pair(-(rows[y].*field), y);
+    });
+    kept.insert(all.begin(), all.begin() + kRowsKept);
+  }
+  std::vector<std::size_t> from(kept.begin(), kept.end());
+  for (std::size_t i = 0; i < from.size() && kept.size() < 2 * kRowChoices * kRowsKept; ++i) {
+    const auto& peers = rows[from[i]].before.peers;
+    if (peers.empty()) continue;
+    const auto after = std::upper_bound(rows.begin(), rows.end(), peers.front().rank,
+                                        [](long rank, const RankRow& row) { return rank < row.rank; });
+    if (after == rows.begin()) continue;
+    if (const auto at = static_cast<std::size_t>(after - rows.begin() - 1); kept.insert(at).second) from.push_back(at);
+  }
+  std::vector<RankRow> out;
+  out.reserve(kept.size());
+  for (const std::size_t i : kept) out.push_back(std::move(rows[i]));
+  return out;
+}
+
+/// Ranks and numbers of ranks in a file: only a damaged profile has others.
+long rank_in(double value) { return static_cast<long>(std::clamp(value, -1.0, 1e9)); }
+
+/// Builds the profile while reading it. A large profile consists almost entirely of rows of ranks. The reader adds the
+/// rows of one site to the analysis, and keeps only those that a table shows.
+class Reader : public nlohmann::json_sax<Json> {
+ public:
+  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, Keep keep)
+      : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience),
+        keep_(keep) {}
+  Profile profile;
+
+  bool null() override { return value(nullptr); }
+  bool boolean(bool v) override { return value(v); }
+  bool number_integer(number_integer_t v) override { return number(static_cast<double>(v)) || value(v); }
+  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v)) || value(v); }
+  bool number_float(number_float_t v, const string_t&) override { return number(v) || value(v); }
+  bool string(string_t& v) override { return value(std::move(v)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool key(string_t& name) override {
+    if (in_rows_ == 0) key_ = std::move(name);
+    else if (in_rows_ == 2) field_ = field_of(name), in_before_ = name == "before";
+    else if (in_rows_ == 3 && in_before_) field_ = before_of(name);
+    else if (in_rows_ == 5 && in_before_) field_ = name == "rank" ? &rank_ : name == "wait_ns" ? &waited_ : nullptr;
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  double* field_of(const std::string& name) {
+    return name == "rank"             ? &first_
+           : name == "ranks"          ? &ranks_
+           : name == "mean_offset_ns" ? &row_.offset
+           : name == "stddev_ns"      ? &row_.stddev
+           : name == "last_count"     ? &row_.last
+           : name == "waited_ns"      ? &row_.waited
+           : name == "awaited_ns"     ? &row_.awaited
+                                      : nullptr;
+  }
+  double* before_of(const std::string& name) {
+    if (name == "samples") return &row_.before.samples;
+    for (const auto& [key, field] : analysis::kIntervalKeys)
+      if (key == name) return &(row_.before.*field);
+    return nullptr;
+  }
+  bool number(double v) {
+    if ((in_rows_ == 2 || ((in_rows_ == 3 || in_rows_ == 5) && in_before_)) && field_) *field_ = v;
+    return in_rows_ > 0;
+  }
+  template <typename Value>
+  bool value(Value&& v) {
+    if (in_rows_ == 0) put(std::forward<Value>(v));
+    return true;
+  }
+  Json& put(Json&& v) {
+    if (stack_.empty()) return profile.json = std::move(v);
+    Json& in = *stack_.back();
+    if (!in.is_array()) return in[key_] = std::move(v);
+    in.push_back(std::move(v));
+    return in.back();
+  }
+  bool open(Json&& v) {
+    if (static_cast<int>(stack_.size()) + in_rows_ >= core::kMostNested) return false;
+    if (in_rows_ > 0) {
+      ++in_rows_, field_ = nullptr;
+      if (in_rows_ == 2) row_ = {}, first_ = 0, ranks_ = 1;
+      if (in_rows_ == 5) rank_ = waited_ = 0;
+      return true;
+    }
+    if (stack_.size() == 1) {
+      in_sites_ = key_ == "sites" && v.is_array();
+      if (key_ == "sites") profile.sites.clear(), profile.analysis = {};  // of two lists of this name, the last counts
+    }
+    // At depth 3: profile, sites, one site.
+    if (in_sites_ && stack_.size() == 3 && key_ == "ranks" && v.is_array()) {
+      in_rows_ = 1;
+      rows_.clear(), put(std::move(v));
+      return true;
+    }
+    if (in_sites_ && stack_.size() == 2) rows_.clear();
+    stack_.push_back(&put(std::move(v)));
+    return true;
+  }
+  bool close() {
+    if (in_rows_ == 0) {
+      if (in_sites_ && stack_.size() == 3) keep_site(*stack_.back());
+      stack_.pop_back();
+      return true;
+    }
+    field_ = nullptr;
+    if (in_rows_ == 5 && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
+    if (--in_rows_ == 1) {
+      row_.rank = rank_in(first_), row_.ranks = std::max(1L, rank_in(ranks_)), in_before_ = false;
+      if (row_.rank >= 0) rows_.push_back(std::move(row_));
+    }
+    return true;
+  }
+
+  /// The site is complete but for its rows of ranks, which are in rows_. Its fields may have any type.
+  void keep_site(Json& json) {
+    static const Json none = Json::object();
+    const auto object = [&](const char* key) -> const Json& {
+      const auto found = std::as_const(json).find(key);
+      return found != json.cend() && found->is_object() ? *found : none;
+    };
+    Site& site = profile.sites.emplace_back();
+    site.index = profile.sites.size() - 1;
+    if (const auto op = json.find("op"); op != json.end() && op->is_string()) site.op = op->get<std::string>();
+    site.comm_size = number_in(json, "comm_size");
+    site.calls = number_in(json, "calls"), site.patterns = number_in(json, "patterns");
+    site.imbalance = number_in(object("imbalance_ns"), "mean");
+    site.after_last = number_in(object("after_last_ns"), "mean");
+    // Profiles of the first versions hold the time from first to last arrival only.
+    site.waited = json.contains("waited_ns") ? number_in(json, "waited_ns")
+                                             : site.imbalance * (site.calls - number_in(json, "rested"));
+    if (const Json& bytes = object("bytes"); bytes.contains("mean")) site.bytes = number_in(bytes, "mean");
+    site.before = intervals_of(object("before"));
+    double after_last = 0;
+    for (const auto& [name, d] : object("dispatch").items())
+      if (d.is_object()) after_last += number_in(d, "calls") * number_in(d, "mean_after_last_ns");
+    site.after_last_sum = after_last;
+    std::ranges::stable_sort(rows_, {}, &RankRow::rank);
+    site.rows = rows_.size();
+    for (const RankRow& row : rows_) {
+      if (keep_ == Keep::offsets) site.offsets_ns.push_back(row.offset), site.stddevs_ns.push_back(row.stddev);
+      if (keep_ == Keep::cells)
+        site.cells.push_back({row.rank, row.ranks, static_cast<float>(row.offset), static_cast<float>(row.waited),
+                              static_cast<float>(row.awaited), static_cast<float>(row.last)});
+    }
+    site.ranks = std::move(rows_);
+    site.baseline = analysis::Baseline(site);
+    profile.analysis.add(site, site.baseline);
+    site.ranks = few_rows(std::move(site.ranks));
+    rows_ = {};
+    progress_.done();
+  }
+
+  Progress progress_;
+  Keep keep_;
+  std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
+  std::string key_;
+  bool in_sites_ = false;
+  int in_rows_ = 0;  // depth below a site's `ranks`; the depth of `ranks` itself is 1
+  bool in_before_ = false;
+  double* field_ = nullptr;
+  double first_ = 0, ranks_ = 1, rank_ = 0, waited_ = 0;
+  RankRow row_;
+  std::vector<RankRow> rows_;
+};
+
+}  // namespace
+
+analysis::Intervals intervals_of(const Json& before) {
+  analysis::Intervals out;
+  out.samples = number_in(before, "samples");
+  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
+  if (const auto peers = before.find("waits_for"); peers != before.end() && peers->is_array())
+    for (const Json& peer : *peers)
+      if (peer.is_object()) out.peers.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
+  return out;
+}
+
+RankRow row_of(const Json& row) {
+  RankRow out;
+  out.rank = rank_in(number_in(row, "rank")), out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
+  out.offset = number_in(row, "mean_offset_ns"), out.stddev = number_in(row, "stddev_ns");
+  out.last = number_in(row, "last_count");
+  out.waited = number_in(row, "waited_ns"), out.awaited = number_in(row, "awaited_ns");
+  if (const auto before = row.find("before"); before != row.end()) out.before = intervals_of(*before);
+  return out;
+}
+
+/// A memory-mapped file.
+class Mapped {
+ public:
+  /// `problem()` says why the file cannot be read. Opening a pipe does not wait for its writer.
+  explicit Mapped(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat about;
+    if (fd < 0 || fstat(fd, &about) != 0) {
+      problem_ = std::strerror(errno);
+    } else if (!S_ISREG(about.st_mode)) {
+      problem_ = S_ISDIR(about.st_mode) ? "it is a folder" : "it is not a regular file";
+    } else if (size_ = static_cast<std::size_t>(about.st_size); size_ > 0) {
+      at_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+      if (at_ == MAP_FAILED) problem_ = std::strerror(errno);
+    }
+    if (fd >= 0) close(fd);
+  }
+  ~Mapped() {
+    if (at_ != MAP_FAILED) munmap(at_, size_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  const std::string& problem() const { return problem_; }
+  const char* begin() const { return at_ == MAP_FAILED ? "" : static_cast<const char*>(at_); }
+  const char* end() const { return begin() + (at_ == MAP_FAILED ? 0 : size_); }
+
+ private:
+  std::string problem_;
+  void* at_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
+
+namespace {
+
+void check_nesting(const std::string& path, const char* begin, const char* end) {
+  if (const std::string deep = core::nested_too_deep({begin, end}); !deep.empty())
+    throw BadUsage("'" + path + "', " + deep);
+}
+
+void check_profile(const std::string& path, const Json& profile, bool good) {
+  if (!good || !profile.is_object() || profile.value("format", Json()) != "latecomer-profile")
+    throw BadUsage("'" + path + "' is not a latecomer profile");
+  if (const auto version = profile.find("version"); version == profile.end() || *version != 1)
+    throw BadUsage("'" + path + "' has version " + profiles::json_text(profile.value("version", Json())) +
+                   ", but this latecomer reads version 1");
+  if (const std::string why = profile_shape_problem(profile); !why.empty())
+    throw BadUsage("'" + path + "' is not a complete profile: " + why);
+}
+
+constexpr std::string_view kMark = "latecomer: rows of ranks ";
+
+/// The end of the JSON array or object that begins at `at`.
+const char* end_of_value(const char* at, const char* end) {
+  int depth = 0;
+  for (bool in_string = false; at < end; ++at) {
+    if (in_string) {
+      if (*at == '\\') ++at;
+      else if (*at == '"') in_string = false;
+    } else if (*at == '"') {
+      in_string = true;
+    } else if (*at == '[' || *at == '{') {
+      ++depth;
+    } else if ((*at == ']' || *at == '}') && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return end;
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<analysis::Process> processes_of(const Json& profile) {
+  std::vector<analysis::Process> out;
+  for (const Json& p : profile.value("processes", Json::array())) {
+    analysis::Process& one = out.emplace_back();
+    one.rank = p["rank"].get<long>(), one.host = p["host"].get<std::string>(), one.wall = p["wall_ns"].get<double>();
+    for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
+  }
+  return out;
+}
+
+Profile parsed(const std::string& name, const char* begin, const char* end, Progress::Patience patience, Keep keep) {
+  Reader reader(name, static_cast<std::size_t>(end - begin), patience, keep);
+  const bool good = Json::sax_parse(begin, end, &reader);
+  if (!good) check_nesting(name, begin, end);
+  Profile& profile = reader.profile;
+  check_profile(name, profile.json, good);
+  for (Site& site : profile.sites) site.json = &profile.json["sites"][site.index];
+  profile.analysis.finish(processes_of(profile.json), profile.json["job"]["ranks"].get<long>());
+  return std::move(profile);
+}
+
+}  // namespace
+
+Profile load_profile(const std::string& path, Progress::Patience patience, Keep keep) {
+  const Mapped file(path);
+  if (!file.problem().empty()) throw CannotRead(path, file.problem());
+  return parsed(path, file.begin(), file.end(), patience, keep);
+}
+
+Profile read_profile(const std::string& name, std::string_view text) {
+  return parsed(name, text.data(), text.data() + text.size(), Progress::Patience{}, Keep::figures);
+}
+
+std::pair<double, double> quantile_bounds(const Json& histogram, double quantile) {
+  const auto counts = histogram["counts"].get<std::vector<double>>();
+  const auto edges = histogram["edges"].get<std::vector<double>>();
+  double left = quantile * std::accumulate(counts.begin(), counts.end(), 0.0);
+  std::size_t i = 0;
+  while (i + 1 < counts.size() && left > counts[i]) left -= counts[i++];
+  if (i + 1 >= edges.size()) return {0, 0};
+  const double most = histogram["max"];
+  return {std::min(edges[i], most), std::min(edges[i + 1], most)};
+}
+
+void redact(Profile& profile) {
+  const std::vector<analysis::Process> before = processes_of(profile.json);
+  profiles::redact(profile.json);
+  const std::vector<analysis::Process> after = processes_of(profile.json);
+  std::map<std::string, std::string> hosts;
+  for (std::size_t i = 0; i < before.size(); ++i) hosts[before[i].host] = after[i].host;
+  profile.analysis.rename_hosts(hosts);
+}
+
+WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {
+  if (!file_->problem().empty()) throw CannotRead(path, file_->problem());
+  cut(path, file_->begin(), file_->end());
+}
+
+WholeProfile::WholeProfile(const std::string& name, std::string_view text) {
+  cut(name, text.data(), text.data() + text.size());
+}
+
+void WholeProfile::cut(const std::string& name, const char* at, const char* end) {
+  check_nesting(name, at, end);
+  // Cut only arrays: the job's `ranks` is a number and stays.
+  std::string rest;
+  const char* from = at;
+  constexpr std::string_view kKey = "\"ranks\":";
+  while (at < end) {
+    const auto* quote = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
+    if (!quote) break;
+    at = quote;
+    if (std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(kKey)) {
+      at += kKey.size();
+      while (at < end && (*at == ' ' || *at == '\n')) ++at;
+      if (at < end && *at == '[') {
+        rest.append(from, at).append("\"").append(kMark).append(std::to_string(rows_.size())).append("\"");
+        from = end_of_value(at, end);
+        rows_.emplace_back(at, static_cast<std::size_t>(from - at));
+        at = from;
+      }
+      continue;
+    }
+    for (++at; at < end && *at != '"'; ++at)  // skip the string
+      if (*at == '\\') ++at;
+    ++at;
+  }
+  rest.append(from, end);
+  profile = Json::parse(rest, nullptr, false);
+  check_profile(name, profile, !profile.is_discarded());
+}
+
+WholeProfile::~WholeProfile() = default;
+
+void WholeProfile::write(const profiles::Sink& sink) const {
+  const std::string text = profiles::json_text(profile, 1);
+  const std::string mark = "\"" + std::string(kMark);
+  std::size_t from = 0;
+  for (std::size_t at; (at = text.find(mark, from)) != std::string::npos;) {
+    sink(std::string_view(text).substr(from, at - from));
+    const auto number = std::strtoull(text.c_str() + at + mark.size(), nullptr, 10);
+    if (number < rows_.size()) sink(rows_[number]);
+    from = text.find('"', at + mark.size()) + 1;
+  }
+  sink(std::string_view(text).substr(from));
+  sink("\n");
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks the record of arrivals and works out who waited for whom.
+#include "profiles/format/recorded_calls.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "profiles/base/errors.hpp"
+#include "profiles/record/waiting.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+/// Sets who waited for whom, by the definition of the profile's `waited_ns`.
+void note_waits(RecordedCall& call) {
+  call.awaited.assign(call.arrivals.size(), -1);
+  call.wait_ends = call.arrivals;
+  if (call.blocking)
+    profiles::for_each_wait(
+        call.op, call.root, call.arrivals.size(), [&](std::size_t i) { return call.arrivals[i]; },
+        [&](std::size_t i) { return call.exits[i]; },
+        [&](std::size_t waits, std::size_t awaited, core::Nanoseconds spent) {
+          call.awaited[waits] = static_cast<std::int32_t>(awaited);
+          call.wait_ends[waits] += spent;
+        });
+  call.last = *std::max_element(call.arrivals.begin(), call.arrivals.end());
+}
+
+/// The sites of known collectives by id.
+using Sites = std::map<std::string, std::pair<const Json*, core::Collective>>;
+
+/// nullopt: the profile does not name the site or the members.
+std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
+                                    const std::vector<std::vector<core::Rank>>& groups) {
+  RecordedCall call;
+  call.group = event.at("group").get<std::size_t>();
+  const auto site = sites.find(event.at("site").get<std::string>());
+  if (call.group >= groups.size()) throw std::out_of_range("no group " + std::to_string(call.group));
+  if (groups[call.group].empty() || site == sites.end()) return {};
+  std::tie(call.site, call.op) = site->second;
+  call.blocking = event.value("blocking", true);
+  call.algorithm = event.at("algorithm").get<std::string>();
+  call.bytes = event.at("bytes").get<core::Bytes>(), call.root = event.at("root").get<core::Rank>();
+  call.arrivals = event.at("arrival_ns").get<std::vector<core::Nanoseconds>>();
+  call.exits = event.at("exit_ns").get<std::vector<core::Nanoseconds>>();
+  const std::size_t ranks = groups[call.group].size();
+  if (call.arrivals.size() != ranks || call.exits.size() != ranks)
+    throw std::out_of_range("a call has times of " + std::to_string(call.arrivals.size()) + " and " +
+                            std::to_string(call.exits.size()) + " ranks, but its communicator has " +
+                            std::to_string(ranks));
+  for (std::size_t i = 0; i < ranks; ++i)
+    if (call.arrivals[i] < 0 || (call.exits[i] >= 0 && call.exits[i] < call.arrivals[i]))
+      throw std::out_of_range("a call ends before it begins");
+  note_waits(call);
+  return call;
+}
+
+/// Brings the visits of a rank into order and marks those that overlap: non-blocking calls, or clocks that err.
+void order(std::vector<Visit>& visits, const std::vector<RecordedCall>& calls) {
+  const auto arrival = [&](const Visit& v) { return calls[v.call].arrivals[v.position]; };
+  std::stable_sort(visits.begin(), visits.end(),
+                   [&](const Visit& a, const Visit& b) { return arrival(a) < arrival(b); });
+  core::Nanoseconds until = 0;
+  for (Visit& v : visits) {
+    const core::Nanoseconds exit = calls[v.call].exits[v.position];
+    v.nested = exit >= 0 && arrival(v) >= until;
+    if (v.nested) until = exit;
+  }
+}
+
+}  // namespace
+
+RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file) {
+  const auto record = profile.find("arrivals");
+  if (record == profile.end())
+    throw BadUsage("'" + file +
+                   "' holds no record of arrivals: run the job with latecomer run --record, or with \"record\": "
+                   "\"arrivals\" in its policy");
+  RecordedArrivals out;
+  const auto ranks = profile["job"]["ranks"].get<std::size_t>();
+  std::string place = "arrivals.groups";
+  try {
+    Sites sites;
+    for (const Json& site : profile["sites"])
+      if (const auto op = core::find_collective(site["op"].get<std::string>()))
+        sites[site["id"].get<std::string>()] = {&site, *op};
+    out.groups = record->at("groups").get<std::vector<std::vector<core::Rank>>>();
+    for (const auto& group : out.groups)
+      for (const core::Rank rank : group)
+        if (rank < 0 || static_cast<std::size_t>(rank) >= ranks)
+          throw std::out_of_range("the job has no rank " + std::to_string(rank));
+    out.ranks.resize(ranks);
+    const Json& events = record->at("events");
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      place = "arrivals.events[" + std::to_string(i) + "]";
+      auto read = call_of(events[i], sites, out.groups);
+      if (!read) {
+        ++out.left_out;
+        continue;
+      }
+      const auto number = static_cast<std::uint32_t>(out.calls.size());
+      const RecordedCall& call = out.calls.emplace_back(std::move(*read));
+      for (std::uint32_t at = 0; at < call.arrivals.size(); ++at)
+        out.ranks[static_cast<std::size_t>(out.groups[call.group][at])].push_back({number, at, false});
+    }
+  } catch (const std::exception& e) {
+    throw BadUsage("'" + file + "' is damaged: " + place + ": " + e.what());
+  }
+  for (auto& visits : out.ranks) order(visits, out.calls);
+  return out;
+}
+
+std::vector<std::string> hosts_of_ranks(const Json& profile) {
+  std::vector<std::string> out(profile["job"]["ranks"].get<std::size_t>());
+  for (const Json& one : profile["clock"])
+    if (const auto rank = one["rank"].get<std::size_t>(); rank < out.size()) out[rank] = one["host"].get<std::string>();
+  return out;
+}
+
+}  // namespace latecomer::cli

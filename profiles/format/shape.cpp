@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks the part of JSON Schema that profile.schema.json uses. It ignores `pattern`: every reader accepts any text.
+#include "profiles/format/shape.hpp"
+
+#include <algorithm>
+#include <profile_schema.hpp>  // generated: kProfileSchema
+
+namespace latecomer::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+bool has_type(const Json& value, const std::string& type) {
+  return type == "object"    ? value.is_object()
+         : type == "array"   ? value.is_array()
+         : type == "string"  ? value.is_string()
+         : type == "boolean" ? value.is_boolean()
+         : type == "integer" ? value.is_number_integer()
+         : type == "number"  ? value.is_number()
+                             : type == "null" && value.is_null();
+}
+
+std::string shown(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > 60 ? text.substr(0, 57) + "..." : text;
+}
+
+class Shape {
+ public:
+  explicit Shape(const Json& schema) : definitions_(schema["$defs"]) {}
+
+  std::string problem(const Json& schema, const Json& value, const std::string& place) const {
+    if (schema.contains("$ref")) {
+      const auto reference = schema["$ref"].get<std::string>();
+      const std::string name = reference.substr(reference.rfind('/') + 1);
+      return problem(definitions_[name], value, place);
+    }
+    if (schema.contains("anyOf")) return any_of(schema["anyOf"], value, place);
+    if (schema.contains("const") && value != schema["const"]) return expected(schema["const"].dump(), value, place);
+    if (schema.contains("enum") &&
+        std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())
+      return expected("one of " + schema["enum"].dump(), value, place);
+    if (schema.contains("type") && !has_type(value, schema["type"])) return expected(schema["type"], value, place);
+    if (schema.contains("minimum") && value < schema["minimum"])
+      return expected("at least " + schema["minimum"].dump(), value, place);
+    if (value.is_object()) return members(schema, value, place);
+    if (value.is_array()) return elements(schema, value, place);
+    return "";
+  }
+
+ private:
+  static std::string expected(const std::string& what, const Json& value, const std::string& place) {
+    return (place.empty() ? "the file" : place) + ": expected " + what + ", got " + shown(value);
+  }
+  std::string any_of(const Json& schemas, const Json& value, const std::string& place) const {
+    std::string first;
+    for (const Json& one : schemas) {
+      const std::string why = problem(one, value, place);
+      if (why.empty()) return "";
+      if (first.empty()) first = why;
+    }
+    return first;
+  }
+  std::string members(const Json& schema, const Json& value, const std::string& place) const {
+    const std::string before = place.empty() ? "" : place + ".";
+    for (const Json& key : schema.value("required", Json::array()))
+      if (!value.contains(key.get_ref<const std::string&>())) return before + key.get<std::string>() + " is missing";
+    const Json none = Json::object();
+    const auto known = schema.find("properties");
+    const Json& properties = known == schema.end() ? none : *known;
+    const auto others = schema.find("additionalProperties");
+    for (const auto& [key, member] : value.items()) {
+      if (&schema == &definitions_["site"] && key == "ranks") continue;
+      const auto of = properties.find(key);
+      std::string why;
+      if (of != properties.end()) why = problem(*of, member, before + key);
+      else if (others != schema.end() && others->is_object()) why = problem(*others, member, before + key);
+      if (!why.empty()) return why;
+    }
+    return "";
+  }
+  std::string elements(const Json& schema, const Json& value, const std::string& place) const {
+    if (schema.contains("minItems") && value.size() < schema["minItems"])
+      return place + ": expected at least " + schema["minItems"].dump() + " elements, got " +
+             std::to_string(value.size());
+    const auto of = schema.find("items");
+    for (std::size_t i = 0; of != schema.end() && i < value.size(); ++i)
+      if (std::string why = problem(*of, value[i], place + "[" + std::to_string(i) + "]"); !why.empty()) return why;
+    return "";
+  }
+
+  const Json& definitions_;
+};
+
+/// Checks a rule that the schema cannot express: a histogram has one edge more than counts, or neither.
+std::string histogram_problem(const Json& site, const std::string& place) {
+  for (const char* name : {"imbalance_ns", "elapsed_ns", "after_last_ns"})
+    if (const Json& h = site[name];
+        h["edges"].size() != h["counts"].size() + 1 && !(h["edges"].empty() && h["counts"].empty()))
+      return place + "." + name + ": expected one edge more than counts, got " + std::to_string(h["edges"].size()) +
+             " and " + std::to_string(h["counts"].size());
+  return "";
+}
+
+}  // namespace
+
+std::string profile_shape_problem(const Json& profile) {
+  static const Json schema = Json::parse(kProfileSchema);
+  std::string why = Shape(schema).problem(schema, profile, "");
+  for (std::size_t i = 0; why.empty() && i < profile["sites"].size(); ++i)
+    why = histogram_problem(profile["sites"][i], "sites[" + std::to_string(i) + "]");
+  return why;
+}
+
+}  // namespace latecomer::cli

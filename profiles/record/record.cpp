@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Accumulates records per site, and converts a process's contribution to bytes and back.
+#include "profiles/record/record.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+#include "core/base/text.hpp"
+#include "core/pap/pattern.hpp"
+#include "profiles/record/job_size.hpp"
+#include "profiles/record/waiting.hpp"
+
+namespace latecomer::profiles {
+
+std::uint64_t site_hash(std::string_view build_id, std::string_view module, std::uint64_t offset) {
+  std::string_view name = module;
+  if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  const std::uint64_t h = core::mix64(core::fnv1a(build_id.empty() ? name : build_id) ^ core::mix64(offset));
+  return h == 0 ? 1 : h;
+}
+
+std::string SiteKey::id() const {
+  const std::uint64_t h =
+      core::mix64(site ^ core::mix64(static_cast<std::uint64_t>(op) << 32 | static_cast<std::uint32_t>(comm_size)));
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(h));
+  return text;
+}
+
+void LocalSite::merge(const LocalSite& o) {
+  calls += o.calls;
+  rested += o.rested;
+  bytes_min = std::min(bytes_min, o.bytes_min);
+  bytes_max = std::max(bytes_max, o.bytes_max);
+  bytes_sum += o.bytes_sum;
+  sized += o.sized;
+  elapsed.merge(o.elapsed);
+  before.merge(o.before);
+}
+
+LocalSite& LocalBook::operator[](const SiteKey& key) {
+  const auto place = [&](const SiteKey& k) {
+    const std::size_t mask = index_.size() - 1;
+    std::size_t at =
+        (k.site ^ static_cast<std::uint64_t>(k.op) << 7 ^ static_cast<std::uint64_t>(k.comm_size) << 13 ^ k.callers) &
+        mask;
+    while (index_[at] != 0 && entries_[index_[at] - 1].key != k) at = (at + 1) & mask;
+    return at;
+  };
+  if (index_.empty()) index_.assign(64, 0);
+  std::size_t at = place(key);
+  if (index_[at] != 0) return entries_[index_[at] - 1].site;
+  if (entries_.size() >= kMostWithCallers && key.callers != 0) return (*this)[key.site_only()];
+  if (entries_.size() >= kMostSites && key.site != 0) return (*this)[{0, core::Collective::barrier, 0}];
+  entries_.push_back({key, {}});
+  index_[at] = static_cast<std::uint32_t>(entries_.size());
+  if (entries_.size() * 2 > index_.size()) {
+    index_.assign(index_.size() * 2, 0);
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      index_[place(entries_[i].key)] = static_cast<std::uint32_t>(i + 1);
+  }
+  return entries_.back().site;
+}
+
+RankOffsets& RankRows::at_or_new(std::int32_t row, std::size_t guess) {
+  if (guess < rows_.size() && rows_[guess].first == row) return rows_[guess].second;
+  const auto at =
+      std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  if (at != rows_.end() && at->first == row) return at->second;
+  return rows_.insert(at, {row, {}})->second;
+}
+
+const RankOffsets& RankRows::at(std::int32_t row) const {
+  static const RankOffsets nothing;
+  const auto at =
+      std::lower_bound(rows_.begin(), rows_.end(), row, [](const Row& r, std::int32_t n) { return r.first < n; });
+  return at != rows_.end() && at->first == row ? at->second : nothing;
+}
+
+PatternSite& SiteBook::at(SiteKey key) {
+  if (const auto found = sites_.find(key); found != sites_.end()) return found->second;
+  if (key.callers != 0 && (sites_.size() >= kMostWithCallers || caller_rows_ >= kMostCallerRows))
+    return at(key.site_only());
+  if (key.callers != 0) caller_rows_ += static_cast<std::size_t>(std::max(key.comm_size / per_row_, 1));
+  return sites_[sites_.size() < kMostSites || key.site == 0 ? key : SiteKey{}];
+}
+
+void PatternSite::merge(const PatternSite& o) {
+  calls += o.calls;
+  divergent_calls += o.divergent_calls, other_callers += o.other_callers;
+  imbalance.merge(o.imbalance);
+  after_last.merge(o.after_last);
+  factor_milli.merge(o.factor_milli);
+  history.calls += o.history.calls, history.error_sum_ns += o.history.error_sum_ns;
+  edge.calls += o.edge.calls, edge.error_sum_ns += o.edge.error_sum_ns;
+  std::size_t guess = 0;
+  for (const auto& [row, offsets] : o.ranks.rows()) {
+    RankOffsets& mine = ranks.at_or_new(row, guess++);
+    mine.offset.merge(offsets.offset);
+    mine.last_count += offsets.last_count;
+    mine.waited_ns += offsets.waited_ns, mine.awaited_ns += offsets.awaited_ns;
+  }
+  for (const auto& [algorithm, d] : o.dispatch) {
+    dispatch[algorithm].calls += d.calls;
+    dispatch[algorithm].elapsed_sum += d.elapsed_sum;
+    dispatch[algorithm].after_last_sum += d.after_last_sum;
+  }
+}
+
+bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
+                   const core::Network* network) {
+  const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
+                                             records[0]->root < static_cast<Rank>(records.size())
+                                         ? static_cast<std::size_t>(records[0]->root)
+                                         : 0];
+  const SiteKey key{owner.site, owner.op, static_cast<std::int32_t>(records.size()), owner.callers};
+  PatternSite& site = at(key);
+  const std::uint32_t group_index = groups.of(world);
+  Group& group = groups[group_index];
+  Nanoseconds first = records[0]->arrival, last = first, end = 0;
+  double elapsed = 0;
+  bool divergent = false, same_callers = true, complete = true;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    first = std::min(first, records[i]->arrival);
+    last = std::max(last, records[i]->arrival);
+    end = std::max(end, records[i]->exit);
+    complete = complete && records[i]->exit != 0;
+    elapsed += static_cast<double>(records[i]->exit - records[i]->arrival);
+    divergent = divergent || records[i]->site != owner.site;
+    same_callers = same_callers && records[i]->callers == owner.callers;
+  }
+  ++site.calls;
+  site.divergent_calls += divergent, site.other_callers += !same_callers;
+  site.imbalance.add(last - first);
+  const core::Rank latest = core::last_rank([&](std::size_t i) { return records[i]->arrival; }, first, last, tie_ns);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    RankOffsets& r = site.ranks.at_or_new(world[i] / per_row_, i);
+    r.offset.add(records[i]->arrival - first);
+    r.last_count += static_cast<core::Rank>(i) == latest;
+  }
+  for_each_wait(records, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
+    site.ranks.at_or_new(world[waits] / per_row_, waits).waited_ns += static_cast<double>(spent);
+    site.ranks.at_or_new(world[awaited] / per_row_, awaited).awaited_ns += static_cast<double>(spent);
+    group.waited_ns += static_cast<double>(spent);
+  });
+  ++group.calls, group.imbalance_ns += static_cast<double>(last - first);
+  Bytes bytes = owner.bytes;
+  if (core::is_irregular(owner.op)) {
+    bytes = 0;
+    for (const CallRecord* r : records) bytes += std::max<Bytes>(r->bytes, 0);
+  }
+  if (records_) {
+    // A leader's share of the memory is its communicators' share of the ranks.
+    arrivals.start(static_cast<std::size_t>(
+        static_cast<double>(ArrivalRecord::kMostBytes) *
+        std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
+    arrivals.add(
+        {key.site_only(), group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
+        records);
+  }
+  if (network && bytes >= 0) {
+    const double message = static_cast<double>(network->step_ns(bytes));
+    if (message > 0)
+      site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
+  }
+  if (owner.expected >= 0) {
+    double error = 0;
+    for (const CallRecord* r : records)
+      error += std::abs(static_cast<double>(r->arrival - first) -
+                        static_cast<double>(std::max(r->expected, 0)) * static_cast<double>(kExpectedUnit));
+    PatternSource& source = (owner.edge & kRanByEdge) != 0 ? site.edge : site.history;
+    ++source.calls, source.error_sum_ns += error / static_cast<double>(records.size());
+  }
+  if (!complete) return divergent;
+  site.after_last.add(end - last);
+  DispatchStats& d = site.dispatch[owner.algorithm];
+  ++d.calls;
+  d.elapsed_sum += elapsed / static_cast<double>(records.size());
+  d.after_last_sum += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
+  group.after_last_ns += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
+  return divergent;
+}
+
+void SiteBook::merge(const SiteBook& other) {
+  for (const auto& [key, site] : other.sites_) merge(key, site);
+  std::vector<std::uint32_t> here;
+  here.reserve(other.groups.all().size());
+  for (const Group& group : other.groups.all()) {
+    here.push_back(group.ranks.empty() ? Groups::kOther : groups.of(group.ranks));
+    groups[here.back()].add(group);
+  }
+  arrivals.merge(other.arrivals, here);
+}
+
+namespace {
+
+/// Writes plain values in their memory layout (all processes run the same build), and containers with a leading count.
+class Writer {
+ public:
+  explicit Writer(std::string& out) : out_(out) { out_.clear(); }
+  template <typename T>
+  void plain(const T& v) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
+  }
+  void text(const std::string& s) { plain<std::uint64_t>(s.size()), out_.append(s); }
+  template <typename T>
+  void array(const std::vector<T>& a) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    plain<std::uint64_t>(a.size()), out_.append(reinterpret_cast<const char*>(a.data()), a.size() * sizeof(T));
+  }
+  template <typename C, typename F>
+  void each(const C& c, F f) {
+    plain<std::uint64_t>(c.size());
+    for (const auto& x : c) f(x);
+  }
+
+ private:
+  std::string& out_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view in) : in_(in) {}
+  bool good = true;
+  void plain(bool& v) {
+    std::uint8_t byte = 0;
+    plain(byte);
+    v = byte != 0, good = good && byte <= 1;
+  }
+  void plain(SiteKey& key) { bytes(key), good = good && known(key.op); }
+  void plain(CallRecord& record) {
+    bytes(record), good = good && known(record.op) && record.kind <= core::CallKind::persistent;
+  }
+  template <typename T>
+  void plain(T& v) {
+    bytes(v);
+  }
+  void text(std::string& s) {
+    std::uint64_t n = 0;
+    plain(n);
+    if (!good || in_.size() < n) {
+      good = false;
+      return;
+    }
+    s.assign(in_.substr(0, n));
+    in_.remove_prefix(n);
+  }
+  template <typename T>
+  void array(std::vector<T>& a) {
+    std::uint64_t n = 0;
+    plain(n);
+    if (!good || in_.size() / sizeof(T) < n) {
+      good = false;
+      return;
+    }
+    a.resize(n);
+    if (n > 0) std::memcpy(static_cast<void*>(a.data()), in_.data(), n * sizeof(T));
+    in_.remove_prefix(n * sizeof(T));
+  }
+  template <typename F>
+  void each(F f) {
+    std::uint64_t n = 0;
+    plain(n);
+    for (std::uint64_t i = 0; i < n && good; ++i) f();
+  }
+
+ private:
+  static bool known(core::Collective op) { return static_cast<int>(op) < core::kCollectives; }
+  template <typename T>
+  void bytes(T& v) {
+    if (in_.size() < sizeof v) {
+      good = false;
+      return;
+    }
+    std::memcpy(static_cast<void*>(&v), in_.data(), sizeof v);
+    in_.remove_prefix(sizeof v);
+  }
+
+  std::string_view in_;
+};
+
+}  // namespace
+
+void Contribution::serialize(std::string& out, std::span<const LiveLog> live) const {
+  Writer w(out);
+  for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
+    w.text(*text);
+  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network),
+      w.plain(job.record_arrivals);
+  w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
+  w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
+  w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
+  w.plain(process.usage), w.plain(process.cores), w.plain(process.host_cores), w.plain(process.courteous);
+  w.text(process.core_list);
+  w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
+  w.each(frames, [&](const Frame& f) {
+    w.plain(f.site), w.plain(f.callers), w.text(f.module), w.text(f.build_id), w.plain(f.offset), w.text(f.function),
+        w.text(f.file), w.plain(f.line);
+  });
+  w.each(local.entries(), [&](const LocalBook::Entry& e) { w.plain(e.key), w.plain(e.site); });
+  w.each(patterns.sites(), [&](const auto& kv) {
+    const PatternSite& p = kv.second;
+    w.plain(kv.first), w.plain(p.calls), w.plain(p.divergent_calls), w.plain(p.other_callers), w.plain(p.imbalance),
+        w.plain(p.after_last), w.plain(p.factor_milli), w.plain(p.history), w.plain(p.edge);
+    w.each(p.ranks.rows(), [&](const auto& r) { w.plain(r.first), w.plain(r.second); });
+    w.each(p.dispatch, [&](const auto& d) { w.plain(d.first), w.plain(d.second); });
+  });
+  w.each(patterns.groups.all(), [&](const Group& g) {
+    w.plain(g.calls), w.plain(g.waited_ns), w.plain(g.imbalance_ns), w.plain(g.after_last_ns);
+    w.each(g.ranks, [&](Rank rank) { w.plain(rank); });
+  });
+  const ArrivalRecord::Data& arrivals = patterns.arrivals.data();
+  w.plain(arrivals.most), w.plain(arrivals.stride), w.plain(arrivals.seen);
+  w.array(arrivals.kinds), w.array(arrivals.calls), w.array(arrivals.times);
+  w.each(warnings, [&](const std::string& s) { w.text(s); });
+  const auto log = [&](const auto& l) {
+    w.plain(l.communicator), w.plain(l.comm_size), w.plain(l.comm_rank), w.plain(l.world_rank), w.plain(l.first);
+    w.each(l.records, [&](const CallRecord& r) { w.plain(r); });
+  };
+  w.each(logs, log);
+  w.each(live, log);
+  w.each(plans, [&](const std::string& s) { w.text(s); });
+  w.each(decisions, [&](const std::string& s) { w.text(s); });
+}
+
+bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
+  Reader r(bytes);
+  for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
+    r.text(*text);
+  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network),
+      r.plain(c.job.record_arrivals);
+  r.each([&] { r.plain(c.job.forced.emplace_back()); });
+  r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
+  r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
+  r.plain(c.process.usage), r.plain(c.process.cores), r.plain(c.process.host_cores), r.plain(c.process.courteous);
+  r.text(c.process.core_list);
+  r.each([&] { r.plain(c.unplanned.emplace_back()); });
+  if (!r.good || !is_rank_of(c.rank, c.job.ranks)) return false;
+  c.patterns.job_of(c.job.ranks);
+  r.each([&] {
+    Frame f;
+    r.plain(f.site), r.plain(f.callers), r.text(f.module), r.text(f.build_id), r.plain(f.offset), r.text(f.function),
+        r.text(f.file), r.plain(f.line);
+    c.frames.push_back(std::move(f));
+  });
+  r.each([&] {
+    SiteKey key;
+    LocalSite site;
+    r.plain(key), r.plain(site), c.local[key].merge(site);
+  });
+  r.each([&] {
+    SiteKey key;
+    r.plain(key);
+    PatternSite p;
+    r.plain(p.calls), r.plain(p.divergent_calls), r.plain(p.other_callers), r.plain(p.imbalance), r.plain(p.after_last),
+        r.plain(p.factor_milli), r.plain(p.history), r.plain(p.edge);
+    std::size_t guess = 0;
+    r.each([&] {
+      std::int32_t row = 0;
+      r.plain(row), r.plain(p.ranks.at_or_new(row, guess++));
+    });
+    r.each([&] {
+      std::uint8_t algorithm = 0;
+      r.plain(algorithm), r.plain(p.dispatch[algorithm]);
+    });
+    c.patterns.merge(key, std::move(p));
+  });
+  r.each([&] {
+    Group group;
+    r.plain(group.calls), r.plain(group.waited_ns), r.plain(group.imbalance_ns), r.plain(group.after_last_ns);
+    r.each([&] { r.plain(group.ranks.emplace_back()); });
+    c.patterns.groups[group.ranks.empty() ? Groups::kOther : c.patterns.groups.of(group.ranks)].add(group);
+  });
+  ArrivalRecord::Data arrivals;
+  r.plain(arrivals.most), r.plain(arrivals.stride), r.plain(arrivals.seen);
+  r.array(arrivals.kinds), r.array(arrivals.calls), r.array(arrivals.times);
+  r.good = r.good && c.patterns.arrivals.restore(std::move(arrivals), c.patterns.groups.all().size());
+  r.each([&] { r.text(c.warnings.emplace_back()); });
+  const auto log = [&] {
+    Log& l = c.logs.emplace_back();
+    r.plain(l.communicator), r.plain(l.comm_size), r.plain(l.comm_rank), r.plain(l.world_rank), r.plain(l.first);
+    r.each([&] { r.plain(l.records.emplace_back()); });
+  };
+  r.each(log);
+  r.each(log);
+  r.each([&] { r.text(c.plans.emplace_back()); });
+  r.each([&] { r.text(c.decisions.emplace_back()); });
+  return r.good;
+}
+
+}  // namespace latecomer::profiles

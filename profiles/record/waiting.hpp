@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The definition of waiting: which ranks of a collective can wait, for whom, and how long they did.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "profiles/record/record.hpp"
+
+namespace latecomer::profiles {
+
+enum class Waiting : std::uint8_t {
+  all_for_last,     ///< every rank for the rank that arrives last
+  root_for_last,    ///< the root for the last of the other ranks
+  others_for_root,  ///< every rank for the root
+  for_lower_ranks,  ///< every rank for the last of the ranks below it
+  unknown,          ///< neighbours, which the records do not name
+};
+
+constexpr Waiting waiting_in(core::Collective op) {
+  const core::CollectiveTraits& t = core::traits(op);
+  const bool gathers = t.output.root != core::Extent::none && t.output.others == core::Extent::none;
+  if (core::is_rooted(op)) return gathers ? Waiting::root_for_last : Waiting::others_for_root;
+  if (t.combines == core::Combines::up_to_me || t.combines == core::Combines::before_me)
+    return Waiting::for_lower_ranks;
+  return op >= core::Collective::neighbor_allgather ? Waiting::unknown : Waiting::all_for_last;
+}
+
+/// The definition of a collective in words, for reports.
+constexpr std::string_view waiting_text(core::Collective op) {
+  switch (waiting_in(op)) {
+    case Waiting::all_for_last:
+      return "every rank waits for the last one";
+    case Waiting::root_for_last:
+      return "the root waits for the last of the others";
+    case Waiting::others_for_root:
+      return "the others wait for the root";
+    case Waiting::for_lower_ranks:
+      return "a rank waits for the last of the ranks below it";
+    case Waiting::unknown:
+      break;
+  }
+  return "not counted: the records do not name the neighbours";
+}
+
+/// Calls note(index that waits, index that it waits for) for every rank that can wait in a call. arrival(i): of rank i
+/// of the communicator. Without a known root, a rooted call has no such ranks.
+template <typename Arrival, typename Note>
+void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ranks, Arrival arrival, Note note) {
+  const auto later = [&](std::size_t a, std::size_t b) { return arrival(b) > arrival(a) ? b : a; };
+  const auto root = static_cast<std::size_t>(root_rank);
+  if (core::is_rooted(op) && root >= ranks) return;
+  switch (waiting_in(op)) {
+    case Waiting::all_for_last: {
+      std::size_t last = 0;
+      for (std::size_t r = 1; r < ranks; ++r) last = later(last, r);
+      for (std::size_t r = 0; r < ranks; ++r) note(r, last);
+      return;
+    }
+    case Waiting::root_for_last: {
+      std::size_t last = root == 0 && ranks > 1 ? 1 : 0;
+      for (std::size_t r = 0; r < ranks; ++r)
+        if (r != root) last = later(last, r);
+      return note(root, last);
+    }
+    case Waiting::others_for_root:
+      for (std::size_t r = 0; r < ranks; ++r) note(r, root);
+      return;
+    case Waiting::for_lower_ranks: {
+      std::size_t last = 0;
+      for (std::size_t r = 1; r < ranks; ++r) note(r, last), last = later(last, r);
+      return;
+    }
+    case Waiting::unknown:
+      return;
+  }
+}
+
+/// Calls note(index that waits, index that it waits for, nanoseconds) for every rank of a blocking call that waited. A
+/// wait begins with a rank's arrival and ends with the arrival of the awaited rank or with its own exit, whichever
+/// comes first. arrival(i), exit(i): of rank i of the communicator.
+template <typename Arrival, typename Exit, typename Note>
+void for_each_wait(core::Collective op, core::Rank root, std::size_t ranks, Arrival arrival, Exit exit, Note note) {
+  for_each_awaited(op, root, ranks, arrival, [&](std::size_t r, std::size_t awaited) {
+    const Nanoseconds until = std::min(arrival(awaited), exit(r));
+    if (r != awaited && until > arrival(r)) note(r, awaited, until - arrival(r));
+  });
+}
+
+/// The same for the records of one call, [comm_size]. Ranks do not wait in non-blocking calls.
+template <typename Note>
+void for_each_wait(std::span<const CallRecord* const> records, Note note) {
+  const CallRecord& any = *records[0];
+  if (any.kind != core::CallKind::blocking) return;
+  for_each_wait(
+      any.op, any.root, records.size(), [&](std::size_t r) { return records[r]->arrival; },
+      [&](std::size_t r) { return records[r]->exit; }, note);
+}
+
+}  // namespace latecomer::profiles

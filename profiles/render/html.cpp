@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Puts the verdict, the job and the figures into the template of the page.
+#include "profiles/render/html.hpp"
+
+#include <cstdio>
+#include <page_files.hpp>  // generated: kPageTemplate, kPageStyle, kPageScript, kPagePlots, kPageLicences
+
+#include "core/base/text.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/base/text.hpp"
+#include "profiles/render/page_data.hpp"
+#include "profiles/render/verdict.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '&') out += "&amp;";
+    else if (c == '"') out += "&quot;";
+    else out += c;
+  }
+  return out;
+}
+
+/// JSON inside a script element: no text can end the element or begin a comment in it.
+std::string script_json(const Json& data) {
+  std::string out;
+  for (const char c : profiles::json_text(data))
+    if (c == '<') out += "\\u003c";
+    else out += c;
+  return out;
+}
+
+std::string verdict_html(const Profile& profile) {
+  std::string out;
+  for (const std::string& sentence : verdict(profile)) {
+    out += "<p>";
+    bool code = false;
+    for (const char c : sentence)
+      if (c == '`') out += code ? "</code>" : "<code>", code = !code;
+      else out += escaped({&c, 1});
+    out += code ? "</code></p>\n" : "</p>\n";
+  }
+  return out.empty() ? "<p>The profile does not hold the time of several processes, so it supports no verdict.</p>\n"
+                     : out;
+}
+
+std::string job_html(const Json& profile) {
+  const Json& job = profile["job"];
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.1f s", job["wall_time_s"].get<double>());
+  const std::pair<const char*, std::string> rows[] = {
+      {"Command", job["command_line"]},
+      {"Ranks", profiles::json_text(job["ranks"]) + " on " + std::to_string(job["hosts"].size()) +
+                    (job["hosts"].size() == 1 ? " host" : " hosts")},
+      {"Start", job["start"]},
+      {"Run time", seconds},
+      {"MPI library", job["mpi_library"]},
+      {"Mode", job["mode"]}};
+  std::string out;
+  for (const auto& [name, text] : rows)
+    out += std::string("<div><dt>") + name + "</dt><dd>" + escaped(text) + "</dd></div>\n";
+  return out;
+}
+
+std::string warnings_html(const Json& profile) {
+  std::string out;
+  for (const Json& w : profile["warnings"]) out += "<li>" + escaped(w.get_ref<const std::string&>()) + "</li>\n";
+  return out.empty() ? "" : "<h3>Warnings of the profile</h3>\n<ul>\n" + out + "</ul>\n";
+}
+
+}  // namespace
+
+std::string html_report(const Profile& profile, const std::string& file) {
+  const std::string program = profile.json["job"]["program"];
+  const std::pair<std::string_view, std::string> parts[] = {
+      {"program", escaped(core::base_name(program))},
+      {"verdict", verdict_html(profile)},
+      {"job", job_html(profile.json)},
+      {"warnings", warnings_html(profile.json)},
+      {"style", kPageStyle},
+      {"plots", kPagePlots},
+      {"script", kPageScript},
+      {"licences", escaped(kPageLicences)},
+      {"data", script_json(page_data(profile, file))},
+  };
+  // Each mark is `{{name}}`. The text of a part is not searched for marks.
+  std::string out;
+  std::string_view rest = kPageTemplate;
+  for (std::size_t at; (at = rest.find("{{")) != std::string_view::npos;) {
+    const std::size_t end = rest.find("}}", at);
+    out += rest.substr(0, at);
+    for (const auto& [name, text] : parts)
+      if (name == rest.substr(at + 2, end - at - 2)) out += text;
+    rest.remove_prefix(end + 2);
+  }
+  return out.append(rest);
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares each host's ranks with its cores, and the hosts with each other.
+#include "profiles/render/set_up.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "profiles/base/text.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/symbols/names.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+double of(const Json& object, const char* key) { return object.value(key, 0.0); }
+
+std::string times(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, ratio < 10 ? "%.1f" : "%.0f", ratio);
+  return text;
+}
+
+std::string counted(double number, const char* one, const char* several) {
+  return std::to_string(static_cast<long>(number)) + " " + (number == 1 ? one : several);
+}
+
+/// The ranks of one host.
+struct Host {
+  std::string name;
+  double cores = 0;                    ///< of the host
+  std::vector<const Json*> ranks;      ///< objects of `processes`
+  std::vector<std::set<int>> allowed;  ///< by index in `ranks`: the cores that it may use; empty: unknown
+
+  double count() const { return static_cast<double>(ranks.size()); }
+  /// The cores that some rank may use; all if a rank's cores are unknown.
+  double usable() const {
+    std::set<int> all;
+    for (const auto& cores_of_one : allowed) {
+      if (cores_of_one.empty()) return cores;
+      all.insert(cores_of_one.begin(), cores_of_one.end());
+    }
+    return static_cast<double>(all.size());
+  }
+  bool crowded() const { return cores > 0 && count() > usable(); }
+  bool courteous() const {
+    return std::any_of(ranks.begin(), ranks.end(), [](auto* r) { return r->value("waiting", "") == "courteous"; });
+  }
+};
+
+/// The numbers of "0-3,8".
+std::set<int> numbers_in(const std::string& list) {
+  std::set<int> out;
+  for (const char* at = list.c_str(); *at;) {
+    char* end = nullptr;
+    const long first = std::strtol(at, &end, 10), last = *end == '-' ? std::strtol(end + 1, &end, 10) : first;
+    // Only a damaged profile has more cores than the kernel knows.
+    for (long c = first; c <= std::min(last, first + CPU_SETSIZE); ++c) out.insert(static_cast<int>(c));
+    at = *end == ',' ? end + 1 : "";
+  }
+  return out;
+}
+
+std::vector<Host> hosts_of(const Json& profile) {
+  std::map<std::string, Host> hosts;
+  std::vector<Host> out;
+  const auto processes = profile.find("processes");
+  if (processes == profile.end()) return out;
+  for (const Json& p : *processes) {
+    Host& host = hosts[p["host"].get<std::string>()];
+    host.name = p["host"], host.cores = of(p, "host_cores");
+    host.ranks.push_back(&p), host.allowed.push_back(numbers_in(p.value("core_list", "")));
+  }
+  for (auto& [name, host] : hosts) out.push_back(std::move(host));
+  return out;
+}
+
+/// How many times as long the run would take if waiting ranks kept their cores: an estimate from below. Every rank that
+/// is not asleep then wants a core all the time, so each has an equal share. The rank that works longest needs the time
+/// of its own work divided by that share. nullopt: not measured.
+std::optional<double> worth_of_courtesy(const Host& host) {
+  double time = 0, asleep = 0, later = 0;
+  for (const Json* r : host.ranks) time = std::max(time, of(*r, "wall_ns")), asleep += of(*r, "blocked_ns");
+  if (time <= 0) return {};
+  const double stretch = std::max(1.0, (host.count() - asleep / time) / host.usable());
+  for (const Json* r : host.ranks) {
+    const double own = of(*r, "computing_ns") + of(*r, "kernel_ns");
+    later = std::max(later, stretch * own - own - of(*r, "runnable_ns"));
+  }
+  return 1 + later / time;
+}
+
+/// Below this, the estimate says nothing: the time slices that it leaves out cost as much. Measured: with 2 ms of work
+/// between two calls, the estimate is 1.0 and the run takes 1.7 to 2.2 times as long (docs/explanation/causes.md).
+constexpr double kLittle = 0.05;
+
+/// How waiting ranks treat the cores of a host that has too few, as the rest of a sentence.
+std::string waiting_text(const Host& host) {
+  if (!host.courteous())
+    return "waiting ranks keep their core, so set the policy key `waiting` to `auto` or `courteous`.";
+  const auto worth = worth_of_courtesy(host);
+  const std::string text = "waiting ranks give their core away";
+  if (!worth || *worth < 1 + kLittle) return text + ". The profile does not show how much time that saves.";
+  return text + ", without which the run would take at least " + times(*worth) + " times as long by estimate.";
+}
+
+/// Ranks that share fewer cores than they are, although the host has a core for each of its ranks; nothing if every
+/// rank can have a core of its own.
+struct Sharing {
+  std::vector<int> ranks;
+  std::set<int> cores;
+};
+class Matching {
+ public:
+  explicit Matching(const Host& host) : host_(host) {}
+  Sharing sharing() {
+    for (std::size_t r = 0; r < host_.ranks.size(); ++r) {
+      tried_.clear();
+      if (host_.allowed[r].empty()) return {};
+      if (place(r)) continue;
+      // The cores that were tried, and the ranks on them, have no free core among them.
+      Sharing out{{rank(r)}, tried_};
+      for (const int core : tried_) out.ranks.push_back(rank(on_[core]));
+      std::sort(out.ranks.begin(), out.ranks.end());
+      return out;
+    }
+    return {};
+  }
+
+ private:
+  int rank(std::size_t r) const { return (*host_.ranks[r])["rank"].get<int>(); }
+  /// Finds a core for a rank, and moves others to do so.
+  bool place(std::size_t r) {
+    for (const int core : host_.allowed[r]) {
+      if (!tried_.insert(core).second) continue;
+      const auto taken = on_.find(core);
+      if (taken != on_.end() && !place(taken->second)) continue;
+      on_[core] = r;
+      return true;
+    }
+    return false;
+  }
+
+  const Host& host_;
+  std::map<int, std::size_t> on_;  ///< ranks by core
+  std::set<int> tried_;
+};
+
+void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) {
+  const Host* worst = nullptr;
+  int crowded = 0;
+  for (const Host& host : hosts) {
+    if (!host.crowded() || host.count() <= host.cores) continue;
+    ++crowded;
+    if (!worst || host.count() / host.usable() > worst->count() / worst->usable()) worst = &host;
+  }
+  if (worst) {
+    const double usable = worst->usable();
+    out.push_back("Host " + worst->name + " runs " + counted(worst->count(), "rank", "ranks") + " on " +
+                  (usable < worst->cores
+                       ? std::to_string(static_cast<long>(usable)) + " of its " + counted(worst->cores, "core", "cores")
+                       : counted(usable, "core", "cores")) +
+                  ", so ranks also wait for a core" +
+                  (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") + "; " +
+                  waiting_text(*worst));
+  }
+  for (const Host& host : hosts) {
+    if (host.count() > host.cores) continue;
+    const Sharing shared = Matching(host).sharing();
+    if (shared.ranks.empty()) continue;
+    const std::vector<int> cores(shared.cores.begin(), shared.cores.end());
+    std::string names = ranks_named(shared.ranks), places = ranks_named(cores);
+    names[0] = 'R';
+    places = (cores.size() == 1 ? "core" : "cores") + places.substr(places.find(' '));
+    out.push_back(names + " share " + places + " of host " + host.name + ", which has a core for each of its " +
+                  counted(host.count(), "rank", "ranks") +
+                  ": bind each rank to a core of its own, such as with `mpiexec -bind-to core`.");
+    if (std::string text = waiting_text(host); host.crowded()) text[0] = 'W', out.push_back(text);
+    break;
+  }
+}
+
+/// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
+/// few per cent, by their clock rate and by their place in the machine.
+constexpr double kSlower = 1.1;
+/// The least share of the run time that a rank of a slow host computes longer. Below it, waiting is no subject either.
+constexpr double kSlowerShare = 0.01;
+
+void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::vector<std::string>& out) {
+  if (hosts.size() < 2) return;
+  std::map<int, const Host*> host_of;
+  for (const Host& host : hosts)
+    for (const Json* r : host.ranks) host_of[(*r)["rank"].get<int>()] = &host;
+  const double run_ns = 1e9 * of(profile.json["job"], "wall_time_s");
+  struct Speed {
+    double ranks = 0, least = 0, most = 0, sum = 0, time_ns = 0;
+  };
+  std::map<const Host*, Speed> speeds;
+  for (const analysis::Rank& rank : profile.analysis.ranks()) {
+    const auto host = host_of.find(static_cast<int>(rank.first));
+    if (host == host_of.end() || rank.ranks > 1 || rank.computed_by_all <= 0) continue;
+    const double ratio = rank.computed / rank.computed_by_all;
+    Speed& s = speeds[host->second];
+    s.least = s.ranks == 0 ? ratio : std::min(s.least, ratio), s.most = std::max(s.most, ratio);
+    ++s.ranks, s.sum += ratio, s.time_ns += rank.computed;
+  }
+  for (const auto& [host, mine] : speeds) {
+    double others = 0, most = 0, sum = 0, time_ns = 0;
+    for (const auto& [other, s] : speeds)
+      if (other != host) others += s.ranks, sum += s.sum, time_ns += s.time_ns, most = std::max(most, s.most);
+    // One rank may have more work. All ranks of a host seldom have.
+    if (mine.ranks < 2 || mine.ranks < host->count() || others < 2 || mine.least < kSlower * most) continue;
+    if (mine.time_ns / mine.ranks - time_ns / others < kSlowerShare * run_ns) continue;
+    out.push_back("All " + counted(mine.ranks, "rank", "ranks") + " of host " + host->name + " compute " +
+                  times(mine.sum / mine.ranks / (sum / others)) +
+                  " times as long as the other hosts' ranks before the same calls: its cores are slower, or its ranks "
+                  "have more work.");
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> set_up(const Profile& profile) {
+  std::vector<std::string> out;
+  const std::vector<Host> hosts = hosts_of(profile.json);
+  judge_cores(hosts, out);
+  judge_speed(profile, hosts, out);
+  if (!out.empty() || hosts.empty()) return out;
+  bool unbound = true;
+  for (const Host& host : hosts)
+    for (const Json* r : host.ranks)
+      unbound = unbound && of(*r, "cores") > 1 && of(*r, "cores") == of(*r, "host_cores");
+  if (unbound) out.push_back("No rank is bound to a core, so the operating system may move them.");
+  return out;
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is wrong with the set-up of a run: ranks, cores, binding, waiting and hosts. docs/explanation/causes.md
+// describes the estimates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiles/format/reader.hpp"
+
+namespace latecomer::cli {
+
+/// One sentence for each finding, the gravest first. A statement that the data do not support is left out.
+std::vector<std::string> set_up(const Profile& profile);
+
+}  // namespace latecomer::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes the verdict from the sums of a profile.
+#include "profiles/render/verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "profiles/base/text.hpp"
+#include "profiles/format/reader.hpp"
+#include "profiles/record/waiting.hpp"
+#include "profiles/render/callers.hpp"
+#include "profiles/render/set_up.hpp"
+#include "profiles/symbols/names.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+using analysis::ChainEnd;
+using analysis::RankRow;
+using analysis::SiteIntervals;
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 && value != std::floor(value) ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+/// What a sentence says of a cause, in the order of Cause.
+struct Words {
+  const char* does;  ///< with a ratio to the others
+  const char* only;  ///< where the others have nearly none
+};
+constexpr Words kWords[analysis::kCauses] = {
+    {"computes %s times as long as the others", "computes while the others do not"},
+    {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
+    {"waits %s times as long as the others for a processor", "waits for a processor that others use"},
+    {"is asleep or stopped %s times as long as the others", "is asleep or stopped"},
+    {"spends %s times as long as the others on page faults", "spends its time on page faults"},
+    {"spends %s times as long as the others in system calls", "spends its time in system calls"},
+    {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
+};
+
+/// Below this share of rank-time, waiting is no subject. Derived: a report of the whole run cannot gain more.
+constexpr double kLittle = 0.01;
+/// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
+constexpr double kMostly = 0.6;
+/// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
+/// native has the fewest.
+constexpr double kSmall = 2048;
+
+struct Totals {
+  double time = 0, waited = 0, collectives = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+};
+
+Totals totals(const Profile& profile) {
+  Totals t;
+  t.time = rank_time(profile.json);
+  for (const analysis::Rank& rank : profile.analysis.ranks()) t.collectives += rank.times.collectives;
+  for (const Site& s : profile.sites) {
+    if (s.comm_size < 2) continue;
+    t.waited += s.waited;
+    t.seen += s.patterns, t.calls += s.unrested();
+    const double after = s.after_last_sum * s.comm_size;
+    t.after_last += after;
+    if (s.bytes.value_or(0) > kSmall) t.large += after;
+  }
+  return t;
+}
+
+/// "the allreduce of 8 B at glmax (plib.f90:360)", with the caller that `worst` names.
+std::string name_of(const Site& site, const CallerNode* worst) {
+  std::string out = "the " + site.op;
+  if (site.bytes.value_or(0) > 0) out += " of " + human_bytes(std::round(*site.bytes));
+  out += " at " + place(site["frames"][0]);
+  return worst ? out + ", called from " + place_of(*worst) : out;
+}
+
+/// "computes 1.8 times as long as the others"
+std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
+  const analysis::Cause cause = compared.largest();
+  const double more = compared.excess(cause), others = compared.others[cause];
+  if (cause == analysis::off_cpu && own_threads_run(row.before, cores))
+    return "waits for a processor that its own threads use";
+  const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
+  if (ratio <= 0 || ratio > 100) return kWords[cause].only;
+  char text[128];
+  std::snprintf(text, sizeof text, kWords[cause].does, number(ratio).c_str());
+  return text;
+}
+
+}  // namespace
+
+double wait_share(const Profile& profile) {
+  const Totals t = totals(profile);
+  return t.time > 0 ? t.waited / t.time : 0;
+}
+
+namespace {
+
+/// "rank 2, which waits for rank 1": the ranks of a chain after the first.
+std::string hops(const SiteIntervals::Chain& chain) {
+  std::string out;
+  for (std::size_t i = 1; i < chain.rows.size(); ++i)
+    out += (i == 1 ? "rank " : ", which waits for rank ") + chain.rows[i]->name();
+  return out;
+}
+
+/// Why the site's calls wait for that rank: a sentence without its full stop.
+std::string why(const Json& profile, const SiteIntervals& intervals, const RankRow& row) {
+  const std::string rank = "ank " + row.name();
+  const auto compared = intervals.compare(row);
+  if (!compared) return "Too few intervals of r" + rank + " were sampled to say why";
+  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
+    return "R" + rank + " was late already at an earlier collective";
+  const auto cores_of = [&](const RankRow& of_row) {
+    for (const Json& p : profile["processes"])
+      if (p["rank"] == of_row.rank) return p.value("cores", 0.0);
+    return 0.0;
+  };
+  const double most = compared->excess(compared->largest()) / compared->late_ns;
+  const std::string share = " (" + percent(std::min(1.0, most)) + " of its lateness)";
+  if (most < kMostly)
+    return "Its lateness has no single cause, and the largest is that it " + text_of(*compared, row, cores_of(row)) +
+           share;
+  const auto chain = intervals.follow(row);
+  if (compared->largest() != analysis::mpi_wait || chain.end == ChainEnd::several)
+    if (chain.rows.size() == 1) return "R" + rank + " " + text_of(*compared, row, cores_of(row)) + share;
+  const RankRow& last = *chain.rows.back();
+  const std::string at_end = "rank " + last.name(), peer = "rank " + std::to_string(chain.peer);
+  std::string out = "R" + rank + " waits for messages from " + hops(chain);
+  if (chain.end == ChainEnd::own)
+    return out + share + ", and " + at_end + " " + text_of(*intervals.compare(last), last, cores_of(last));
+  if (chain.end == ChainEnd::several)
+    return out + share + ", and " + at_end + " waits for several ranks or for one-sided calls";
+  out += (chain.rows.size() == 1 ? "" : ", which waits for ") + peer + share;
+  if (chain.end == ChainEnd::transfer)
+    return out + ", and " + peer + " is not late: the transfer itself takes the time";
+  if (chain.end == ChainEnd::unsampled) return out + ", of which too few intervals were sampled to say why";
+  return out + ", and the ranks wait for each other in a circle";
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const Profile& profile) {
+  std::vector<std::string> out;
+  const double ranks = profile.json["job"]["ranks"];
+  if (!profile.json.contains("processes") || ranks < 2) return out;
+  const Totals t = totals(profile);
+  if (t.time <= 0) return out;
+  const bool part_only = t.seen < 0.9 * t.calls;
+  out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
+                " of their time waiting for late ranks in collectives" +
+                (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
+  if (part_only)
+    out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+  const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
+  if (t.waited > kLittle * t.time && worst_site != profile.sites.end() && worst_site->waited > 0) {
+    const Site& site = *worst_site;
+    // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
+    const auto tree = callers_of(site);
+    const auto& callers = served(tree);
+    const bool many = serves_many(callers);
+    const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
+                                   ? &callers.front()
+                                   : nullptr;
+    const analysis::Calls& worst = caller ? caller->figures : site;
+    const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
+    const RankRow* row = worst.most_awaited();
+    const double share = row ? row->awaited / worst.waited : 0;
+    const bool one = row && share >= kMostly;
+    out.push_back(percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
+                  (one ? ", and " + percent(share) + " of that is for rank " + row->name() + "."
+                       : ", for no rank in particular: the rank that is awaited most, " + (row ? row->name() : "-") +
+                             ", causes " + percent(share) + "."));
+    if (many && !caller && callers.front().frame)
+      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " +
+                    place_of(callers.front()) + " waits longest (" +
+                    percent(callers.front().figures.waited / site.waited) + ").";
+    // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
+    const auto op = core::find_collective(worst.op);
+    const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
+    const double gain = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * ranks : t.waited / t.time;
+    out.push_back(one ? why(profile.json, SiteIntervals(worst, baseline), *row) + "; " +
+                            (all_wait ? "without the waits for it there" : "with equal work") +
+                            ", the run would take about " + percent(gain) + " less time."
+                      : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
+  } else {
+    out.push_back("Late ranks are no subject in this run.");
+  }
+  // An algorithm can shorten only what follows the last arrival.
+  const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
+  if (large >= kLittle)
+    out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
+                  percent(large) + " of rank-time. `latecomer advise` says by how much.");
+  else
+    out.push_back(
+        "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
+        " of rank-time follows the last arrival" +
+        (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which no algorithm shortens." : "."));
+  if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
+  return out;
+}
+
+}  // namespace latecomer::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The verdict: who is late, why, and what would help, in at most five sentences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiles/format/reader.hpp"
+
+namespace latecomer::cli {
+
+/// The sentences of a profile with names resolved. A statement that the data do not support is left out, or the
+/// sentence says what is uncertain.
+std::vector<std::string> verdict(const Profile& profile);
+
+/// The share of rank-time that ranks waited in collectives, 0 to 1.
+double wait_share(const Profile& profile);
+
+}  // namespace latecomer::cli

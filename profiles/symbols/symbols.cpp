@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Resolves symbol names with elfutils' libdwfl.
+#include "profiles/symbols/symbols.hpp"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace latecomer::cli {
+namespace {
+
+std::string readable(const char* symbol) {
+  if (!symbol) return "";
+  int status = 0;
+  char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+  std::string out = status == 0 ? name : symbol;
+  std::free(name);
+  return out;
+}
+
+/// The name of a function in debug information: with its scope and arguments where the language has them.
+std::string name_of(Dwarf_Die* function) {
+  Dwarf_Attribute attribute;
+  for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
+    if (dwarf_attr_integrate(function, name, &attribute)) return readable(dwarf_formstring(&attribute));
+  const char* plain = dwarf_diename(function);
+  return plain ? plain : "";
+}
+
+/// The place of the call that was inlined.
+void read_call(Dwarf_Die* inlined, Dwarf_Files* files, SymbolName& to) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &value) == 0 && files)
+    if (const char* file = dwarf_filesrc(files, value, nullptr, nullptr)) to.file = file;
+  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &value) == 0) to.line = static_cast<int>(value);
+}
+
+}  // namespace
+
+struct Symbols::Module {
+  Dwfl* dwfl = nullptr;
+  Dwfl_Module* module = nullptr;
+  GElf_Addr bias = 0;
+  std::string build_id;
+  std::vector<std::pair<GElf_Addr, std::string>> functions;  ///< by address; filled for the first unknown function
+  ~Module() {
+    if (dwfl) dwfl_end(dwfl);
+  }
+
+  bool is(const std::string& id) const { return module && (id.empty() || id == build_id); }
+
+  /// The functions whose code holds the address, innermost first, without the place in the innermost.
+  std::vector<SymbolName> chain(Dwarf_Addr address) const {
+    std::vector<SymbolName> out(1);
+    Dwarf_Addr shift = 0;
+    Dwarf_Die* unit = dwfl_module_addrdie(module, address, &shift);
+    Dwarf_Die* scopes = nullptr;
+    if (!unit || dwarf_getscopes(unit, address - shift, &scopes) <= 0) return out;
+    // From an inlined function, dwarf_getscopes goes on to the place of its source. These scopes go on to its caller.
+    Dwarf_Die* outwards = nullptr;
+    const int count = dwarf_getscopes_die(&scopes[0], &outwards);
+    std::free(scopes);
+    Dwarf_Files* files = nullptr;
+    std::size_t number = 0;
+    dwarf_getsrcfiles(unit, &files, &number);
+    for (int i = 0; i < count; ++i) {
+      const int tag = dwarf_tag(&outwards[i]);
+      if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+      out.back().function = name_of(&outwards[i]);
+      if (tag == DW_TAG_subprogram) break;
+      read_call(&outwards[i], files, out.emplace_back());
+    }
+    std::free(outwards);
+    return out;
+  }
+
+  /// The last function symbol that begins at or before the address.
+  std::string before(GElf_Addr address) {
+    const int count = functions.empty() ? dwfl_module_getsymtab(module) : 0;
+    for (int i = 0; i < count; ++i) {
+      GElf_Sym symbol;
+      GElf_Addr at = 0;
+      const char* name = dwfl_module_getsym_info(module, i, &symbol, &at, nullptr, nullptr, nullptr);
+      if (name && *name && symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
+        functions.emplace_back(at, name);
+    }
+    if (count > 0) std::sort(functions.begin(), functions.end());
+    const auto after = std::upper_bound(functions.begin(), functions.end(), address,
+                                        [](GElf_Addr a, const auto& f) { return a < f.first; });
+    return after == functions.begin() ? "" : readable(std::prev(after)->second.c_str());
+  }
+};
+
+Symbols::Symbols() = default;
+Symbols::~Symbols() = default;
+
+Symbols::Module& Symbols::open(const std::string& path) {
+  auto& entry = modules_[path];
+  if (entry) return *entry;
+  entry = std::make_unique<Module>();
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return *entry;  // a pipe waits for its writer
+  static char* no_path = nullptr;
+  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
+                                           dwfl_offline_section_address, &no_path};
+  entry->dwfl = dwfl_begin(&callbacks);
+  if (entry->dwfl) {
+    entry->module = dwfl_report_offline(entry->dwfl, "", path.c_str(), -1);
+    dwfl_report_end(entry->dwfl, nullptr, nullptr);
+  }
+  if (!entry->module) return *entry;
+  dwfl_module_getelf(entry->module, &entry->bias);
+  const unsigned char* bits = nullptr;
+  GElf_Addr where = 0;
+  const int length = dwfl_module_build_id(entry->module, &bits, &where);
+  for (int i = 0; i < length; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    entry->build_id += kDigits[bits[i] >> 4];
+    entry->build_id += kDigits[bits[i] & 15];
+  }
+  return *entry;
+}
+
+SymbolNames Symbols::resolve(const std::string& path, const std::string& build_id, std::uint64_t offset) {
+  Module& module = open(path);
+  SymbolNames out;
+  if (offset == 0 || !module.is(build_id)) return out;
+  const Dwarf_Addr address = offset - 1 + module.bias;
+  out.chain = module.chain(address);
+  // The symbol names the function that the compiler made, which inlining has put around the others.
+  if (const char* symbol = dwfl_module_addrname(module.module, address)) out.chain.back().function = readable(symbol);
+  SymbolName& inner = out.chain.front();
+  if (Dwfl_Line* line = dwfl_module_getsrc(module.module, address))
+    if (const char* file = dwfl_lineinfo(line, nullptr, &inner.line, nullptr, nullptr, nullptr)) inner.file = file;
+  if (inner.function.empty()) out.near = module.before(address);
+  if (inner.function.empty() && inner.file.empty()) out.chain.clear();
+  return out;
+}
+
+std::string Symbols::gap(const std::string& path, const std::string& build_id) {
+  Module& module = open(path);
+  if (!module.module) return "is not on this machine, so the names of its functions are unknown";
+  if (!module.is(build_id)) return "has changed since the run, so the names of its functions are unknown";
+  Dwarf_Addr shift = 0;
+  if (dwfl_module_getdwarf(module.module, &shift)) return "";
+  return "has no debug information, so its lines are unknown; compile it with -g, or install its debug symbols (on "
+         "Debian its -dbgsym package, elsewhere a debuginfod server in DEBUGINFOD_URLS)";
+}
+
+}  // namespace latecomer::cli
