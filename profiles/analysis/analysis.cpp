@@ -3,6 +3,7 @@
 #include "profiles/analysis/analysis.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace latecomer::analysis {
@@ -89,9 +90,11 @@ std::optional<Causes> shares_of(Causes amounts) {
 
 }  // namespace
 
-void Analysis::finish(std::vector<Process> processes, long ranks) {
+void Analysis::finish(const std::vector<Process>& all, long ranks) {
   per_row_ = std::min(per_row_, std::max(1L, ranks));
-  std::erase_if(processes, [&](const Process& p) { return p.rank < 0 || p.rank >= ranks; });
+  std::vector<Process> processes;
+  std::ranges::copy_if(all, std::back_inserter(processes),
+                       [&](const Process& p) { return p.rank >= 0 && p.rank < ranks; });
   std::map<long, Rank> rows;
   std::map<std::string, Host> hosts;
   for (const Process& p : processes) {
@@ -132,14 +135,6 @@ void Analysis::finish(std::vector<Process> processes, long ranks) {
   }
   efficiency_ = efficiency_of(processes, nullptr);
   sums_.clear();
-}
-
-void Analysis::rename_hosts(const std::map<std::string, std::string>& names) {
-  const auto rename = [&](std::string& name) {
-    if (const auto found = names.find(name); found != names.end()) name = found->second;
-  };
-  for (Rank& rank : ranks_) rename(rank.host);
-  for (Host& host : hosts_) rename(host.name);
 }
 
 }  // namespace latecomer::analysis

@@ -40,7 +40,10 @@ inline constexpr TimeColumn kTimeColumns[] = {
 struct Process {
   long rank = 0;
   std::string host;
-  double wall = 0;  ///< ns
+  double wall = 0;                   ///< ns
+  double cores = 0, host_cores = 0;  ///< that it may use, and of its host
+  std::string core_list;             ///< numbers of the cores that it may use, "0-3,8"; "": unknown
+  bool courteous = false;            ///< it gives its core away while it waits
   Times times;
 };
 
@@ -93,9 +96,7 @@ class Analysis {
   void add(const Calls& calls, const Baseline& baseline);
   /// Joins the sums of the sites with the processes. `ranks`: of the job; others, which only a damaged profile holds,
   /// are left out.
-  void finish(std::vector<Process> processes, long ranks);
-
-  void rename_hosts(const std::map<std::string, std::string>& names);
+  void finish(const std::vector<Process>& processes, long ranks);
 
   const std::vector<Rank>& ranks() const { return ranks_; }  ///< by ascending rank
   const std::vector<Host>& hosts() const { return hosts_; }  ///< by name, without unknown hosts

@@ -281,8 +281,6 @@ class ProfileWriter {
       warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
                           " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
                           "; the profile holds only what they wrote before the end");
-    if (!network_)
-      warnings_.push_back("imbalance_factor is null: the network figures are unknown (set \"network\" in a policy)");
     if (per_row_ > 1)
       warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
                           std::to_string(kMostRows));
