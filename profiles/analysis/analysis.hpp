@@ -40,11 +40,11 @@ inline constexpr TimeColumn kTimeColumns[] = {
 struct Process {
   long rank = 0;
   std::string host;
-  double wall = 0;                   ///< ns
+  double wall = 0;  ///< ns
+  Times times;
   double cores = 0, host_cores = 0;  ///< that it may use, and of its host
   std::string core_list;             ///< numbers of the cores that it may use, "0-3,8"; "": unknown
   bool courteous = false;            ///< it gives its core away while it waits
-  Times times;
 };
 
 /// POP's efficiencies, estimated from sums. POP replays a trace on an ideal network. Here the time of transfers is what

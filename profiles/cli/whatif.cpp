@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "profiles/base/json.hpp"
 #include "profiles/cli/advise.hpp"
@@ -48,7 +49,7 @@ std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record) {
 
 struct Scenario {
   Change change;
-  std::string text;      ///< "all ranks needed the same time between calls"
+  std::string text;      ///< "all ranks needed the same time before each call"
   bool at_most = false;  ///< the gain is an upper bound
   double gain = 0;       ///< of the recorded time
 };
@@ -83,13 +84,29 @@ std::vector<Key> largest(const std::map<Key, double>& values, int most) {
   return out;
 }
 
+/// The rank that the others waited for most in the first call of the record.
+std::optional<Rank> longest_set_up(const RecordedArrivals& record) {
+  const RecordedCall& call = record.calls.front();
+  std::map<Rank, double> waits;
+  for (std::size_t i = 0; i < call.awaited.size(); ++i)
+    if (call.awaited[i] >= 0)
+      waits[record.groups[call.group][static_cast<std::size_t>(call.awaited[i])]] +=
+          static_cast<double>(call.wait_ends[i] - call.arrivals[i]);
+  const std::vector<Rank> most = largest(waits, 1);
+  return most.empty() ? std::nullopt : std::optional(most.front());
+}
+
 std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& profile, int top) {
   const Waits waits = waits_of(record);
   std::vector<Scenario> out;
-  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time between the calls"});
+  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time before each call"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
     out.push_back({{.kind = Change::Kind::on_time, .rank = rank},
-                   "rank " + std::to_string(rank) + " needed no longer between the calls than the others"});
+                   "rank " + std::to_string(rank) + " needed no longer than the others before each call"});
+  if (const auto rank = longest_set_up(record))
+    out.push_back(
+        {{.kind = Change::Kind::on_time, .rank = *rank, .set_up = true},
+         "rank " + std::to_string(*rank) + " needed no longer than the others before its first call: set-up"});
   const auto advised = advised_algorithms(profile);
   for (const std::int32_t index : largest(waits.at, top)) {
     const Site& site = profile.sites[static_cast<std::size_t>(index)];

@@ -56,11 +56,18 @@ void Replay::put_in_order(int ranks) {
 
 double Replay::time(const Change& change) const {
   struct State {
-    std::int64_t part = -1;
+    std::int64_t part = 0;
     double recorded = 0, now = 0;  // when it left its latest call of the part
+    bool fresh = true;             // it has made no call
   };
-  std::vector<State> states(static_cast<std::size_t>(ranks_));
-  std::map<std::int64_t, std::pair<double, double>> parts;  // first arrival, last exit
+  State begin;
+  if (!calls_.empty()) {
+    const auto first_of = [](const ReplayCall& c) { return *std::ranges::min_element(c.arrivals); };
+    const auto first = std::ranges::min_element(calls_, {}, first_of);
+    begin.part = first->part, begin.recorded = begin.now = static_cast<double>(first_of(*first));
+  }
+  std::vector<State> states(static_cast<std::size_t>(ranks_), begin);
+  std::map<std::int64_t, std::pair<double, double>> parts = {{begin.part, {begin.now, begin.now}}};  // begin and end
   std::vector<double> arrival, recorded, interval, others;
   std::vector<bool> follows;
   for (const ReplayCall& call : calls_) {
@@ -76,7 +83,7 @@ double Replay::time(const Change& change) const {
       sum += interval[i], ++known;
     }
     for (std::size_t i = 0; i < ranks; ++i) {
-      if (!follows[i] || !here) continue;
+      if (!follows[i] || !here || (change.set_up && !states[static_cast<std::size_t>(call.ranks[i])].fresh)) continue;
       if (change.kind == Change::Kind::equal_work) interval[i] = sum / known;
       if (change.kind != Change::Kind::on_time || call.ranks[i] != change.rank || known < 2) continue;
       others.clear();
@@ -106,19 +113,19 @@ double Replay::time(const Change& change) const {
     auto& [first, last] = parts.try_emplace(call.part, arrival[0], arrival[0]).first->second;
     for (std::size_t i = 0; i < ranks; ++i) {
       State& state = states[static_cast<std::size_t>(call.ranks[i])];
-      const double begin = static_cast<double>(call.arrivals[i]), end = static_cast<double>(call.exits[i]);
-      state.part = call.part;
+      const double came = static_cast<double>(call.arrivals[i]), end = static_cast<double>(call.exits[i]);
+      state.part = call.part, state.fresh = false;
       if (!call.blocking || call.exits[i] < 0 || !waits) {
         // A rank that no longer waits leaves at once; the exit of a non-blocking call says nothing of its caller.
-        state.recorded = waits || call.exits[i] < 0 || !call.blocking ? begin : end;
+        state.recorded = waits || call.exits[i] < 0 || !call.blocking ? came : end;
         state.now = arrival[i];
       } else {
         const double after = end - recorded[i];
         // A rank that left before half of its wait was over did not wait for that arrival.
-        const bool waited = after >= 0 || end - begin > 0.5 * (recorded[i] - begin);
+        const bool waited = after >= 0 || end - came > 0.5 * (recorded[i] - came);
         state.recorded = end;
         state.now =
-            waited ? std::max(arrival[i], ready[i] + (after > 0 ? after * factor : after)) : arrival[i] + (end - begin);
+            waited ? std::max(arrival[i], ready[i] + (after > 0 ? after * factor : after)) : arrival[i] + (end - came);
       }
       first = std::min(first, arrival[i]), last = std::max(last, state.now);
     }
