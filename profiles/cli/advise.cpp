@@ -278,7 +278,7 @@ int advise(const Options& o) {
                  {"comment", std::string(kPolicyFile.mark) + "."},
                  {"mode", "apply"},
                  {"objective", o.objective},
-                 {"network", profiles::network_json(*network)}};
+                 {"network", Json::parse(core::network_text(*network))}};
   const auto read = core::parse_policy(profiles::json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty())
