@@ -30,7 +30,7 @@ struct TimeColumn {
 inline constexpr TimeColumn kTimeColumns[] = {
     {"computing_ns", "computes", "On a processor, in the program", &Times::computing},
     {"kernel_ns", "kernel", "System calls and page faults", &Times::kernel},
-    {"runnable_ns", "no core", "Ready to run, but without a processor", &Times::runnable},
+    {"runnable_ns", "no core", "Ready to run, but without a core", &Times::runnable},
     {"blocked_ns", "blocked", "Asleep or stopped", &Times::blocked},
     {"messages_ns", "messages", "In other MPI calls that wait for ranks", &Times::messages},
     {"io_ns", "files", "In MPI's calls for files", &Times::io},

@@ -34,7 +34,7 @@ struct Words {
 constexpr Words kWords[analysis::kCauses] = {
     {"computes %s times as long as the others", "computes while the others do not"},
     {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
-    {"waits %s times as long as the others for a processor", "waits for a processor that others use"},
+    {"waits %s times as long as the others for a core", "waits for a core that others use"},
     {"is asleep or stopped %s times as long as the others", "is asleep or stopped"},
     {"spends %s times as long as the others on page faults", "spends its time on page faults"},
     {"spends %s times as long as the others in system calls", "spends its time in system calls"},
@@ -80,8 +80,8 @@ std::string name_of(const Site& site, const CallerNode* worst) {
 std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
   const analysis::Cause cause = compared.largest();
   const double more = compared.excess(cause), others = compared.others[cause];
-  if (cause == analysis::off_cpu && own_threads_run(row.before, cores))
-    return "waits for a processor that its own threads use";
+  if (cause == analysis::no_core && own_threads_run(row.before, cores))
+    return "waits for a core that its own threads use";
   const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
   if (ratio <= 0 || ratio > 100) return kWords[cause].only;
   char text[128];
