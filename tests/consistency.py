@@ -105,7 +105,7 @@ with tempfile.TemporaryDirectory() as name:
                  or (printed[r]["cause"].split(" (")[0] != e["cause"] if e["cause"] else printed[r]["cause"] != "-")]
         check(not wrong, f"{ranks} ranks: the text has the same lateness, waits and cause: {[(printed[r], expected[r]) for r in wrong[:1]]}")
         check(re.search(r" 8.000 ms +1.00 us .*< f \(f.c:1\)\n.* - +- .*< f \(f.c:2\)", text), f"{ranks} ranks: callers with and without means")
-        check(f"for rank {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in " ".join(text.split()), f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
+        check(f"{'for rank' if rows[-1].get('ranks', 1) == 1 else 'for the group of ranks'} {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in " ".join(text.split()), f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
 
         # The first screen: ten sites at most, and lines of at most 100 characters.
         short = run("report", path).splitlines()

@@ -98,8 +98,8 @@ void print_arrivals(const Site& site) {
   const auto latest = site.latest(4);
   std::printf("    latest on average:");
   for (std::size_t i = 0; i < latest.size(); ++i)
-    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", latest[i]->name().c_str(),
-                human_time(latest[i]->offset).c_str(), human_time(latest[i]->stddev).c_str());
+    std::printf("%s %s +%s (sd %s)", i ? "," : "", latest[i]->named().c_str(), human_time(latest[i]->offset).c_str(),
+                human_time(latest[i]->stddev).c_str());
   std::printf("\n");
 }
 

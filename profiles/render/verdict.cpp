@@ -102,17 +102,23 @@ namespace {
 std::string hops(const SiteIntervals::Chain& chain) {
   std::string out;
   for (std::size_t i = 1; i < chain.rows.size(); ++i)
-    out += (i == 1 ? "rank " : ", which waits for rank ") + chain.rows[i]->name();
+    out += (i == 1 ? "" : ", which waits for ") + chain.rows[i]->named();
+  return out;
+}
+
+/// The row as the beginning of a sentence.
+std::string sentence_of(const RankRow& row) {
+  std::string out = row.named();
+  out[0] = out[0] == 'r' ? 'R' : 'T';
   return out;
 }
 
 /// Why the site's calls wait for that rank: a sentence without its full stop.
 std::string why(const Profile& profile, const SiteIntervals& intervals, const RankRow& row) {
-  const std::string rank = "ank " + row.name();
   const auto compared = intervals.compare(row);
-  if (!compared) return "Too few intervals of r" + rank + " were sampled to say why";
+  if (!compared) return "Too few intervals of " + row.named() + " were sampled to say why";
   if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
-    return "R" + rank + " was late already at an earlier collective";
+    return sentence_of(row) + " was late already at an earlier collective";
   const auto cores_of = [&](const RankRow& of_row) {
     for (const analysis::Process& p : profile.processes)
       if (p.rank == of_row.rank) return p.cores;
@@ -125,10 +131,10 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
            share;
   const auto chain = intervals.follow(row);
   if (compared->largest() != analysis::mpi_wait || chain.end == ChainEnd::several)
-    if (chain.rows.size() == 1) return "R" + rank + " " + text_of(*compared, row, cores_of(row)) + share;
+    if (chain.rows.size() == 1) return sentence_of(row) + " " + text_of(*compared, row, cores_of(row)) + share;
   const RankRow& last = *chain.rows.back();
-  const std::string at_end = "rank " + last.name(), peer = "rank " + std::to_string(chain.peer);
-  std::string out = "R" + rank + " waits for messages from " + hops(chain);
+  const std::string at_end = last.named(), peer = "rank " + std::to_string(chain.peer);
+  std::string out = sentence_of(row) + " waits for messages from " + hops(chain);
   if (chain.end == ChainEnd::own)
     return out + share + ", and " + at_end + " " + text_of(*intervals.compare(last), last, cores_of(last));
   if (chain.end == ChainEnd::several)
@@ -140,53 +146,47 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
   return out + ", and the ranks wait for each other in a circle";
 }
 
-}  // namespace
-
-std::vector<std::string> verdict(const Profile& profile) {
-  std::vector<std::string> out;
-  const double ranks = profile.job.ranks;
-  if (profile.processes.empty() || ranks < 2) return out;
-  const Totals t = totals(profile);
-  if (t.time <= 0) return out;
-  const bool part_only = t.seen < 0.9 * t.calls;
-  out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
-                " of their time waiting for late ranks in collectives" +
-                (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
-  if (part_only)
-    out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+/// The sentences on the site with the longest waits.
+void judge_waits(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
-  if (t.waited > kLittle * t.time && worst_site != profile.sites.end() && worst_site->waited > 0) {
-    const Site& site = *worst_site;
-    // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
-    const auto tree = callers_of(site);
-    const auto& callers = served(tree);
-    const bool many = serves_many(callers);
-    const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
-                                   ? &callers.front()
-                                   : nullptr;
-    const analysis::Calls& worst = caller ? caller->figures : site;
-    const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
-    const RankRow* row = worst.most_awaited();
-    const double share = row ? row->awaited / worst.waited : 0;
-    const bool one = row && share >= kMostly;
-    out.push_back(percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
-                  (one ? ", and " + percent(share) + " of that is for rank " + row->name() + "."
-                       : ", for no rank in particular: the rank that is awaited most, " + (row ? row->name() : "-") +
-                             ", causes " + percent(share) + "."));
-    if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
-      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
-                    " waits longest (" + percent(callers.front().figures.waited / site.waited) + ").";
-    // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
-    const auto op = core::find_collective(worst.op);
-    const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
-    const double gain = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * ranks : t.waited / t.time;
-    out.push_back(one ? why(profile, SiteIntervals(worst, baseline), *row) + "; " +
-                            (all_wait ? "without the waits for it there" : "with equal work") +
-                            ", the run would take about " + percent(gain) + " less time."
-                      : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
-  } else {
-    out.push_back("Late ranks are no subject in this run.");
+  if (t.waited <= kLittle * t.time || worst_site == profile.sites.end() || worst_site->waited <= 0) {
+    out.emplace_back("Late ranks are no subject in this run.");
+    return;
   }
+  const Site& site = *worst_site;
+  // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
+  const auto tree = callers_of(site);
+  const auto& callers = served(tree);
+  const bool many = serves_many(callers);
+  const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
+                                 ? &callers.front()
+                                 : nullptr;
+  const analysis::Calls& worst = caller ? caller->figures : site;
+  const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
+  const RankRow* row = worst.most_awaited();
+  const double share = row ? row->awaited / worst.waited : 0;
+  const bool one = row && share >= kMostly;
+  out.push_back(
+      percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
+      (one ? ", and " + percent(share) + " of that is for " + row->named() + "."
+           : ", for no rank in particular" +
+                 (row ? ": " + row->named() + ", which is awaited most, causes " + percent(share) + "." : ".")));
+  if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
+    out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
+                  " waits longest (" + percent(callers.front().figures.waited / site.waited) + ").";
+  // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
+  const auto op = core::find_collective(worst.op);
+  const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
+  const double gain =
+      one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : t.waited / t.time;
+  out.push_back(one ? why(profile, SiteIntervals(worst, baseline), *row) + "; " +
+                          (all_wait ? "without the waits for it there" : "with equal work") +
+                          ", the run would take about " + percent(gain) + " less time."
+                    : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
+}
+
+/// The sentence on what an algorithm can shorten.
+void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
   // An algorithm can shorten only what follows the last arrival.
   const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
   if (large >= kLittle)
@@ -197,6 +197,23 @@ std::vector<std::string> verdict(const Profile& profile) {
         "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
         " of rank-time follows the last arrival" +
         (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which no algorithm shortens." : "."));
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const Profile& profile) {
+  std::vector<std::string> out;
+  if (profile.processes.empty() || profile.job.ranks < 2) return out;
+  const Totals t = totals(profile);
+  if (t.time <= 0) return out;
+  const bool part_only = t.seen < 0.9 * t.calls;
+  out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
+                " of their time waiting for late ranks in collectives" +
+                (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
+  if (part_only)
+    out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+  judge_waits(profile, t, out);
+  judge_algorithms(t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
   return out;
 }
