@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -25,8 +24,5 @@ std::vector<double> sizes_named(const std::string& text);
 
 /// Whether `--site GLOB` matches a site's id or place.
 bool site_matches(const std::string& id, const std::string& place, const std::string& glob);
-
-/// Seconds, at least 0, as the kernel takes them.
-timespec in_timespec(double seconds);
 
 }  // namespace latecomer::cli

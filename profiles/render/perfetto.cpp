@@ -6,6 +6,7 @@
 #include <map>
 
 #include "profiles/base/json.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {

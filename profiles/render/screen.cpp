@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "profiles/base/progress.hpp"
 #include "profiles/base/text.hpp"
 
 namespace latecomer::cli {
