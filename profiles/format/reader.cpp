@@ -320,6 +320,16 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   return out;
 }
 
+std::vector<analysis::RankSums> sums_of(const Json& profile) {
+  std::vector<analysis::RankSums> out;
+  const auto sums = profile.find("rank_sums");
+  if (sums == profile.end()) return out;
+  for (const Json& one : *sums)
+    out.push_back({rank_in(number_in(one, "rank")), number_in(one, "calls"), number_in(one, "last_count"),
+                   number_in(one, "mean_lateness_ns"), number_in(one, "waited_ns"), number_in(one, "awaited_ns")});
+  return out;
+}
+
 Profile parsed(const std::string& name, const char* begin, const char* end, Progress::Patience patience, Keep keep) {
   Reader reader(name, static_cast<std::size_t>(end - begin), patience, keep);
   const bool good = Json::sax_parse(begin, end, &reader);
@@ -327,7 +337,7 @@ Profile parsed(const std::string& name, const char* begin, const char* end, Prog
   Profile& profile = reader.profile;
   check_profile(name, profile.json, good);
   for (Site& site : profile.sites) site.json = &profile.json["sites"][site.index];
-  profile.analysis.finish(processes_of(profile.json), profile.json["job"]["ranks"].get<long>());
+  profile.analysis.finish(processes_of(profile.json), profile.json["job"]["ranks"].get<long>(), sums_of(profile.json));
   return std::move(profile);
 }
 
