@@ -120,7 +120,7 @@ with tempfile.TemporaryDirectory() as name:
         check(abs(answer["wait_share"] - sum(e["waited"] for e in expected.values()) / (profile["job"]["wall_time_s"] * 1e9 * ranks)) < 1e-9, f"{ranks} ranks: the share of waiting")
 
         # The text, with every row, by the titles of its columns.
-        text = run("report", "--top", ranks, path)
+        text = run("report", "--all", "--top", ranks, path)
         table = text.split("\nranks, ", 1)[1].split("\n\n")[0].splitlines()
         titles = re.findall(r"no core|in coll\.|\S+", table[1])
         printed = {}
@@ -134,7 +134,11 @@ with tempfile.TemporaryDirectory() as name:
         check(all(printed[r]["cause"].endswith(f"%) of {name}" if e["cause"] else "-") for r, e in expected.items() for name in [shared.get(r)] if name), f"{ranks} ranks: the text names the ranks that share a cause: {printed[ranks - 1 if with_sums else rows[-1]['rank']]}")
         check(not wrong, f"{ranks} ranks: the text has the same lateness, waits and cause: {[(printed[r], expected[r]) for r in wrong[:1]]}")
         check(re.search(r" 8.000 ms +1.00 us .*< f \(f.c:1\)\n.* - +- .*< f \(f.c:2\)", text), f"{ranks} ranks: callers with and without means")
-        check(f"for rank {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in text, f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
+        check(f"for rank {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in " ".join(text.split()), f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
+
+        # The first screen: ten sites at most, and lines of at most 100 characters.
+        short = run("report", path).splitlines()
+        check(max(map(len, short)) <= 100 and len(short) < 40, f"{ranks} ranks: the report fits a screen: {len(short)} lines, {[line for line in short if len(line) > 100]}")
 
         # The page: its data, which the script prints.
         page = run("report", "--html", "-", path)

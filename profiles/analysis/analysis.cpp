@@ -3,6 +3,7 @@
 #include "profiles/analysis/analysis.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace latecomer::analysis {
@@ -101,10 +102,11 @@ void Analysis::add_causes(const Sum& sum, Rank& row) {
   row.blamed_causes = shares_of(sum.blamed);
 }
 
-void Analysis::finish(std::vector<Process> processes, long ranks, const std::vector<RankSums>& sums) {
+void Analysis::finish(const std::vector<Process>& all, long ranks, const std::vector<RankSums>& sums) {
   per_row_ = std::min(per_row_, std::max(1L, ranks));
   const auto outside = [&](long rank) { return rank < 0 || rank >= ranks; };
-  std::erase_if(processes, [&](const Process& p) { return outside(p.rank); });
+  std::vector<Process> processes;
+  std::ranges::copy_if(all, std::back_inserter(processes), [&](const Process& p) { return !outside(p.rank); });
   const bool single = per_row_ > 1 && !sums.empty();
   per_sum_ = single ? 1 : per_row_;
   std::map<long, Rank> rows;
@@ -153,14 +155,6 @@ void Analysis::finish(std::vector<Process> processes, long ranks, const std::vec
   }
   efficiency_ = efficiency_of(processes, nullptr);
   sums_.clear();
-}
-
-void Analysis::rename_hosts(const std::map<std::string, std::string>& names) {
-  const auto rename = [&](std::string& name) {
-    if (const auto found = names.find(name); found != names.end()) name = found->second;
-  };
-  for (Rank& rank : ranks_) rename(rank.host);
-  for (Host& host : hosts_) rename(host.name);
 }
 
 }  // namespace latecomer::analysis

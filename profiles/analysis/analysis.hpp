@@ -30,7 +30,7 @@ struct TimeColumn {
 inline constexpr TimeColumn kTimeColumns[] = {
     {"computing_ns", "computes", "On a processor, in the program", &Times::computing},
     {"kernel_ns", "kernel", "System calls and page faults", &Times::kernel},
-    {"runnable_ns", "no core", "Ready to run, but without a processor", &Times::runnable},
+    {"runnable_ns", "no core", "Ready to run, but without a core", &Times::runnable},
     {"blocked_ns", "blocked", "Asleep or stopped", &Times::blocked},
     {"messages_ns", "messages", "In other MPI calls that wait for ranks", &Times::messages},
     {"io_ns", "files", "In MPI's calls for files", &Times::io},
@@ -42,6 +42,9 @@ struct Process {
   std::string host;
   double wall = 0;  ///< ns
   Times times;
+  double cores = 0, host_cores = 0;  ///< that it may use, and of its host
+  std::string core_list;             ///< numbers of the cores that it may use, "0-3,8"; "": unknown
+  bool courteous = false;            ///< it gives its core away while it waits
 };
 
 /// POP's efficiencies, estimated from sums. POP replays a trace on an ideal network. Here the time of transfers is what
@@ -106,9 +109,7 @@ class Analysis {
   void add(const Calls& calls, const Baseline& baseline);
   /// Joins the sums of the sites with the processes. `ranks`: of the job; others, which only a damaged profile holds,
   /// are left out. `sums`: of single ranks, for which they replace those of rows that share ranks.
-  void finish(std::vector<Process> processes, long ranks, const std::vector<RankSums>& sums = {});
-
-  void rename_hosts(const std::map<std::string, std::string>& names);
+  void finish(const std::vector<Process>& processes, long ranks, const std::vector<RankSums>& sums = {});
 
   const std::vector<Rank>& ranks() const { return ranks_; }  ///< by ascending rank
   const std::vector<Host>& hosts() const { return hosts_; }  ///< by name, without unknown hosts

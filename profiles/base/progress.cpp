@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 
 namespace latecomer::cli {
@@ -63,11 +62,6 @@ std::string Progress::line() const {
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - since_).count();
   return out + " (" + std::to_string(seconds) + " s)";
-}
-
-timespec in_timespec(double seconds) {
-  const double whole = std::floor(seconds);
-  return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
 }
 
 void take_interrupt() {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <ctime>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -54,9 +53,6 @@ class Progress {
   bool over_ = false;   // guarded by mutex_
   std::thread thread_;  // not started if nothing is printed
 };
-
-/// Seconds, at least 0, as the kernel takes them.
-timespec in_timespec(double seconds);
 
 /// take_interrupt() handles the next Ctrl-C, and interrupted() says whether it came. A second Ctrl-C ends the process.
 void take_interrupt();

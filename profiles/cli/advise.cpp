@@ -19,7 +19,6 @@
 #include "profiles/cli/tuning.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -30,12 +29,33 @@ struct Options {
   bool json = false, foreground = false, force = false;
 };
 
-struct Advice {        // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
-  Json row;            ///< the site's element of --json
-  Json rule;           ///< null: the site stays native
-  double gain_ns = 0;  ///< of all calls together
+/// What the model says of a site.
+struct Advice {  // NOLINT(bugprone-exception-escape): the JSON library asserts in its move constructor
+  const Site* site = nullptr;
+  std::string algorithm = "native", reason;
+  int segments = 0;
+  std::optional<double> native_ns, native_modelled_ns, predicted_ns;  ///< of a call
+  Json rule;                                                          ///< null: the site stays native
+  double gain_ns = 0;                                                 ///< of all calls together
   bool background = false;
 };
+
+/// The site's element of --json.
+Json json_of(const Advice& a) {
+  const auto known = [](const std::optional<double>& ns) { return ns ? Json(*ns) : Json(nullptr); };
+  return {{"id", a.site->id},
+          {"place", a.site->place()},
+          {"op", a.site->op},
+          {"comm_size", static_cast<int>(a.site->comm_size)},
+          {"calls", static_cast<std::uint64_t>(a.site->calls)},
+          {"algorithm", a.algorithm},
+          {"segments", a.segments},
+          {"native_ns", known(a.native_ns)},
+          {"native_modelled_ns", known(a.native_modelled_ns)},
+          {"predicted_ns", known(a.predicted_ns)},
+          {"gain_ns", a.gain_ns},
+          {"reason", a.reason}};
+}
 
 /// Takes the mean offset of every rank as a forecast. Returns the reason as an error if the arrivals cannot be
 /// predicted.
@@ -74,69 +94,85 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
 
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
 double native_measured(const Site& site, core::Objective objective) {
-  const auto native = site["dispatch"].find("native");
-  if (native == site["dispatch"].end() || (*native)["calls"].get<std::uint64_t>() < core::Learner::kEnough) return -1;
-  return (*native)[objective == core::Objective::mean_elapsed ? "mean_elapsed_ns" : "mean_after_last_ns"].get<double>();
+  const auto native = std::ranges::find(site.dispatch, "native", &analysis::Dispatch::algorithm);
+  if (native == site.dispatch.end() || native->calls < core::Learner::kEnough) return -1;
+  return objective == core::Objective::mean_elapsed ? native->elapsed : native->after_last;
 }
 
 /// The number of calls by communicator size that can put a plan into force (docs/explanation/agreement.md). The profile
 /// does not contain roots, so bcast and scatter do not count.
-using Showing = std::map<int, std::uint64_t>;
+using Showing = std::map<int, double>;
 Showing showing_calls(const Profile& profile) {
   Showing out;
   for (const Site& site : profile.sites) {
-    const auto op = core::find_collective(site["op"].get<std::string>());
-    const bool sized = !site["bytes"].is_null() && site["bytes"]["min"].get<double>() > 0;
-    if (op && core::depends_on_all(*op, sized ? 1 : 0))
-      out[site["comm_size"].get<int>()] += site["calls"].get<std::uint64_t>();
+    const auto op = core::find_collective(site.op);
+    const bool sized = site.bytes && site.least_bytes > 0;
+    if (op && core::depends_on_all(*op, sized ? 1 : 0)) out[static_cast<int>(site.comm_size)] += site.calls;
   }
   return out;
 }
 
 /// The call of a site with its mean payload, or the reason why the model has none.
 core::Result<core::Call> modelled_call(const Site& site) {
-  const auto op = core::find_collective(site["op"].get<std::string>());
+  const auto op = core::find_collective(site.op);
   if (!op || !core::is_dispatched(*op)) return core::Error{"this version has no algorithms for this collective"};
   if (core::is_irregular(*op))
     return core::Error{"a profile does not contain the sizes of the blocks; a rule with \"use\": \"auto\" learns them"};
-  if (site["bytes"].is_null() || site["bytes"]["mean"].get<double>() < 1)
-    return core::Error{"the payload is empty or not known on all ranks"};
-  if (site["patterns"].get<std::uint64_t>() < core::Learner::kEnough)
+  if (site.bytes.value_or(0) < 1) return core::Error{"the payload is empty or not known on all ranks"};
+  if (site.patterns < core::Learner::kEnough)
     return core::Error{"fewer than " + std::to_string(core::Learner::kEnough) + " calls have records of all ranks"};
   core::Call call;
-  call.op = *op, call.ranks = site["comm_size"].get<int>(), call.element_bytes = 4;
-  call.count = std::max<core::Elements>(1, static_cast<core::Elements>(site["bytes"]["mean"].get<double>()) / 4 /
-                                               (core::has_blocks(*op) ? call.ranks : 1));
+  call.op = *op, call.ranks = static_cast<int>(site.comm_size), call.element_bytes = 4;
+  call.count = std::max<core::Elements>(
+      1, static_cast<core::Elements>(*site.bytes) / 4 / (core::has_blocks(*op) ? call.ranks : 1));
   return call;
+}
+
+/// The rule of a site that gains. `planned`: a plan can come into force on its communicator.
+Json rule_of(const Advice& advice, bool planned, bool measured) {
+  const Site& site = *advice.site;
+  const int ranks = static_cast<int>(site.comm_size);
+  Json use = advice.algorithm;
+  if (advice.segments) use = {{"algorithm", advice.algorithm}, {"segments", advice.segments}};
+  Json match = {{"op", site.op}, {"site", site.id}, {"comm_size", {{"min", ranks}, {"max", ranks}}}};
+  if (!planned) {
+    // A rule by site comes into force through plans. All ranks know size and operation without a plan.
+    match.erase("site");
+    match["bytes"] = {{"min", site.least_bytes}, {"max", site.most_bytes}};
+  }
+  return {{"match", match},
+          {"use", use},
+          {"comment", site.place() + ": " + advice.reason + "; native " + human_time(*advice.native_ns) +
+                          (measured ? ", measured" : ", modelled") + ", then " + human_time(*advice.predicted_ns) +
+                          " per call"}};
+}
+
+/// The algorithms that the model compares at a site, the fastest first.
+core::Candidates candidates_of(const core::Call& call, const core::Forecast& forecast, const core::Network& network,
+                               core::Objective objective, bool planned) {
+  core::Parameters parameters;
+  parameters.network = network;
+  return core::model_candidates(call, core::Pattern(forecast.offsets), parameters, objective, planned,
+                                core::kMostOffline);
 }
 
 Advice advise_site(const Showing& showing, const Site& site, const core::Network& network, core::Objective objective,
                    bool foreground) {
   Advice out;
-  const int ranks = site["comm_size"];
-  const std::string where = place(site["frames"][0]);
-  out.row = {{"id", site["id"]},        {"place", where},         {"op", site["op"]},
-             {"comm_size", ranks},      {"calls", site["calls"]}, {"algorithm", "native"},
-             {"segments", 0},           {"native_ns", nullptr},   {"native_modelled_ns", nullptr},
-             {"predicted_ns", nullptr}, {"gain_ns", 0},           {"reason", ""}};
+  out.site = &site;
   const auto leave = [&](const std::string& why) {
-    out.row["reason"] = why;
+    out.reason = why;
     return out;
   };
-  const auto modelled = modelled_call(site);
-  if (!modelled) return leave(modelled.error());
-  const core::Call& call = *modelled;
-  const auto forecast = forecast_of(site, ranks);
+  const auto call = modelled_call(site);
+  if (!call) return leave(call.error());
+  const auto forecast = forecast_of(site, call->ranks);
   if (!forecast) return leave(forecast.error());
   // A plan comes into force only if some calls of its communicator show that every rank passed the boundary.
-  const auto shows = showing.find(ranks);
-  const bool planned =
-      shows != showing.end() && shows->second > 2 + site["calls"].get<std::uint64_t>() / core::Sequence::kSteadyEpoch;
-  core::Parameters parameters;
-  parameters.network = network;
-  auto candidates = core::model_candidates(call, core::Pattern(forecast->offsets), parameters, objective, planned,
-                                           core::kMostOffline);
-  const std::string left_out = core::left_out_text(candidates, ranks);
+  const auto shows = showing.find(call->ranks);
+  const bool planned = shows != showing.end() && shows->second > 2 + site.calls / core::Sequence::kSteadyEpoch;
+  auto candidates = candidates_of(*call, *forecast, network, objective, planned);
+  const std::string left_out = core::left_out_text(candidates, call->ranks);
   std::erase_if(candidates.list,
                 [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
   if (candidates.list.empty() || candidates.native_ns < 0)
@@ -147,9 +183,7 @@ Advice advise_site(const Showing& showing, const Site& site, const core::Network
   const core::Algorithm& algorithm = core::algorithm_at(best.algorithm);
   // The model describes latecomer's schedules. Native is modelled by a stand-in, so prefer its measured time.
   const double measured = native_measured(site, objective), native_ns = measured >= 0 ? measured : candidates.native_ns;
-  out.row["native_ns"] = native_ns;
-  out.row["native_modelled_ns"] = candidates.native_ns;
-  out.row["predicted_ns"] = best.modelled_ns;
+  out.native_ns = native_ns, out.native_modelled_ns = candidates.native_ns, out.predicted_ns = best.modelled_ns;
   if (measured >= 0 && !core::is_forecast(candidates.native_ns, measured))
     return leave(
         "the model does not describe this machine: native modelled " + human_time(candidates.native_ns) +
@@ -159,39 +193,25 @@ Advice advise_site(const Showing& showing, const Site& site, const core::Network
                                human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
                                (measured >= 0 ? ", measured " + human_time(measured) : "") +
                                (left_out.empty() ? "" : "; left out: " + left_out);
-  if (&algorithm == core::native_stand_in(call))
+  if (&algorithm == core::native_stand_in(*call))
     return leave("the model predicts no algorithm faster than native's own: " + compared);
   if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns))
     return leave("the modelled gain is below " + std::to_string(std::lround(100 * (1 - core::kWorthTrying))) +
                  "%, too little for a different rounding of results: " + compared);
   out.gain_ns = (native_ns - best.modelled_ns) * site.unrested();
-  out.row["algorithm"] = algorithm.name, out.row["segments"] = best.segments, out.row["gain_ns"] = out.gain_ns;
-  out.row["reason"] = "rank " + std::to_string(forecast->last()) + " comes last, " +
-                      human_time(static_cast<double>(forecast->spread)) + " after the first";
-  Json use = algorithm.name;
-  if (best.segments) use = {{"algorithm", algorithm.name}, {"segments", best.segments}};
-  out.background = algorithm.background;
-  Json match = {{"op", site["op"]}, {"site", site["id"]}, {"comm_size", {{"min", ranks}, {"max", ranks}}}};
-  if (!planned) {
-    // A rule by site comes into force through plans. All ranks know size and operation without a plan.
-    match.erase("site");
-    match["bytes"] = {{"min", site["bytes"]["min"].get<std::int64_t>()},
-                      {"max", site["bytes"]["max"].get<std::int64_t>()}};
-    out.row["reason"] =
-        out.row["reason"].get<std::string>() +
+  out.algorithm = algorithm.name, out.segments = best.segments, out.background = algorithm.background;
+  out.reason = "rank " + std::to_string(forecast->last()) + " comes last, " +
+               human_time(static_cast<double>(forecast->spread)) + " after the first";
+  if (!planned)
+    out.reason +=
         "; no call on this communicator can put a plan into force, so the rule matches by size and uses no pattern";
-  }
-  out.rule = {{"match", match},
-              {"use", use},
-              {"comment", where + ": " + out.row["reason"].get<std::string>() + "; native " + human_time(native_ns) +
-                              (measured >= 0 ? ", measured" : ", modelled") + ", then " + human_time(best.modelled_ns) +
-                              " per call"}};
+  out.rule = rule_of(out, planned, measured >= 0);
   return out;
 }
 
 /// The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
 core::Network network_of(const Profile& profile, const Site& site, core::Network network) {
-  if (site["comm_size"] != profile.json["job"]["ranks"]) network.ranks_per_host = 1;
+  if (static_cast<int>(site.comm_size) != profile.job.ranks) network.ranks_per_host = 1;
   return network;
 }
 
@@ -200,7 +220,7 @@ std::vector<Advice> advise_sites(const Profile& profile, const core::Network& ne
   std::vector<Advice> all;
   const Showing showing = showing_calls(profile);
   for (const Site& site : profile.sites) {
-    if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
+    if (site.comm_size < 2 || site.calls == 0) continue;
     all.push_back(advise_site(showing, site, network_of(profile, site, network), objective, foreground));
   }
   std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
@@ -212,7 +232,7 @@ int advise_library(const Options& o, const AnswerFile* file, const Profile& prof
                    core::Objective objective) {
   std::vector<TunedSite> sites;
   for (const Site& site : profile.sites) {
-    if (site["comm_size"].get<int>() < 2 || site["calls"].get<std::uint64_t>() == 0) continue;
+    if (site.comm_size < 2 || site.calls == 0) continue;
     TunedSite& one = sites.emplace_back();
     one.site = &site, one.parameters.network = network_of(profile, site, network);
     one.measured_ns = native_measured(site, objective);
@@ -242,14 +262,13 @@ int advise(const Options& o) {
   if (!o.output.empty()) file.emplace("-o", o.output, o.format.empty() ? kPolicyFile : kSettingsFile, o.force);
   const bool only_file = file && file->to_stdout();
   if (only_file && o.json) throw BadUsage("advise: --json prints to stdout, so -o needs the name of a file");
-  Profile profile = load_profile(o.file, o.patience, Keep::offsets);
-  resolve_names(profile.json, o.patience);
-  Json network = profile.json["job"].value("network", Json(nullptr));
+  const Profile profile = load_profile(o.file, {.patience = o.patience, .names = true, .offsets = true});
+  std::optional<core::Network> network = profile.network;
   if (!o.network.empty()) {
     const auto parsed = core::parse_network(o.network);
     if (!parsed) throw BadUsage("--network: " + parsed.error());
-    network = profiles::network_json(*parsed);
-  } else if (network.is_null()) {
+    network = *parsed;
+  } else if (!network) {
     throw BadUsage(
         "advise: '" + o.file +
         "' contains no network figures: give --network, or observe with \"network\": \"measure\" in the policy");
@@ -259,7 +278,7 @@ int advise(const Options& o) {
                  {"comment", std::string(kPolicyFile.mark) + "."},
                  {"mode", "apply"},
                  {"objective", o.objective},
-                 {"network", network}};
+                 {"network", Json::parse(core::network_text(*network))}};
   const auto read = core::parse_policy(profiles::json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty())
@@ -268,7 +287,7 @@ int advise(const Options& o) {
   Json rules = Json::array(), rows = Json::array();
   double total = 0;
   for (const Advice& a : all) {
-    rows.push_back(a.row);
+    rows.push_back(json_of(a));
     total += a.gain_ns;
     if (!a.rule.is_null()) rules.push_back(a.rule);
     if (a.background) policy["background"] = {{"enabled", true}};
@@ -286,16 +305,14 @@ int advise(const Options& o) {
                 o.output.empty() ? "" : (", and " + o.output + " keeps every call native").c_str());
   std::printf("%-12s %5s %9s  %-22s %-26s %12s  %s\n", "collective", "ranks", "calls", "advice", "native > modelled",
               "gain, all", "called from");
-  for (const Json& r : rows) {
-    std::string advice = r["algorithm"], change = "-";
-    if (r["segments"].get<int>() > 0) advice += ", " + profiles::json_text(r["segments"]) + " segments";
-    if (!r["predicted_ns"].is_null()) change = human_time(r["native_ns"]) + " > " + human_time(r["predicted_ns"]);
-    std::printf("%-12s %5d %9llu  %-22s %-26s %12s  %s\n    %s\n", r["op"].get<std::string>().c_str(),
-                r["comm_size"].get<int>(), static_cast<unsigned long long>(r["calls"].get<std::uint64_t>()),
-                advice.c_str(), change.c_str(), human_time(r["gain_ns"]).c_str(), r["place"].get<std::string>().c_str(),
-                r["reason"].get<std::string>().c_str());
+  for (const Advice& a : all) {
+    const std::string advice = a.algorithm + (a.segments > 0 ? ", " + std::to_string(a.segments) + " segments" : ""),
+                      change = a.predicted_ns ? human_time(*a.native_ns) + " > " + human_time(*a.predicted_ns) : "-";
+    std::printf("%-12s %5.0f %9.0f  %-22s %-26s %12s  %s\n    %s\n", a.site->op.c_str(), a.site->comm_size,
+                a.site->calls, advice.c_str(), change.c_str(), human_time(a.gain_ns).c_str(), a.site->place().c_str(),
+                a.reason.c_str());
   }
-  const double wall = profile.json["job"]["wall_time_s"].get<double>() * 1e9;
+  const double wall = profile.job.wall;
   std::printf("\nModelled gain: %s of %s (%.1f%%), unless the ranks lose this time elsewhere; %zu rule%s",
               human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
               rules.size() == 1 ? "" : "s");
@@ -307,13 +324,9 @@ int advise(const Options& o) {
 
 std::map<std::string, Advised> advised_algorithms(const Profile& profile) {
   std::map<std::string, Advised> out;
-  const Json network = profile.json["job"].value("network", Json(nullptr));
-  if (network.is_null()) return out;
-  const auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
-  if (!read.ok()) return out;
-  for (const Advice& a : advise_sites(profile, read.policy.network, read.policy.objective, false))
-    if (!a.rule.is_null())
-      out[a.row["id"]] = {a.row["algorithm"], a.row["predicted_ns"].get<double>() / a.row["native_ns"].get<double>()};
+  if (!profile.network) return out;
+  for (const Advice& a : advise_sites(profile, *profile.network, core::Policy().objective, false))
+    if (!a.rule.is_null()) out[a.site->id] = {a.algorithm, *a.predicted_ns / *a.native_ns};
   return out;
 }
 

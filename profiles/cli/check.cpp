@@ -22,7 +22,7 @@ bool is_without_effect(const core::PolicyProblem& note) { return note.message.st
 /// Why the profile of the key `history` cannot be used, or "".
 std::string history_problem(const std::string& path) {
   try {
-    load_profile(path, Progress::Patience{});
+    load_profile(path, {});
     return "";
   } catch (const BadUsage& e) {
     return std::string(e.what()) + (path.starts_with("/") ? "" : "; the job seeks it from its working folder");

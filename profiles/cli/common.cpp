@@ -64,4 +64,9 @@ std::vector<double> sizes_named(const std::string& text) {
   return std::move(*sizes);
 }
 
+timespec in_timespec(double seconds) {
+  const double whole = std::floor(seconds);
+  return {static_cast<time_t>(whole), static_cast<long>(1e9 * (seconds - whole))};
+}
+
 }  // namespace latecomer::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,8 @@ std::vector<double> sizes_named(const std::string& text);
 
 /// Whether `--site GLOB` matches a site's id or place.
 bool site_matches(const std::string& id, const std::string& place, const std::string& glob);
+
+/// Seconds, at least 0, as the kernel takes them.
+timespec in_timespec(double seconds);
 
 }  // namespace latecomer::cli

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -23,40 +23,36 @@ struct Options {
 };
 
 /// Identifies the same place in two builds of a program, whose site ids differ.
-std::string likeness(const Json& site) {
-  std::string out = site["op"].get<std::string>() + " " + std::to_string(site["comm_size"].get<int>());
-  for (const Json& frame : site["frames"]) out += " < " + place(frame);
+std::string likeness(const Site& site) {
+  std::string out = site.op + " " + std::to_string(static_cast<long>(site.comm_size));
+  for (const analysis::Frame& frame : site.frames) out += " < " + place(frame);
   return out;
 }
 
-double figure(const Json& site, const char* histogram) { return site[histogram]["mean"].get<double>(); }
-/// The time of all ranks together in the calls, in ns.
-double spent(const Json& site) { return figure(site, "elapsed_ns") * site["rank_calls"].get<double>(); }
-
-std::string algorithms(const Json& site) {
+std::string algorithms(const Site& site) {
   std::string out;
-  for (const auto& [name, d] : site["dispatch"].items()) out += (out.empty() ? "" : "+") + name;
+  for (const analysis::Dispatch& d : site.dispatch) out += (out.empty() ? "" : "+") + d.algorithm;
   return out.empty() ? "native" : out;
 }
 
 struct Pair {
-  const Json *before = nullptr, *after = nullptr;
-  double change() const { return (after ? spent(*after) : 0) - (before ? spent(*before) : 0); }
-  const Json& either() const { return after ? *after : *before; }
+  const Site *before = nullptr, *after = nullptr;
+  double change() const { return (after ? after->spent() : 0) - (before ? before->spent() : 0); }
+  const Site& either() const { return after ? *after : *before; }
 };
 
-std::vector<Pair> match(const Json& a, const Json& b) {
-  std::map<std::string, const Json*> ids, places;
+std::vector<Pair> match(const Profile& a, const Profile& b) {
+  std::map<std::string, const Site*> ids, places;
   std::set<std::string> twice;
-  for (const Json& s : a["sites"]) {
-    ids[s["id"].get<std::string>()] = &s;
+  for (const Site& s : a.sites) {
+    ids[s.id] = &s;
     if (!places.emplace(likeness(s), &s).second) twice.insert(likeness(s));
   }
   std::vector<Pair> out;
-  std::set<const Json*> used;
-  std::vector<const Json*> rest;
-  for (const Json& s : b["sites"]) {
-    const auto same = ids.find(s["id"].get<std::string>());
+  std::set<const Site*> used;
+  std::vector<const Site*> rest;
+  for (const Site& s : b.sites) {
+    const auto same = ids.find(s.id);
     if (same == ids.end()) {
       rest.push_back(&s);
       continue;
@@ -64,112 +60,142 @@ std::vector<Pair> match(const Json& a, const Json& b) {
     out.push_back({same->second, &s});
     used.insert(same->second);
   }
-  for (const Json* s : rest) {
+  for (const Site* s : rest) {
     const auto alike = places.find(likeness(*s));
     const bool fits = alike != places.end() && !twice.count(alike->first) && !used.count(alike->second);
     if (fits) used.insert(alike->second);
     out.push_back({fits ? alike->second : nullptr, s});
   }
-  for (const Json& s : a["sites"])
+  for (const Site& s : a.sites)
     if (!used.count(&s)) out.push_back({&s, nullptr});
   std::stable_sort(out.begin(), out.end(),
                    [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
   return out;
 }
 
-/// Before, after and their ratio. A value is null if its side is missing.
-Json compared(const Pair& p, const char* histogram) {
-  Json out = {{"before", nullptr}, {"after", nullptr}, {"ratio", nullptr}};
-  if (p.before) out["before"] = figure(*p.before, histogram);
-  if (p.after) out["after"] = figure(*p.after, histogram);
-  if (p.before && p.after && figure(*p.before, histogram) > 0)
-    out["ratio"] = figure(*p.after, histogram) / figure(*p.before, histogram);
+/// A figure before and after; empty: its side is missing.
+struct Compared {
+  std::optional<double> before, after;
+  std::optional<double> ratio() const {
+    return before && after && *before > 0 ? std::optional(*after / *before) : std::nullopt;
+  }
+};
+
+struct Row {
+  const Pair* pair = nullptr;
+  Compared elapsed, after_last, first_to_last;
+  Compared predicted;  ///< of native, and of the algorithm that most calls of the second run got
+};
+
+Row row_of(const Pair& p) {
+  const auto of = [&](analysis::Histogram Site::*histogram) {
+    Compared out;
+    if (p.before) out.before = (p.before->*histogram).mean;
+    if (p.after) out.after = (p.after->*histogram).mean;
+    return out;
+  };
+  Row out{&p, of(&Site::elapsed), of(&Site::after_last_histogram), of(&Site::first_to_last), {}};
+  double most = 0;
+  if (p.after)
+    for (const analysis::Decision& d : p.after->decisions)
+      if (d.predicted && d.calls > most) most = d.calls, out.predicted = {d.native_predicted, d.predicted};
   return out;
 }
 
-std::string cell(const Json& c) {
-  if (c["before"].is_null()) return "- > " + human_time(c["after"]);
-  if (c["after"].is_null()) return human_time(c["before"]) + " > -";
-  std::string out = human_time(c["before"]) + " > " + human_time(c["after"]);
-  if (!c["ratio"].is_null()) {
-    char ratio[24];
-    std::snprintf(ratio, sizeof ratio, " %.2fx", c["ratio"].get<double>());
-    out += ratio;
+Json json_of(const Row& row) {
+  const Pair& p = *row.pair;
+  const Site& s = p.either();
+  const auto sides = [&](auto value) {
+    return Json{{"before", p.before ? Json(value(*p.before)) : Json(nullptr)},
+                {"after", p.after ? Json(value(*p.after)) : Json(nullptr)}};
+  };
+  const auto known = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
+  const auto figures = [&](const Compared& c) {
+    return Json{{"before", known(c.before)}, {"after", known(c.after)}, {"ratio", known(c.ratio())}};
+  };
+  return {{"id", s.id},
+          {"place", s.place()},
+          {"op", s.op},
+          {"comm_size", static_cast<int>(s.comm_size)},
+          {"calls", sides([](const Site& site) { return static_cast<std::uint64_t>(site.calls); })},
+          {"elapsed_ns", figures(row.elapsed)},
+          {"after_last_ns", figures(row.after_last)},
+          {"imbalance_ns", figures(row.first_to_last)},
+          {"predicted_ns", {{"before", known(row.predicted.before)}, {"after", known(row.predicted.after)}}},
+          {"algorithms", sides(algorithms)},
+          {"change_ns", p.change()}};
+}
+
+std::string cell(const Compared& c) {
+  if (!c.before) return "- > " + human_time(*c.after);
+  if (!c.after) return human_time(*c.before) + " > -";
+  std::string out = human_time(*c.before) + " > " + human_time(*c.after);
+  if (const auto ratio = c.ratio()) {
+    char text[24];
+    std::snprintf(text, sizeof text, " %.2fx", *ratio);
+    out += text;
   }
   return out;
 }
 
 /// Whether both runs have the same mode, and the same algorithms at each common site.
-bool ran_alike(const Json& a, const Json& b, const std::vector<Pair>& pairs) {
-  return a["job"]["mode"] == b["job"]["mode"] && std::all_of(pairs.begin(), pairs.end(), [](const Pair& p) {
+bool ran_alike(const Profile& a, const Profile& b, const std::vector<Pair>& pairs) {
+  return a.job.mode == b.job.mode && std::ranges::all_of(pairs, [](const Pair& p) {
            return !p.before || !p.after || algorithms(*p.before) == algorithms(*p.after);
          });
 }
 
-int diff(const Options& o) {
-  Profile first = load_profile(o.before, o.patience), second = load_profile(o.after, o.patience);
-  Json &a = first.json, &b = second.json;
-  for (Json* profile : {&a, &b}) resolve_names(*profile, o.patience);
-  Json sites = Json::array();
-  const std::vector<Pair> pairs = match(a, b);
-  for (const Pair& p : pairs) {
-    const Json& s = p.either();
-    if (!o.site.empty() && !site_matches(s["id"], place(s["frames"][0]), o.site)) continue;
-    Json row = {{"id", s["id"]}, {"place", place(s["frames"][0])}, {"op", s["op"]}, {"comm_size", s["comm_size"]}};
-    row["calls"] = {{"before", p.before ? (*p.before)["calls"] : Json(nullptr)},
-                    {"after", p.after ? (*p.after)["calls"] : Json(nullptr)}};
-    for (const char* name : {"elapsed_ns", "after_last_ns", "imbalance_ns"}) row[name] = compared(p, name);
-    row["predicted_ns"] = {{"before", nullptr}, {"after", nullptr}};
-    std::uint64_t most = 0;
-    for (const Json& d : p.after ? p.after->value("decisions", Json::array()) : Json::array())
-      if (!d["predicted_ns"].is_null() && d["calls"].get<std::uint64_t>() > most) {
-        most = d["calls"];
-        row["predicted_ns"] = {{"before", d["native_predicted_ns"]}, {"after", d["predicted_ns"]}};
-      }
-    row["algorithms"] = {{"before", p.before ? Json(algorithms(*p.before)) : Json(nullptr)},
-                         {"after", p.after ? Json(algorithms(*p.after)) : Json(nullptr)}};
-    row["change_ns"] = p.change();
-    sites.push_back(row);
-  }
-  if (!o.site.empty() && sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
-  const double before = a["job"]["wall_time_s"], after = b["job"]["wall_time_s"];
-  if (o.json) {
-    const Json out = {
-        {"wall_time_s",
-         {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
-        {"sites", sites}};
-    std::printf("%s\n", profiles::json_text(out, 1).c_str());
-    return 0;
-  }
-  if (ran_alike(a, b, pairs))
+void print_row(const Row& row) {
+  const Pair& p = *row.pair;
+  const Site& s = p.either();
+  const auto count = [](const Site* site) { return site ? std::to_string(static_cast<long>(site->calls)) : "-"; };
+  std::string where = s.place();
+  if (p.before && p.after && algorithms(*p.before) != algorithms(*p.after))
+    where += "  [" + algorithms(*p.before) + " > " + algorithms(*p.after) + "]";
+  if (row.predicted.before && row.predicted.after)
+    where += "  (after last, modelled: " + human_time(*row.predicted.before) + " > " +
+             human_time(*row.predicted.after) + ")";
+  std::printf("%-12s %5.0f %13s  %-34s %-34s %-34s %s\n", s.op.c_str(), s.comm_size,
+              (count(p.before) + " > " + count(p.after)).c_str(), cell(row.elapsed).c_str(),
+              cell(row.after_last).c_str(), cell(row.first_to_last).c_str(), where.c_str());
+}
+
+void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows, bool alike) {
+  const double before = a.job.wall / 1e9, after = b.job.wall / 1e9;
+  if (alike)
     std::printf(
         "Both runs used the same algorithms at every common site, so no policy causes the differences below. They are "
         "noise, or\nthe program or the machine has changed.\n\n");
-  std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n",
-              a["job"]["command_line"].get<std::string>().c_str(), a["job"]["ranks"].get<int>(), before,
-              b["job"]["command_line"].get<std::string>().c_str(), b["job"]["ranks"].get<int>(), after,
-              before > 0 ? after / before : 0);
+  std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n", a.job.command_line.c_str(),
+              a.job.ranks, before, b.job.command_line.c_str(), b.job.ranks, after, before > 0 ? after / before : 0);
   std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean",
               "after last, mean", "first to last arrival, mean", "called from");
-  for (const Json& row : sites) {
-    const auto count = [&](const char* side) {
-      return row["calls"][side].is_null() ? std::string("-") : std::to_string(row["calls"][side].get<std::uint64_t>());
-    };
-    std::string where = row["place"].get<std::string>();
-    if (row["algorithms"]["before"] != row["algorithms"]["after"] && !row["algorithms"]["before"].is_null() &&
-        !row["algorithms"]["after"].is_null())
-      where += "  [" + row["algorithms"]["before"].get<std::string>() + " > " +
-               row["algorithms"]["after"].get<std::string>() + "]";
-    if (const Json& said = row["predicted_ns"]; !said["after"].is_null() && !said["before"].is_null())
-      where += "  (after last, modelled: " + human_time(said["before"]) + " > " + human_time(said["after"]) + ")";
-    std::printf("%-12s %5d %13s  %-34s %-34s %-34s %s\n", row["op"].get<std::string>().c_str(),
-                row["comm_size"].get<int>(), (count("before") + " > " + count("after")).c_str(),
-                cell(row["elapsed_ns"]).c_str(), cell(row["after_last_ns"]).c_str(), cell(row["imbalance_ns"]).c_str(),
-                where.c_str());
-  }
+  for (const Row& row : rows) print_row(row);
   std::printf(
       "\nSites are sorted by change of time spent, largest first. Ignore changes that two "
       "runs\nof the same program show, too.\n");
+}
+
+int diff(const Options& o) {
+  const Wanted wanted{.patience = o.patience, .names = true};
+  const Profile a = load_profile(o.before, wanted), b = load_profile(o.after, wanted);
+  const std::vector<Pair> pairs = match(a, b);
+  std::vector<Row> rows;
+  for (const Pair& p : pairs)
+    if (o.site.empty() || site_matches(p.either().id, p.either().place(), o.site)) rows.push_back(row_of(p));
+  if (!o.site.empty() && rows.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
+  if (!o.json) {
+    print_text(a, b, rows, ran_alike(a, b, pairs));
+    return 0;
+  }
+  Json sites = Json::array();
+  for (const Row& row : rows) sites.push_back(json_of(row));
+  const double before = a.job.wall / 1e9, after = b.job.wall / 1e9;
+  const Json out = {
+      {"wall_time_s",
+       {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
+      {"sites", sites}};
+  std::printf("%s\n", profiles::json_text(out, 1).c_str());
   return 0;
 }
 

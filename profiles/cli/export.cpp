@@ -9,7 +9,6 @@
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/render/otf2.hpp"
 #include "profiles/render/perfetto.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -24,16 +23,15 @@ int export_(const Options& o) {
   if (o.perfetto.empty() && o.otf2.empty()) throw BadUsage("export: name what to write: --perfetto OUT or --otf2 OUT");
   std::optional<AnswerFile> trace;
   if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
-  Profile profile = load_profile(o.file, o.patience);
-  const RecordedArrivals record = recorded_arrivals(profile.json, o.file);
+  const Profile profile =
+      load_profile(o.file, {.patience = o.patience, .names = true, .redacted = o.redact, .record = true});
+  const RecordedArrivals& record = record_of(profile, o.file);
   if (record.left_out > 0)
     std::cerr << "latecomer: " << record.left_out << " of " << record.left_out + record.calls.size()
               << " calls are left out: the profile folds their site, or does not name their ranks\n";
-  resolve_names(profile.json, o.patience);
-  if (o.redact) redact(profile);
-  if (trace) trace->write([&](const profiles::Sink& sink) { write_perfetto(profile.json, record, sink); });
+  if (trace) trace->write([&](const profiles::Sink& sink) { write_perfetto(profile, record, sink); });
   if (!o.otf2.empty())
-    if (const std::size_t left = write_otf2(profile.json, record, o.otf2); left > 0)
+    if (const std::size_t left = write_otf2(profile, record, o.otf2); left > 0)
       std::cerr << "latecomer: " << left << " visits have no known end or overlap others, and are not in '" << o.otf2
                 << "'\n";
   return 0;

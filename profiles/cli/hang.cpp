@@ -146,7 +146,7 @@ std::string Hang::state(const LiveRank& r) {
 
 std::string Hang::site(const LiveRank& r) const {
   const auto found = places_.find(r.site);
-  return found == places_.end() ? "an unknown place" : place(found->second);
+  return found == places_.end() ? "an unknown place" : analysis::place(frame_of(found->second));
 }
 
 std::string Hang::call_text(const LiveRank& r) const {

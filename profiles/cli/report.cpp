@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/select/candidates.hpp"
+#include "profiles/analysis/callers.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
@@ -17,12 +18,12 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/record/waiting.hpp"
-#include "profiles/render/callers.hpp"
 #include "profiles/render/communicator_table.hpp"
 #include "profiles/render/html.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/set_up.hpp"
 #include "profiles/render/site_table.hpp"
+#include "profiles/render/text_table.hpp"
 #include "profiles/render/verdict.hpp"
 #include "profiles/symbols/names.hpp"
 
@@ -34,7 +35,7 @@ struct Options {
   int top = 10;
   Progress::Patience patience;
   std::vector<std::string> more;
-  bool json = false, tsv = false, redact = false, force = false;
+  bool all = false, json = false, tsv = false, redact = false, force = false;
 };
 
 /// A sort key and its value of a site. Sites are sorted by descending value.
@@ -46,20 +47,19 @@ constexpr SortKey kSortKeys[] = {
     {"wait", [](const Site& s) { return s.waited; }},
     {"calls", [](const Site& s) { return s.calls; }},
     {"imbalance", [](const Site& s) { return s.imbalance; }},
-    {"elapsed", [](const Site& s) { return s["elapsed_ns"]["mean"].get<double>() * s["rank_calls"].get<double>(); }},
+    {"elapsed", [](const Site& s) { return s.spent(); }},
     {"after_last", [](const Site& s) { return s.after_last; }},
     {"bytes", [](const Site& s) { return s.bytes.value_or(0); }},
 };
 
-void bars(const char* title, const Json& histogram) {
-  const auto counts = histogram["counts"].get<std::vector<double>>();
-  const auto edges = histogram["edges"].get<std::vector<double>>();
+void bars(const char* title, const analysis::Histogram& histogram) {
+  const std::vector<double>&counts = histogram.counts, &edges = histogram.edges;
   const double most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
   if (most == 0) return;
-  const auto median = quantile_bounds(histogram, 0.5);
-  std::printf("    %s: mean %s, median %s to %s, 90%% below %s, max %s\n", title, human_time(histogram["mean"]).c_str(),
+  const auto median = histogram.bounds(0.5);
+  std::printf("    %s: mean %s, median %s to %s, 90%% below %s, max %s\n", title, human_time(histogram.mean).c_str(),
               human_time(median.first).c_str(), human_time(median.second).c_str(),
-              human_time(quantile_bounds(histogram, 0.9).second).c_str(), human_time(histogram["max"]).c_str());
+              human_time(histogram.bounds(0.9).second).c_str(), human_time(histogram.max).c_str());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const int width = static_cast<int>(std::ceil(40 * counts[i] / most));
     std::printf("      %11s |%-40s %.0f\n", human_time(edges[i]).c_str(),
@@ -68,16 +68,15 @@ void bars(const char* title, const Json& histogram) {
 }
 
 /// Whether the modelled time of native is close enough to the measured time for the model to describe this machine.
-bool native_is_forecast(const Json& decision) {
-  const Json &modelled = decision["native_predicted_ns"], &measured = decision["native_measured_ns"];
-  return modelled.is_null() || measured.is_null() || core::is_forecast(modelled, measured);
+bool native_is_forecast(const analysis::Decision& d) {
+  return !d.native_predicted || !d.native_measured || core::is_forecast(*d.native_predicted, *d.native_measured);
 }
 
 /// The most callers of one function in the details of a site.
 constexpr std::size_t kMostCallers = 12;
 
 /// One line per caller, and below it those that called it.
-void print_callers(const Site& site, const std::vector<CallerNode>& callers, int level) {
+void print_callers(const Site& site, const std::vector<analysis::CallerNode>& callers, int level) {
   const auto share = [&](double part, double whole) { return whole > 0 ? percent(part / whole) : std::string("-"); };
   for (std::size_t i = 0; i < callers.size(); ++i) {
     const analysis::Calls& f = callers[i].figures;
@@ -86,27 +85,15 @@ void print_callers(const Site& site, const std::vector<CallerNode>& callers, int
       return;
     }
     std::printf("      %7s %7s  %*s%s\n", share(f.calls, site.calls).c_str(), share(f.waited, site.waited).c_str(),
-                2 * level, "", place_of(callers[i]).c_str());
+                2 * level, "", callers[i].place().c_str());
     print_callers(site, callers[i].callers, level + 1);
   }
 }
 
-void print_site(const Site& site) {
-  std::printf("\n  %s  %s on %.0f ranks, site %s\n", place(site["frames"][0]).c_str(), site.op.c_str(), site.comm_size,
-              site["id"].get<std::string>().c_str());
-  if (const double rested = site.json->value("rested", 0.0); rested > 0)
-    std::printf(
-        "    %.0f of the calls are in idle epochs, which are not logged: arrivals were balanced and native ran "
-        "(policy key `rest`)\n",
-        rested);
-  if (site.patterns == 0) {
-    std::printf("    no call has records of all ranks; %llu calls by single ranks\n",
-                static_cast<unsigned long long>(site["rank_calls"].get<std::uint64_t>()));
-    return;
-  }
+void print_arrivals(const Site& site) {
   if (const auto op = core::find_collective(site.op))
     std::printf("    %s\n", std::string(profiles::waiting_text(*op)).c_str());
-  bars("first to last arrival", site["imbalance_ns"]);
+  bars("first to last arrival", site.first_to_last);
   std::printf("    comes last: %s\n", site.last_ranks(4).c_str());
   const auto latest = site.latest(4);
   std::printf("    latest on average:");
@@ -114,64 +101,86 @@ void print_site(const Site& site) {
     std::printf("%s rank %s +%s (sd %s)", i ? "," : "", latest[i]->name().c_str(),
                 human_time(latest[i]->offset).c_str(), human_time(latest[i]->stddev).c_str());
   std::printf("\n");
-  for (const auto& [name, d] : site["dispatch"].items())
-    std::printf("    %-20s %8llu calls, elapsed %s, after the last arrival %s\n", name.c_str(),
-                static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
-                human_time(d["mean_elapsed_ns"]).c_str(), human_time(d["mean_after_last_ns"]).c_str());
-  if (const auto sources = site.json->find("pattern_sources"); sources != site.json->end()) {
-    std::string text;
-    constexpr std::pair<const char*, const char*> kSources[] = {
-        {"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
-    for (const auto& [name, words] : kSources)
-      if (const auto found = sources->find(name); found != sources->end())
-        text +=
-            (text.empty() ? "" : "; ") + std::string(words) + " in " + profiles::json_text((*found)["calls"]) +
-            (found->contains("mean_error_ns") ? ", off by " + human_time((*found)["mean_error_ns"]) + " per rank" : "");
-    std::printf("    arrival pattern from %s\n", text.c_str());
-  }
-  const auto time_or = [](const Json& ns) { return ns.is_null() ? std::string("-") : human_time(ns); };
-  for (const Json& d : site.json->value("decisions", Json::array())) {
-    const std::string bytes = d["bytes"].get<double>() < 0 ? "any size" : profiles::json_text(d["bytes"]) + " B",
-                      reason = d["reason"];
-    std::printf("    %s x %llu: %s%s%s\n", bytes.c_str(),
-                static_cast<unsigned long long>(d["calls"].get<std::uint64_t>()),
-                d["algorithm"].get<std::string>().c_str(), reason.empty() ? "" : ", because ", reason.c_str());
-    if (!d["last_rank"].is_null())
-      std::printf("      forecast (%s): rank %d last, %s after the first, off by %s\n",
-                  d["predictor"].get<std::string>().c_str(), d["last_rank"].get<int>(),
-                  human_time(d["spread_ns"]).c_str(), human_time(d["error_ns"]).c_str());
-    if (!d["predicted_ns"].is_null() || !d["native_measured_ns"].is_null())
-      std::printf("      modelled %s, native %s%s; measured %s, native %s\n", time_or(d["predicted_ns"]).c_str(),
-                  time_or(d["native_predicted_ns"]).c_str(),
-                  native_is_forecast(d) ? "" : " (the model does not describe this machine)",
-                  time_or(d["measured_ns"]).c_str(), time_or(d["native_measured_ns"]).c_str());
-  }
-  if (site["frames"].size() > 1) {
+}
+
+void print_sources(const Site& site) {
+  constexpr std::pair<std::string_view, const char*> kSources[] = {
+      {"edge", "the program's edge calls"}, {"history", "earlier calls"}, {"none", "nothing yet"}};
+  std::string text;
+  for (const auto& [name, words] : kSources)
+    for (const analysis::PatternSource& source : site.sources)
+      if (source.name == name)
+        text += (text.empty() ? "" : "; ") + std::string(words) + " in " +
+                std::to_string(static_cast<long>(source.calls)) +
+                (source.error ? ", off by " + human_time(*source.error) + " per rank" : "");
+  if (!site.sources.empty()) std::printf("    arrival pattern from %s\n", text.c_str());
+}
+
+void print_decision(const analysis::Decision& d) {
+  const auto time_or = [](const std::optional<double>& ns) { return ns ? human_time(*ns) : std::string("-"); };
+  const std::string bytes = d.bytes < 0 ? "any size" : std::to_string(static_cast<long>(d.bytes)) + " B";
+  std::printf("    %s x %.0f: %s%s%s\n", bytes.c_str(), d.calls, d.algorithm.c_str(),
+              d.reason.empty() ? "" : ", because ", d.reason.c_str());
+  if (d.last_rank)
+    std::printf("      forecast (%s): rank %d last, %s after the first, off by %s\n", d.predictor.c_str(), *d.last_rank,
+                human_time(d.spread).c_str(), human_time(d.error).c_str());
+  if (d.predicted || d.native_measured)
+    std::printf("      modelled %s, native %s%s; measured %s, native %s\n", time_or(d.predicted).c_str(),
+                time_or(d.native_predicted).c_str(),
+                native_is_forecast(d) ? "" : " (the model does not describe this machine)", time_or(d.measured).c_str(),
+                time_or(d.native_measured).c_str());
+}
+
+void print_ways(const Site& site) {
+  if (site.frames.size() > 1) {
     std::printf("    called by");
-    for (std::size_t i = 1; i < site["frames"].size(); ++i)
-      std::printf("%s %s", i > 1 ? "," : "", place(site["frames"][i]).c_str());
+    for (std::size_t i = 1; i < site.frames.size(); ++i)
+      std::printf("%s %s", i > 1 ? "," : "", place(site.frames[i]).c_str());
     std::printf("\n");
   }
-  if (const auto callers = callers_of(site); !callers.empty() && (callers.size() > 1 || callers.front().frame)) {
+  if (const auto callers = analysis::callers_of(site);
+      !callers.empty() && (callers.size() > 1 || callers.front().frame)) {
     std::printf("    callers, with their share of the calls and of the waiting:\n");
     print_callers(site, callers, 0);
   }
-  if (const auto n = site["divergent_calls"].get<std::uint64_t>(); n > 0)
-    std::printf("    %llu of the calls were reached from different call sites on different ranks\n",
-                static_cast<unsigned long long>(n));
+  if (site.divergent > 0)
+    std::printf("    %.0f of the calls were reached from different call sites on different ranks\n", site.divergent);
+}
+
+void print_site(const Site& site) {
+  std::printf("\n  %s  %s on %.0f ranks, site %s\n", site.place().c_str(), site.op.c_str(), site.comm_size,
+              site.id.c_str());
+  if (site.rested > 0)
+    std::printf(
+        "    %.0f of the calls are in idle epochs, which are not logged: arrivals were balanced and native ran "
+        "(policy key `rest`)\n",
+        site.rested);
+  if (site.patterns == 0) {
+    std::printf("    no call has records of all ranks; %.0f calls by single ranks\n", site.rank_calls);
+    return;
+  }
+  print_arrivals(site);
+  for (const analysis::Dispatch& d : site.dispatch)
+    std::printf("    %-20s %8.0f calls, elapsed %s, after the last arrival %s\n", d.algorithm.c_str(), d.calls,
+                human_time(d.elapsed).c_str(), human_time(d.after_last).c_str());
+  print_sources(site);
+  for (const analysis::Decision& d : site.decisions) print_decision(d);
+  print_ways(site);
 }
 
 /// Puts the names, and the callers' shares of the waiting, into the profile that --json prints.
 void name_and_share(WholeProfile& whole, const Profile& profile) {
   for (const Site& named : profile.sites) {
     Json& site = whole.profile["sites"][named.index];
-    site["frames"] = named["frames"];
-    if (!named.json->contains("callers")) continue;
-    site["callers"] = named["callers"];
-    for (Json& caller : site["callers"])
-      caller["share"] = named.waited > 0 ? caller["waited_ns"].get<double>() / named.waited : 0.0;
+    for (std::size_t i = 0; i < named.frames.size(); ++i) site["frames"][i] = frame_json(named.frames[i]);
+    for (std::size_t i = 0; i < named.callers.size(); ++i) {
+      Json& caller = site["callers"][i];
+      const analysis::Caller& from = named.callers[i];
+      for (std::size_t k = 0; k < from.frames.size(); ++k) caller["frames"][k] = frame_json(from.frames[k]);
+      caller["share"] = named.waited > 0 ? from.waited / named.waited : 0.0;
+    }
   }
-  whole.profile["warnings"] = profile.json["warnings"];
+  whole.profile["warnings"] = profile.warnings;
 }
 
 void print_json(WholeProfile& whole, const Profile& profile) {
@@ -188,33 +197,53 @@ void print_json(WholeProfile& whole, const Profile& profile) {
 void print_tsv(const Profile& profile) {
   std::printf(
       "op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\twaited_ns\tshare\n");
-  const double all_time = std::max(1.0, rank_time(profile.json));
   for (const Site& s : profile.sites)
     std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.6f\n", s.op.c_str(), s.comm_size, s.calls,
-                s.bytes.value_or(-1), s.imbalance, s["elapsed_ns"]["mean"].get<double>(), s.after_last,
-                s.last_ranks(3).c_str(), place(s["frames"][0]).c_str(), s.waited, s.waited / all_time);
+                s.bytes.value_or(-1), s.imbalance, s.elapsed.mean, s.after_last, s.last_ranks(3).c_str(),
+                s.place().c_str(), s.waited, s.waited / profile.job.rank_time());
 }
 
-void print_text(const Profile& profile, int top) {
+/// The verdict, the job and its set-up.
+void print_head(const Profile& profile, bool all) {
   const std::vector<std::string> sentences = verdict(profile);
-  for (const std::string& sentence : sentences) std::printf("%s\n", sentence.c_str());
-  const Json& job = profile.json["job"];
+  for (const std::string& sentence : sentences) std::printf("%s", paragraph(sentence, kLineWidth).c_str());
+  const analysis::Job& job = profile.job;
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
-              job["command_line"].get<std::string>().c_str(), job["ranks"].get<int>(), job["hosts"].size(),
-              job["hosts"].size() == 1 ? "" : "s", job["wall_time_s"].get<double>(),
-              job["mpi_library"].get<std::string>().c_str(), job["mode"].get<std::string>().c_str());
-  for (const std::string& sentence : set_up(profile))
-    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
-      std::printf("set-up: %s\n", sentence.c_str());
+              (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
+              job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
+  if (all)
+    for (const std::string& sentence : set_up(profile))
+      if (std::ranges::find(sentences, sentence) == sentences.end())
+        std::printf("%s", paragraph("set-up: " + sentence, kLineWidth).c_str());
   std::printf("\n");
-  print_sites(profile, static_cast<int>(profile.sites.size()));
+}
+
+void print_warnings(const Profile& profile, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(most, profile.warnings.size()); ++i)
+    std::printf("\n%s", paragraph("warning: " + profile.warnings[i], kLineWidth).c_str());
+  if (profile.warnings.size() > most) std::printf("... and %zu more warnings.\n", profile.warnings.size() - most);
+}
+
+/// The first screen: what a person needs to know, and the command that shows the rest.
+void print_short(const Profile& profile, const Options& o) {
+  print_head(profile, false);
+  print_sites(profile, static_cast<std::size_t>(o.top), false);
+  if (!o.site.empty())
+    for (const Site& s : profile.sites) print_site(s);
+  constexpr std::size_t kWarnings = 2;
+  print_warnings(profile, kWarnings);
+  std::printf("\nRanks, hosts, causes and histograms: latecomer report --all %s\n", shell_word(o.file).c_str());
+}
+
+void print_all(const Profile& profile, int top) {
+  print_head(profile, true);
+  print_sites(profile, profile.sites.size(), true);
   print_ranks(profile.analysis, top);
-  print_communicators(profile.json, top);
+  print_communicators(profile, top);
   int shown = 0;
   for (const Site& s : profile.sites)
     if (s.calls > 0 && s.comm_size > 1 && shown++ < top) print_site(s);
-  for (const Json& w : profile.json["warnings"]) std::printf("\nwarning: %s", w.get<std::string>().c_str());
-  std::printf("\n");
+  print_warnings(profile, profile.warnings.size());
 }
 
 int report(const Options& o) {
@@ -235,23 +264,24 @@ int report(const Options& o) {
   if (!o.html.empty()) page.emplace("--html", o.html, kPageFile, o.force);
   std::unique_ptr<WholeProfile> whole;
   if (o.json && !page) whole = std::make_unique<WholeProfile>(o.file);
-  Profile profile = load_profile(o.file, o.patience, page ? Keep::cells : Keep::figures);
-  resolve_names(profile.json, o.patience);
+  Profile profile = load_profile(o.file, {.patience = o.patience,
+                                          .names = true,
+                                          .redacted = o.redact,
+                                          .cells = page.has_value(),
+                                          .record = page.has_value()});
+  if (whole && o.redact) profiles::redact(whole->profile);
   if (whole) name_and_share(*whole, profile);
-  if (o.redact) {
-    redact(profile);
-    if (whole) profiles::redact(whole->profile);
-  }
   std::stable_sort(profile.sites.begin(), profile.sites.end(),
                    [&](const Site& a, const Site& b) { return key->value(a) > key->value(b); });
   if (!o.site.empty()) {
-    std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
+    std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
     if (profile.sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
-  if (page) page->write(html_report(profile, o.file));
+  if (page) page->write(html_report(profile));
   else if (whole) print_json(*whole, profile);
   else if (o.tsv) print_tsv(profile);
-  else print_text(profile, o.top);
+  else if (o.all) print_all(profile, o.top);
+  else print_short(profile, o);
   return 0;
 }
 
@@ -266,7 +296,10 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")
       ->capture_default_str();
   command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");
-  command->add_option("--top", o->top, "Number of sites to show in detail.")
+  command->add_flag("--all", o->all,
+                    "Print all sites with all columns, the ranks, hosts, efficiencies and communicators, and the sites "
+                    "in detail.");
+  command->add_option("--top", o->top, "Rows of a table; with --all, ranks, hosts and sites in detail.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->add_option("--html", o->html,
@@ -279,7 +312,8 @@ void add_report(CLI::App& app, Action& action) {
                     "wait_share, ranks, hosts and efficiency.");
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories, for others to read.");
-  command->footer(R"(Columns of the table, one row per call site, longest total wait first:
+  command->footer(
+      R"(Columns of the table, one row per call site, longest total wait first, with all of them under --all:
   collective   the operation
   ranks        size of the communicator
   calls        calls from this site; 0 if other ranks make the same calls from another line, whose row counts them

@@ -16,15 +16,14 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/hang.hpp"
+#include "profiles/cli/screen.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/spool.hpp"
 #include "profiles/render/prometheus.hpp"
 #include "profiles/render/rank_table.hpp"
-#include "profiles/render/screen.hpp"
 #include "profiles/render/site_table.hpp"
 #include "profiles/render/verdict.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -84,21 +83,19 @@ std::optional<Text> look(const Options& o, const std::string& folder, const Answ
     if (metrics) return Text{};
     return Text{"No snapshot is complete yet: " + read.error() + "\n" + present_text(live_job(folder)), ""};
   }
-  Profile profile = read_profile(folder, profiles::write_profile(std::move(read->parts)));
-  resolve_names(profile.json, Progress::Patience{});
-  if (o.redact) redact(profile);
+  Profile profile =
+      read_profile(folder, profiles::write_profile(std::move(read->parts)), {.names = true, .redacted = o.redact});
   std::ranges::stable_sort(profile.sites, std::greater(), &Site::waited);
   if (metrics) {
     metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return Text{};
   }
   char time[32];
-  std::snprintf(time, sizeof time, "%.1f", profile.json["job"]["wall_time_s"].get<double>());
-  std::string head =
-      profile.json["job"]["command_line"].get<std::string>() + "\n" + time + " s of the job are in its snapshots\n\n";
+  std::snprintf(time, sizeof time, "%.1f", profile.job.wall / 1e9);
+  std::string head = profile.job.command_line + "\n" + time + " s of the job are in its snapshots\n\n";
   for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
   return Text{head + present_text(live_job(folder)) + "\n", captured([&] {
-                print_sites(profile, o.sites);
+                print_sites(profile, static_cast<std::size_t>(o.sites), true);
                 print_ranks(profile.analysis, o.ranks);
               })};
 }

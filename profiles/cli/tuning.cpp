@@ -9,10 +9,8 @@
 #include <optional>
 
 #include "core/base/text.hpp"
-#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -55,8 +53,8 @@ struct Row {
   std::map<const Own*, double> times;
   const Own* chosen = nullptr;
   std::string reason;
-  std::int64_t least() const { return (*from->site)["bytes"]["min"].get<std::int64_t>(); }
-  std::int64_t most() const { return (*from->site)["bytes"]["max"].get<std::int64_t>(); }
+  std::int64_t least() const { return from->site->least_bytes; }
+  std::int64_t most() const { return from->site->most_bytes; }
 };
 
 Row modelled(const TunedSite& site, Library library, core::Objective objective) {
@@ -259,19 +257,19 @@ Tuning tune(const std::string& format, const std::vector<TunedSite>& sites, core
   std::string comments;
   for (const Row& row : rows) {
     const Site& site = *row.from->site;
-    const std::string where = place(site["frames"][0]), op = site["op"].get<std::string>();
-    Json one = {{"id", site["id"]},
-                {"place", where},
-                {"op", op},
-                {"comm_size", site["comm_size"]},
-                {"calls", site["calls"]},
+    const std::string calls = std::to_string(static_cast<std::uint64_t>(site.calls)),
+                      ranks = std::to_string(static_cast<int>(site.comm_size));
+    Json one = {{"id", site.id},
+                {"place", site.place()},
+                {"op", site.op},
+                {"comm_size", static_cast<int>(site.comm_size)},
+                {"calls", static_cast<std::uint64_t>(site.calls)},
                 {"algorithm", "native"},
                 {"native_ns", nullptr},
                 {"predicted_ns", nullptr},
                 {"reason", row.reason}};
-    comments += "# " + op + " at " + where + ", " + profiles::json_text(site["comm_size"]) + " ranks" +
-                (site["bytes"].is_null() ? "" : ", " + human_bytes(std::round(site["bytes"]["mean"].get<double>()))) +
-                ", " + profiles::json_text(site["calls"]) + " calls: ";
+    comments += "# " + site.op + " at " + site.place() + ", " + ranks + " ranks" +
+                (site.bytes ? ", " + human_bytes(std::round(*site.bytes)) : "") + ", " + calls + " calls: ";
     if (row.chosen) {
       const double then = row.times.at(row.chosen);
       one["algorithm"] = row.chosen->name, one["native_ns"] = row.native_ns, one["predicted_ns"] = then;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "profiles/base/json.hpp"
 #include "profiles/cli/advise.hpp"
@@ -13,7 +14,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/record/replay.hpp"
-#include "profiles/symbols/names.hpp"
+#include "profiles/render/text_table.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -29,15 +30,10 @@ struct Options {
   Progress::Patience patience;
 };
 
-std::int32_t index_of(const Json* site, const Json& profile) {
-  return static_cast<std::int32_t>(site - profile["sites"].get_ref<const Json::array_t&>().data());
-}
-
 /// The calls in the form that the replay takes. They refer to the arrays of `record`.
-std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record, const Json& profile) {
-  const Json& arrivals = profile["arrivals"];
-  const auto window = std::max<std::int64_t>(1, arrivals["window_ns"]),
-             stride = std::max<std::int64_t>(1, arrivals["stride"]);
+std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record) {
+  const auto window = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.window_ns)),
+             stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.stride));
   std::vector<profiles::ReplayCall> out;
   out.reserve(record.calls.size());
   for (const RecordedCall& c : record.calls) {
@@ -45,15 +41,15 @@ std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record, const
     // brings each kept window into its own span of `stride` windows.
     const std::int64_t part =
         stride > 1 ? (*std::ranges::min_element(c.arrivals) + window) / window / stride : std::int64_t{0};
-    out.push_back(
-        {c.op, index_of(c.site, profile), c.root, c.blocking, part, record.groups[c.group], c.arrivals, c.exits});
+    out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part, record.groups[c.group],
+                   c.arrivals, c.exits});
   }
   return out;
 }
 
 struct Scenario {
   Change change;
-  std::string text;      ///< "all ranks needed the same time between calls"
+  std::string text;      ///< "all ranks needed the same time before each call"
   bool at_most = false;  ///< the gain is an upper bound
   double gain = 0;       ///< of the recorded time
 };
@@ -65,12 +61,12 @@ struct Waits {
   std::map<Rank, double> for_rank_anywhere;
 };
 
-Waits waits_of(const RecordedArrivals& record, const Json& profile) {
+Waits waits_of(const RecordedArrivals& record) {
   Waits out;
   for (const RecordedCall& c : record.calls)
     for (std::size_t i = 0; i < c.awaited.size(); ++i) {
       if (c.awaited[i] < 0) continue;
-      const std::int32_t site = index_of(c.site, profile);
+      const auto site = static_cast<std::int32_t>(c.site);
       const auto spent = static_cast<double>(c.wait_ends[i] - c.arrivals[i]);
       const Rank rank = record.groups[c.group][static_cast<std::size_t>(c.awaited[i])];
       out.at[site] += spent, out.for_rank[site][rank] += spent, out.for_rank_anywhere[rank] += spent;
@@ -88,25 +84,40 @@ std::vector<Key> largest(const std::map<Key, double>& values, int most) {
   return out;
 }
 
-std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& read, int top) {
-  const Json& profile = read.json;
-  const Waits waits = waits_of(record, profile);
+/// The rank that the others waited for most in the first call of the record.
+std::optional<Rank> longest_set_up(const RecordedArrivals& record) {
+  const RecordedCall& call = record.calls.front();
+  std::map<Rank, double> waits;
+  for (std::size_t i = 0; i < call.awaited.size(); ++i)
+    if (call.awaited[i] >= 0)
+      waits[record.groups[call.group][static_cast<std::size_t>(call.awaited[i])]] +=
+          static_cast<double>(call.wait_ends[i] - call.arrivals[i]);
+  const std::vector<Rank> most = largest(waits, 1);
+  return most.empty() ? std::nullopt : std::optional(most.front());
+}
+
+std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& profile, int top) {
+  const Waits waits = waits_of(record);
   std::vector<Scenario> out;
-  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time between the calls"});
+  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time before each call"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
     out.push_back({{.kind = Change::Kind::on_time, .rank = rank},
-                   "rank " + std::to_string(rank) + " needed no longer between the calls than the others"});
-  const auto advised = advised_algorithms(read);
+                   "rank " + std::to_string(rank) + " needed no longer than the others before each call"});
+  if (const auto rank = longest_set_up(record))
+    out.push_back(
+        {{.kind = Change::Kind::on_time, .rank = *rank, .set_up = true},
+         "rank " + std::to_string(*rank) + " needed no longer than the others before its first call: set-up"});
+  const auto advised = advised_algorithms(profile);
   for (const std::int32_t index : largest(waits.at, top)) {
-    const Json& site = profile["sites"][static_cast<std::size_t>(index)];
-    const std::string name = "the " + site["op"].get<std::string>() + " at " + place(site["frames"][0]);
+    const Site& site = profile.sites[static_cast<std::size_t>(index)];
+    const std::string name = "the " + site.op + " at " + site.place();
     const Rank rank = largest(waits.for_rank.at(index), 1).front();
     out.push_back({{.kind = Change::Kind::on_time, .site = index, .rank = rank},
                    "rank " + std::to_string(rank) + " needed no longer than the others before " + name});
     out.push_back({{.kind = Change::Kind::no_wait, .site = index},
                    name + " were non-blocking, and the program never waited for its result",
                    true});
-    if (const auto found = advised.find(site["id"]); found != advised.end())
+    if (const auto found = advised.find(site.id); found != advised.end())
       out.push_back({{.kind = Change::Kind::faster, .site = index, .factor = found->second.factor},
                      name + " ran " + found->second.algorithm + ", as the model forecasts it"});
   }
@@ -122,79 +133,90 @@ constexpr const char* kModel =
     "Model: a rank arrives at its next call after its own interval, and leaves a call after the arrival that it waits "
     "for plus the time that it took from there. Messages between the calls count as the ranks' own intervals.";
 
-int whatif(const Options& o) {
-  Profile read = load_profile(o.file, o.patience, Keep::offsets);
-  Json& profile = read.json;
-  const RecordedArrivals record = recorded_arrivals(profile, o.file);
-  if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
-  resolve_names(profile, o.patience);
-  const std::vector<profiles::ReplayCall> calls = calls_of(record, profile);
-  const profiles::Replay replay(calls, profile["job"]["ranks"]);
+struct Answer {
+  double recorded = 0, unchanged = 0;  ///< time of the record, and of its replay without a change, ns
+  std::size_t non_blocking = 0;        ///< calls
+  std::vector<Scenario> scenarios;     ///< largest gain first
+};
+
+Answer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
+  const std::vector<profiles::ReplayCall> calls = calls_of(record);
+  const profiles::Replay replay(calls, profile.job.ranks);
+  Answer out;
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
-  std::uint64_t non_blocking = 0;
   for (const profiles::ReplayCall& c : calls) {
     const Nanoseconds first = *std::ranges::min_element(c.arrivals),
                       last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
     auto& [begin, end] = parts.try_emplace(c.part, first, last).first->second;
     begin = std::min(begin, first), end = std::max(end, last);
-    non_blocking += !c.blocking;
+    out.non_blocking += !c.blocking;
   }
-  double recorded = 0;
-  for (const auto& [part, span] : parts) recorded += static_cast<double>(span.second - span.first);
-  const double unchanged = replay.time();
-  std::vector<Scenario> scenarios = scenarios_of(record, read, o.top);
-  for (Scenario& s : scenarios) s.gain = unchanged > 0 ? 1 - replay.time(s.change) / unchanged : 0;
-  std::ranges::stable_sort(scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
-  const Json& arrivals = profile["arrivals"];
-  const double wall = profile["job"]["wall_time_s"].get<double>() * 1e9;
-  if (o.json) {
-    Json rows = Json::array();
-    for (const Scenario& s : scenarios) {
-      const Json& sites = profile["sites"];
-      rows.push_back(
-          {{"kind", kKinds[static_cast<int>(s.change.kind)]},
-           {"site", s.change.site < 0 ? Json(nullptr) : sites[static_cast<std::size_t>(s.change.site)]["id"]},
-           {"rank", s.change.rank < 0 ? Json(nullptr) : Json(s.change.rank)},
-           {"gain", s.gain},
-           {"bound", s.at_most ? "upper" : "estimate"},
-           {"text", s.text}});
-    }
-    std::printf("%s\n", profiles::json_text(Json({{"recorded_ns", recorded},
-                                                  {"recorded_share", wall > 0 ? recorded / wall : 0},
-                                                  {"calls", arrivals["calls"]},
-                                                  {"calls_replayed", record.calls.size()},
-                                                  {"non_blocking", non_blocking},
-                                                  {"replay_error", recorded > 0 ? unchanged / recorded - 1 : 0},
-                                                  {"model", kModel},
-                                                  {"scenarios", rows}}),
-                                            1)
-                            .c_str());
-    return 0;
-  }
+  for (const auto& [part, span] : parts) out.recorded += static_cast<double>(span.second - span.first);
+  out.unchanged = replay.time();
+  out.scenarios = scenarios_of(record, profile, top);
+  for (Scenario& s : out.scenarios) s.gain = out.unchanged > 0 ? 1 - replay.time(s.change) / out.unchanged : 0;
+  std::ranges::stable_sort(out.scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
+  return out;
+}
+
+void print_json(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
+  Json rows = Json::array();
+  for (const Scenario& s : answer.scenarios)
+    rows.push_back(
+        {{"kind", s.change.set_up ? "set_up" : kKinds[static_cast<int>(s.change.kind)]},
+         {"site", s.change.site < 0 ? Json(nullptr) : Json(profile.sites[static_cast<std::size_t>(s.change.site)].id)},
+         {"rank", s.change.rank < 0 ? Json(nullptr) : Json(s.change.rank)},
+         {"gain", s.gain},
+         {"bound", s.at_most ? "upper" : "estimate"},
+         {"text", s.text}});
+  const double wall = profile.job.wall;
+  std::printf("%s\n", profiles::json_text(
+                          Json({{"recorded_ns", answer.recorded},
+                                {"recorded_share", wall > 0 ? answer.recorded / wall : 0},
+                                {"calls", record.calls_of_job},
+                                {"calls_replayed", record.calls.size()},
+                                {"non_blocking", answer.non_blocking},
+                                {"replay_error", answer.recorded > 0 ? answer.unchanged / answer.recorded - 1 : 0},
+                                {"model", kModel},
+                                {"scenarios", rows}}),
+                          1)
+                          .c_str());
+}
+
+void print_text(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
   std::printf("The record holds %zu of %llu calls, and %s of the run (%s of %s).\n", record.calls.size(),
-              static_cast<unsigned long long>(arrivals["calls"].get<std::uint64_t>()), percent(recorded / wall).c_str(),
-              human_time(recorded).c_str(), human_time(wall).c_str());
+              static_cast<unsigned long long>(record.calls_of_job), percent(answer.recorded / profile.job.wall).c_str(),
+              human_time(answer.recorded).c_str(), human_time(profile.job.wall).c_str());
   std::printf("Replayed without a change, it takes %+.2f%% more time than recorded.\n",
-              recorded > 0 ? 100 * (unchanged / recorded - 1) : 0);
+              answer.recorded > 0 ? 100 * (answer.unchanged / answer.recorded - 1) : 0);
   if (record.left_out > 0)
     std::printf("%llu calls are left out: the profile folds their site, or does not name their ranks.\n",
                 static_cast<unsigned long long>(record.left_out));
-  if (non_blocking > 0)
-    std::printf("%llu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
-                static_cast<unsigned long long>(non_blocking));
-  std::printf("%s\n\n%15s  if\n", kModel, "less time");
+  if (answer.non_blocking > 0)
+    std::printf("%zu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
+                answer.non_blocking);
+  std::printf("%s\n%15s  if\n", paragraph(kModel, kLineWidth).c_str(), "less time");
   std::size_t small = 0;
-  for (const Scenario& s : scenarios) {
+  for (const Scenario& s : answer.scenarios) {
     if (std::abs(s.gain) < kLittle && ++small) continue;
     std::printf("%7s %7s  %s\n", s.at_most ? "at most" : "", percent(s.gain).c_str(), s.text.c_str());
   }
   if (small > 0) std::printf("%zu more changes would save less than 0.1%%.\n", small);
-  if (profile["job"].value("network", Json(nullptr)).is_null())
+  if (!profile.network)
     std::printf(
         "\nNo algorithm is compared, because the profile holds no figures of the network: set \"network\" in the "
         "policy.\n");
+}
+
+int whatif(const Options& o) {
+  const Profile profile =
+      load_profile(o.file, {.patience = o.patience, .names = true, .offsets = true, .record = true});
+  const RecordedArrivals& record = record_of(profile, o.file);
+  if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
+  const Answer answer = answer_of(record, profile, o.top);
+  o.json ? print_json(answer, record, profile) : print_text(answer, record, profile);
   return 0;
 }
 

@@ -113,7 +113,7 @@ class ProfileWriter {
         {"wall_time_s", job.wall_time_s},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
-        {"network", network_ ? network_json(*network_) : Json(nullptr)},
+        {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
         {"edges", edges_ == 0 ? Json(nullptr)
                               : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
@@ -286,8 +286,6 @@ class ProfileWriter {
       warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
                           " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
                           "; the profile holds only what they wrote before the end");
-    if (!network_)
-      warnings_.push_back("imbalance_factor is null: the network figures are unknown (set \"network\" in a policy)");
     if (per_row_ > 1)
       warnings_.push_back("the rows of sites are grouped by " + std::to_string(per_row_) +
                           " ranks: the job has more than " + std::to_string(kMostRows) +
@@ -568,22 +566,6 @@ class ProfileWriter {
 };
 
 }  // namespace
-
-nlohmann::ordered_json network_json(const core::Network& n) {
-  return {{"alpha_us", n.alpha_ns / 1e3},
-          {"beta_ns_per_byte", n.beta_ns_per_byte},
-          {"gamma_ns_per_byte", n.gamma_ns_per_byte},
-          {"copy_ns_per_byte", n.copy_ns_per_byte},
-          {"latency_us", n.latency_ns / 1e3},
-          {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
-          {"overhead_us", n.overhead_ns / 1e3},
-          {"eager", n.eager_bytes},
-          {"ports", n.ports == 0 ? Json("link") : Json(n.ports)},
-          {"duplex", n.half_duplex ? "half" : "full"},
-          {"ranks_per_host", n.ranks_per_host},
-          {"memory_beta_ns_per_byte", n.memory_beta_ns_per_byte},
-          {"memory_latency_us", n.memory_latency_ns / 1e3}};
-}
 
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran) {
   if (parts.empty()) return;

@@ -3,7 +3,6 @@
 // defines it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -18,8 +17,5 @@ namespace latecomer::profiles {
 /// line per algorithm that a rule names and that served no call. Only sorts `parts`.
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr);
 std::string write_profile(std::vector<Contribution> parts);
-
-/// The network in the form of the policy key `network`.
-nlohmann::ordered_json network_json(const core::Network& network);
 
 }  // namespace latecomer::profiles

@@ -17,10 +17,12 @@
 #include <set>
 
 #include "core/base/text.hpp"
+#include "core/policy/policy.hpp"
 #include "profiles/base/errors.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 
@@ -64,14 +66,37 @@ std::vector<RankRow> few_rows(std::vector<RankRow>&& rows) {
 /// Ranks and numbers of ranks in a file: only a damaged profile has others.
 long rank_in(double value) { return static_cast<long>(std::clamp(value, -1.0, 1e9)); }
 
+/// The figures of the object `before` of a site, a row or a caller.
+analysis::Intervals intervals_of(const Json& before) {
+  analysis::Intervals out;
+  out.samples = number_in(before, "samples");
+  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
+  if (const auto peers = before.find("waits_for"); peers != before.end() && peers->is_array())
+    for (const Json& peer : *peers)
+      if (peer.is_object()) out.peers.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
+  return out;
+}
+
+/// One row of `awaited`.
+RankRow row_of(const Json& row) {
+  RankRow out;
+  out.rank = rank_in(number_in(row, "rank")), out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
+  out.offset = number_in(row, "mean_offset_ns"), out.stddev = number_in(row, "stddev_ns");
+  out.last = number_in(row, "last_count");
+  out.waited = number_in(row, "waited_ns"), out.awaited = number_in(row, "awaited_ns");
+  if (const auto before = row.find("before"); before != row.end()) out.before = intervals_of(*before);
+  return out;
+}
+
 /// Builds the profile while reading it. A large profile consists almost entirely of rows of ranks. The reader adds the
 /// rows of one site to the analysis, and keeps only those that a table shows.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  Reader(const std::string& path, std::size_t bytes, Progress::Patience patience, Keep keep)
-      : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, patience),
-        keep_(keep) {}
+  Reader(const std::string& path, std::size_t bytes, const Wanted& wanted)
+      : progress_("reading " + path + " (" + std::to_string(bytes / 1'000'000) + " MB), sites", 0, wanted.patience),
+        wanted_(wanted) {}
   Profile profile;
+  Json json;  ///< the profile without the rows of ranks
 
   bool null() override { return value(nullptr); }
   bool boolean(bool v) override { return value(v); }
@@ -120,7 +145,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return true;
   }
   Json& put(Json&& v) {
-    if (stack_.empty()) return profile.json = std::move(v);
+    if (stack_.empty()) return json = std::move(v);
     Json& in = *stack_.back();
     if (!in.is_array()) return in[key_] = std::move(v);
     in.push_back(std::move(v));
@@ -189,8 +214,8 @@ class Reader : public nlohmann::json_sax<Json> {
     std::ranges::stable_sort(rows_, {}, &RankRow::rank);
     site.rows = rows_.size();
     for (const RankRow& row : rows_) {
-      if (keep_ == Keep::offsets) site.offsets_ns.push_back(row.offset), site.stddevs_ns.push_back(row.stddev);
-      if (keep_ == Keep::cells)
+      if (wanted_.offsets) site.offsets_ns.push_back(row.offset), site.stddevs_ns.push_back(row.stddev);
+      if (wanted_.cells)
         site.cells.push_back({row.rank, row.ranks, static_cast<float>(row.offset), static_cast<float>(row.waited),
                               static_cast<float>(row.awaited), static_cast<float>(row.last)});
     }
@@ -203,7 +228,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
 
   Progress progress_;
-  Keep keep_;
+  const Wanted& wanted_;
   std::vector<Json*> stack_;  // the open arrays and objects, outermost first; only the last one grows
   std::string key_;
   bool in_sites_ = false;
@@ -216,26 +241,6 @@ class Reader : public nlohmann::json_sax<Json> {
 };
 
 }  // namespace
-
-analysis::Intervals intervals_of(const Json& before) {
-  analysis::Intervals out;
-  out.samples = number_in(before, "samples");
-  for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
-  if (const auto peers = before.find("waits_for"); peers != before.end() && peers->is_array())
-    for (const Json& peer : *peers)
-      if (peer.is_object()) out.peers.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
-  return out;
-}
-
-RankRow row_of(const Json& row) {
-  RankRow out;
-  out.rank = rank_in(number_in(row, "rank")), out.ranks = std::max(1L, rank_in(number_in(row, "ranks")));
-  out.offset = number_in(row, "mean_offset_ns"), out.stddev = number_in(row, "stddev_ns");
-  out.last = number_in(row, "last_count");
-  out.waited = number_in(row, "waited_ns"), out.awaited = number_in(row, "awaited_ns");
-  if (const auto before = row.find("before"); before != row.end()) out.before = intervals_of(*before);
-  return out;
-}
 
 /// A memory-mapped file.
 class Mapped {
@@ -315,6 +320,8 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   for (const Json& p : profile.value("processes", Json::array())) {
     analysis::Process& one = out.emplace_back();
     one.rank = p["rank"].get<long>(), one.host = p["host"].get<std::string>(), one.wall = p["wall_ns"].get<double>();
+    one.cores = number_in(p, "cores"), one.host_cores = number_in(p, "host_cores");
+    one.core_list = p.value("core_list", ""), one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
   }
   return out;
@@ -330,47 +337,131 @@ std::vector<analysis::RankSums> sums_of(const Json& profile) {
   return out;
 }
 
-Profile parsed(const std::string& name, const char* begin, const char* end, Progress::Patience patience, Keep keep) {
-  Reader reader(name, static_cast<std::size_t>(end - begin), patience, keep);
+analysis::Job job_of(const Json& profile) {
+  const Json& job = profile["job"];
+  analysis::Job out;
+  out.program = job["program"].get<std::string>(), out.command_line = job["command_line"].get<std::string>();
+  out.start = job["start"].get<std::string>(), out.mpi_library = job["mpi_library"].get<std::string>();
+  out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
+  out.wall = 1e9 * job["wall_time_s"].get<double>();
+  return out;
+}
+
+/// The policy's parser reads the figures, so that a profile and a policy mean the same.
+std::optional<core::Network> network_of(const Json& profile) {
+  const Json network = profile["job"].value("network", Json(nullptr));
+  if (network.is_null()) return {};
+  auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
+  if (!read.ok()) return {};
+  return std::move(read.policy.network);
+}
+
+std::vector<std::string> hosts_of_ranks(const Json& profile) {
+  std::vector<std::string> out(profile["job"]["ranks"].get<std::size_t>());
+  for (const Json& one : profile["clock"])
+    if (const auto rank = one["rank"].get<std::size_t>(); rank < out.size()) out[rank] = one["host"].get<std::string>();
+  return out;
+}
+
+analysis::Histogram histogram_of(const Json& json) {
+  analysis::Histogram out;
+  out.edges = json["edges"].get<std::vector<double>>(), out.counts = json["counts"].get<std::vector<double>>();
+  out.mean = json["mean"].get<double>(), out.max = json["max"].get<double>();
+  return out;
+}
+
+std::optional<double> known(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? std::optional<double>() : found->get<double>();
+}
+
+analysis::Decision decision_of(const Json& json) {
+  analysis::Decision out;
+  out.algorithm = json["algorithm"].get<std::string>(), out.reason = json["reason"].get<std::string>();
+  out.predictor = json["predictor"].get<std::string>();
+  out.bytes = json["bytes"].get<double>(), out.calls = json["calls"].get<double>();
+  if (!json["last_rank"].is_null()) out.last_rank = json["last_rank"].get<int>();
+  out.spread = json["spread_ns"].get<double>(), out.error = json["error_ns"].get<double>();
+  out.predicted = known(json, "predicted_ns"), out.native_predicted = known(json, "native_predicted_ns");
+  out.measured = known(json, "measured_ns"), out.native_measured = known(json, "native_measured_ns");
+  return out;
+}
+
+analysis::Caller caller_of(const Json& json) {
+  analysis::Caller out;
+  for (const Json& frame : json["frames"]) out.frames.push_back(frame_of(frame));
+  out.calls = json["calls"].get<double>(), out.patterns = json["patterns"].get<double>();
+  out.waited = json["waited_ns"].get<double>();
+  if (!json["bytes"].is_null()) out.bytes = json["bytes"]["mean"].get<double>();
+  // Without records of all ranks, a caller has no means.
+  out.imbalance = number_in(json, "mean_imbalance_ns"), out.after_last = number_in(json, "mean_after_last_ns");
+  if (const auto before = json.find("before"); before != json.end()) out.before = intervals_of(*before);
+  for (const Json& row : json["awaited"]) out.ranks.push_back(row_of(row));
+  return out;
+}
+
+/// The parts of a site that Reader has not read. The profile has the shape of the schema.
+void complete(Site& site, const Json& json) {
+  site.id = json["id"].get<std::string>();
+  for (const Json& frame : json["frames"]) site.frames.push_back(frame_of(frame));
+  site.rank_calls = json["rank_calls"].get<double>(), site.rested = number_in(json, "rested");
+  site.divergent = json["divergent_calls"].get<double>();
+  if (const Json& bytes = json["bytes"]; !bytes.is_null())
+    site.least_bytes = bytes["min"].get<std::int64_t>(), site.most_bytes = bytes["max"].get<std::int64_t>();
+  site.elapsed = histogram_of(json["elapsed_ns"]), site.first_to_last = histogram_of(json["imbalance_ns"]);
+  site.after_last_histogram = histogram_of(json["after_last_ns"]);
+  for (const auto& [name, d] : json["dispatch"].items())
+    site.dispatch.push_back(
+        {name, d["calls"].get<double>(), d["mean_elapsed_ns"].get<double>(), d["mean_after_last_ns"].get<double>()});
+  if (const auto decisions = json.find("decisions"); decisions != json.end())
+    for (const Json& decision : *decisions) site.decisions.push_back(decision_of(decision));
+  if (const auto sources = json.find("pattern_sources"); sources != json.end())
+    for (const auto& [name, source] : sources->items())
+      site.sources.push_back({name, source["calls"].get<double>(), known(source, "mean_error_ns")});
+  if (const auto callers = json.find("callers"); callers != json.end())
+    for (const Json& caller : *callers) site.callers.push_back(caller_of(caller));
+}
+
+Profile parsed(const std::string& name, const char* begin, const char* end, const Wanted& wanted) {
+  Reader reader(name, static_cast<std::size_t>(end - begin), wanted);
   const bool good = Json::sax_parse(begin, end, &reader);
   if (!good) check_nesting(name, begin, end);
-  Profile& profile = reader.profile;
-  check_profile(name, profile.json, good);
-  for (Site& site : profile.sites) site.json = &profile.json["sites"][site.index];
-  profile.analysis.finish(processes_of(profile.json), profile.json["job"]["ranks"].get<long>(), sums_of(profile.json));
-  return std::move(profile);
+  Json& json = reader.json;
+  check_profile(name, json, good);
+  if (wanted.names) resolve_names(json, wanted.patience);
+  if (wanted.redacted) profiles::redact(json);
+  Profile& out = reader.profile;
+  out.job = job_of(json), out.network = network_of(json), out.processes = processes_of(json);
+  for (Site& site : out.sites) complete(site, json["sites"][site.index]);
+  if (const auto all = json.find("communicators"); all != json.end())
+    for (const Json& one : *all)
+      out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
+                                   one["calls"].get<double>(), one["waited_ns"].get<double>(),
+                                   one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>()});
+  out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
+  if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
+  out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
+  return std::move(out);
 }
 
 }  // namespace
 
-Profile load_profile(const std::string& path, Progress::Patience patience, Keep keep) {
+Profile load_profile(const std::string& path, const Wanted& wanted) {
   const Mapped file(path);
   if (!file.problem().empty()) throw CannotRead(path, file.problem());
-  return parsed(path, file.begin(), file.end(), patience, keep);
+  return parsed(path, file.begin(), file.end(), wanted);
 }
 
-Profile read_profile(const std::string& name, std::string_view text) {
-  return parsed(name, text.data(), text.data() + text.size(), Progress::Patience{}, Keep::figures);
+Profile read_profile(const std::string& name, std::string_view text, const Wanted& wanted) {
+  return parsed(name, text.data(), text.data() + text.size(), wanted);
 }
 
-std::pair<double, double> quantile_bounds(const Json& histogram, double quantile) {
-  const auto counts = histogram["counts"].get<std::vector<double>>();
-  const auto edges = histogram["edges"].get<std::vector<double>>();
-  double left = quantile * std::accumulate(counts.begin(), counts.end(), 0.0);
-  std::size_t i = 0;
-  while (i + 1 < counts.size() && left > counts[i]) left -= counts[i++];
-  if (i + 1 >= edges.size()) return {0, 0};
-  const double most = histogram["max"];
-  return {std::min(edges[i], most), std::min(edges[i + 1], most)};
-}
-
-void redact(Profile& profile) {
-  const std::vector<analysis::Process> before = processes_of(profile.json);
-  profiles::redact(profile.json);
-  const std::vector<analysis::Process> after = processes_of(profile.json);
-  std::map<std::string, std::string> hosts;
-  for (std::size_t i = 0; i < before.size(); ++i) hosts[before[i].host] = after[i].host;
-  profile.analysis.rename_hosts(hosts);
+const RecordedArrivals& record_of(const Profile& profile, const std::string& file) {
+  if (!profile.record)
+    throw BadUsage("'" + file +
+                   "' holds no record of arrivals: run the job with latecomer run --record, or with \"record\": "
+                   "\"arrivals\" in its policy");
+  return *profile.record;
 }
 
 WholeProfile::WholeProfile(const std::string& path) : file_(std::make_unique<Mapped>(path)) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 
@@ -12,6 +13,8 @@
 
 namespace latecomer::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// Sets who waited for whom, by the definition of the profile's `waited_ns`.
 void note_waits(RecordedCall& call) {
@@ -29,7 +32,7 @@ void note_waits(RecordedCall& call) {
 }
 
 /// The sites of known collectives by id.
-using Sites = std::map<std::string, std::pair<const Json*, core::Collective>>;
+using Sites = std::map<std::string, std::pair<std::size_t, core::Collective>>;
 
 /// nullopt: the profile does not name the site or the members.
 std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
@@ -73,26 +76,26 @@ void order(std::vector<Visit>& visits, const std::vector<RecordedCall>& calls) {
 }  // namespace
 
 RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file) {
-  const auto record = profile.find("arrivals");
-  if (record == profile.end())
-    throw BadUsage("'" + file +
-                   "' holds no record of arrivals: run the job with latecomer run --record, or with \"record\": "
-                   "\"arrivals\" in its policy");
+  const Json& record = profile["arrivals"];
   RecordedArrivals out;
   const auto ranks = profile["job"]["ranks"].get<std::size_t>();
   std::string place = "arrivals.groups";
   try {
     Sites sites;
-    for (const Json& site : profile["sites"])
+    for (std::size_t i = 0; i < profile["sites"].size(); ++i) {
+      const Json& site = profile["sites"][i];
       if (const auto op = core::find_collective(site["op"].get<std::string>()))
-        sites[site["id"].get<std::string>()] = {&site, *op};
-    out.groups = record->at("groups").get<std::vector<std::vector<core::Rank>>>();
+        sites[site["id"].get<std::string>()] = {i, *op};
+    }
+    out.window_ns = record.value("window_ns", 0.0), out.stride = record.value("stride", 1.0);
+    out.calls_of_job = record.value("calls", std::uint64_t{0});
+    out.groups = record.at("groups").get<std::vector<std::vector<core::Rank>>>();
     for (const auto& group : out.groups)
       for (const core::Rank rank : group)
         if (rank < 0 || static_cast<std::size_t>(rank) >= ranks)
           throw std::out_of_range("the job has no rank " + std::to_string(rank));
     out.ranks.resize(ranks);
-    const Json& events = record->at("events");
+    const Json& events = record.at("events");
     for (std::size_t i = 0; i < events.size(); ++i) {
       place = "arrivals.events[" + std::to_string(i) + "]";
       auto read = call_of(events[i], sites, out.groups);
@@ -109,13 +112,6 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
     throw BadUsage("'" + file + "' is damaged: " + place + ": " + e.what());
   }
   for (auto& visits : out.ranks) order(visits, out.calls);
-  return out;
-}
-
-std::vector<std::string> hosts_of_ranks(const Json& profile) {
-  std::vector<std::string> out(profile["job"]["ranks"].get<std::size_t>());
-  for (const Json& one : profile["clock"])
-    if (const auto rank = one["rank"].get<std::size_t>(); rank < out.size()) out[rank] = one["host"].get<std::string>();
   return out;
 }
 

@@ -3,18 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "profiles/format/reader.hpp"
-#include "profiles/record/record.hpp"
+#include "core/collective/collective.hpp"
 
 namespace latecomer::cli {
 
 /// One recorded collective. Times are nanoseconds since the earliest recorded arrival. The vectors go by the position
 /// in the communicator.
 struct RecordedCall {
-  const Json* site = nullptr;
+  std::size_t site = 0;  ///< its place in the file
   core::Collective op = core::Collective::barrier;
   std::size_t group = 0;  ///< index in RecordedArrivals::groups
   std::string algorithm;
@@ -37,14 +37,12 @@ struct RecordedArrivals {
   std::vector<std::vector<core::Rank>> groups;  ///< ranks of MPI_COMM_WORLD in the order of the communicator
   std::vector<RecordedCall> calls;              ///< by ascending first arrival
   std::vector<std::vector<Visit>> ranks;        ///< [ranks of the job], by ascending arrival
+  double window_ns = 0, stride = 1;             ///< as in the profile
+  std::uint64_t calls_of_job = 0;               ///< with records of all ranks
   std::uint64_t left_out = 0;  ///< events of folded sites, or of groups whose members the profile does not name
 };
 
-/// Reads the record. `file` names the profile in errors. Throws BadUsage if the profile holds no record or a damaged
-/// one. The result refers to the sites of `profile`.
-RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file);
-
-/// The name of each rank's host; "" for a rank that sent no data.
-std::vector<std::string> hosts_of_ranks(const Json& profile);
+/// Reads the record of a profile that has one. `file` names the profile in errors. Throws BadUsage if it is damaged.
+RecordedArrivals recorded_arrivals(const nlohmann::ordered_json& profile, const std::string& file);
 
 }  // namespace latecomer::cli

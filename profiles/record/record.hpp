@@ -59,7 +59,7 @@ struct Usage {
   Nanoseconds io = 0;           ///< inside MPI's calls for files
   Nanoseconds computing = 0;    ///< on a processor, in the program
   Nanoseconds kernel = 0;       ///< on a processor, in the kernel: system calls and page faults
-  Nanoseconds runnable = 0;     ///< ready to run, but without a processor
+  Nanoseconds runnable = 0;     ///< ready to run, but without a core
   Nanoseconds blocked = 0;      ///< asleep or stopped
   std::uint64_t faults = 0;     ///< page faults
   std::uint64_t preempted = 0;  ///< times that another process or thread took the processor

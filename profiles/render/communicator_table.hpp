@@ -2,11 +2,11 @@
 // Waiting by communicator.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "profiles/format/reader.hpp"
 
 namespace latecomer::cli {
 
 /// Prints the `most` communicators in which ranks waited longest; nothing if the job has only one.
-void print_communicators(const nlohmann::ordered_json& profile, int most);
+void print_communicators(const Profile& profile, int most);
 
 }  // namespace latecomer::cli

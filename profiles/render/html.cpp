@@ -49,44 +49,41 @@ std::string verdict_html(const Profile& profile) {
                      : out;
 }
 
-std::string job_html(const Json& profile) {
-  const Json& job = profile["job"];
+std::string job_html(const analysis::Job& job) {
   char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f s", job["wall_time_s"].get<double>());
+  std::snprintf(seconds, sizeof seconds, "%.1f s", job.wall / 1e9);
   const std::pair<const char*, std::string> rows[] = {
-      {"Command", job["command_line"]},
-      {"Ranks", profiles::json_text(job["ranks"]) + " on " + std::to_string(job["hosts"].size()) +
-                    (job["hosts"].size() == 1 ? " host" : " hosts")},
-      {"Start", job["start"]},
+      {"Command", job.command_line},
+      {"Ranks", std::to_string(job.ranks) + " on " + std::to_string(job.hosts) + (job.hosts == 1 ? " host" : " hosts")},
+      {"Start", job.start},
       {"Run time", seconds},
-      {"MPI library", job["mpi_library"]},
-      {"Mode", job["mode"]}};
+      {"MPI library", job.mpi_library},
+      {"Mode", job.mode}};
   std::string out;
   for (const auto& [name, text] : rows)
     out += std::string("<div><dt>") + name + "</dt><dd>" + escaped(text) + "</dd></div>\n";
   return out;
 }
 
-std::string warnings_html(const Json& profile) {
+std::string warnings_html(const std::vector<std::string>& warnings) {
   std::string out;
-  for (const Json& w : profile["warnings"]) out += "<li>" + escaped(w.get_ref<const std::string&>()) + "</li>\n";
+  for (const std::string& w : warnings) out += "<li>" + escaped(w) + "</li>\n";
   return out.empty() ? "" : "<h3>Warnings of the profile</h3>\n<ul>\n" + out + "</ul>\n";
 }
 
 }  // namespace
 
-std::string html_report(const Profile& profile, const std::string& file) {
-  const std::string program = profile.json["job"]["program"];
+std::string html_report(const Profile& profile) {
   const std::pair<std::string_view, std::string> parts[] = {
-      {"program", escaped(core::base_name(program))},
+      {"program", escaped(core::base_name(profile.job.program))},
       {"verdict", verdict_html(profile)},
-      {"job", job_html(profile.json)},
-      {"warnings", warnings_html(profile.json)},
+      {"job", job_html(profile.job)},
+      {"warnings", warnings_html(profile.warnings)},
       {"style", kPageStyle},
       {"plots", kPagePlots},
       {"script", kPageScript},
       {"licences", escaped(kPageLicences)},
-      {"data", script_json(page_data(profile, file))},
+      {"data", script_json(page_data(profile))},
   };
   // Each mark is `{{name}}`. The text of a part is not searched for marks.
   std::string out;

@@ -9,8 +9,7 @@
 
 namespace latecomer::cli {
 
-/// `profile` has resolved names and Keep::cells, and its sites are in display order. `file` names the profile in
-/// errors.
-std::string html_report(const Profile& profile, const std::string& file);
+/// `profile` has names, cells and the record if there is one. Its sites are in display order.
+std::string html_report(const Profile& profile);
 
 }  // namespace latecomer::cli

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "profiles/base/errors.hpp"
-#include "profiles/symbols/names.hpp"
 
 #ifdef LATECOMER_OTF2
 #include <otf2/otf2.h>
@@ -78,7 +77,7 @@ OTF2_CollectiveOp number_of(core::Collective op) {
 
 class Archive {
  public:
-  Archive(const Json& profile, const RecordedArrivals& record, const std::string& folder)
+  Archive(const Profile& profile, const RecordedArrivals& record, const std::string& folder)
       : profile_(profile),
         record_(record),
         archive_(must(OTF2_Archive_Open(folder.c_str(), "traces", OTF2_FILEMODE_WRITE, 1 << 20, 4 << 20,
@@ -90,7 +89,6 @@ class Archive {
     must(OTF2_Archive_SetFlushCallbacks(archive_.get(), &callbacks, nullptr));
     must(OTF2_Archive_SetSerialCollectiveCallbacks(archive_.get()));
     must(OTF2_Archive_SetCreator(archive_.get(), "latecomer"));
-    for (const Json& site : profile_["sites"]) sites_.try_emplace(&site, kOfSites + sites_.size());
     must(OTF2_Archive_OpenEvtFiles(archive_.get()));
     for (std::size_t rank = 0; rank < record_.ranks.size(); ++rank) write_events(rank);
     must(OTF2_Archive_CloseEvtFiles(archive_.get()));
@@ -101,6 +99,8 @@ class Archive {
  private:
   enum Region : OTF2_RegionRef { kWaiting, kAfterLast, kOfSites };
   enum Attribute : OTF2_AttributeRef { kAwaited, kBytes, kAlgorithm };
+
+  static OTF2_RegionRef region_of(std::size_t site) { return static_cast<OTF2_RegionRef>(kOfSites + site); }
 
   OTF2_StringRef text(const std::string& value) {
     return texts_.try_emplace(value, static_cast<OTF2_StringRef>(texts_.size())).first->second;
@@ -122,7 +122,7 @@ class Archive {
       const RecordedCall& call = record_.calls[visit.call];
       const core::Nanoseconds arrival = call.arrivals[visit.position], exit = call.exits[visit.position],
                               after = std::max(arrival, call.last);
-      const auto region = static_cast<OTF2_RegionRef>(sites_[call.site]);
+      const auto region = region_of(call.site);
       last_ = std::max(last_, exit);
       must(OTF2_AttributeList_AddStringRef(attributes.get(), kAlgorithm, text(call.algorithm)));
       if (call.bytes >= 0)
@@ -182,20 +182,18 @@ class Archive {
     must(OTF2_GlobalDefWriter_WriteRegion(to, kAfterLast, string("after the last arrival"),
                                           string("after the last arrival"), nothing, OTF2_REGION_ROLE_ARTIFICIAL,
                                           OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, nothing, 0, 0));
-    for (const Json& site : profile_["sites"]) {
-      const Json& frame = site["frames"][0];
-      const std::string op = site["op"].get<std::string>(), name = op + " at " + place(frame);
-      const auto line = frame["line"].is_null() ? 0 : frame["line"].get<std::uint32_t>();
-      must(OTF2_GlobalDefWriter_WriteRegion(
-          to, static_cast<OTF2_RegionRef>(sites_[&site]), string(name), string("MPI_" + op),
-          string("site " + site["id"].get<std::string>()), OTF2_REGION_ROLE_COLL_OTHER, OTF2_PARADIGM_MPI,
-          OTF2_REGION_FLAG_NONE, frame["file"].is_null() ? nothing : string(frame["file"].get<std::string>()), line,
-          line));
+    for (const Site& site : profile_.sites) {
+      const analysis::Frame::Name& name = site.frames.front().name;
+      const auto line = static_cast<std::uint32_t>(name.line);
+      must(OTF2_GlobalDefWriter_WriteRegion(to, region_of(site.index), string(site.op + " at " + site.place()),
+                                            string("MPI_" + site.op), string("site " + site.id),
+                                            OTF2_REGION_ROLE_COLL_OTHER, OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE,
+                                            name.file.empty() ? nothing : string(name.file), line, line));
     }
     must(OTF2_GlobalDefWriter_WriteSystemTreeNode(to, 0, string("job"), string("machine"),
                                                   OTF2_UNDEFINED_SYSTEM_TREE_NODE));
     std::map<std::string, OTF2_SystemTreeNodeRef> hosts;
-    const std::vector<std::string> names = hosts_of_ranks(profile_);
+    const std::vector<std::string>& names = profile_.hosts;
     std::vector<std::uint64_t> all;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const auto [host, added] = hosts.try_emplace(names[rank], static_cast<OTF2_SystemTreeNodeRef>(hosts.size() + 1));
@@ -224,10 +222,9 @@ class Archive {
     must(OTF2_Archive_CloseGlobalDefWriter(archive_.get(), to));
   }
 
-  const Json& profile_;
+  const Profile& profile_;
   const RecordedArrivals& record_;
   std::unique_ptr<OTF2_Archive, OTF2_ErrorCode (*)(OTF2_Archive*)> archive_;
-  std::map<const Json*, std::size_t> sites_;  // region
   std::map<std::string, OTF2_StringRef> texts_;
   std::vector<bool> texts_written_;
   std::vector<std::uint64_t> numbers_;  // [ranks]: of events
@@ -237,7 +234,7 @@ class Archive {
 
 }  // namespace
 
-std::size_t write_otf2(const Json& profile, const RecordedArrivals& record, const std::string& folder) {
+std::size_t write_otf2(const Profile& profile, const RecordedArrivals& record, const std::string& folder) {
   if (std::filesystem::exists(folder)) throw BadUsage("--otf2: '" + folder + "' is there already; name a new folder");
   OTF2_Error_RegisterCallback(silent, nullptr);
   return Archive(profile, record, folder).write();
@@ -249,7 +246,7 @@ std::size_t write_otf2(const Json& profile, const RecordedArrivals& record, cons
 
 namespace latecomer::cli {
 
-std::size_t write_otf2(const Json&, const RecordedArrivals&, const std::string&) {
+std::size_t write_otf2(const Profile&, const RecordedArrivals&, const std::string&) {
   throw BadUsage("--otf2: this latecomer was built without OTF2; install libotf2-trace-dev and build it again");
 }
 

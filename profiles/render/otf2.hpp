@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "profiles/format/recorded_calls.hpp"
+#include "profiles/format/reader.hpp"
 
 namespace latecomer::cli {
 
@@ -12,6 +12,6 @@ namespace latecomer::cli {
 /// site, and inside it the regions `waiting` and `after the last arrival`. Returns the number of visits that the
 /// archive cannot hold: those without a known end, and those that overlap another one. Throws BadUsage without OTF2,
 /// and if `folder` exists.
-std::size_t write_otf2(const Json& profile, const RecordedArrivals& record, const std::string& folder);
+std::size_t write_otf2(const Profile& profile, const RecordedArrivals& record, const std::string& folder);
 
 }  // namespace latecomer::cli

@@ -25,9 +25,10 @@ struct Event {
   std::vector<double> offsets_ns;
 };
 
-/// The calls of communicators of several ranks, by site.
-std::map<std::string, std::vector<Event>> events_of(const RecordedArrivals& record) {
-  std::map<std::string, std::vector<Event>> out;
+/// The calls of communicators of several ranks, by the place of the site in the file.
+using Sites = std::map<std::size_t, std::vector<Event>>;
+Sites events_of(const RecordedArrivals& record) {
+  Sites out;
   for (const RecordedCall& call : record.calls) {
     if (call.arrivals.size() < 2) continue;
     Event event;
@@ -43,7 +44,7 @@ std::map<std::string, std::vector<Event>> events_of(const RecordedArrivals& reco
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
     std::nth_element(sorted.begin(), middle, sorted.end());
     event.median_ns = *middle;
-    out[(*call.site)["id"].get<std::string>()].push_back(std::move(event));
+    out[call.site].push_back(std::move(event));
   }
   return out;
 }
@@ -102,7 +103,7 @@ Json series(const std::vector<const Event*>& calls, double span) {
 }
 
 /// Ranks by time: the mean offset of each rank in each bin of time, then the largest of the ranks that share a row.
-Json ranks_by_time(const std::map<std::string, std::vector<Event>>& sites, double span) {
+Json ranks_by_time(const Sites& sites, double span) {
   std::map<core::Rank, std::size_t> place;
   std::size_t calls = 0;
   for (const auto& [site, events] : sites) {
@@ -135,14 +136,13 @@ Json ranks_by_time(const std::map<std::string, std::vector<Event>>& sites, doubl
 
 }  // namespace
 
-Json page_arrivals(const Json& profile, const std::string& file) {
-  const auto record = profile.find("arrivals");
-  if (record == profile.end()) return nullptr;
-  const RecordedArrivals arrivals = recorded_arrivals(profile, file);
-  const auto sites = events_of(arrivals);
+Json page_arrivals(const Profile& profile) {
+  if (!profile.record) return nullptr;
+  const RecordedArrivals& record = *profile.record;
+  const Sites sites = events_of(record);
   if (sites.empty()) return nullptr;
   double end = 0;
-  std::vector<std::pair<double, std::string>> order;
+  std::vector<std::pair<double, std::size_t>> order;
   std::vector<const Event*> all;
   for (const auto& [site, events] : sites) {
     double waited = 0;
@@ -161,12 +161,12 @@ Json page_arrivals(const Json& profile, const std::string& file) {
     std::vector<const Event*> calls;
     for (const Event& e : sites.at(order[i].second)) calls.push_back(&e);
     plots.push_back(series(calls, span));
-    plots.back()["site"] = order[i].second;
+    plots.back()["site"] = std::ranges::find(profile.sites, order[i].second, &Site::index)->id;
   }
-  return {{"window_ns", record->value("window_ns", 0.0)},
-          {"stride", record->value("stride", 1.0)},
-          {"calls", record->value("calls", 0.0)},
-          {"calls_kept", record->value("calls_kept", 0.0)},
+  return {{"window_ns", record.window_ns},
+          {"stride", record.stride},
+          {"calls", record.calls_of_job},
+          {"calls_kept", record.calls.size() + record.left_out},
           {"span_ns", span},
           {"sites", order.size()},
           {"points", kPoints},

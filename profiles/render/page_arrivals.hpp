@@ -8,6 +8,6 @@
 namespace latecomer::cli {
 
 /// null if the profile has no record of arrivals, or if no call is in it.
-Json page_arrivals(const Json& profile, const std::string& file);
+Json page_arrivals(const Profile& profile);
 
 }  // namespace latecomer::cli

@@ -10,7 +10,6 @@
 #include "profiles/record/waiting.hpp"
 #include "profiles/render/page_arrivals.hpp"
 #include "profiles/render/rank_table.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -20,15 +19,16 @@ namespace {
 constexpr std::int64_t kCells = 250'000, kFewestColumns = 250, kMostColumns = 1000;
 /// The ranks that the details of a site list.
 constexpr std::size_t kLatestListed = 8;
-Json histogram(const Json& h) {
-  Json out = Json::object();
-  for (const char* key : {"mean", "max"}) out[key] = rounded(h[key]);
-  const auto median = quantile_bounds(h, 0.5);
-  out["median"] = {rounded(median.first), rounded(median.second)};
-  out["most"] = rounded(quantile_bounds(h, 0.9).second);
-  out["counts"] = h["counts"];
-  out["edges"] = Json::array();
-  for (const Json& edge : h["edges"]) out["edges"].push_back(rounded(edge));
+
+Json histogram(const analysis::Histogram& h) {
+  const auto median = h.bounds(0.5);
+  Json out = {{"mean", rounded(h.mean)},
+              {"max", rounded(h.max)},
+              {"median", {rounded(median.first), rounded(median.second)}},
+              {"most", rounded(h.bounds(0.9).second)},
+              {"counts", h.counts},
+              {"edges", Json::array()}};
+  for (const double edge : h.edges) out["edges"].push_back(rounded(edge));
   return out;
 }
 
@@ -41,33 +41,31 @@ Json latest_ranks(const Site& site) {
 
 Json site_data(const Site& s) {
   Json frames = Json::array(), dispatch = frames, decisions = frames;
-  for (const Json& frame : s["frames"]) frames.push_back(place(frame));
-  for (const auto& [name, d] : s["dispatch"].items())
-    dispatch.push_back(
-        {name, d["calls"].get<double>(), rounded(d["mean_elapsed_ns"]), rounded(d["mean_after_last_ns"])});
-  for (const Json& d : s.json->value("decisions", Json::array())) {
-    const auto time = [&](const char* key) { return d[key].is_null() ? Json(nullptr) : rounded(d[key]); };
-    decisions.push_back({d["bytes"].get<double>(), d["calls"].get<double>(), d["algorithm"], d["reason"],
-                         time("predicted_ns"), time("measured_ns"), time("native_measured_ns")});
+  for (const analysis::Frame& frame : s.frames) frames.push_back(place(frame));
+  for (const analysis::Dispatch& d : s.dispatch)
+    dispatch.push_back({d.algorithm, d.calls, rounded(d.elapsed), rounded(d.after_last)});
+  for (const analysis::Decision& d : s.decisions) {
+    const auto time = [](const std::optional<double>& ns) { return ns ? rounded(*ns) : Json(nullptr); };
+    decisions.push_back(
+        {d.bytes, d.calls, d.algorithm, d.reason, time(d.predicted), time(d.measured), time(d.native_measured)});
   }
-  const Json& function = s["frames"][0]["function"];
   const auto op = core::find_collective(s.op);
-  return {{"id", s["id"]},
-          {"op", s["op"]},
+  return {{"id", s.id},
+          {"op", s.op},
           {"frames", frames},
-          {"function", function.is_null() ? Json("") : function},
-          {"size", s["comm_size"]},
-          {"calls", s["calls"]},
-          {"seen", s["patterns"]},
-          {"rested", s.json->value("rested", 0.0)},
-          {"divergent", s["divergent_calls"]},
+          {"function", s.frames.front().name.function},
+          {"size", s.comm_size},
+          {"calls", s.calls},
+          {"seen", s.patterns},
+          {"rested", s.rested},
+          {"divergent", s.divergent},
           {"bytes", s.bytes ? rounded(*s.bytes) : Json(nullptr)},
           {"waited", rounded(s.waited)},
           {"last", s.last_ranks(2)},
           {"waiting", op ? std::string(profiles::waiting_text(*op)) : ""},
-          {"imbalance", histogram(s["imbalance_ns"])},
-          {"after", histogram(s["after_last_ns"])},
-          {"elapsed", histogram(s["elapsed_ns"])},
+          {"imbalance", histogram(s.first_to_last)},
+          {"after", histogram(s.after_last_histogram)},
+          {"elapsed", histogram(s.elapsed)},
           {"latest", latest_ranks(s)},
           {"dispatch", dispatch},
           {"decisions", decisions}};
@@ -122,15 +120,16 @@ Json heat_map(const std::vector<const Site*>& sites, std::int64_t per, std::int6
                                        kFewestColumns, kMostColumns);
   const std::int64_t rows = (ranks + per - 1) / per, wide = (rows + most - 1) / most * per,
                      columns = (ranks + wide - 1) / wide;
-  constexpr std::pair<const char*, float RankCell::*> kLayers[] = {{"offset", &RankCell::offset_ns},
-                                                                   {"waited", &RankCell::waited_ns},
-                                                                   {"awaited", &RankCell::awaited_ns},
-                                                                   {"last", &RankCell::last}};
+  constexpr std::pair<const char*, float analysis::RankCell::*> kLayers[] = {
+      {"offset", &analysis::RankCell::offset_ns},
+      {"waited", &analysis::RankCell::waited_ns},
+      {"awaited", &analysis::RankCell::awaited_ns},
+      {"last", &analysis::RankCell::last}};
   Json out = {{"columns", columns}, {"ranks_per_column", wide}, {"ranks", ranks}};
   for (const auto& [name, field] : kLayers) {
     std::vector<double> values(sites.size() * static_cast<std::size_t>(columns), kNoValue);
     for (std::size_t s = 0; s < sites.size(); ++s)
-      for (const RankCell& r : sites[s]->cells)
+      for (const analysis::RankCell& r : sites[s]->cells)
         if (r.rank >= 0 && r.rank < ranks) {
           double& cell = values[s * static_cast<std::size_t>(columns) + static_cast<std::size_t>(r.rank / wide)];
           cell = std::max(cell, static_cast<double>(r.*field));
@@ -171,9 +170,9 @@ std::string packed(const std::vector<double>& values) {
   return out;
 }
 
-Json page_data(const Profile& profile, const std::string& file) {
+Json page_data(const Profile& profile) {
   constexpr std::int64_t kMostRanks = 1'000'000'000;
-  const std::int64_t ranks = std::clamp<std::int64_t>(profile.json["job"]["ranks"].get<std::int64_t>(), 1, kMostRanks);
+  const std::int64_t ranks = std::clamp<std::int64_t>(profile.job.ranks, 1, kMostRanks);
   Json sites = Json::array();
   std::vector<const Site*> shown;
   std::size_t alone = 0;
@@ -181,12 +180,12 @@ Json page_data(const Profile& profile, const std::string& file) {
     if (s.comm_size == 1) ++alone;
     else sites.push_back(site_data(s)), shown.push_back(&s);
   }
-  return {{"rank_time_ns", rounded(std::max(1.0, rank_time(profile.json)))},
+  return {{"rank_time_ns", rounded(profile.job.rank_time())},
           {"sites", sites},
           {"sites_alone", alone},
           {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},
           {"tables", tables(profile.analysis)},
-          {"arrivals", page_arrivals(profile.json, file)}};
+          {"arrivals", page_arrivals(profile)}};
 }
 
 }  // namespace latecomer::cli

@@ -10,7 +10,7 @@
 namespace latecomer::cli {
 
 /// As for html_report().
-Json page_data(const Profile& profile, const std::string& file);
+Json page_data(const Profile& profile);
 
 /// Rounds to four significant digits, so that the number is short as text.
 Json rounded(double value);

@@ -6,28 +6,27 @@
 #include <map>
 
 #include "profiles/base/json.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
 
 class Trace {
  public:
-  Trace(const Json& profile, const RecordedArrivals& record, const profiles::Sink& sink)
+  Trace(const Profile& profile, const RecordedArrivals& record, const profiles::Sink& sink)
       : profile_(profile), record_(record), sink_(sink) {}
 
   void write() {
-    const Json& job = profile_["job"];
+    const analysis::Job& job = profile_.job;
     sink_("{\"displayTimeUnit\":\"ns\",\"otherData\":" +
           profiles::json_text(Json({{"writer", "latecomer export"},
-                                    {"program", job["program"]},
-                                    {"command_line", job["command_line"]},
-                                    {"start", job["start"]}})) +
+                                    {"program", job.program},
+                                    {"command_line", job.command_line},
+                                    {"start", job.start}})) +
           ",\"traceEvents\":[");
     // Perfetto takes thread 0 for the idle thread, and the thread whose number is the process's for its main thread.
     const std::size_t ranks = record_.ranks.size();
     std::map<std::string, std::size_t> hosts;
-    for (const std::string& host : hosts_of_ranks(profile_)) {
+    for (const std::string& host : profile_.hosts) {
       const auto [found, added] = hosts.try_emplace(host, ranks + 1 + hosts.size());
       processes_.push_back(found->second);
       if (added)
@@ -70,8 +69,8 @@ class Trace {
     return record_.groups[call.group][static_cast<std::size_t>(position)];
   }
   Json arguments(const RecordedCall& call, const Visit& visit) const {
-    Json out = {{"site", (*call.site)["id"]},
-                {"place", place((*call.site)["frames"][0])},
+    Json out = {{"site", profile_.sites[call.site].id},
+                {"place", profile_.sites[call.site].place()},
                 {"ranks", call.arrivals.size()},
                 {"algorithm", call.algorithm}};
     if (call.bytes >= 0) out["bytes"] = call.bytes;
@@ -84,7 +83,8 @@ class Trace {
   void write(std::size_t rank, const Visit& visit) {
     const RecordedCall& call = record_.calls[visit.call];
     const core::Nanoseconds arrival = call.arrivals[visit.position], exit = call.exits[visit.position];
-    const std::string op = (*call.site)["op"].get<std::string>(), name = op + " at " + place((*call.site)["frames"][0]),
+    const Site& site = profile_.sites[call.site];
+    const std::string name = site.op + " at " + site.place(),
                       args = ",\"args\":" + profiles::json_text(arguments(call, visit));
     if (exit < 0) return put("i", name, rank, at(arrival) + ",\"s\":\"t\",\"cat\":\"collective\"" + args);
     if (!visit.nested) {
@@ -107,7 +107,7 @@ class Trace {
     if (after < exit) put("X", "after the last arrival", rank, span(after, exit) + ",\"cat\":\"after_last\"");
   }
 
-  const Json& profile_;
+  const Profile& profile_;
   const RecordedArrivals& record_;
   const profiles::Sink& sink_;
   std::vector<std::size_t> processes_;  // [ranks]: number of the host's process
@@ -116,7 +116,7 @@ class Trace {
 
 }  // namespace
 
-void write_perfetto(const Json& profile, const RecordedArrivals& record, const profiles::Sink& sink) {
+void write_perfetto(const Profile& profile, const RecordedArrivals& record, const profiles::Sink& sink) {
   Trace(profile, record, sink).write();
 }
 

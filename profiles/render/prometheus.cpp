@@ -4,16 +4,14 @@
 
 #include "core/base/text.hpp"
 #include "profiles/render/verdict.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 
 profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   using profiles::RankMetrics;
   const auto most = static_cast<std::size_t>(std::max(ranks, 0));
-  const std::string program = profile.json["job"]["program"].get<std::string>();
   profiles::Metrics out;
-  out.job = {{"program", core::base_name(program)}};
+  out.job = {{"program", core::base_name(profile.job.program)}};
   out.wait_share = wait_share(profile);
   for (const analysis::Rank& r : profile.analysis.ranks())
     out.ranks.push_back({r.name(), r.host, r.waited, r.awaited, r.last, r.late.value_or(0)});
@@ -22,8 +20,8 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
     auto& one = out.sites.emplace_back();
     one.labels = {{"op", site.op},
                   {"ranks", std::to_string(static_cast<long>(site.comm_size))},
-                  {"site", site["id"].get<std::string>()},
-                  {"place", place(site["frames"][0])}};
+                  {"site", site.id},
+                  {"place", site.place()}};
     one.calls = site.calls, one.waited_ns = site.waited;
     for (const analysis::RankRow& row : site.ranks)
       one.ranks.push_back({row.name(), "", row.waited, row.awaited, row.last, row.offset});

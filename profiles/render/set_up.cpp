@@ -13,12 +13,9 @@
 
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
-
-double of(const Json& object, const char* key) { return object.value(key, 0.0); }
 
 std::string times(double ratio) {
   char text[32];
@@ -33,8 +30,8 @@ std::string counted(double number, const char* one, const char* several) {
 /// The ranks of one host.
 struct Host {
   std::string name;
-  double cores = 0;                    ///< of the host
-  std::vector<const Json*> ranks;      ///< objects of `processes`
+  double cores = 0;  ///< of the host
+  std::vector<const analysis::Process*> ranks;
   std::vector<std::set<int>> allowed;  ///< by index in `ranks`: the cores that it may use; empty: unknown
 
   double count() const { return static_cast<double>(ranks.size()); }
@@ -49,7 +46,7 @@ struct Host {
   }
   bool crowded() const { return cores > 0 && count() > usable(); }
   bool courteous() const {
-    return std::any_of(ranks.begin(), ranks.end(), [](auto* r) { return r->value("waiting", "") == "courteous"; });
+    return std::ranges::any_of(ranks, [](const auto* r) { return r->courteous; });
   }
 };
 
@@ -66,15 +63,13 @@ std::set<int> numbers_in(const std::string& list) {
   return out;
 }
 
-std::vector<Host> hosts_of(const Json& profile) {
+std::vector<Host> hosts_of(const Profile& profile) {
   std::map<std::string, Host> hosts;
   std::vector<Host> out;
-  const auto processes = profile.find("processes");
-  if (processes == profile.end()) return out;
-  for (const Json& p : *processes) {
-    Host& host = hosts[p["host"].get<std::string>()];
-    host.name = p["host"], host.cores = of(p, "host_cores");
-    host.ranks.push_back(&p), host.allowed.push_back(numbers_in(p.value("core_list", "")));
+  for (const analysis::Process& p : profile.processes) {
+    Host& host = hosts[p.host];
+    host.name = p.host, host.cores = p.host_cores;
+    host.ranks.push_back(&p), host.allowed.push_back(numbers_in(p.core_list));
   }
   for (auto& [name, host] : hosts) out.push_back(std::move(host));
   return out;
@@ -85,12 +80,12 @@ std::vector<Host> hosts_of(const Json& profile) {
 /// of its own work divided by that share. nullopt: not measured.
 std::optional<double> worth_of_courtesy(const Host& host) {
   double time = 0, asleep = 0, later = 0;
-  for (const Json* r : host.ranks) time = std::max(time, of(*r, "wall_ns")), asleep += of(*r, "blocked_ns");
+  for (const auto* r : host.ranks) time = std::max(time, r->wall), asleep += r->times.blocked;
   if (time <= 0) return {};
   const double stretch = std::max(1.0, (host.count() - asleep / time) / host.usable());
-  for (const Json* r : host.ranks) {
-    const double own = of(*r, "computing_ns") + of(*r, "kernel_ns");
-    later = std::max(later, stretch * own - own - of(*r, "runnable_ns"));
+  for (const auto* r : host.ranks) {
+    const double own = r->times.computing + r->times.kernel;
+    later = std::max(later, stretch * own - own - r->times.runnable);
   }
   return 1 + later / time;
 }
@@ -133,7 +128,7 @@ class Matching {
   }
 
  private:
-  int rank(std::size_t r) const { return (*host_.ranks[r])["rank"].get<int>(); }
+  int rank(std::size_t r) const { return static_cast<int>(host_.ranks[r]->rank); }
   /// Finds a core for a rank, and moves others to do so.
   bool place(std::size_t r) {
     for (const int core : host_.allowed[r]) {
@@ -195,8 +190,8 @@ void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::ve
   if (hosts.size() < 2) return;
   std::map<int, const Host*> host_of;
   for (const Host& host : hosts)
-    for (const Json* r : host.ranks) host_of[(*r)["rank"].get<int>()] = &host;
-  const double run_ns = 1e9 * of(profile.json["job"], "wall_time_s");
+    for (const auto* r : host.ranks) host_of[static_cast<int>(r->rank)] = &host;
+  const double run_ns = profile.job.wall;
   struct Speed {
     double ranks = 0, least = 0, most = 0, sum = 0, time_ns = 0;
   };
@@ -228,14 +223,13 @@ void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::ve
 
 std::vector<std::string> set_up(const Profile& profile) {
   std::vector<std::string> out;
-  const std::vector<Host> hosts = hosts_of(profile.json);
+  const std::vector<Host> hosts = hosts_of(profile);
   judge_cores(hosts, out);
   judge_speed(profile, hosts, out);
   if (!out.empty() || hosts.empty()) return out;
   bool unbound = true;
   for (const Host& host : hosts)
-    for (const Json* r : host.ranks)
-      unbound = unbound && of(*r, "cores") > 1 && of(*r, "cores") == of(*r, "host_cores");
+    for (const auto* r : host.ranks) unbound = unbound && r->cores > 1 && r->cores == r->host_cores;
   if (unbound) out.push_back("No rank is bound to a core, so the operating system may move them.");
   return out;
 }

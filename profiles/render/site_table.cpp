@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <vector>
 
+#include "profiles/analysis/callers.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
-#include "profiles/render/callers.hpp"
-#include "profiles/symbols/names.hpp"
+#include "profiles/render/text_table.hpp"
 
 namespace latecomer::cli {
 
@@ -19,50 +19,89 @@ namespace {
 /// The callers that the table shows of a site.
 constexpr std::size_t kCallersShown = 3;
 
-void print_row(const analysis::Calls& c, const char* op, const std::string& ranks, double all_time,
-               const std::string& where) {
-  const auto time = [&](double ns) { return c.patterns > 0 ? human_time(ns) : std::string("-"); };
-  std::printf("%-19s %5s %9.0f %10s %12s %6.1f%% %12s %12s  %-22s %s\n", op, ranks.c_str(), c.calls,
-              c.bytes ? human_bytes(std::round(*c.bytes)).c_str() : "-", time(c.waited).c_str(),
-              100 * c.waited / all_time, time(c.imbalance).c_str(), time(c.after_last).c_str(), c.last_ranks(2).c_str(),
-              where.c_str());
-}
+/// A column of the table. `wide`: it is shown only where lines may be long.
+struct SiteColumn {
+  TextTable::Column column;
+  bool wide;
+  std::string (*text)(const analysis::Calls& calls, double all_time);
+};
+std::string time_of(const analysis::Calls& c, double ns) { return c.patterns > 0 ? human_time(ns) : "-"; }
+constexpr SiteColumn kColumns[] = {
+    {{"calls"}, false, [](const analysis::Calls& c, double) { return std::to_string(static_cast<long>(c.calls)); }},
+    {{"bytes"},
+     false,
+     [](const analysis::Calls& c, double) { return c.bytes ? human_bytes(std::round(*c.bytes)) : "-"; }},
+    {{"wait, sum"}, false, [](const analysis::Calls& c, double) { return time_of(c, c.waited); }},
+    {{"share"}, false, [](const analysis::Calls& c, double all) { return percent(c.waited / all); }},
+    {{"wait, mean"}, true, [](const analysis::Calls& c, double) { return time_of(c, c.imbalance); }},
+    {{"after last"}, true, [](const analysis::Calls& c, double) { return time_of(c, c.after_last); }},
+    {{"comes last", true}, false, [](const analysis::Calls& c, double) { return c.last_ranks(2); }},
+};
 
-void print_callers(const std::vector<CallerNode>& callers, double all_time) {
-  const std::size_t shown = callers.size() == kCallersShown + 1 ? callers.size() : kCallersShown;
-  double calls = 0, waited = 0;
-  for (std::size_t i = 0; i < callers.size(); ++i) {
-    const analysis::Calls& f = callers[i].figures;
-    if (i >= shown) calls += f.calls, waited += f.waited;
-    else print_row(f, "", "", all_time, "  < " + place_of(callers[i]));
+class SiteTable {
+ public:
+  SiteTable(double all_time, bool wide) : all_time_(all_time), wide_(wide), table_(columns(wide)) {}
+  void add(const analysis::Calls& calls, const std::string& op, const std::string& ranks, const std::string& place) {
+    std::vector<std::string> cells = {op, ranks};
+    for (const SiteColumn& c : kColumns)
+      if (wide_ || !c.wide) cells.push_back(c.text(calls, all_time_));
+    cells.push_back(place);
+    table_.add(std::move(cells));
   }
-  if (callers.size() > shown)
-    std::printf("%-19s %5s %9.0f %10s %12s %6.1f%% %12s %12s  %-22s   < %zu more callers\n", "", "", calls, "",
-                human_time(waited).c_str(), 100 * waited / all_time, "", "", "", callers.size() - shown);
-}
+  /// The callers of the row above.
+  void add(const std::vector<analysis::CallerNode>& callers) {
+    const std::size_t shown = callers.size() == kCallersShown + 1 ? callers.size() : kCallersShown;
+    analysis::Calls rest;
+    for (std::size_t i = 0; i < callers.size(); ++i) {
+      const analysis::Calls& f = callers[i].figures;
+      if (i >= shown) rest.calls += f.calls, rest.waited += f.waited;
+      else add(f, "", "", "  < " + callers[i].place());
+    }
+    if (callers.size() <= shown) return;
+    std::vector<std::string> cells(wide_ ? 10 : 8);
+    cells[2] = std::to_string(static_cast<long>(rest.calls)), cells[4] = human_time(rest.waited);
+    cells[5] = percent(rest.waited / all_time_);
+    cells.back() = "  < " + std::to_string(callers.size() - shown) + " more callers";
+    table_.add(std::move(cells));
+  }
+  void print() const { table_.print(wide_ ? 0 : kLineWidth); }
+
+ private:
+  static std::vector<TextTable::Column> columns(bool wide) {
+    std::vector<TextTable::Column> out = {{"collective", true}, {"ranks"}};
+    for (const SiteColumn& c : kColumns)
+      if (wide || !c.wide) out.push_back(c.column);
+    out.push_back({"called from", true});
+    return out;
+  }
+  double all_time_;
+  bool wide_;
+  TextTable table_;
+};
 
 }  // namespace
 
-void print_sites(const Profile& profile, int most) {
-  std::printf("%-19s %5s %9s %10s %12s %7s %12s %12s  %-22s %s\n", "collective", "ranks", "calls", "bytes", "wait, sum",
-              "share", "wait, mean", "after last", "comes last", "called from");
-  const double all_time = std::max(1.0, rank_time(profile.json));
-  int joined = 0, alone = 0, shown = 0, wrappers = 0;
+void print_sites(const Profile& profile, std::size_t most, bool wide) {
+  SiteTable table(profile.job.rank_time(), wide);
+  std::size_t joined = 0, alone = 0, several = 0, wrappers = 0;
   for (const Site& s : profile.sites) {
     if (s.comm_size == 1 && ++alone) continue;
-    if (shown++ >= most) break;
+    if (several++ >= most) continue;
     if (s.calls == 0) ++joined;
-    print_row(s, s.op.c_str(), std::to_string(static_cast<long>(s.comm_size)), all_time, place(s["frames"][0]));
-    const auto tree = callers_of(s);
-    if (const auto& callers = served(tree); serves_many(callers)) ++wrappers, print_callers(callers, all_time);
+    table.add(s, s.op, std::to_string(static_cast<long>(s.comm_size)), s.place());
+    const auto tree = analysis::callers_of(s);
+    if (const auto& callers = analysis::served(tree); analysis::serves_many(callers)) ++wrappers, table.add(callers);
   }
-  std::printf(
-      "\nwait, sum: time of all ranks from their arrival to that of the rank that they wait for; share: of "
-      "rank-time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the last "
-      "exit.\n");
+  table.print();
+  if (several > most) std::printf("... and %zu more call sites, which wait less.\n", several - most);
+  if (wide)
+    std::printf(
+        "\nwait, sum: time of all ranks from their arrival to that of the rank that they wait for; share: of "
+        "rank-time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the last "
+        "exit.\n");
   if (wrappers) std::printf("<: the callers of a line that serves several; they are parts of its row.\n");
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");
-  if (alone) std::printf("The table omits %d sites on communicators of one rank.\n", alone);
+  if (wide && alone) std::printf("The table omits %zu sites on communicators of one rank.\n", alone);
 }
 
 }  // namespace latecomer::cli

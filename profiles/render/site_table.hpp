@@ -6,7 +6,8 @@
 
 namespace latecomer::cli {
 
-/// Prints the first `most` sites in the order of the profile, and what the columns mean.
-void print_sites(const Profile& profile, int most);
+/// Prints the first `most` sites in the order of the profile. `wide`: with all columns, and with what they mean, in
+/// lines of any length; else in lines of at most kLineWidth.
+void print_sites(const Profile& profile, std::size_t most, bool wide);
 
 }  // namespace latecomer::cli

@@ -6,16 +6,16 @@
 #include <cmath>
 #include <cstdio>
 
+#include "profiles/analysis/callers.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/waiting.hpp"
-#include "profiles/render/callers.hpp"
 #include "profiles/render/set_up.hpp"
-#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
 
+using analysis::CallerNode;
 using analysis::ChainEnd;
 using analysis::RankRow;
 using analysis::SiteIntervals;
@@ -34,7 +34,7 @@ struct Words {
 constexpr Words kWords[analysis::kCauses] = {
     {"computes %s times as long as the others", "computes while the others do not"},
     {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
-    {"waits %s times as long as the others for a processor", "waits for a processor that others use"},
+    {"waits %s times as long as the others for a core", "waits for a core that others use"},
     {"is asleep or stopped %s times as long as the others", "is asleep or stopped"},
     {"spends %s times as long as the others on page faults", "spends its time on page faults"},
     {"spends %s times as long as the others in system calls", "spends its time in system calls"},
@@ -55,7 +55,7 @@ struct Totals {
 
 Totals totals(const Profile& profile) {
   Totals t;
-  t.time = rank_time(profile.json);
+  t.time = profile.job.wall * profile.job.ranks;
   for (const analysis::Rank& rank : profile.analysis.ranks()) t.collectives += rank.times.collectives;
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
@@ -72,16 +72,16 @@ Totals totals(const Profile& profile) {
 std::string name_of(const Site& site, const CallerNode* worst) {
   std::string out = "the " + site.op;
   if (site.bytes.value_or(0) > 0) out += " of " + human_bytes(std::round(*site.bytes));
-  out += " at " + place(site["frames"][0]);
-  return worst ? out + ", called from " + place_of(*worst) : out;
+  out += " at " + site.place();
+  return worst ? out + ", called from " + worst->place() : out;
 }
 
 /// "computes 1.8 times as long as the others"
 std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
   const analysis::Cause cause = compared.largest();
   const double more = compared.excess(cause), others = compared.others[cause];
-  if (cause == analysis::off_cpu && own_threads_run(row.before, cores))
-    return "waits for a processor that its own threads use";
+  if (cause == analysis::no_core && own_threads_run(row.before, cores))
+    return "waits for a core that its own threads use";
   const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
   if (ratio <= 0 || ratio > 100) return kWords[cause].only;
   char text[128];
@@ -107,15 +107,15 @@ std::string hops(const SiteIntervals::Chain& chain) {
 }
 
 /// Why the site's calls wait for that rank: a sentence without its full stop.
-std::string why(const Json& profile, const SiteIntervals& intervals, const RankRow& row) {
+std::string why(const Profile& profile, const SiteIntervals& intervals, const RankRow& row) {
   const std::string rank = "ank " + row.name();
   const auto compared = intervals.compare(row);
   if (!compared) return "Too few intervals of r" + rank + " were sampled to say why";
   if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
     return "R" + rank + " was late already at an earlier collective";
   const auto cores_of = [&](const RankRow& of_row) {
-    for (const Json& p : profile["processes"])
-      if (p["rank"] == of_row.rank) return p.value("cores", 0.0);
+    for (const analysis::Process& p : profile.processes)
+      if (p.rank == of_row.rank) return p.cores;
     return 0.0;
   };
   const double most = compared->excess(compared->largest()) / compared->late_ns;
@@ -144,8 +144,8 @@ std::string why(const Json& profile, const SiteIntervals& intervals, const RankR
 
 std::vector<std::string> verdict(const Profile& profile) {
   std::vector<std::string> out;
-  const double ranks = profile.json["job"]["ranks"];
-  if (!profile.json.contains("processes") || ranks < 2) return out;
+  const double ranks = profile.job.ranks;
+  if (profile.processes.empty() || ranks < 2) return out;
   const Totals t = totals(profile);
   if (t.time <= 0) return out;
   const bool part_only = t.seen < 0.9 * t.calls;
@@ -173,15 +173,14 @@ std::vector<std::string> verdict(const Profile& profile) {
                   (one ? ", and " + percent(share) + " of that is for rank " + row->name() + "."
                        : ", for no rank in particular: the rank that is awaited most, " + (row ? row->name() : "-") +
                              ", causes " + percent(share) + "."));
-    if (many && !caller && callers.front().frame)
-      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " +
-                    place_of(callers.front()) + " waits longest (" +
-                    percent(callers.front().figures.waited / site.waited) + ").";
+    if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
+      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
+                    " waits longest (" + percent(callers.front().figures.waited / site.waited) + ").";
     // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
     const auto op = core::find_collective(worst.op);
     const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
     const double gain = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * ranks : t.waited / t.time;
-    out.push_back(one ? why(profile.json, SiteIntervals(worst, baseline), *row) + "; " +
+    out.push_back(one ? why(profile, SiteIntervals(worst, baseline), *row) + "; " +
                             (all_wait ? "without the waits for it there" : "with equal work") +
                             ", the run would take about " + percent(gain) + " less time."
                       : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Puts the names of functions and lines into a profile, and shortens them for people.
+// Puts the names of functions and lines into a profile.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "profiles/analysis/frame.hpp"
 #include "profiles/base/progress.hpp"
 
 namespace latecomer::cli {
@@ -15,13 +16,8 @@ using Json = nlohmann::ordered_json;
 /// the functions around an inlined one. Adds a warning for each module whose lines are unknown, with the remedy.
 void resolve_names(Json& profile, Progress::Patience patience);
 
-/// The name of a C++ function without its arguments, template arguments and result: "fe::dot" for
-/// "double fe::dot<double>(fe::Vector<double> const&)". The outer scopes of a long name become "...". A procedure of a
-/// Fortran module is "module::procedure".
-std::string short_name(std::string name);
-
-/// "function (file:line)", or module and offset if the name is unknown. For an inlined function " in " and the function
-/// around it follow.
-std::string place(const Json& frame);
+/// A frame of a profile as the schema has it, and back.
+analysis::Frame frame_of(const Json& frame);
+Json frame_json(const analysis::Frame& frame);
 
 }  // namespace latecomer::cli

@@ -48,7 +48,7 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
 # `top` reads the snapshots, and `report` the profile that `recover` made of them: both show the same ranks.
 job = folder / "all_killed.json"
 table = lambda text: re.search(r"\nranks, .*?\n(.*?)\n\n", text, re.S)[1].splitlines()
-shown, reported = table(run(a.cli, "top", "--once", job).stdout), table(run(a.cli, "report", job).stdout)
+shown, reported = table(run(a.cli, "top", "--once", job).stdout), table(run(a.cli, "report", "--all", job).stdout)
 check(len(shown) == 5 and shown == reported, f"top and report have the same table of ranks: {shown} {reported}")
 ranks = {str(r["rank"]): r for r in json.loads(run(a.cli, "report", "--json", job).stdout)["ranks"]}
 for metric, key, scale in (("latecomer_rank_waited_seconds_total", "waited_ns", 1e-9), ("latecomer_rank_awaited_seconds_total", "awaited_ns", 1e-9), ("latecomer_rank_last_total", "times_last", 1)):

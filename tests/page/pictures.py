@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as name, Browser(pathlib.Path(name) / "browse
         profile, page = pathlib.Path(name) / "profile.json", pathlib.Path(name) / "page.html"
         write_profile(profile, ranks, **job)
         subprocess.run([command, "report", "--html", page, profile], check=True)
-        text = subprocess.run([command, "report", "--top", "2", profile], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run([command, "report", "--all", "--top", "2", profile], check=True, capture_output=True, text=True).stdout
         (folder / f"report-{ranks}.txt").write_text(text)
         for scheme in ("light", "dark"):
             for width in (600, 1200, 2000):

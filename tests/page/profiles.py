@@ -121,7 +121,7 @@ def write_profile(path, ranks, sites, calls=500, record=0):
             "job": {"program": "/opt/simulate/bin/simulate", "command_line": "simulate --mesh wing.msh --steps 500 --title '<b>&amp; wing</b>'", "ranks": ranks, "hosts": hosts, "start": "2026-01-01T00:00:00Z",
                     "wall_time_s": wall / 1e9, "mpi_library": "MPICH Version: 4.0.2", "mode": "observe", "network": None, "edges": None},
             "clock": [{"rank": r, "host": hosts[r // per_host], "offset_ns": 0, "uncertainty_ns": 0, "looks": 0} for r in range(ranks)], "processes": processes}
-    tail = {"plans": [], "warnings": ["imbalance_factor is null: the network figures are unknown (set \"network\" in a policy)"] +
+    tail = {"plans": [], "warnings": ["recovered: 1 ranks did not finish, the first of them rank 0; the profile holds only what they wrote before the end"] +
             ([f"ranks are grouped by {per_row}: the job has more than 4096"] if per_row > 1 else [])}
     if record:
         tail["arrivals"] = arrivals(ranks, min(sites, 4), record, late, stride=1 if ranks < 1000 else 4)

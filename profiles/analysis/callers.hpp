@@ -6,18 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "profiles/format/reader.hpp"
+#include "profiles/analysis/profile.hpp"
 
-namespace latecomer::cli {
+namespace latecomer::analysis {
 
 /// One caller, summed over the ways that lead to it. `figures.ranks` holds the longest awaited ranks only.
 struct CallerNode {
-  const Json* frame = nullptr;  ///< nullptr: the caller is not known
-  analysis::Calls figures;
+  const Frame* frame = nullptr;  ///< nullptr: the caller is not known
+  Calls figures;
   std::vector<CallerNode> callers;  ///< its own, longest wait first
+
+  std::string place() const { return frame ? analysis::place(*frame) : "other callers"; }
 };
 
-/// The callers of a site, longest wait first. Empty if the profile knows none.
+/// The callers of a site, longest wait first. Empty if the profile knows none. They refer to the site.
 std::vector<CallerNode> callers_of(const Site& site);
 
 /// The callers that a site serves: the innermost that are several. Wrappers may call each other, so a single caller
@@ -27,7 +29,4 @@ const std::vector<CallerNode>& served(const std::vector<CallerNode>& callers);
 /// Whether these are several callers.
 bool serves_many(const std::vector<CallerNode>& callers);
 
-/// The place of a caller.
-std::string place_of(const CallerNode& caller);
-
-}  // namespace latecomer::cli
+}  // namespace latecomer::analysis

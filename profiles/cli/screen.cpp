@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Uses the sequences of ECMA-48 and xterm that every terminal of today knows, without a terminal library.
-#include "profiles/render/screen.hpp"
+#include "profiles/cli/screen.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -18,8 +18,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "profiles/base/progress.hpp"
-#include "profiles/base/text.hpp"
+#include "profiles/cli/common.hpp"
 
 namespace latecomer::cli {
 namespace {

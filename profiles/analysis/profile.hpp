@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The job, the call sites and the communicators of a profile, as every output takes them. Times are nanoseconds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiles/analysis/figures.hpp"
+#include "profiles/analysis/frame.hpp"
+#include "profiles/analysis/lateness.hpp"
+
+namespace latecomer::analysis {
+
+struct Job {
+  std::string program, command_line, start, mpi_library, mode;
+  int ranks = 0;
+  std::size_t hosts = 0;
+  double wall = 0;
+  /// Of all ranks, and at least 1 ns.
+  double rank_time() const { return wall * ranks > 1 ? wall * ranks : 1; }
+};
+
+struct Histogram {
+  std::vector<double> edges, counts;
+  double mean = 0, max = 0;
+  /// The bounds that the buckets set to a quantile.
+  std::pair<double, double> bounds(double quantile) const;
+};
+
+/// The calls that one algorithm served at a site.
+struct Dispatch {
+  std::string algorithm;
+  double calls = 0, elapsed = 0, after_last = 0;  ///< the times are means
+};
+
+/// The choice of an algorithm for the calls of one size, and its reason.
+struct Decision {
+  std::string algorithm, reason, predictor;
+  double bytes = -1, calls = 0;  ///< `bytes` -1: any size
+  std::optional<int> last_rank;  ///< of the forecast
+  double spread = 0, error = 0;  ///< of the forecast
+  std::optional<double> predicted, native_predicted, measured, native_measured;
+};
+
+/// The calls that got their arrival pattern from one source.
+struct PatternSource {
+  std::string name;
+  double calls = 0;
+  std::optional<double> error;  ///< per rank
+};
+
+/// One way that leads to a site. `ranks` holds the longest awaited ranks only.
+struct Caller : Calls {
+  std::vector<Frame> frames;  ///< innermost first; empty: not known
+};
+
+/// The figures of one row of ranks, for a map of all rows.
+struct RankCell {
+  std::int64_t rank, ranks;                      ///< the first rank of the row, and the number of its ranks
+  float offset_ns, waited_ns, awaited_ns, last;  ///< as in the profile: a mean, then three sums over the row's ranks
+};
+
+/// A call site. Its `ranks` are of three kinds: rows that come last most often, those with the greatest mean offset,
+/// and those that others waited for most.
+struct Site : Calls {
+  std::string id;
+  std::size_t index = 0;      ///< its place in the file
+  std::vector<Frame> frames;  ///< innermost first; at least one
+  Baseline baseline;
+  double rank_calls = 0, rested = 0, divergent = 0;
+  std::int64_t least_bytes = 0, most_bytes = 0;  ///< if `bytes` are known
+  Histogram elapsed, first_to_last, after_last_histogram;
+  std::vector<Dispatch> dispatch;
+  std::vector<Decision> decisions;
+  std::vector<PatternSource> sources;
+  std::vector<Caller> callers;
+  std::vector<double> offsets_ns, stddevs_ns;  ///< of all rows, if they were asked for
+  std::vector<RankCell> cells;                 ///< of all rows, if they were asked for
+
+  std::string place() const { return analysis::place(frames.front()); }
+  /// The number of calls outside idle epochs, which the mean imbalance covers.
+  double unrested() const { return calls - rested; }
+  /// The time of all ranks in the calls, from arrival to exit.
+  double spent() const { return elapsed.mean * rank_calls; }
+};
+
+/// The calls of a group of ranks. Communicators with the same members are one group.
+struct Communicator {
+  std::string members;                                          ///< "0-3"
+  int ranks = 0;                                                ///< 0: all groups beyond the limit of the profile
+  double calls = 0, waited = 0, imbalance = 0, after_last = 0;  ///< the last two are means
+};
+
+}  // namespace latecomer::analysis

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Text for a terminal: tables whose columns are as wide as their cells, and paragraphs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace latecomer::cli {
+
+/// The longest line of a report without --all. Chosen: two pages side by side, or one on a small screen.
+inline constexpr std::size_t kLineWidth = 100;
+
+class TextTable {
+ public:
+  struct Column {
+    std::string_view title;
+    bool left = false;  ///< texts stand at the left, numbers at the right
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// One cell per column.
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// The last column is cut so that no line is longer than `width`; 0: no limit.
+  void print(std::size_t width) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// The text in at most `width` characters. What is cut stands before the last bracket: "long_na... (file.c:12)".
+std::string cut(const std::string& text, std::size_t width);
+
+/// The text in lines of at most `width` characters, broken between words, with a line feed at the end.
+std::string paragraph(const std::string& text, std::size_t width);
+
+}  // namespace latecomer::cli
