@@ -14,6 +14,7 @@
 #include "core/select/planning.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/callers.hpp"
+#include "profiles/record/job_size.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -31,7 +32,9 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
   for (const Contribution& part : parts)
     for (const auto& log : part.logs) {
-      if (log.communicator == 0 || log.comm_size < 1 || log.comm_rank < 0 || log.comm_rank >= log.comm_size) continue;
+      if (log.communicator == 0 || log.comm_size < 1 || !is_rank_of(log.comm_rank, log.comm_size) ||
+          !is_rank_of(log.world_rank, part.job.ranks))
+        continue;
       const auto size = static_cast<std::size_t>(log.comm_size);
       Calls& calls = communicators[{log.communicator, log.comm_size}];
       calls.world.resize(size);
@@ -133,6 +136,8 @@ class ProfileWriter {
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
+    put("],\n\"rank_sums\": [");
+    write_sums();
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
       put(i ? ",\n" : "\n");
@@ -282,8 +287,9 @@ class ProfileWriter {
                           " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
                           "; the profile holds only what they wrote before the end");
     if (per_row_ > 1)
-      warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
-                          std::to_string(kMostRows));
+      warnings_.push_back("the rows of sites are grouped by " + std::to_string(per_row_) +
+                          " ranks: the job has more than " + std::to_string(kMostRows) +
+                          "; `rank_sums` is of single ranks");
   }
 
   /// Writes the callers of each site, and adds them up in the site.
@@ -471,6 +477,21 @@ class ProfileWriter {
     }
     text +=
         ",\n \"dispatch\":" + json_text(dispatch) + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
+    put(text);
+  }
+
+  void write_sums() {
+    std::string text;
+    book_.sums.each([&](Rank rank, const RankSums& sums) {
+      const auto calls = static_cast<double>(sums.calls);
+      text += text.empty() ? "\n{\"rank\":" : ",\n{\"rank\":";
+      text += std::to_string(rank) + ",\"calls\":" + std::to_string(sums.calls);
+      text += ",\"last_count\":" + std::to_string(sums.last_count);
+      text += ",\"mean_lateness_ns\":", write_number(text, sums.late_ns / calls);
+      text += ",\"waited_ns\":", write_number(text, sums.waited_ns);
+      text += ",\"awaited_ns\":", write_number(text, sums.awaited_ns);
+      text += '}';
+    });
     put(text);
   }
 

@@ -327,6 +327,16 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   return out;
 }
 
+std::vector<analysis::RankSums> sums_of(const Json& profile) {
+  std::vector<analysis::RankSums> out;
+  const auto sums = profile.find("rank_sums");
+  if (sums == profile.end()) return out;
+  for (const Json& one : *sums)
+    out.push_back({rank_in(number_in(one, "rank")), number_in(one, "calls"), number_in(one, "last_count"),
+                   number_in(one, "mean_lateness_ns"), number_in(one, "waited_ns"), number_in(one, "awaited_ns")});
+  return out;
+}
+
 analysis::Job job_of(const Json& profile) {
   const Json& job = profile["job"];
   analysis::Job out;
@@ -430,7 +440,7 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
                                    one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>()});
   out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
-  out.analysis.finish(out.processes, out.job.ranks);
+  out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
   return std::move(out);
 }
 

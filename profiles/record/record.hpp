@@ -196,6 +196,47 @@ class RankRows {
   std::vector<Row> rows_;
 };
 
+/// Sums of one rank over all calls with records of all ranks, at whatever sites. Calls of one rank alone count not.
+struct RankSums {
+  double waited_ns = 0, awaited_ns = 0;  ///< as in RankOffsets
+  std::uint64_t last_count = 0;
+  std::uint64_t calls = 0;
+  double late_ns = 0;  ///< from the mean arrival of the others to the rank's own, summed over the calls
+  void add(const RankSums& o) {
+    waited_ns += o.waited_ns, awaited_ns += o.awaited_ns, last_count += o.last_count, calls += o.calls;
+    late_ns += o.late_ns;
+  }
+};
+
+/// The sums of the ranks that a process leads. Single ranks stay apart in jobs of any size. Only ranks that have sums
+/// take memory, 40 bytes each.
+class SumsByRank {
+ public:
+  /// Allocates for the first rank of a block only.
+  RankSums& operator[](Rank rank) {
+    const std::size_t at = static_cast<std::size_t>(rank) / kBlock;
+    if (at >= blocks_.size()) blocks_.resize(at + 1);
+    if (blocks_[at].empty()) blocks_[at].resize(kBlock);
+    return blocks_[at][static_cast<std::size_t>(rank) % kBlock];
+  }
+  /// Calls f(rank, sums) for each rank with calls, in ascending order.
+  template <typename F>
+  void each(F f) const {
+    for (std::size_t at = 0; at < blocks_.size(); ++at)
+      for (std::size_t i = 0; i < blocks_[at].size(); ++i)
+        if (blocks_[at][i].calls > 0) f(static_cast<Rank>(at * kBlock + i), blocks_[at][i]);
+  }
+  void merge(const SumsByRank& o) {
+    o.each([&](Rank rank, const RankSums& sums) { (*this)[rank].add(sums); });
+  }
+
+ private:
+  /// Derived: an empty block takes 24 bytes, less than 1 byte per rank. A leader of two distant ranks has two blocks,
+  /// of 2.5 KiB. Larger blocks waste more there.
+  static constexpr std::size_t kBlock = 64;
+  std::vector<std::vector<RankSums>> blocks_;
+};
+
 struct DispatchStats {
   std::uint64_t calls = 0;
   double elapsed_sum = 0;  ///< sum over calls of the mean elapsed time
@@ -245,6 +286,7 @@ class SiteBook {
 
   Groups groups;
   ArrivalRecord arrivals;
+  SumsByRank sums;
 
  private:
   std::map<SiteKey, PatternSite> sites_;

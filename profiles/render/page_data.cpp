@@ -106,6 +106,7 @@ Json tables(const analysis::Analysis& analysis) {
   Json out = {{"columns", columns},
               {"ranks", ranks},
               {"ranks_per_row", analysis.ranks_per_row()},
+              {"ranks_per_sum", analysis.ranks_per_sum()},
               {"measured", measured},
               {"hosts", hosts}};
   if (const analysis::Efficiency& e = analysis.efficiency(); e.load_balance > 0) out["efficiency"] = efficiency_json(e);

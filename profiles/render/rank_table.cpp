@@ -28,7 +28,7 @@ std::string main_cause(const analysis::Rank& rank) {
   if (!rank.causes || !rank.is_late()) return "-";
   const auto most = std::ranges::max_element(*rank.causes);
   return std::string(analysis::kCauseNames[static_cast<std::size_t>(most - rank.causes->begin())].title) + " (" +
-         percent(*most) + ")";
+         percent(*most) + ")" + (rank.shares_causes() ? " of " + rank.causes_name() : "");
 }
 
 std::string name_of(const analysis::Rank& rank) { return rank.name(); }
@@ -115,6 +115,7 @@ Json ranks_json(const analysis::Analysis& analysis) {
                    {"blamed_ns", r.blamed},
                    {"blamed_causes", causes_json(r.blamed_causes)}});
     if (r.ranks > 1) out.back()["ranks"] = r.ranks;
+    if (r.shares_causes()) out.back()["causes_of"] = r.causes_name();
   }
   return out;
 }

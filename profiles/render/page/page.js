@@ -588,25 +588,27 @@ const part_columns = index => data.tables.columns.map(([name, title], k) => ({na
 
 function show_ranks() {
   const host = body("ranks"), t = data.tables;
+  const per = t.ranks_per_row, shared = per > t.ranks_per_sum, first = r => Math.floor(r[0] / per) * per;
+  const of = r => shared && r[8] ? ` of ${first(r)}-${Math.min(first(r) + per, heat.ranks) - 1}` : "";
   if (!t.ranks.length) { host.append(element("p", {}, "The profile names no rank.")); return; }
   const e = t.efficiency;
   if (e)
     host.append(element("p", {}, `Load balance ${e.load_balance.toFixed(2)} (mean over longest time outside MPI), communication efficiency ${e.communication.toFixed(2)} (longest time outside MPI over run time). Estimates: serialisation ${e.serialisation.toFixed(2)}, transfer ${e.transfer.toFixed(2)}; their product is the communication efficiency.`));
   const columns = [
-    {name: t.ranks_per_row > 1 ? "ranks" : "rank", value: r => r[0], text: r => r[1]},
+    {name: t.ranks_per_sum > 1 ? "ranks" : "rank", value: r => r[0], text: r => r[1]},
     {name: "host", kind: "text", value: r => r[2], text: r => r[2] || "-"},
     ...(t.measured ? part_columns(3) : []),
     ...(t.measured ? [{name: "waits", title: "Share of the rank's time in which it waited for others", value: r => r[4], text: r => percent(r[4])}] : []),
     {name: "awaited", title: "Time that others waited for the rank", value: r => r[5], text: r => time(r[5])},
     {name: "last", title: "Calls in which the rank came last", width: "middle", value: r => r[6], text: r => count(r[6])},
     {name: "lateness", title: "Mean offset, less that of the others", width: "middle", value: r => r[7], text: r => r[7] === null ? "-" : time(r[7])},
-    {name: "main cause", kind: "text", title: "The largest part of the lateness", value: r => main_cause(r[8]), text: r => main_cause(r[8])}];
+    {name: "main cause", kind: "text", title: "The largest part of the lateness", value: r => main_cause(r[8]), text: r => main_cause(r[8]) + of(r)}];
   big_table(host, {
-    short: true, noun: t.ranks_per_row > 1 ? "rows of ranks" : "ranks", rows: t.ranks.slice().sort((a, b) => b[5] - a[5] || a[0] - b[0]), columns,
-    caption: (t.ranks_per_row > 1 ? `The profile has ${t.ranks_per_row} ranks per row. ` : "") + "Ranks that others waited for most come first. Percentages are shares of the rank's own time.",
+    short: true, noun: t.ranks_per_sum > 1 ? "rows of ranks" : "ranks", rows: t.ranks.slice().sort((a, b) => b[5] - a[5] || a[0] - b[0]), columns,
+    caption: (t.ranks_per_sum > 1 ? `The profile has ${t.ranks_per_sum} ranks per row. ` : shared ? `Causes are of ${per} neighbouring ranks together. ` : "") + "Ranks that others waited for most come first. Percentages are shares of the rank's own time.",
     detail: (r, cell) => {
       cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])));
-      if (r[8]) cell.append(small_table("Causes of the lateness", ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
+      if (r[8]) cell.append(small_table("Causes of the lateness" + of(r), ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
       else cell.append(element("p", {class: "note"}, "No cause: the rank was not late, or by less than 1% of its time, or too few of its intervals were sampled."));
     }});
 }
