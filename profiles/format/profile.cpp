@@ -115,7 +115,8 @@ class ProfileWriter {
         {"mode", job.mode},
         {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
         {"edges", edges_ == 0 ? Json(nullptr)
-                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
+                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
+        {"first_call", first_call_json()}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Contribution& p = parts_[i];
@@ -478,6 +479,14 @@ class ProfileWriter {
     text +=
         ",\n \"dispatch\":" + json_text(dispatch) + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
     put(text);
+  }
+
+  Json first_call_json() const {
+    const FirstCall& first = book_.first_call;
+    if (first.arrival == INT64_MAX) return nullptr;
+    return {{"waited_ns", first.waited_ns},
+            {"rank", first.awaited < 0 ? Json(nullptr) : Json(first.awaited)},
+            {"awaited_ns", first.awaited_ns}};
   }
 
   void write_sums() {

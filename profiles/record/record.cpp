@@ -109,6 +109,17 @@ void PatternSite::merge(const PatternSite& o) {
   }
 }
 
+void SiteBook::note_first(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds first) {
+  first_call = {.arrival = first};
+  std::vector<double> awaited(records.size());
+  for_each_wait(records, [&](std::size_t, std::size_t for_rank, Nanoseconds spent) {
+    awaited[for_rank] += static_cast<double>(spent), first_call.waited_ns += static_cast<double>(spent);
+  });
+  const auto most = std::ranges::max_element(awaited);
+  if (*most > 0)
+    first_call.awaited_ns = *most, first_call.awaited = world[static_cast<std::size_t>(most - awaited.begin())];
+}
+
 bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
                    const core::Network* network) {
   const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
@@ -154,6 +165,7 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
     sums[world[waits]].waited_ns += static_cast<double>(spent);
     sums[world[awaited]].awaited_ns += static_cast<double>(spent);
   });
+  if (records.size() > 1 && first < first_call.arrival) note_first(records, world, first);
   ++group.calls, group.imbalance_ns += static_cast<double>(last - first);
   Bytes bytes = owner.bytes;
   if (core::is_irregular(owner.op)) {
@@ -202,6 +214,7 @@ void SiteBook::merge(const SiteBook& other) {
   }
   arrivals.merge(other.arrivals, here);
   sums.merge(other.sums);
+  if (other.first_call.arrival < first_call.arrival) first_call = other.first_call;
 }
 
 namespace {
@@ -324,7 +337,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   });
   std::uint64_t ranks_with_sums = 0;
   patterns.sums.each([&](Rank, const RankSums&) { ++ranks_with_sums; });
-  w.plain(ranks_with_sums);
+  w.plain(patterns.first_call), w.plain(ranks_with_sums);
   patterns.sums.each([&](Rank of, const RankSums& sums) { w.plain(of), w.plain(sums); });
   const ArrivalRecord::Data& arrivals = patterns.arrivals.data();
   w.plain(arrivals.most), w.plain(arrivals.stride), w.plain(arrivals.seen);
@@ -388,6 +401,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
     r.each([&] { r.plain(group.ranks.emplace_back()); });
     c.patterns.groups[group.ranks.empty() ? Groups::kOther : c.patterns.groups.of(group.ranks)].add(group);
   });
+  r.plain(c.patterns.first_call);
+  r.good = r.good && (c.patterns.first_call.awaited < 0 || is_rank_of(c.patterns.first_call.awaited, c.job.ranks));
   r.each([&] {
     Rank of = -1;
     RankSums sums;

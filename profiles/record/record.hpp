@@ -261,6 +261,14 @@ struct PatternSite {
   void merge(const PatternSite& other);
 };
 
+/// The first call of several ranks that is known on all of them: what they wait for there is the set-up of the program.
+struct FirstCall {
+  Nanoseconds arrival = INT64_MAX;  ///< the first one; INT64_MAX: no call is known
+  double waited_ns = 0;             ///< sum over the ranks
+  double awaited_ns = 0;            ///< of it, for `awaited`
+  Rank awaited = -1;                ///< the rank that the others waited for most; -1: nobody waited
+};
+
 /// The accumulated sites of a leader, or of all processes after merging.
 class SiteBook {
  public:
@@ -287,8 +295,11 @@ class SiteBook {
   Groups groups;
   ArrivalRecord arrivals;
   SumsByRank sums;
+  FirstCall first_call;
 
  private:
+  void note_first(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds first);
+
   std::map<SiteKey, PatternSite> sites_;
   std::size_t caller_rows_ = 0;  ///< rows of ranks of entries with callers
   int ranks_ = 1, per_row_ = 1;

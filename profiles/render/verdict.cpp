@@ -210,6 +210,11 @@ std::vector<std::string> verdict(const Profile& profile) {
   out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
                 " of their time waiting for late ranks in collectives" +
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
+  if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
+    out.back() +=
+        " At the first collective alone, after the set-up, they waited for " + percent(first.waited / t.time) +
+        " of their time" +
+        (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (part_only)
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
   judge_waits(profile, t, out);
