@@ -121,7 +121,7 @@ with tempfile.TemporaryDirectory() as name:
 
         # The text, with every row, by the titles of its columns.
         text = run("report", "--all", "--top", ranks, path)
-        table = text.split("\nranks, ", 1)[1].split("\n\n")[0].splitlines()
+        table = text.split("\nranks, those", 1)[1].split("\n\n")[0].splitlines()
         titles = re.findall(r"no core|in coll\.|\S+", table[1])
         printed = {}
         for line in table[2:]:

@@ -43,7 +43,7 @@ struct Process {
   double wall = 0;  ///< ns
   Times times;
   double cores = 0, host_cores = 0;  ///< that it may use, and of its host
-  std::string core_list;             ///< numbers of the cores that it may use, "0-3,8"; "": unknown
+  std::string core_list{};           ///< numbers of the cores that it may use, "0-3,8"; "": unknown
   bool courteous = false;            ///< it gives its core away while it waits
 };
 

@@ -328,7 +328,7 @@ void add_report(CLI::App& app, Action& action) {
 
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
 elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place; waited_ns (sum of all ranks) and its share of
-rank-time, 0 to 1.
+the time of all ranks, 0 to 1.
 
 Examples:
   $ latecomer report job.json

@@ -41,8 +41,11 @@ constexpr Words kWords[analysis::kCauses] = {
     {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
 };
 
-/// Below this share of rank-time, waiting is no subject. Derived: a report of the whole run cannot gain more.
+/// Below this share of the ranks' time, no sentence asks for the cause. Derived: a report of the whole run cannot gain
+/// more.
 constexpr double kLittle = 0.01;
+/// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
+constexpr double kMessages = 0.05;
 /// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
 constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
@@ -50,13 +53,14 @@ constexpr double kMostly = 0.6;
 constexpr double kSmall = 2048;
 
 struct Totals {
-  double time = 0, waited = 0, collectives = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+  double time = 0, waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
 };
 
 Totals totals(const Profile& profile) {
   Totals t;
   t.time = profile.job.wall * profile.job.ranks;
-  for (const analysis::Rank& rank : profile.analysis.ranks()) t.collectives += rank.times.collectives;
+  for (const analysis::Rank& rank : profile.analysis.ranks())
+    t.collectives += rank.times.collectives, t.messages += rank.times.messages;
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
@@ -146,11 +150,35 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
   return out + ", and the ranks wait for each other in a circle";
 }
 
+/// The share of the calls whose arrivals must be known before a small wait means that nobody was late.
+constexpr double kKnown = 0.5;
+
+/// What the profile lacks, as the rest of a sentence.
+std::string missing(const Profile& profile) {
+  const auto held = profile.processes.size(), all = static_cast<std::size_t>(profile.job.ranks);
+  if (held >= all) return ", because it lacks the arrivals of most calls";
+  return ": it holds " + std::to_string(held) + " of " + std::to_string(all) +
+         " ranks, and arrivals count only where all ranks of a call are observed";
+}
+
+/// Adds the sentence on other MPI calls that wait.
+void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
+  if (t.messages < kMessages * t.time) return;
+  const analysis::Rank* most = nullptr;
+  const auto share = [](const analysis::Rank& rank) { return rank.wall > 0 ? rank.times.messages / rank.wall : 0; };
+  for (const analysis::Rank& rank : profile.analysis.ranks())
+    if (!most || share(rank) > share(*most)) most = &rank;
+  out.back() += " They spent " + percent(t.messages / t.time) +
+                " of their time in other MPI calls that wait, such as receives; rank " + most->name() +
+                " spent most, " + percent(share(*most)) + " of its own.";
+}
+
 /// The sentences on the site with the longest waits.
 void judge_waits(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
   if (t.waited <= kLittle * t.time || worst_site == profile.sites.end() || worst_site->waited <= 0) {
-    out.emplace_back("Late ranks are no subject in this run.");
+    out.emplace_back(t.seen < kKnown * t.calls ? "The profile cannot say which rank is late" + missing(profile) + "."
+                                               : "The waits for late ranks are too short to look for their cause.");
     return;
   }
   const Site& site = *worst_site;
@@ -177,12 +205,17 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
   const auto op = core::find_collective(worst.op);
   const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
-  const double gain =
-      one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : t.waited / t.time;
-  out.push_back(one ? why(profile, SiteIntervals(worst, baseline), *row) + "; " +
-                          (all_wait ? "without the waits for it there" : "with equal work") +
-                          ", the run would take about " + percent(gain) + " less time."
-                    : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
+  const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
+  const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
+  const SiteIntervals intervals(worst, baseline);
+  std::string text = one ? why(profile, intervals, *row) + "; with" : "With";
+  text += " equal work on all ranks, the run would take about " + percent(equal) + " less time";
+  // Work can only move to other ranks. Sleep and foreign processes can go away.
+  const auto compared = one ? intervals.compare(*row) : std::nullopt;
+  const auto cause = compared ? compared->largest() : analysis::computing;
+  if (gone > 0 && (cause == analysis::no_core || cause == analysis::blocked))
+    text += ", and " + percent(gone) + " less if it were never late here";
+  out.push_back(text + ".");
 }
 
 /// The sentence on what an algorithm can shorten.
@@ -191,12 +224,12 @@ void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
   const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
   if (large >= kLittle)
     out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
-                  percent(large) + " of rank-time. `latecomer advise` says by how much.");
+                  percent(large) + " of the ranks' time. `latecomer advise` says by how much.");
   else
     out.push_back(
         "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
-        " of rank-time follows the last arrival" +
-        (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which no algorithm shortens." : "."));
+        " of the ranks' time follows the last arrival" +
+        (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which only fewer calls would save." : "."));
 }
 
 }  // namespace
@@ -217,6 +250,7 @@ std::vector<std::string> verdict(const Profile& profile) {
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (part_only)
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+  judge_messages(profile, t, out);
   judge_waits(profile, t, out);
   judge_algorithms(t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());

@@ -440,7 +440,7 @@ function show_sites() {
       {name: "calls", width: "middle", title: "Calls of all ranks together count once", value: s => s.calls, text: s => count(s.calls)},
       {name: "bytes", width: "minor", title: "Mean payload of a call", value: s => s.bytes, text: s => s.bytes === null ? "-" : bytes(s.bytes)},
       {name: "wait, sum", title: "Time that ranks waited for others, sum of all ranks", value: s => s.waited, text: s => seen_time(s, s.waited)},
-      {name: "share", title: "Share of rank-time", value: s => s.waited, text: s => percent(share(s))},
+      {name: "share", title: "Share of the time of all ranks", value: s => s.waited, text: s => percent(share(s))},
       {name: "wait, mean", width: "middle", title: "First to last arrival", value: s => s.imbalance.mean, text: s => seen_time(s, s.imbalance.mean)},
       {name: "after last", width: "minor", title: "Last arrival to last exit", value: s => s.after.mean, text: s => seen_time(s, s.after.mean)},
       {name: "comes last", kind: "text", width: "middle", title: "Ranks that arrive last most often, with their share of the calls", value: s => s.last, text: s => s.last},
