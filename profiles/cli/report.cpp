@@ -73,9 +73,6 @@ bool native_is_forecast(const Json& decision) {
   return modelled.is_null() || measured.is_null() || core::is_forecast(modelled, measured);
 }
 
-/// The most callers of one function in the details of a site.
-constexpr std::size_t kMostCallers = 12;
-
 /// One line per caller, and below it those that called it.
 void print_callers(const Site& site, const std::vector<CallerNode>& callers, int level) {
   const auto share = [&](double part, double whole) { return whole > 0 ? percent(part / whole) : std::string("-"); };
@@ -209,7 +206,7 @@ void print_text(const Profile& profile, int top) {
   std::printf("\n");
   print_sites(profile, static_cast<int>(profile.sites.size()));
   print_ranks(profile.analysis, top);
-  print_communicators(profile.json, top);
+  print_communicators(profile, top);
   int shown = 0;
   for (const Site& s : profile.sites)
     if (s.calls > 0 && s.comm_size > 1 && shown++ < top) print_site(s);
@@ -248,10 +245,16 @@ int report(const Options& o) {
     std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s["id"], place(s["frames"][0]), o.site); });
     if (profile.sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
-  if (page) page->write(html_report(profile, o.file));
-  else if (whole) print_json(*whole, profile);
-  else if (o.tsv) print_tsv(profile);
-  else print_text(profile, o.top);
+  if (page) {
+    page->write(html_report(profile, o.file));
+    if (page->is_file()) std::printf("%s\n", o.html.c_str());
+  } else if (whole) {
+    print_json(*whole, profile);
+  } else if (o.tsv) {
+    print_tsv(profile);
+  } else {
+    print_text(profile, o.top);
+  }
   return 0;
 }
 
@@ -269,8 +272,9 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--top", o->top, "Number of sites to show in detail.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--html", o->html,
-                      "Write a page with plots and tables to this file (- for stdout), and no text.");
+  command->add_option(
+      "--html", o->html,
+      "Write a page with plots and tables to this file (- for stdout), and print its path instead of the text.");
   AnswerFile::add_force(*command, o->force);
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");

@@ -17,6 +17,9 @@ struct CallerNode {
   std::vector<CallerNode> callers;  ///< its own, longest wait first
 };
 
+/// The most callers of one function in the details of a site.
+inline constexpr std::size_t kMostCallers = 12;
+
 /// The callers of a site, longest wait first. Empty if the profile knows none.
 std::vector<CallerNode> callers_of(const Site& site);
 

@@ -4,33 +4,40 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
-#include <vector>
 
 #include "profiles/base/text.hpp"
-#include "profiles/format/reader.hpp"
 
 namespace latecomer::cli {
 
-void print_communicators(const Json& profile, int most) {
-  std::vector<const Json*> rows;
-  const Json all = profile.value("communicators", Json::array());
-  for (const Json& row : all)
-    if (row["comm_size"] != 1) rows.push_back(&row);
+std::vector<Communicator> communicators_of(const Profile& profile) {
+  std::vector<Communicator> out;
+  const double all_time = std::max(1.0, rank_time(profile.json));
+  if (const auto rows = profile.json.find("communicators"); rows != profile.json.end())
+    for (const Json& row : *rows) {
+      Communicator c;
+      c.ranks = row["comm_size"], c.members = row["members"], c.calls = row["calls"], c.waited = row["waited_ns"];
+      c.imbalance = row["imbalance_ns"], c.after_last = row["after_last_ns"], c.share = c.waited / all_time;
+      if (c.ranks != 1) out.push_back(std::move(c));
+    }
+  std::ranges::stable_sort(out, std::ranges::greater(), &Communicator::waited);
+  return out;
+}
+
+std::string members_of(const Communicator& c) { return c.ranks ? c.members : "(all further communicators)"; }
+
+void print_communicators(const Profile& profile, int most) {
+  const std::vector<Communicator> rows = communicators_of(profile);
   if (rows.size() < 2) return;
-  const auto waited = [](const Json* row) { return (*row)["waited_ns"].get<double>(); };
-  std::ranges::stable_sort(rows, [&](const Json* a, const Json* b) { return waited(a) > waited(b); });
   std::printf("\ncommunicators, longest wait first; those with the same members count as one\n");
-  std::printf("%5s %9s %12s %7s %12s %12s  %s\n", "ranks", "calls", "wait, sum", "share", "wait, mean", "after last",
-              "members");
+  constexpr int kWidths[] = {5, 9, 12, 7, 12, 12};
+  for (std::size_t k = 0; k < std::size(kWidths); ++k)
+    std::printf("%*s ", kWidths[k], std::string(kCommunicatorTitles[k]).c_str());
+  std::printf(" %s\n", std::string(kCommunicatorTitles[std::size(kWidths)]).c_str());
   for (std::size_t i = 0; i < std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))); ++i) {
-    const Json& row = *rows[i];
-    const int ranks = row["comm_size"];
-    std::printf("%5s %9llu %12s %6.1f%% %12s %12s  %s\n", ranks ? std::to_string(ranks).c_str() : "-",
-                static_cast<unsigned long long>(row["calls"].get<std::uint64_t>()), human_time(waited(rows[i])).c_str(),
-                100 * waited(rows[i]) / std::max(1.0, rank_time(profile)), human_time(row["imbalance_ns"]).c_str(),
-                human_time(row["after_last_ns"]).c_str(),
-                ranks ? row["members"].get<std::string>().c_str() : "(all further communicators)");
+    const Communicator& c = rows[i];
+    std::printf("%5s %9.0f %12s %6.1f%% %12s %12s  %s\n", c.ranks ? std::to_string(c.ranks).c_str() : "-", c.calls,
+                human_time(c.waited).c_str(), 100 * c.share, human_time(c.imbalance).c_str(),
+                human_time(c.after_last).c_str(), members_of(c).c_str());
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/render/page_data.hpp"
+#include "profiles/render/page_stretches.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -155,7 +156,8 @@ Json page_arrivals(const Json& profile, const std::string& file) {
   std::stable_sort(all.begin(), all.end(), [](const Event* a, const Event* b) { return a->at_ns < b->at_ns; });
   std::stable_sort(order.begin(), order.end());
   Json plots = Json::array();
-  const double span = std::max(end, 1.0);
+  const double span = std::max(end, 1.0), window = record->value("window_ns", 0.0),
+               stride = record->value("stride", 1.0);
   plots.push_back(series(all, span));
   for (std::size_t i = 0; i < std::min(order.size(), kSitesShown); ++i) {
     std::vector<const Event*> calls;
@@ -163,15 +165,16 @@ Json page_arrivals(const Json& profile, const std::string& file) {
     plots.push_back(series(calls, span));
     plots.back()["site"] = order[i].second;
   }
-  return {{"window_ns", record->value("window_ns", 0.0)},
-          {"stride", record->value("stride", 1.0)},
+  return {{"window_ns", window},
+          {"stride", stride},
           {"calls", record->value("calls", 0.0)},
           {"calls_kept", record->value("calls_kept", 0.0)},
           {"span_ns", span},
           {"sites", order.size()},
           {"points", kPoints},
           {"by_time", ranks_by_time(sites, span)},
-          {"plots", plots}};
+          {"plots", plots},
+          {"stretches", page_stretches(arrivals, stride > 1 ? (stride - 1) * window : HUGE_VAL)}};
 }
 
 }  // namespace latecomer::cli
