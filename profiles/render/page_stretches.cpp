@@ -52,7 +52,11 @@ class Stretch {
     for (const std::size_t c : calls_)
       begin_ = std::min(begin_, begin_of(call(c))), end_ = std::max(end_, end_of(call(c)));
     const core::Nanoseconds margin = (end_ - begin_) / 50 + 1;
-    begin_ = std::max<core::Nanoseconds>(0, begin_ - margin), end_ += margin;
+    begin_ = std::max<core::Nanoseconds>(0, begin_ - margin);
+    const core::Nanoseconds last = end_;
+    end_ += margin;
+    for (std::size_t c = highest_ + 1; c < record.calls.size() && begin_of(call(c)) < end_; ++c)
+      if (begin_of(call(c)) > last && concerns_members(c)) end_ = begin_of(call(c));
   }
 
   bool holds(std::size_t number) const { return number >= lowest_ && number <= highest_; }

@@ -172,7 +172,8 @@ def new_parts(browser, ranks, per_bar, record, what):
     shares = [float(n) for n in re.findall(r" ([\d.]+)%", said)]
     check(len(shares) == 9 and abs(sum(shares) - 100) <= 3 and f"{ranks - 1}" in said.replace(",", ""), f"{what}: the last bar: {said}")
     browser.press(Keys.ENTER)
-    check(str(ranks - 1) in browser.run("return document.activeElement.textContent") and browser.run("return document.activeElement.getAttribute('aria-expanded')") == "true", f"{what}: Enter opens the row of the rank")
+    shown = said.split("of which ")[-1].split(" on ")[0] if per_bar > 1 else str(ranks - 1)
+    check(browser.run("return document.activeElement.textContent") == shown and browser.run("return document.activeElement.getAttribute('aria-expanded')") == "true", f"{what}: Enter opens the row of the rank")
     if per_bar > 1:
         was = browser.run("return document.querySelector('#time path.part').getAttribute('d')")
         browser.run("document.querySelector('#time input[value=mean]').click()")

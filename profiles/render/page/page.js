@@ -750,7 +750,8 @@ function show_calls() {
   const details = element("details", {ontoggle: () => list()}, element("summary", {}, "The calls of the stretch as a table"), table);
   host.append(element("figure", {}, element("figcaption", {}, "Short stretches around the recorded calls with the longest waits. A row is a rank, a bar is a call. " + record_note(a)),
     element("div", {class: "controls"}, selection("Stretch:", a.stretches.map((q, i) => [i, `${time(q.waited_ns)} of waits in the ${site_of(q.site)}`]), i => { s = a.stretches[i], cursor = null; draw(); })),
-    note, area_key([["var(--none)", "outside the recorded calls"], part_key(WAITS), part_key(AFTER)]), box, readout, details));
+    note, area_key([["var(--none)", "outside the recorded calls"], part_key(WAITS), part_key(AFTER),
+      ...(a.stretches.some(q => q.bars.some(b => b[4] === null)) ? [["var(--ink)", "line: a call whose exit is not known, or that overlaps another", ""]] : [])]), box, readout, details));
   const words = ([row, call, arrival, wait_end, exit, awaited]) => `rank ${s.rows[row]}, ${site_of(s.calls[call][0])}: arrives at ${time(arrival)}` +
     (exit === null ? "; its exit is not known, or the call overlaps another" : (awaited >= 0 ? `, ${data.parts[WAITS][0]} ${time(wait_end - arrival)} for rank ${awaited}` : `, ${data.parts[WAITS][0]} 0 ns`) + `, ${data.parts[AFTER][0]} ${time(exit - wait_end)}`);
   function list() {
