@@ -439,7 +439,8 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
     for (const Json& one : *all)
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
                                    one["calls"].get<double>(), one["waited_ns"].get<double>(),
-                                   one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>()});
+                                   one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
+                                   one["waited_ns"].get<double>() / out.job.rank_time()});
   out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
   out.analysis.finish(out.processes, out.job.ranks, sums_of(json));

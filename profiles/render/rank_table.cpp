@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "profiles/analysis/time_parts.hpp"
 #include "profiles/base/text.hpp"
 
 namespace latecomer::cli {
@@ -48,7 +49,7 @@ void print(const char* title, const char* first, const std::vector<Row>& all, in
   for (const Row* row : rows) width = std::max(width, static_cast<int>(name_of(*row).size()));
   std::printf("\n%s\n%*s %-16s", title, width, first, "host");
   for (const auto& column : analysis::kTimeColumns) std::printf(" %9s", std::string(column.title).c_str());
-  std::printf(" %9s %12s%s\n", "waits", "awaited", end(nullptr).c_str());
+  std::printf(" %9s %12s%s\n", std::string(analysis::kWaits.title).c_str(), "awaited", end(nullptr).c_str());
   for (const Row* row : rows) {
     std::printf("%*s %-16s", width, name_of(*row).c_str(), host_of(*row).c_str());
     for (const auto& column : analysis::kTimeColumns)

@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as name, Browser(pathlib.Path(name) / "browse
         text = subprocess.run([command, "report", "--all", "--top", "2", profile], check=True, capture_output=True, text=True).stdout
         (folder / f"report-{ranks}.txt").write_text(text)
         for scheme in ("light", "dark"):
-            for width in (600, 1200, 2000):
+            for width in (600, 1200, 1400, 2000):
                 browser.open(page, width, 900, scheme)
                 browser.picture(folder / f"page-{ranks}-{width}-{scheme}.png")
                 for _, _, _, height in (k for k in KEPT if k[:3] == (ranks, width, scheme)):
