@@ -12,7 +12,8 @@ struct TimePart {
   std::string_view title, meaning;
 };
 inline constexpr TimePart kWaits{"waits", "Inside collectives, before the awaited rank arrives"};
-inline constexpr TimePart kAfterLast{"after last", "The rest of the time inside blocking collectives"};
+inline constexpr TimePart kAfterLast{
+    "after last", "The rest of the time inside blocking collectives, after the awaited rank has arrived"};
 inline constexpr TimePart kOther{"other", "The rest of the run time, such as MPI calls that do not wait"};
 /// kTimeColumns but `collectives`, then the three parts above.
 inline constexpr std::size_t kTimeParts = std::size(kTimeColumns) + 2;

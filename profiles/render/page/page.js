@@ -847,7 +847,7 @@ function show_reduction() {
     notes.push(`The bars of the run time stand for ${data.time.ranks_per_bar} ranks each. A bar shows those that others waited for longest, or the mean of all.`);
   if (data.tables.ranks_per_row > 1) notes.push(`The profile adds up ${data.tables.ranks_per_row} neighbouring ranks: a mean offset is the mean of these, and the other values are sums.`);
   notes.push("Values of heat maps have a relative error of up to 0.03%. Other figures have four significant digits.");
-  if (a) notes.push(`The heat map of ranks by time has ${count(a.by_time.times)} steps of time and ${count(a.by_time.rows.length)} rows. The plot of arrivals has at most ${a.points} points per line. The recorded calls show up to three stretches of up to 25 calls of their ranks, on up to 40 ranks.`);
+  if (a) notes.push(`The heat map of ranks by time has ${count(a.by_time.times)} steps of time and ${count(a.by_time.rows.length)} rows. The plot of arrivals has at most ${a.points} points per line. The recorded calls show the surroundings of up to three calls, on up to 40 ranks.`);
   document.getElementById("reduced").append(element("h3", {}, "How the page reduces the data"), element("ul", {}, ...notes.map(n => element("li", {}, n))));
 }
 
