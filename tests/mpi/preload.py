@@ -95,11 +95,12 @@ for missing in (0, 1, 2, 3):
     check(f"latecomer recover {parts}" in warnings[0], "and the command that brings it together")
     check(run(a.cli, "recover", parts).returncode == 0 and run(a.cli, "report", folder / f"partial{missing}.json").returncode == 0, "which it does")
 
-# The name service misbehaves: every rank observes alone, and one line says why.
+# The name service misbehaves, or a rank answers late: every rank observes alone, and one line says why.
 quick = folder / "quick.json"
 quick.write_text(json.dumps({"version": 1, "mode": "apply", "roll_call_timeout_s": 1, "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
 service = next(pathlib.Path(a.build).rglob("libname_service.so"))
-for how, says in (("forgets", "does not show a rank its own name"), ("invents", "answers names that nobody published"), ("refuses", "has no name service")):
+for how, says in (("forgets", "does not show a rank its own name"), ("invents", "answers names that nobody published"), ("refuses", "has no name service"),
+                  ("delays", "rank 1 is not preloaded with this build of latecomer, or it answers more than 1 s late (policy key roll_call_timeout_s)")):
     done = run(a.mpiexec, "-n", 4, a.bin + "/breakers", "divergent", LD_PRELOAD=f"{a.library}:{a.support}:{service}", NAME_SERVICE=how, LATECOMER_POLICY=quick, LATECOMER_OUTPUT=folder / f"{how}.json")
     warnings = [line for line in done.stderr.splitlines() if "warning" in line]
     check(done.returncode == 0 and "right" in done.stdout, f"a name service that {how}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
