@@ -29,8 +29,8 @@ def run(*words, timeout=120, cwd=None, **extra):
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd, env=environment)
 
 
-# Whether the library was built with a sanitizer, which has its own allocator and is slow.
-sanitized = re.search(r"lib[at]san", run("readelf", "-d", a.library).stdout) is not None
+# The sanitizer that the library was built with, libasan or libtsan, or None. It has its own allocator and is slow.
+sanitized = next(iter(re.findall(r"lib[at]san", run("readelf", "-d", a.library).stdout)), None)
 
 
 def finish():
