@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder
+from common import a, check, finish, folder, patience
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts
@@ -27,7 +27,7 @@ def run_here(out, *words, **extra):
     progresses it."""
     job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     written = 0
-    deadline = time.time() + 100
+    deadline = time.time() + patience * 100
     while job.poll() is None and time.time() < deadline and not (written and time.time() > written + 5):
         time.sleep(0.1)
         if out.exists() and not written:
