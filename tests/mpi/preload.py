@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run, sanitized
+from common import a, check, finish, folder, patience, run, sanitized
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -135,7 +135,7 @@ if server:
         check(done.returncode == 0 and "right" in done.stdout and len(warnings) == 1 and "rank 1 did not answer through mpiexec -nameserver" in warnings[0], f"-nameserver, rank 1 without preload: {done.returncode} {warnings}")
         jobs = [subprocess.Popen(served(f"at_once{i}", "-genv", "LD_PRELOAD", both, "-n", 2 + i, a.bin + "/breakers", "divergent"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) for i in range(2)]
         for i, running in enumerate(jobs):
-            out, err = running.communicate(timeout=120)
+            out, err = running.communicate(timeout=patience * 120)
             check(running.returncode == 0 and "right" in out and "warning" not in err and (folder / f"at_once{i}.json").exists(), f"-nameserver, job {i} of two at once: {running.returncode} {out[-200:]} {err[-300:]}")
     finally:
         end_tree(serving)
