@@ -7,6 +7,7 @@
 
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/name_profile.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/format/redact.hpp"
@@ -50,6 +51,7 @@ int recover(const Options& o) {
     profiles::redact(whole.profile);
     whole.write(sink);
   });
+  if (!file.to_stdout() && !o.redact) name_profile(output);
   (file.to_stdout() ? std::cerr : std::cout) << output << ": " << found << " of " << ranks << " ranks\n";
   return 0;
 }

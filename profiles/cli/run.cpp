@@ -14,6 +14,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
+#include "profiles/cli/name_profile.hpp"
 #include "profiles/cli/output.hpp"
 #include "profiles/cli/policy_text.hpp"
 
@@ -65,6 +66,7 @@ void say_next(const Output& output, const Ended& ended, const std::string& progr
   const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on))
                                           : "ended with status " + std::to_string(ended.status);
   if (const std::string profile = output.written(); !profile.empty()) {
+    name_profile(profile);
     std::cerr << "latecomer: profile " << shown_path(profile) << "; next: " << self << " report " << shown_path(profile)
               << "\n";
   } else if (const std::string left = output.left(); !left.empty()) {

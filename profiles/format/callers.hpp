@@ -20,7 +20,7 @@ nlohmann::ordered_json usage_json(const Usage& usage, double by);
 
 /// The data of one caller, summed over ranks.
 struct Caller {
-  const std::vector<const Frame*>* frames = nullptr;  ///< nullptr: calls whose caller is not known
+  const std::vector<Frame*>* frames = nullptr;  ///< nullptr: calls whose caller is not known
   LocalSite own;
   const PatternSite* pattern = nullptr;      ///< nullptr: no call with records of all ranks
   std::map<std::int32_t, Intervals> before;  ///< by row of ranks

@@ -85,7 +85,8 @@ struct Row {
 
 class ProfileWriter {
  public:
-  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink) : parts_(parts), sink_(sink) {}
+  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink, const NameFrames& name)
+      : parts_(parts), sink_(sink), name_(name) {}
 
   /// Returns the lines of never_ran().
   std::vector<std::string> write() {
@@ -96,6 +97,7 @@ class ProfileWriter {
     book_.job_of(job.ranks);
     if (job.record_arrivals) book_.record_arrivals();
     collect();
+    if (name_) name_frames();
     join_callers();
     std::vector<Row> rows = choose();
     std::vector<std::string> never = never_ran(rows);
@@ -239,6 +241,12 @@ class ProfileWriter {
 
   void put(std::string_view text) { sink_(text); }
 
+  void name_frames() {
+    std::vector<Frame*> all;
+    for (const auto& [site, frames] : frames_) all.insert(all.end(), frames.begin(), frames.end());
+    name_(all);
+  }
+
   void collect() {
     Nanoseconds tie = 0;
     std::set<std::string> domains;
@@ -253,8 +261,8 @@ class ProfileWriter {
         local_[e.key].merge(e.site);
         if (e.site.before.samples > 0) before_[e.key][p.rank / per_row_].merge(e.site.before);
       }
-      std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<const Frame*>> mine;
-      for (const Frame& f : p.frames) mine[{f.site, f.callers}].push_back(&f);
+      std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Frame*>> mine;
+      for (Frame& f : p.frames) mine[{f.site, f.callers}].push_back(&f);
       for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
       hosts_.insert(p.host);
       for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
@@ -557,6 +565,7 @@ class ProfileWriter {
 
   std::vector<Contribution>& parts_;
   const Sink& sink_;
+  const NameFrames& name_;
   const core::Network* network_ = nullptr;
   int per_row_ = 1;
   std::map<std::int32_t, Unplanned> unplanned_;  ///< by algorithm; the counts of the rank with the most such calls
@@ -564,9 +573,9 @@ class ProfileWriter {
   double edge_sum_ = 0;
   SiteBook book_;
   std::map<SiteKey, LocalSite> local_;
-  std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;                          // by row of ranks
-  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<const Frame*>> frames_;  // by site and callers
-  std::map<SiteKey, Json> callers_;                                                      // of sites
+  std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;                    // by row of ranks
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Frame*>> frames_;  // by site and callers
+  std::map<SiteKey, Json> callers_;                                                // of sites
   std::set<std::string> hosts_;
   Json warnings_ = Json::array(), plans_ = Json::array();
   std::map<std::string, Json> decisions_;  // by site id
@@ -576,9 +585,10 @@ class ProfileWriter {
 
 }  // namespace
 
-void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran) {
+void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran,
+                   const NameFrames& name) {
   if (parts.empty()) return;
-  auto lines = ProfileWriter(parts, sink).write();
+  auto lines = ProfileWriter(parts, sink, name).write();
   if (never_ran) *never_ran = std::move(lines);
 }
 

@@ -3,6 +3,7 @@
 // defines it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,15 @@
 
 namespace latecomer::profiles {
 
+using NameFrames = std::function<void(const std::vector<Frame*>&)>;
+
 /// Writes the profile of `parts` as JSON. `parts` may be any subset of a job's processes, in any order; the lowest rank
 /// provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
 /// others folded into one) and at most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one
-/// line per algorithm that a rule names and that served no call. Only sorts `parts`.
-void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr);
+/// line per algorithm that a rule names and that served no call. `name` may set the functions of the frames that the
+/// profile shows. Otherwise this function only sorts `parts`.
+void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr,
+                   const NameFrames& name = nullptr);
 std::string write_profile(std::vector<Contribution> parts);
 
 }  // namespace latecomer::profiles

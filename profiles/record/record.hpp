@@ -312,7 +312,7 @@ struct Frame {
   std::uint64_t site = 0;
   std::string module, build_id;
   std::uint64_t offset = 0;    ///< return address, in the module's own addresses
-  std::string function, file;  ///< set only if the process knows them (Python)
+  std::string function, file;  ///< set only if the process knows them: Python, dynamic symbols
   std::int32_t line = 0;
   std::uint32_t callers = 0;  ///< 0: a frame of the site itself; else of its callers with this hash
 };

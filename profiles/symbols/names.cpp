@@ -2,24 +2,70 @@
 // Names of the frames of a profile.
 #include "profiles/symbols/names.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/text.hpp"
 #include "profiles/symbols/symbols.hpp"
 
 namespace latecomer::cli {
 
-void resolve_names(Json& profile, Progress::Patience patience) {
+namespace {
+
+/// The warnings about modules whose lines are unknown, which every look finds anew.
+class Gaps {
+ public:
+  explicit Gaps(Json& profile) : profile_(profile) {
+    for (const Json& warning : profile.value("warnings", Json::array())) before_.push_back(warning.get<std::string>());
+  }
+  /// The module holds the first frame of a site.
+  void look_at(const std::string& module) { modules_.insert(core::base_name(module)); }
+  void add(const std::string& module, const std::string& gap) {
+    if (gap.empty()) return;
+    // The file that had no debug information may be gone now.
+    const std::string name = core::base_name(module), lacking = name + " " + kNoDebugInformation;
+    const auto known = std::ranges::find_if(before_, [&](const auto& w) { return w.starts_with(lacking); });
+    found_.insert(known != before_.end() ? *known : name + " " + gap);
+  }
+  void put() {
+    Json out = Json::array();
+    for (const std::string& warning : before_)
+      if (found_.erase(warning) > 0 || !is_gap(warning)) out.push_back(warning);
+    for (const std::string& gap : found_) out.push_back(gap);
+    profile_["warnings"] = std::move(out);
+  }
+
+ private:
+  bool is_gap(const std::string& warning) const {
+    return std::ranges::any_of(modules_, [&](const std::string& module) {
+      return warning.starts_with(module) && std::ranges::any_of(kGaps, [&](const char* gap) {
+               return std::string_view(warning).substr(module.size()).starts_with(std::string(" ") + gap);
+             });
+    });
+  }
+
+  Json& profile_;
+  std::vector<std::string> before_;
+  std::set<std::string> modules_, found_;
+};
+
+}  // namespace
+
+bool resolve_names(Json& profile, Progress::Patience patience) {
   Symbols symbols;
   Progress progress("resolving names, sites", static_cast<std::int64_t>(profile["sites"].size()), patience);
-  std::set<std::string> gaps;
-  const auto name = [&](Json& frame, bool shown) {
-    const std::string offset = frame["offset"].get<std::string>(), module = frame["module"].get<std::string>(),
-                      build_id = frame["build_id"].get<std::string>();
-    if (!frame["function"].is_null() || offset == "0x0") return;
-    progress.begin("in " + core::base_name(module));
+  Gaps gaps(profile);
+  bool changed = false;
+  const auto resolve = [&](Json& frame, const std::string& offset, const std::string& module,
+                           const std::string& build_id) {
     const SymbolNames names = symbols.resolve(module, build_id, std::strtoull(offset.c_str(), nullptr, 16));
+    if (names.chain.empty() && (names.near.empty() || !frame["function"].is_null())) return;
+    const Json before = frame;
+    frame.erase("near"), frame.erase("inlined_into");
     const auto fill = [](Json& to, const SymbolName& from) {
       if (!from.function.empty()) to["function"] = core::utf8(from.function);
       if (!from.file.empty()) to["file"] = core::utf8(from.file), to["line"] = from.line;
@@ -29,11 +75,21 @@ void resolve_names(Json& profile, Progress::Patience patience) {
       fill(i == 0 ? frame : outer, names.chain[i]);
       if (i > 0) frame["inlined_into"].push_back(std::move(outer));
     }
-    if (!names.near.empty()) frame["near"] = core::utf8(names.near);
+    if (frame["function"].is_null() && !names.near.empty()) frame["near"] = core::utf8(names.near);
+    changed = changed || frame != before;
+  };
+  const auto name = [&](Json& frame, bool shown) {
+    const std::string offset = frame["offset"].get<std::string>(), module = frame["module"].get<std::string>(),
+                      build_id = frame["build_id"].get<std::string>();
+    if (offset == "0x0") return;
+    if (shown) gaps.look_at(module);
+    // A process knows the function of a dynamic symbol, without its line.
+    if (frame["function"].is_null() || frame["file"].is_null()) {
+      progress.begin("in " + core::base_name(module));
+      resolve(frame, offset, module, build_id);
+    }
     frame["module"] = core::utf8(module);  // raw in frames of a live process
-    if (!shown || !frame["file"].is_null()) return;
-    if (const std::string gap = symbols.gap(module, build_id); !gap.empty())
-      gaps.insert(core::base_name(module) + " " + gap);
+    if (shown && frame["file"].is_null()) gaps.add(module, symbols.gap(module, build_id));
   };
   for (Json& site : profile["sites"]) {
     for (Json& frame : site["frames"]) name(frame, &frame == &site["frames"].front());
@@ -42,7 +98,8 @@ void resolve_names(Json& profile, Progress::Patience patience) {
         for (Json& frame : caller["frames"]) name(frame, false);
     progress.done();
   }
-  for (const std::string& gap : gaps) profile["warnings"].push_back(gap);
+  gaps.put();
+  return changed;
 }
 
 analysis::Frame frame_of(const Json& frame) {

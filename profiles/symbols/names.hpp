@@ -12,9 +12,11 @@ namespace latecomer::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// Sets function, file and line of every frame, `near` where only the symbol before it is known, and `inlined_into`,
-/// the functions around an inlined one. Adds a warning for each module whose lines are unknown, with the remedy.
-void resolve_names(Json& profile, Progress::Patience patience);
+/// Sets function, file and line of every frame that lacks one of them, `near` where only the symbol before it is known,
+/// and `inlined_into`, the functions around an inlined one. A name stays where the module does not tell more. Adds a
+/// warning for each module whose lines are unknown, with the remedy, in the place of those of an earlier look. Returns
+/// whether a frame has changed.
+bool resolve_names(Json& profile, Progress::Patience patience);
 
 /// A frame of a profile as the schema has it, and back.
 analysis::Frame frame_of(const Json& frame);

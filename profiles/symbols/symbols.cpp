@@ -2,7 +2,6 @@
 // Resolves symbol names with elfutils' libdwfl.
 #include "profiles/symbols/symbols.hpp"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -12,23 +11,19 @@
 #include <cstdlib>
 #include <utility>
 
-namespace latecomer::cli {
-namespace {
+#include "profiles/base/demangle.hpp"
 
-std::string readable(const char* symbol) {
-  if (!symbol) return "";
-  int status = 0;
-  char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-  std::string out = status == 0 ? name : symbol;
-  std::free(name);
-  return out;
-}
+namespace latecomer::cli {
+
+using profiles::demangled;
+
+namespace {
 
 /// The name of a function in debug information: with its scope and arguments where the language has them.
 std::string name_of(Dwarf_Die* function) {
   Dwarf_Attribute attribute;
   for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
-    if (dwarf_attr_integrate(function, name, &attribute)) return readable(dwarf_formstring(&attribute));
+    if (dwarf_attr_integrate(function, name, &attribute)) return demangled(dwarf_formstring(&attribute));
   const char* plain = dwarf_diename(function);
   return plain ? plain : "";
 }
@@ -94,7 +89,7 @@ struct Symbols::Module {
     if (count > 0) std::sort(functions.begin(), functions.end());
     const auto after = std::upper_bound(functions.begin(), functions.end(), address,
                                         [](GElf_Addr a, const auto& f) { return a < f.first; });
-    return after == functions.begin() ? "" : readable(std::prev(after)->second.c_str());
+    return after == functions.begin() ? "" : demangled(std::prev(after)->second.c_str());
   }
 };
 
@@ -135,7 +130,7 @@ SymbolNames Symbols::resolve(const std::string& path, const std::string& build_i
   const Dwarf_Addr address = offset - 1 + module.bias;
   out.chain = module.chain(address);
   // The symbol names the function that the compiler made, which inlining has put around the others.
-  if (const char* symbol = dwfl_module_addrname(module.module, address)) out.chain.back().function = readable(symbol);
+  if (const char* symbol = dwfl_module_addrname(module.module, address)) out.chain.back().function = demangled(symbol);
   SymbolName& inner = out.chain.front();
   if (Dwfl_Line* line = dwfl_module_getsrc(module.module, address))
     if (const char* file = dwfl_lineinfo(line, nullptr, &inner.line, nullptr, nullptr, nullptr)) inner.file = file;
@@ -146,12 +141,15 @@ SymbolNames Symbols::resolve(const std::string& path, const std::string& build_i
 
 std::string Symbols::gap(const std::string& path, const std::string& build_id) {
   Module& module = open(path);
-  if (!module.module) return "is not on this machine, so the names of its functions are unknown";
-  if (!module.is(build_id)) return "has changed since the run, so the names of its functions are unknown";
+  constexpr char kLost[] =
+      ", so names that the profile lacks are unknown; latecomer run puts names into the profile at the end of the job";
+  if (!module.module) return std::string(kNotHere) + ", or has been moved" + kLost;
+  if (!module.is(build_id)) return std::string(kChanged) + " since the run" + kLost;
   Dwarf_Addr shift = 0;
   if (dwfl_module_getdwarf(module.module, &shift)) return "";
-  return "has no debug information, so its lines are unknown; compile it with -g, or install its debug symbols (on "
-         "Debian its -dbgsym package, elsewhere a debuginfod server in DEBUGINFOD_URLS)";
+  return std::string(kNoDebugInformation) +
+         ", so its lines are unknown; compile it with -g, or install its debug symbols (on Debian its -dbgsym package, "
+         "elsewhere a debuginfod server in DEBUGINFOD_URLS)";
 }
 
 }  // namespace latecomer::cli

@@ -24,6 +24,10 @@ struct SymbolNames {
   std::string near;  ///< without a function: the symbol before the code, of a module that has been stripped
 };
 
+inline constexpr char kNotHere[] = "is not on this machine", kChanged[] = "has been rebuilt or replaced",
+                      kNoDebugInformation[] = "has no debug information";
+inline constexpr const char* kGaps[] = {kNotHere, kChanged, kNoDebugInformation};
+
 class Symbols {
  public:
   Symbols();
@@ -31,8 +35,8 @@ class Symbols {
   /// Resolves the code before the return address `offset` (the module's own addresses). Returns no names if the module
   /// is missing or has another build-id.
   SymbolNames resolve(const std::string& module, const std::string& build_id, std::uint64_t offset);
-  /// Says why lines of the module are unknown, and the remedy: a sentence without its subject. "" if nothing is
-  /// missing.
+  /// Says why lines of the module are unknown, and the remedy: a sentence without its subject, which begins as one of
+  /// kGaps. "" if nothing is missing.
   std::string gap(const std::string& module, const std::string& build_id);
 
  private:

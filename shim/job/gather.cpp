@@ -11,6 +11,7 @@
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/sites/names.hpp"
 #include "shim/state/post.hpp"
 #include "shim/waiting/alive.hpp"
 
@@ -35,8 +36,9 @@ void need_memory(std::size_t bytes) {
 /// Returns whether the profile is on disk.
 bool write_whole(Job& j, std::vector<profiles::Contribution>& parts) {
   std::vector<std::string> never_ran;
-  const auto result = profiles::write_profile_file(
-      j.output, j.replaces, [&](const profiles::Sink& sink) { profiles::write_profile(parts, sink, &never_ran); });
+  const auto result = profiles::write_profile_file(j.output, j.replaces, [&](const profiles::Sink& sink) {
+    profiles::write_profile(parts, sink, &never_ran, name_frames);
+  });
   std::string lines;
   for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());

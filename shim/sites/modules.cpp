@@ -86,6 +86,13 @@ std::string build_id_of(const dl_phdr_info& info) {
   return "";
 }
 
+std::string path_of(const dl_phdr_info& info) {
+  if (info.dlpi_name && *info.dlpi_name) return info.dlpi_name;
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "program";
+}
+
 int find_module(dl_phdr_info* info, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -94,14 +101,14 @@ int find_module(dl_phdr_info* info, std::size_t, void* data) {
     if (segment.p_type != PT_LOAD || search.address < begin || search.address >= begin + segment.p_memsz) continue;
     search.frame.offset = search.address - info->dlpi_addr;
     search.frame.build_id = build_id_of(*info);
-    search.frame.module = info->dlpi_name ? info->dlpi_name : "";
-    if (search.frame.module.empty()) {
-      char path[4096];
-      const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-      search.frame.module = n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "program";
-    }
+    search.frame.module = path_of(*info);
     return 1;
   }
+  return 0;
+}
+
+int note_module(dl_phdr_info* info, std::size_t, void* data) {
+  static_cast<std::vector<Loaded>*>(data)->push_back({path_of(*info), build_id_of(*info), info->dlpi_addr});
   return 0;
 }
 
@@ -116,6 +123,12 @@ int note_loaded(dl_phdr_info* info, std::size_t, void* data) {
 }
 
 }  // namespace
+
+std::vector<Loaded> loaded_modules() {
+  std::vector<Loaded> out;
+  dl_iterate_phdr(note_module, &out);
+  return out;
+}
 
 profiles::Frame frame_at(std::uintptr_t address) {
   Search search{address, {}};

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "shim/sites/sites.hpp"
@@ -76,6 +77,13 @@ bool in_wrapper(std::uintptr_t address);
 void find_wrappers();
 /// Sets the globs of their file names.
 void name_wrappers(const std::vector<std::string>& globs);
+
+/// The modules of this process, as frames name them. `base`: the address of the module's own address 0.
+struct Loaded {
+  std::string path, build_id;
+  std::uintptr_t base;
+};
+std::vector<Loaded> loaded_modules();
 
 /// The frame of a return address, with the hash of that address alone.
 profiles::Frame frame_at(std::uintptr_t address);

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Call sites behind wrappers: their names, their callers, and the same ids in every run."""
+"""Call sites behind wrappers: their names, their callers, and the same ids in every run. The names outlive the program."""
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import sys
 
 from common import a, check, finish, folder, run
+
+sys.path.append(a.root + "/tests/support")
+from processes import end_tree
 
 CALLS = 20
 source = pathlib.Path(a.root) / "tests/mpi"
@@ -25,7 +31,7 @@ def under(name, program="wrapped", calls=CALLS, late_us=0, **policy):
     check(done.returncode == 0 and "sum" in done.stdout, f"{name}: {done.returncode} {done.stderr[-300:]}")
     resolved = run(a.cli, "report", "--json", out)
     check(resolved.returncode == 0, f"{name}: report --json: {resolved.stderr[-300:]}")
-    return done.stdout, json.loads(resolved.stdout), run(a.cli, "report", out).stdout
+    return done.stdout, json.loads(resolved.stdout), run(a.cli, "report", "--all", out).stdout
 
 
 def of(profile, function):
@@ -146,9 +152,130 @@ hidden = [s["frames"][0] for s in profile["sites"] if s["frames"][0]["function"]
 check(hidden and all(f.get("near") for f in hidden), f"the nearest dynamic symbol: {hidden}")
 check(re.search(r"  near \S+ \(stripped\+0x[0-9a-f]+\)$", text, re.M), "and the table says that it is only near")
 check(any(w.startswith("stripped has no debug information") and "-g" in w for w in profile["warnings"]) and "stripped has no debug information" in text, f"and how to get lines: {profile['warnings']}")
-# The file changes after the run.
-shutil.copy(a.library, stripped)
-check("stripped has changed since the run" in run(a.cli, "report", folder / "stripped.json").stdout, "a changed file is named")
+
+
+def warnings(name, profile):
+    """The warnings of the report about a module."""
+    return [w for w in json.loads(run(a.cli, "report", "--json", profile).stdout)["warnings"] if w.startswith(f"{name} ")]
+
+
+def places(profile):
+    return [line.split("\t")[8] for line in run(a.cli, "report", "--tsv", profile).stdout.splitlines()]
+
+
+# `latecomer run` has put the names into the profile: the report is the same after the program was rebuilt or moved.
+# A launcher that keeps the profile as rank 0 wrote it, and replaces the program before `latecomer run` resolves names.
+launcher = folder / "launcher"
+launcher.write_text("""#!/bin/sh
+"$LAUNCHER" "$@"
+cp "$PROFILE" "$PROFILE.before"
+[ -z "$LARGE" ] || truncate -s "$LARGE" "$PROFILE"
+[ -z "$REBUILT" ] || cp --remove-destination "$REBUILT" "$PROGRAM"
+exit 7
+""")
+launcher.chmod(0o755)
+
+
+def launched(name, rebuilt="", large=""):
+    """Runs a copy of the program. Returns the program, the profile, its text before names, and the status."""
+    program, out = folder / name, folder / f"{name}.json"
+    shutil.copy(f"{a.bin}/wrapped", program)
+    done = run(a.cli, "run", "--output", out, "--launcher", launcher, "--", "-n", 2, program, CALLS, 0, LD_PRELOAD=a.support,
+               LAUNCHER=a.mpiexec, PROFILE=out, REBUILT=rebuilt, LARGE=large, PROGRAM=program)
+    return program, out, pathlib.Path(f"{out}.before").read_text(), done
+
+
+def rows(profile):
+    """The rows of ranks, as they stand in the text."""
+    text, decode = profile if isinstance(profile, str) else profile.read_text(), json.JSONDecoder().raw_decode
+    at = [found.end() for found in re.finditer(r'"ranks": *(?=\[)', text)]
+    return [text[i:decode(text, i)[1]] for i in at]
+
+
+def nameless(text):
+    profile = json.loads(text)
+    for site in profile["sites"]:
+        for frame in [*site["frames"], *(f for c in site["callers"] for f in c["frames"])]:
+            for key in ("function", "file", "line", "near", "inlined_into"):
+                frame.pop(key, None)
+    return profile
+
+
+program, out, before, done = launched("moved")
+check(done.returncode == 7 and "latecomer report" in done.stderr, f"the status is that of the job: {done.returncode} {done.stderr[-300:]}")
+frame = of(json.loads(out.read_text()), "all_sum")["frames"][0]
+check(where(frame) == ("all_sum", "wrapped.cpp", lines["all_sum"]), f"the profile holds the names: {frame}")
+check(rows(out) and rows(out) == rows(before), f"the rows of ranks are the same bytes: {len(rows(out))}")
+check(nameless(out.read_text()) == nameless(before) and not list(folder.glob("*.tmp-*")), "and nothing but names has changed")
+shown = places(out)
+check({f"all_sum (wrapped.cpp:{lines['all_sum']})", f"inlined::sum (wrapping.h:{lines['inlined sum']}) in solve (wrapped.cpp:{lines['solve']})"} <= set(shown), f"the report shows them: {shown}")
+text = run(a.cli, "report", "--all", out).stdout
+shutil.copy(a.library, program)
+check(run(a.cli, "report", "--all", out).stdout == text, "and shows the same after the program was rebuilt")
+program.unlink()
+check(run(a.cli, "report", "--all", out).stdout == text, "and after it was moved")
+redacted = json.loads(run(a.cli, "report", "--json", "--redact", out).stdout)
+check(of(redacted, "all_sum")["frames"][0]["file"] == "wrapped.cpp" and str(pathlib.Path(a.root)) not in json.dumps(redacted), "--redact leaves the folders out")
+_, out, before, done = launched("rebuilt", rebuilt=a.library)
+hidden = {f["module"] for s in json.loads(before)["sites"] for f in s["frames"]} - {str(folder / "rebuilt")}
+kept, was = ({s["id"]: s["frames"] for s in json.loads(text)["sites"] if s["frames"][0]["module"] not in hidden} for text in (out.read_text(), before))
+check(done.returncode == 7 and kept and kept == was, "a program that was rebuilt during the job gets no names of the new file")
+# A profile that would take long stays as it is. The launcher makes it larger without taking disk space.
+_, out, before, done = launched("large", large="600M")
+with open(out) as file:
+    check(done.returncode == 7 and "not in the profile: it is larger than 500 MB" in done.stderr and file.read(len(before)) == before, f"a large profile: {done.stderr[-300:]}")
+out.unlink()
+
+# Resolving must not outlast a signal. The profile stays as it was.
+out, program = folder / "slow.json", folder / "slow"
+shutil.copy(f"{a.bin}/wrapped", program)
+job = subprocess.Popen([a.cli, "run", "--output", str(out), "--launcher", str(launcher), "--", "-n", "2", str(program), str(CALLS), "0"], stderr=subprocess.PIPE, text=True, start_new_session=True,
+                       env=dict(os.environ, LD_PRELOAD=f"{a.support}:{pathlib.Path(a.support).parent / 'libslow_names.so'}", LAUNCHER=a.mpiexec, PROFILE=str(out), REBUILT="", LARGE="", PROGRAM=""))
+begun = any("resolving begins" in line for line in iter(job.stderr.readline, ""))
+job.send_signal(signal.SIGINT)
+try:
+    said = job.communicate(timeout=60)[1]
+except subprocess.TimeoutExpired:
+    said = "it goes on"
+end_tree(job)
+check(begun and job.returncode == 7 and "not in the profile: a signal came" in said, f"a signal ends it: {job.returncode} {said}")
+check(out.read_text() == pathlib.Path(f"{out}.before").read_text() and not list(folder.glob("*.tmp-*")), "the profile is as rank 0 wrote it")
+
+def every(profile):
+    return {(f["module"], f["offset"]): f for s in profile["sites"] for f in [*s["frames"], *(f for c in s["callers"] for f in c["frames"])]}
+
+
+# Without `latecomer run`: the dynamic symbols of functions, and never of another function.
+def outermost(frame):
+    return frame.get("inlined_into", [frame])[-1]["function"]
+
+
+out, program = folder / "preloaded.json", folder / "preloaded"
+shutil.copy(f"{a.bin}/wrapped", program)
+done = run(a.mpiexec, "-n", 2, program, CALLS, 0, LD_PRELOAD=f"{a.library}:{a.support}", LATECOMER_OUTPUT=out)
+check(done.returncode == 0, f"without latecomer run: {done.stderr[-300:]}")
+bare, resolved = json.loads(out.read_text()), json.loads(run(a.cli, "report", "--json", out).stdout)
+known = {at: f["function"] for at, f in every(bare).items() if f["function"]}
+check({n.split("(")[0] for n in known.values()} >= {"all_sum", "residual", "solve", "library_sum"} and all(f["file"] is None for f in every(bare).values()), f"functions of dynamic symbols: {known.values()}")
+check(known and all(outermost(every(resolved)[at]) == name for at, name in known.items()), f"each is the name that symbols and debug information give: {known}")
+hidden = {name: [at for at, f in every(resolved).items() if name in (outermost(f) or "")] for name in ("concealed", "reach")}
+check(all(found and all(every(bare)[at]["function"] is None for at in found) for found in hidden.values()), f"a function without a dynamic symbol has no name: {hidden}")
+check(where(of(resolved, "all_sum")["frames"][0]) == ("all_sum", "wrapped.cpp", lines["all_sum"]), "the report resolves lines as long as the program is there")
+program.unlink()
+check({"all_sum (preloaded)", f"preloaded+{hidden['concealed'][0][1]}"} <= set(places(out)), f"and shows these functions after it was moved: {places(out)}")
+moved = warnings("preloaded", out)
+check(len(moved) == 1 and moved[0].startswith("preloaded is not on this machine, or has been moved") and "latecomer run puts names into the profile" in moved[0], f"one warning says so: {moved}")
+shutil.copy(a.library, program)
+rebuilt = warnings("preloaded", out)
+check(len(rebuilt) == 1 and rebuilt[0].startswith("preloaded has been rebuilt or replaced since the run"), f"and another that it was rebuilt: {rebuilt}")
+
+# A module without debug information: one warning, however often names are resolved.
+named, again = folder / "stripped.json", folder / "stripped.again.json"
+again.write_text(run(a.cli, "report", "--json", named).stdout)
+check([len(warnings("stripped", f)) for f in (named, again)] == [1, 1], f"one warning: {warnings('stripped', again)}")
 stripped.unlink()
-check("stripped is not on this machine" in run(a.cli, "report", folder / "stripped.json").stdout, "and a missing one")
+check(["has no debug information" in w for f in (named, again) for w in warnings("stripped", f)] == [True, True], f"which stays: {warnings('stripped', again)}")
+# The warning goes when the debug information has come.
+shutil.copy(f"{a.bin}/wrapped", stripped)
+check(warnings("stripped", named) == [], f"lines are known now: {warnings('stripped', named)}")
 finish()
