@@ -40,7 +40,7 @@ check(profiles["epoch"]["staircase"]["imbalance_factor"] is None, "no network fi
 factor = profiles["network"]["staircase"]["imbalance_factor"]
 check(factor is not None and factor["p50"] >= 0.8 * 30e6 / 56_400, f"imbalance factor on eth1g: {factor and factor['p50']}")
 
-text = run(a.cli, "report", folder / "epoch.json").stdout
+text = run(a.cli, "report", "--all", folder / "epoch.json").stdout
 check(f"staircase (patterns.c:{line_of})" in text and "comes last: 3 (" in text and "latest on average: rank 3" in text, "the report for people")
 rows = [line.split("\t") for line in run(a.cli, "report", "--tsv", "--sort", "imbalance", folder / "epoch.json").stdout.splitlines()]
 check(len(rows) == 3 and rows[1][8].startswith("staircase") and float(rows[1][4]) > float(rows[2][4]), "sorted by imbalance, tab-separated")

@@ -137,7 +137,7 @@ for site in waits["sites"]:
                              "waits_for": [{"rank": 1 - row["rank"], "wait_ns": 10.0 * (n + 1)}]}
             merged += 1
 (folder / "waits.json").write_text(json.dumps(waits))
-done = run(a.cli, "report", folder / "waits.json")
+done = run(a.cli, "report", "--all", folder / "waits.json")
 check(merged > 2 and done.returncode == 0 and "reached" in done.stdout, f"callers that waited for messages: {done.stderr}")
 
 # Without debug information: symbols where the module has them, and the remedy.

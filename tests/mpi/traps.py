@@ -185,7 +185,7 @@ if embed.exists():
     done, profile = under("surrogates", embed, script, policy=policy)
     files = {s["frames"][0]["file"] for s in profile["sites"] if s["op"] == "allreduce"} if profile else None
     check(done.returncode == 0 and files == {"caf\\udce9.py"}, f"Python's file is not UTF-8: {done.returncode} {files} {done.stderr[-300:]}")
-    shown = run(a.cli, "report", folder / "python2.json").stdout
+    shown = run(a.cli, "report", "--all", folder / "python2.json").stdout
     check("called by <module> (embed_script.py:" in shown, f"the report names the module's own code: {[line for line in shown.splitlines() if 'called by' in line]}")
 else:
     print("no Python to embed here")
