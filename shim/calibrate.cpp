@@ -2,6 +2,8 @@
 // latecomer-calibrate: an MPI program of its own that prints the network's figures as the policy's `network` object.
 // Started by `latecomer calibrate`. Links MPI; no part of the preload.
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "core/model/plausible.hpp"
 #include "shim/measure.hpp"
@@ -36,22 +38,22 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  const auto n =
+  auto n =
       latecomer::shim::Measurement<Mpi>(MPI_COMM_WORLD, rank, size, argc > 1 && std::strcmp(argv[1], "yield") == 0, 1)
           .run();
   if (rank == 0)
     for (const std::string& doubt : latecomer::core::implausible(n))
       std::fprintf(stderr, "latecomer: calibrate: warning: %s\n", doubt.c_str());
-  if (rank == 0)
-    std::printf(
-        "{\"alpha_us\": %.3f, \"beta_ns_per_byte\": %.4f, \"gamma_ns_per_byte\": %.4f, \"copy_ns_per_byte\": %.4f, "
-        "\"latency_us\": %.3f, "
-        "\"rendezvous_latency_us\": %.3f, \"overhead_us\": %.3f, \"eager\": %ld, \"ports\": 1, \"duplex\": \"%s\", "
-        "\"ranks_per_host\": %d, \"memory_beta_ns_per_byte\": %.4f, \"memory_latency_us\": %.3f}\n",
-        n.alpha_ns / 1e3, n.beta_ns_per_byte, n.gamma_ns_per_byte, n.copy_ns_per_byte, n.latency_ns / 1e3,
-        n.rendezvous_latency_ns / 1e3, n.overhead_ns / 1e3, static_cast<long>(n.eager_bytes),
-        n.half_duplex ? "half" : "full", n.ranks_per_host, n.memory_beta_ns_per_byte, n.memory_latency_ns / 1e3),
-        std::fflush(stdout);
+  if (rank == 0) {
+    // Repeated measurements agree in two digits.
+    for (const auto& time : latecomer::core::kNetworkTimes) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.4g", n.*time.value);
+      n.*time.value = std::strtod(text, nullptr);
+    }
+    std::printf("%s\n", latecomer::core::network_text(n).c_str());
+    std::fflush(stdout);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every output of one profile gives the same figures: of 4 ranks, of 1,000 ranks of which 200 are late, and of 5,000
-ranks in rows of two. The expected figures come from all rows of the profile, by formulas of their own."""
+ranks, whose rows are of two ranks each, with and without the sums of each rank. The expected figures come from all rows
+of the profile, or from the sums, by formulas of their own."""
 import json
 import pathlib
 import re
@@ -26,14 +27,30 @@ def run(*words):
     return done.stdout
 
 
-def made(folder, ranks, calls, late_from):
+def check_generated(ranks, calls, rows, sums):
+    """The profile as it is written: the last rank is late in each call. The sums are of single ranks."""
+    near = lambda a, b: abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    check([s["rank"] for s in sums] == list(range(ranks)) and all(s["calls"] == calls for s in sums), f"{ranks} ranks: the profile has the sums of each")
+    per = rows[0].get("ranks", 1)
+    for key in ("waited_ns", "awaited_ns", "last_count"):
+        check(all(near(row[key], sum(s[key] for s in sums[row["rank"]:row["rank"] + per])) for row in rows), f"{ranks} ranks: the sums add up to the rows' {key}")
+    mean = [sum(s["mean_lateness_ns"] for s in sums[row["rank"]:row["rank"] + per]) / per for row in rows]
+    total = sum(row["mean_offset_ns"] for row in rows) * per
+    # Against all others: of single ranks, n - 1 of n.
+    check(all(near(late, (row["mean_offset_ns"] * ranks - total) / (ranks - 1)) for row, late in zip(rows, mean)), f"{ranks} ranks: and their lateness is that of the rows")
+    check([s["rank"] for s in sums if s["last_count"]] == [s["rank"] for s in sums if s["awaited_ns"]] == [ranks - 1] and sums[-1]["waited_ns"] == 0 < sums[-2]["waited_ns"] and sums[-1]["mean_lateness_ns"] > 0.9 * MS > 0 > sums[-2]["mean_lateness_ns"],
+          f"{ranks} ranks: one rank alone is late: {sums[-2:]}")
+
+
+def made(folder, ranks, calls, late_from, with_sums):
     """One site: the ranks from `late_from` on sleep 8 ms longer than the others before each call, and the last one is
-    the one that is awaited."""
+    the one that is awaited. Without sums it is a profile of an earlier version."""
     path = folder / f"{ranks}.json"
     subprocess.run([generate, str(ranks), "1", str(calls), path], check=True)
     profile = json.loads(path.read_text())
     site = profile["sites"][0]
     rows = site["ranks"]
+    check_generated(ranks, calls, rows, profile["rank_sums"])
     wall = 0.02e9 * calls
     profile["processes"] = [dict(profile["processes"][0], rank=r) for r in range(ranks)]
     for p in profile["processes"]:
@@ -46,6 +63,12 @@ def made(folder, ranks, calls, late_from):
                    awaited_ns=(late_from * 8 * MS * calls) * (row["rank"] == last))
         row["before"] = {"samples": 10, "wall_ns": (5 + 8 * late) * MS, "computing_ns": 5 * MS, "blocked_ns": 8 * MS * late, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0,
                          "runnable_ns": 0, "faults": 0, "preempted": 0}
+    offset = lambda r: (8 + 0.001 * (r == ranks - 1)) * MS * (r >= late_from)
+    everything = sum(map(offset, range(ranks)))
+    profile["rank_sums"] = [{"rank": r, "calls": calls, "last_count": calls * (r == ranks - 1), "mean_lateness_ns": offset(r) - (everything - offset(r)) / (ranks - 1), "waited_ns": 0 if r >= late_from else 8 * MS * calls,
+                             "awaited_ns": (late_from * 8 * MS * calls) * (r == ranks - 1)} for r in range(ranks)]
+    if not with_sums:
+        del profile["rank_sums"]
     # One caller with records of all ranks, and one without, which has no means.
     caller = lambda line, patterns, **more: {"frames": [dict(site["frames"][0], function="f", file="f.c", line=line)], "calls": calls, "rank_calls": ranks * calls, "patterns": patterns, "bytes": None, "waited_ns": 0,
                                              "awaited": [], **more}
@@ -70,18 +93,23 @@ def same_time(text, ns):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for ranks, late_from in ((4, 3), (1000, 800), (5000, 4000)):
-        path, profile = made(pathlib.Path(name), ranks, 10, late_from)
+    for ranks, late_from, with_sums in ((4, 3, True), (1000, 800, True), (5000, 4000, False), (5000, 4000, True)):
+        path, profile = made(pathlib.Path(name), ranks, 10, late_from, with_sums)
         rows = profile["sites"][0]["ranks"]
         per = rows[0].get("ranks", 1)
         calls, members = profile["sites"][0]["patterns"], ranks
         total = sum(r["mean_offset_ns"] * per for r in rows)
         expected = {r["rank"]: {"late": r["mean_offset_ns"] - (total - r["mean_offset_ns"] * per) / (members - per), "waited": r["waited_ns"], "awaited": r["awaited_ns"], "last": r["last_count"],
                                 "cause": "blocked" if r["mean_offset_ns"] else None} for r in rows}
+        if per > 1 and with_sums:
+            causes = {r: e["cause"] for r, e in expected.items()}
+            expected = {s["rank"]: {"late": s["mean_lateness_ns"], "waited": s["waited_ns"], "awaited": s["awaited_ns"], "last": s["last_count"], "cause": causes[s["rank"] // per * per]} for s in profile["rank_sums"]}
 
         answer = json.loads(run("report", "--json", path))
         found = {r["rank"]: r for r in answer["ranks"]}
-        check(found.keys() == expected.keys(), f"{ranks} ranks: --json has a row for each of {len(rows)} rows")
+        check(found.keys() == expected.keys(), f"{ranks} ranks: --json has a row for each of {len(expected)} rows")
+        shared = {r: f"{r // per * per}-{r // per * per + per - 1}" for r in found if per > 1 and with_sums}
+        check(all(one.get("causes_of") == shared.get(r) and one.get("ranks", 1) == (1 if with_sums else per) for r, one in found.items()), f"{ranks} ranks: and names the ranks that share causes: {answer['ranks'][-1]}")
         wrong = [r for r, e in expected.items() if abs(found[r]["mean_lateness_ns"] - e["late"]) > 1e-6 * 8 * MS or (found[r]["waited_ns"], found[r]["awaited_ns"], found[r]["times_last"]) != (e["waited"], e["awaited"], e["last"])
                  or (found[r]["causes"] is None) != (e["cause"] is None) or (e["cause"] and abs(found[r]["causes"][e["cause"]] - 1) > 0.01)]
         check(not wrong, f"{ranks} ranks: --json has the lateness against all others: {[(found[r], expected[r]) for r in wrong[:1]]}")
@@ -93,7 +121,7 @@ with tempfile.TemporaryDirectory() as name:
 
         # The text, with every row, by the titles of its columns.
         text = run("report", "--all", "--top", ranks, path)
-        table = text.split("\nranks, ", 1)[1].split("\n\n")[0].splitlines()
+        table = text.split("\nranks, those", 1)[1].split("\n\n")[0].splitlines()
         titles = re.findall(r"no core|in coll\.|\S+", table[1])
         printed = {}
         for line in table[2:]:
@@ -103,9 +131,10 @@ with tempfile.TemporaryDirectory() as name:
         check(printed.keys() == expected.keys(), f"{ranks} ranks: the text has every row")
         wrong = [r for r, e in expected.items() if not same_time(printed[r]["late"], e["late"]) or not same_time(printed[r]["awaited"], e["awaited"]) or printed[r]["last"] != str(e["last"])
                  or (printed[r]["cause"].split(" (")[0] != e["cause"] if e["cause"] else printed[r]["cause"] != "-")]
+        check(all(printed[r]["cause"].endswith(f"%) of {name}" if e["cause"] else "-") for r, e in expected.items() for name in [shared.get(r)] if name), f"{ranks} ranks: the text names the ranks that share a cause: {printed[ranks - 1 if with_sums else rows[-1]['rank']]}")
         check(not wrong, f"{ranks} ranks: the text has the same lateness, waits and cause: {[(printed[r], expected[r]) for r in wrong[:1]]}")
         check(re.search(r" 8.000 ms +1.00 us .*< f \(f.c:1\)\n.* - +- .*< f \(f.c:2\)", text), f"{ranks} ranks: callers with and without means")
-        check(f"for rank {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in " ".join(text.split()), f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
+        check(f"{'for rank' if rows[-1].get('ranks', 1) == 1 else 'for the group of ranks'} {rows[-1]['rank']}" in answer["verdict"][1] and answer["verdict"][0] in " ".join(text.split()), f"{ranks} ranks: the verdict names the rank: {answer['verdict']}")
 
         # The first screen: ten sites at most, and lines of at most 100 characters.
         short = run("report", path).splitlines()
@@ -125,5 +154,20 @@ with tempfile.TemporaryDirectory() as name:
         tsv = run("report", "--tsv", path).splitlines()
         row = dict(zip(tsv[0].split("\t"), tsv[1].split("\t")))
         check(int(row["waited_ns"]) == site["waited_ns"] and close(data["sites"][0]["waited"], site["waited_ns"]) and row["last_ranks"] == data["sites"][0]["last"], f"{ranks} ranks: the site in --tsv and on the page: {row}")
+    # The file that a leader writes while the job runs, against that of `top` from the leader's snapshot.
+    samples = lambda text: {(m[1], re.sub(r',host="[^"]*"', "", m[2])): float(m[3]) for m in re.finditer(r"^(latecomer_\w+)\{(.*)\} (\S+)$", text, re.M)}
+    for ranks in (4, 1000, 5000):
+        parts, metrics = pathlib.Path(name) / f"live{ranks}.json.parts", pathlib.Path(name) / f"{ranks}.prom"
+        subprocess.run([generate, "--live", str(ranks), "3", "11", parts, metrics], check=True)
+        live, top = samples(metrics.read_text()), samples(run("top", "--once", "--prometheus", "-", "--ranks", 10, "--sites", 10, parts))
+        check(len(live) == len(re.findall(r"^latecomer", metrics.read_text(), re.M)), f"{ranks} ranks: no sample of the leader's file occurs twice")
+        check({m for m, _ in live} == {m for m, _ in top} - {"latecomer_wait_share"}, f"{ranks} ranks: both files have the same metrics: {[sorted({m for m, _ in x}) for x in (live, top)]}")
+        # Of the ranks that never came last at a site, each file may keep others.
+        both = [k for k in live if k in top]
+        only = [k for k in live.keys() ^ top.keys() if k[0] != "latecomer_wait_share" and not (k[0].startswith("latecomer_site_l") and live.get((("latecomer_site_last_total"), k[1]), top.get(("latecomer_site_last_total", k[1]))) == 0)]
+        check(len(both) >= 4 * min(ranks, 10) + 12 and not only, f"{ranks} ranks: and the same samples: {len(both)}, {only[:3]}")
+        check(all(abs(live[k] - top[k]) <= 1e-7 * abs(top[k]) for k in both), f"{ranks} ranks: with the same values: {[(k, live[k], top[k]) for k in both if abs(live[k] - top[k]) > 1e-7 * abs(top[k])][:3]}")
+        late = [m for m, labels in live if m.startswith("latecomer_rank_") and f'rank="{ranks - 1}"' in labels]
+        check(len(late) == 4, f"{ranks} ranks: of the last rank alone: {late}")
 print(f"{failures} failures")
 sys.exit(bool(failures))

@@ -32,23 +32,69 @@ Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::v
   most_slots_ = std::clamp<std::size_t>(memory / each, 4, kHistory / 2);
 }
 
-PlanEntry Learner::entry_for(const Slot& slot, Plan& plan) const {
+PlanEntry Learner::entry_for(const Served& served, Plan& plan) const {
   PlanEntry e;
-  e.signature = slot.hash;
-  e.algorithm = slot.algorithm;
-  if (slot.algorithm < 0) return e;
-  e.segments = slot.segments;
-  e.overlap = slot.overlap;
-  e.edge = edges_ && slot.edged >= kEnough && algorithm_at(slot.algorithm).uses_pattern();
+  e.signature = served.slot->hash;
+  e.algorithm = served.algorithm;
+  if (served.algorithm < 0) return e;
+  e.segments = served.segments;
+  e.overlap = served.overlap;
+  e.edge = edges_ && served.slot->edged >= kEnough && algorithm_at(served.algorithm).uses_pattern();
   const auto index = [](auto& all, const auto& one) {
     if (one.empty()) return -1;
-    const auto known = std::find(all.begin(), all.end(), one);
+    const auto known = std::ranges::find_if(all, [&](const auto& row) { return std::ranges::equal(row, one); });
     const auto at = static_cast<std::int32_t>(known - all.begin());
-    if (known == all.end()) all.push_back(one);
+    if (known == all.end()) all.emplace_back(one.begin(), one.end());
     return at;
   };
-  e.pattern = index(plan.patterns, slot.announced), e.sizes = index(plan.sizes, slot.announced_sizes);
+  e.pattern = index(plan.patterns, served.pattern), e.sizes = index(plan.sizes, served.sizes);
+  if (served.trials > 0)
+    e.trial = static_cast<std::uint16_t>(kTrial * served.trials), e.round = static_cast<std::uint16_t>(served.rounds);
   return e;
+}
+
+Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const {
+  Plan plan;
+  const auto add = [&](const Served& served) {
+    const PlanEntry e = entry_for(served, plan);
+    const Decision alone = decide(policy_, served.slot->signature, ranks_),
+                   planned = decide_as(policy_, served.slot->signature, ranks_, e);
+    const bool trivial =
+        e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm &&
+        (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));
+    says_anything = says_anything || !trivial;
+    plan.entries.push_back(e);
+  };
+  if (!slots_.empty()) {
+    plan.period = slots_.size();
+    plan.first = first_;
+    for (const Served& served : all) add(served);
+    return plan;
+  }
+  // Without a period the site of a coming call is not known: sites that share a signature have to agree.
+  struct Shared {
+    const Served* chosen;
+    bool agree = true;
+    int trials = 0, rounds = 0;
+  };
+  std::map<std::uint64_t, Shared> by_signature;
+  for (const Served& one : all) {
+    auto& [chosen, agree, trials, rounds] = by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
+    trials += one.trials, rounds += one.rounds;  // each has to see enough
+    const bool same = chosen->algorithm == one.algorithm && chosen->segments == one.segments &&
+                      chosen->overlap == one.overlap && chosen->pattern.empty() == one.pattern.empty() &&
+                      (chosen->pattern.empty() || !moved(chosen->pattern, one.pattern)) &&
+                      !resized(chosen->sizes, one.sizes);
+    agree = agree && same;
+    if (one.slot->calls > chosen->slot->calls) chosen = &one;
+  }
+  for (const auto& [hash, found] : by_signature) {
+    if (!found.agree) continue;
+    Served served = *found.chosen;
+    served.trials = found.trials, served.rounds = found.rounds;
+    add(served);
+  }
+  return plan;
 }
 
 std::vector<Learner::Slot*> Learner::decided() const {
@@ -108,45 +154,14 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   Plan& plan = out.plan;
   // A plan that says nothing beyond what every rank decides by itself is none.
   bool says_anything = false;
-  const auto add = [&](const Slot& slot, int trials, int rounds) {
-    PlanEntry e = entry_for(slot, plan);
-    if (e.algorithm >= 0 && trials > 0)
-      e.trial = static_cast<std::uint16_t>(kTrial * trials), e.round = static_cast<std::uint16_t>(rounds);
-    const Decision alone = decide(policy_, slot.signature, ranks_),
-                   planned = decide_as(policy_, slot.signature, ranks_, e);
-    const bool trivial =
-        e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm &&
-        (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));
-    says_anything = says_anything || !trivial;
-    plan.entries.push_back(e);
-  };
-  if (!policy_.decides_alone() &&
-      std::all_of(slots.begin(), slots.end(), [](const Slot* slot) { return slot->algorithm < 0; })) {
-    // Native everywhere, as without a plan.
-  } else if (!slots_.empty()) {
-    plan.period = slots_.size();
-    plan.first = first_;
-    for (const Slot* slot : slots) add(*slot, slot->on_trial, slot->round);
-  } else {
-    // Without a period the site of a coming call is not known: sites that share a signature have to agree.
-    struct Shared {
-      const Slot* chosen;
-      bool agree = true;
-      int trials = 0, rounds = 0;
-    };
-    std::map<std::uint64_t, Shared> by_signature;
+  if (policy_.decides_alone() ||
+      std::any_of(slots.begin(), slots.end(), [](const Slot* slot) { return slot->algorithm >= 0; })) {
+    std::vector<Served> all;
     for (const Slot* slot : slots) {
-      auto& [chosen, agree, trials, rounds] = by_signature.try_emplace(slot->hash, Shared{slot}).first->second;
-      if (slot->on_trial) ++trials, rounds += slot->round;  // each has to see enough
-      const bool same = chosen->algorithm == slot->algorithm && chosen->segments == slot->segments &&
-                        chosen->overlap == slot->overlap && chosen->announced.empty() == slot->announced.empty() &&
-                        (chosen->announced.empty() || !moved(chosen->announced, slot->announced)) &&
-                        !resized(chosen->announced_sizes, slot->announced_sizes);
-      agree = agree && same;
-      if (slot->calls > chosen->calls) chosen = slot;
+      all.push_back({slot, slot->algorithm, slot->segments, slot->overlap, slot->announced, slot->announced_sizes});
+      if (slot->on_trial) all.back().trials = 1, all.back().rounds = slot->round;
     }
-    for (const auto& [hash, found] : by_signature)
-      if (found.agree) add(*found.chosen, found.trials, found.rounds);
+    plan = plan_of(all, says_anything);
   }
   if (!says_anything) plan = {};
   out.kind = plan.empty()                     ? Announcement::Kind::none

@@ -89,7 +89,9 @@ class Learner {
     waited_ = waited_ == 0 ? static_cast<double>(mean) : (waited_ + static_cast<double>(mean)) / 2;
   }
   /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
-  void remember(SiteHistory history, const Plan& plan) { history_of_ = std::move(history), announced_ = plan; }
+  void remember(SiteHistory history, const Plan& plan) {
+    history_of_ = std::move(history), announced_ = before_ = plan;
+  }
 
   /// Plans may ask for patterns that are exchanged for a single call.
   void allow_edges() { edges_ = true; }
@@ -97,6 +99,14 @@ class Learner {
   /// 0: none is known.
   std::uint64_t period() const { return slots_.size(); }
   std::vector<SlotReport> reports() const;
+  /// What a later run starts from: the plan at the end, with verdicts and without trials. If the verdict of a trial is
+  /// open, the earlier winner serves the slot, else native. Models nothing.
+  struct Outcome {
+    Plan plan;
+    bool says_anything = false;       ///< beyond what every rank decides by itself
+    std::vector<SlotReport> reports;  ///< with the verdicts
+  };
+  Outcome outcome() const;
 
   /// Calls that are searched for a period of at most half of them. Derived from memory: the history takes 16 KiB. A
   /// longer period is not found, and the calls are served by signature.
@@ -219,6 +229,16 @@ class Learner {
     Why why = Why::unknown;
   };
 
+  /// What serves the calls of a slot under a plan.
+  struct Served {
+    const Slot* slot;
+    std::int32_t algorithm, segments;
+    bool overlap;
+    std::span<const Nanoseconds> pattern;  ///< empty: flat
+    std::span<const Bytes> sizes;
+    int trials = 0, rounds = 0;  ///< trials: of kTrial calls; 0: no limit
+  };
+
   Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
   void find_period();
   void end_period();
@@ -243,7 +263,10 @@ class Learner {
   std::string why_text(const Slot& slot) const;
   Decision decision(const Slot& slot, int algorithm, int segments) const;
   bool may(const Slot& slot, int algorithm, int segments) const;
-  PlanEntry entry_for(const Slot& slot, Plan& plan) const;
+  PlanEntry entry_for(const Served& served, Plan& plan) const;
+  Plan plan_of(const std::vector<Served>& all, bool& says_anything) const;
+  Served verdict_on(const Slot& slot, const char*& words) const;
+  Served earlier_winner(const Slot& slot) const;
   std::vector<Slot*> decided() const;
 
   const Policy& policy_;
@@ -259,6 +282,7 @@ class Learner {
   std::vector<std::uint64_t> history_;                     ///< key of the latest calls, oldest first
   std::uint64_t next_ = 0;                                 ///< number that continues the history
   Plan announced_;
+  Plan before_;  ///< of an earlier run
   Rest rest_;
   std::uint64_t looked_at_ = 0;                    ///< `next_` at the last announcement
   std::uint64_t asked_n_ = 0;                      ///< call and

@@ -3,6 +3,8 @@
 #include "core/network/network.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <vector>
 
 #include "core/base/text.hpp"
@@ -26,9 +28,14 @@ constexpr Preset kPresets[] = {
 };
 
 constexpr std::string_view kPresetNames[] = {"tryton2018", "eth1g", "fdr", "hdr"};
-constexpr std::string_view kKeys[] = {
-    "alpha", "beta",     "gamma",  "copy",           "ports",       "latency",       "rendezvous_latency",
-    "eager", "overhead", "duplex", "ranks_per_host", "memory_beta", "memory_latency"};
+/// The keys of `--network` that are no times.
+constexpr std::string_view kOtherKeys[] = {"eager", "ports", "duplex", "ranks_per_host"};
+
+std::string unknown_key(std::string_view key) {
+  std::vector<std::string_view> keys(std::begin(kOtherKeys), std::end(kOtherKeys));
+  for (const NetworkTime& time : kNetworkTimes) keys.push_back(time.name);
+  return "network: unknown key '" + std::string(key) + "'" + suggestion(key, keys);
+}
 
 Result<double> duration(std::string_view text) {
   // Keeps fractions of a nanosecond: beta of a fast network is below 1 ns per byte.
@@ -46,6 +53,35 @@ Result<double> per_byte(std::string_view text) {
   if (text.ends_with("/B")) return duration(text.substr(0, text.size() - 2));
   if (text == "0") return 0.0;
   return Error{"expected a time per byte such as 8ns/B, got '" + std::string(text) + "'"};
+}
+
+/// Sets one figure; the error is the reason without the key.
+Result<double> set(Network& network, std::string_view key, std::string_view value) {
+  for (const NetworkTime& time : kNetworkTimes) {
+    if (time.name != key) continue;
+    const auto ns = time.unit == 1 ? per_byte(value) : duration(value);
+    if (ns) network.*time.value = *ns;
+    return ns;
+  }
+  const auto whole = parse_integer(value);
+  if (key == "eager") {
+    const auto bytes = parse_bytes(value);
+    if (!bytes) return Error{bytes.error()};
+    network.eager_bytes = *bytes;
+  } else if (key == "duplex") {
+    if (value != "half" && value != "full") return Error{"expected 'half' or 'full', got '" + std::string(value) + "'"};
+    network.half_duplex = value == "half";
+  } else if (key == "ranks_per_host") {
+    if (!whole || *whole < 1 || *whole > 1 << 20)
+      return Error{"expected a number from 1 to 1048576, got '" + std::string(value) + "'"};
+    network.ranks_per_host = static_cast<int>(*whole);
+  } else {
+    if (value == "link") network.ports = 0;
+    else if (value == "exclusive") network.ports = 1, network.exclusive_ports = true;
+    else if (whole && *whole >= 1 && *whole <= 1024) network.ports = static_cast<int>(*whole);
+    else return Error{"expected 'link', 'exclusive' or a number from 1 to 1024, got '" + std::string(value) + "'"};
+  }
+  return 0.0;
 }
 
 }  // namespace
@@ -78,52 +114,31 @@ Result<Network> parse_network(std::string_view spec) {
       if (!preset) return Error{preset.error()};
       network = *preset;
     } else {
-      const std::string_view key = part.substr(0, equals), value = part.substr(equals + 1);
-      Result<double> number = Error{""};
-      if (key == "alpha") {
-        if ((number = duration(value))) network.alpha_ns = *number;
-      } else if (key == "latency") {
-        if ((number = duration(value))) network.latency_ns = *number;
-      } else if (key == "rendezvous_latency") {
-        if ((number = duration(value))) network.rendezvous_latency_ns = *number;
-      } else if (key == "overhead") {
-        if ((number = duration(value))) network.overhead_ns = *number;
-      } else if (key == "beta") {
-        if ((number = per_byte(value))) network.beta_ns_per_byte = *number;
-      } else if (key == "gamma") {
-        if ((number = per_byte(value))) network.gamma_ns_per_byte = *number;
-      } else if (key == "copy") {
-        if ((number = per_byte(value))) network.copy_ns_per_byte = *number;
-      } else if (key == "memory_beta") {
-        if ((number = per_byte(value))) network.memory_beta_ns_per_byte = *number;
-      } else if (key == "memory_latency") {
-        if ((number = duration(value))) network.memory_latency_ns = *number;
-      } else if (key == "ranks_per_host") {
-        const auto ranks = parse_integer(value);
-        if (ranks && *ranks >= 1 && *ranks <= 1 << 20) network.ranks_per_host = static_cast<int>(*ranks), number = 0.0;
-        else number = Error{"expected a number from 1 to 1048576, got '" + std::string(value) + "'"};
-      } else if (key == "eager") {
-        if (const auto bytes = parse_bytes(value)) network.eager_bytes = *bytes, number = 0.0;
-        else number = Error{bytes.error()};
-      } else if (key == "duplex") {
-        network.half_duplex = value == "half";
-        if (value == "half" || value == "full") number = 0.0;
-        else number = Error{"expected 'half' or 'full', got '" + std::string(value) + "'"};
-      } else if (key == "ports") {
-        const auto ports = parse_integer(value);
-        if (value == "link") network.ports = 0, number = 0.0;
-        else if (value == "exclusive") network.ports = 1, network.exclusive_ports = true, number = 0.0;
-        else if (ports && *ports >= 1 && *ports <= 1024) network.ports = static_cast<int>(*ports), number = 0.0;
-        else
-          number = Error{"expected 'link', 'exclusive' or a number from 1 to 1024, got '" + std::string(value) + "'"};
-      } else {
-        return Error{"network: unknown key '" + std::string(key) + "'" + suggestion(key, kKeys)};
-      }
-      if (!number) return Error{"network: " + std::string(key) + ": " + number.error()};
+      const std::string_view key = part.substr(0, equals);
+      const auto same = [&](const NetworkTime& time) { return time.name == key; };
+      if (std::ranges::none_of(kNetworkTimes, same) && std::ranges::find(kOtherKeys, key) == std::end(kOtherKeys))
+        return Error{unknown_key(key)};
+      const auto done = set(network, key, part.substr(equals + 1));
+      if (!done) return Error{"network: " + std::string(key) + ": " + done.error()};
     }
     start = comma + 1;
   }
   return network;
+}
+
+std::string network_text(const Network& n) {
+  std::string out = "{";
+  for (const NetworkTime& time : kNetworkTimes) {
+    const bool unset = time.value == &Network::rendezvous_latency_ns && n.rendezvous_latency_ns < 0;
+    char number[32];
+    const double value = (unset ? n.latency_ns : n.*time.value) / time.unit;
+    const auto* const end = std::to_chars(number, number + sizeof number, value).ptr;
+    ((out += "\"") += time.key).append("\": ").append(static_cast<const char*>(number), end).append(", ");
+  }
+  return out + "\"eager\": " + std::to_string(n.eager_bytes) +
+         ", \"ports\": " + (n.ports == 0 ? "\"link\"" : std::to_string(n.ports)) +
+         ", \"duplex\": " + (n.half_duplex ? "\"half\"" : "\"full\"") +
+         ", \"ranks_per_host\": " + std::to_string(n.ranks_per_host) + "}";
 }
 
 }  // namespace latecomer::core

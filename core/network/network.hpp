@@ -60,9 +60,34 @@ struct Network {
   }
 };
 
+/// A time of the network. Its key in files ends with the unit: "alpha_us", "beta_ns_per_byte".
+struct NetworkTime {
+  std::string_view name, key;  ///< in `--network`, and in files
+  double Network::*value;      ///< ns
+  double unit;                 ///< of the file, in ns: 1 for a time per byte, 1000 for others
+  std::string_view fallback;   ///< the default in files, or ""
+  std::string_view meaning;
+};
+inline constexpr NetworkTime kNetworkTimes[] = {
+    {"alpha", "alpha_us", &Network::alpha_ns, 1e3, "0", "Start-up time of a message, which occupies the ports."},
+    {"beta", "beta_ns_per_byte", &Network::beta_ns_per_byte, 1, "0", "Time on the ports per byte."},
+    {"gamma", "gamma_ns_per_byte", &Network::gamma_ns_per_byte, 1, "0", "Time to reduce a byte."},
+    {"copy", "copy_ns_per_byte", &Network::copy_ns_per_byte, 1, "0", "Time to copy a byte within a process."},
+    {"latency", "latency_us", &Network::latency_ns, 1e3, "0", "Time of a message in flight, which occupies nothing."},
+    {"rendezvous_latency", "rendezvous_latency_us", &Network::rendezvous_latency_ns, 1e3, "",
+     "Time in flight of a message above the eager threshold. Default: `latency_us`."},
+    {"overhead", "overhead_us", &Network::overhead_ns, 1e3, "0", "Processor time of a message on each side."},
+    {"memory_beta", "memory_beta_ns_per_byte", &Network::memory_beta_ns_per_byte, 1, "0",
+     "Time per byte of a message inside a host."},
+    {"memory_latency", "memory_latency_us", &Network::memory_latency_ns, 1e3, "0",
+     "Time in flight of a message inside a host."},
+};
+
+/// The JSON object that the policy key `network` takes.
+std::string network_text(const Network& network);
+
 /// Parses a preset's name (tryton2018, eth1g, fdr, hdr), `key=value,...`, or `preset,key=value,...`.
-/// Keys: alpha, beta, gamma, copy, ports, duplex, latency, rendezvous_latency, eager, overhead,
-/// ranks_per_host, memory_beta, memory_latency.
+/// Keys: the names of kNetworkTimes, eager, ports, duplex and ranks_per_host.
 Result<Network> parse_network(std::string_view spec);
 
 std::span<const std::string_view> network_presets();

@@ -138,15 +138,7 @@ constexpr KeyRow kMatchKeys[] = {
      "First to last arrival, divided by the time of one message of the call's bytes. Such a rule applies from the "
      "first plan on, and only where `network` is given."},
 };
-constexpr KeyRow kNetworkKeys[] = {
-    {"alpha_us", KeyType::number, "", 0, kNoLimit, "0", "Start-up time of a message, which occupies the ports."},
-    {"beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time on the ports per byte."},
-    {"gamma_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to reduce a byte."},
-    {"copy_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time to copy a byte within a process."},
-    {"latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time of a message in flight, which occupies nothing."},
-    {"rendezvous_latency_us", KeyType::number, "", 0, kNoLimit, "",
-     "Time in flight of a message above the eager threshold. Default: `latency_us`."},
-    {"overhead_us", KeyType::number, "", 0, kNoLimit, "0", "Processor time of a message on each side."},
+constexpr KeyRow kOtherNetworkKeys[] = {
     {"eager", KeyType::size, "", 0, kNoLimit, "0",
      "Largest message that does not wait for its receiver. 0: every message waits."},
     {"ports", KeyType::integer, "", 1, 1024, "1",
@@ -154,9 +146,14 @@ constexpr KeyRow kNetworkKeys[] = {
     {"duplex", KeyType::choice, "full half", 0, 0, "\"full\"",
      "`half`: large messages of two ranks to each other take turns, as rendezvous over TCP does."},
     {"ranks_per_host", KeyType::integer, "", 1, 1 << 20, "1", "Consecutive ranks on each host, which share its ports."},
-    {"memory_beta_ns_per_byte", KeyType::number, "", 0, kNoLimit, "0", "Time per byte of a message inside a host."},
-    {"memory_latency_us", KeyType::number, "", 0, kNoLimit, "0", "Time in flight of a message inside a host."},
 };
+constexpr auto kNetworkKeys = [] {
+  std::array<KeyRow, std::size(kNetworkTimes) + std::size(kOtherNetworkKeys)> out;
+  auto* row = out.begin();
+  for (const NetworkTime& t : kNetworkTimes) *row++ = {t.key, KeyType::number, "", 0, kNoLimit, t.fallback, t.meaning};
+  for (const KeyRow& other : kOtherNetworkKeys) *row++ = other;
+  return out;
+}();
 constexpr KeyRow kUseKeys[] = {
     {"algorithm", KeyType::text, "", 0, 0, "",
      "Name of an algorithm (`latecomer algorithms` lists them), `auto` or `native`."},

@@ -215,19 +215,13 @@ class Parser {
       if (!row) continue;
       if (key == "ports" && value.text == "link") n.ports = 0;
       else if (!valid(*row, value, "network." + key)) continue;
-      else if (key == "alpha_us") n.alpha_ns = value.number * 1e3;
-      else if (key == "beta_ns_per_byte") n.beta_ns_per_byte = value.number;
-      else if (key == "gamma_ns_per_byte") n.gamma_ns_per_byte = value.number;
-      else if (key == "copy_ns_per_byte") n.copy_ns_per_byte = value.number;
-      else if (key == "latency_us") n.latency_ns = value.number * 1e3;
-      else if (key == "rendezvous_latency_us") n.rendezvous_latency_ns = value.number * 1e3;
-      else if (key == "overhead_us") n.overhead_ns = value.number * 1e3;
       else if (key == "eager") n.eager_bytes = size(value, "network.eager");
       else if (key == "ports") n.ports = static_cast<int>(value.integer);
       else if (key == "duplex") n.half_duplex = value.text == "half";
       else if (key == "ranks_per_host") n.ranks_per_host = static_cast<int>(value.integer);
-      else if (key == "memory_beta_ns_per_byte") n.memory_beta_ns_per_byte = value.number;
-      else if (key == "memory_latency_us") n.memory_latency_ns = value.number * 1e3;
+      else
+        for (const NetworkTime& time : kNetworkTimes)
+          if (time.key == key) n.*time.value = value.number * time.unit;
     }
     policy_.network = n;
     policy_.network_given = true;

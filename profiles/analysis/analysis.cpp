@@ -90,38 +90,58 @@ std::optional<Causes> shares_of(Causes amounts) {
 
 }  // namespace
 
-void Analysis::finish(const std::vector<Process>& all, long ranks) {
+void Analysis::add_causes(const Sum& sum, Rank& row) {
+  Causes late{};
+  for (std::size_t k = 0; k < kCauses; ++k) late[k] = std::max(0.0, sum.excess[k]);
+  if (const double longer = std::accumulate(late.begin(), late.end(), 0.0); sum.sampled > 0 && longer > 0) {
+    // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
+    late[kCauses] = std::max(0.0, sum.sampled - longer);
+    row.causes = shares_of(late);
+  }
+  row.blamed = std::accumulate(sum.blamed.begin(), sum.blamed.end(), 0.0);
+  row.blamed_causes = shares_of(sum.blamed);
+}
+
+void Analysis::finish(const std::vector<Process>& all, long ranks, const std::vector<RankSums>& sums) {
   per_row_ = std::min(per_row_, std::max(1L, ranks));
+  const auto outside = [&](long rank) { return rank < 0 || rank >= ranks; };
   std::vector<Process> processes;
-  std::ranges::copy_if(all, std::back_inserter(processes),
-                       [&](const Process& p) { return p.rank >= 0 && p.rank < ranks; });
+  std::ranges::copy_if(all, std::back_inserter(processes), [&](const Process& p) { return !outside(p.rank); });
+  const bool single = per_row_ > 1 && !sums.empty();
+  per_sum_ = single ? 1 : per_row_;
   std::map<long, Rank> rows;
   std::map<std::string, Host> hosts;
   for (const Process& p : processes) {
-    Rank& row = rows[p.rank / per_row_ * per_row_];
+    Rank& row = rows[p.rank / per_sum_ * per_sum_];
     if (row.host.empty()) row.host = p.host;
     ++row.ranks, row.wall += p.wall, row.times.add(p.times);
     if (p.host.empty()) continue;
     Host& host = hosts[p.host];
     ++host.ranks, host.wall += p.wall, host.times.add(p.times);
   }
+  for (const RankSums& sum : sums) {
+    if (!single || outside(sum.rank)) continue;
+    Rank& row = rows[sum.rank];
+    row.ranks = 1, row.waited = sum.waited, row.awaited = sum.awaited, row.last = sum.last, row.calls = sum.calls;
+    if (sum.calls > 0) row.late = sum.late;
+  }
   for (const auto& [first, sum] : sums_) {
-    if (first < 0 || first >= ranks) continue;
+    if (outside(first)) continue;
+    if (single) {
+      const long shared = std::min(sum.ranks, ranks - first);
+      for (auto row = rows.lower_bound(first); row != rows.end() && row->first < first + shared; ++row) {
+        row->second.causes_first = first, row->second.causes_ranks = shared;
+        add_causes(sum, row->second), row->second.blamed /= static_cast<double>(shared);
+      }
+      continue;
+    }
     Rank& row = rows[first / per_row_ * per_row_];
     if (row.ranks == 0) row.ranks = static_cast<double>(sum.ranks);
     row.waited += sum.waited, row.awaited += sum.awaited, row.last += sum.last;
     row.computed = sum.computed, row.computed_by_all = sum.computed_by_all;
     row.calls += sum.calls;
     if (sum.calls > 0) row.late = sum.late / sum.calls;
-    Causes late{};
-    for (std::size_t k = 0; k < kCauses; ++k) late[k] = std::max(0.0, sum.excess[k]);
-    if (const double longer = std::accumulate(late.begin(), late.end(), 0.0); sum.sampled > 0 && longer > 0) {
-      // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
-      late[kCauses] = std::max(0.0, sum.sampled - longer);
-      row.causes = shares_of(late);
-    }
-    row.blamed = std::accumulate(sum.blamed.begin(), sum.blamed.end(), 0.0);
-    row.blamed_causes = shares_of(sum.blamed);
+    add_causes(sum, row);
   }
   for (auto& [first, row] : rows) {
     row.first = first;

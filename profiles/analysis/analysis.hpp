@@ -30,7 +30,7 @@ struct TimeColumn {
 inline constexpr TimeColumn kTimeColumns[] = {
     {"computing_ns", "computes", "On a processor, in the program", &Times::computing},
     {"kernel_ns", "kernel", "System calls and page faults", &Times::kernel},
-    {"runnable_ns", "no core", "Ready to run, but without a processor", &Times::runnable},
+    {"runnable_ns", "no core", "Ready to run, but without a core", &Times::runnable},
     {"blocked_ns", "blocked", "Asleep or stopped", &Times::blocked},
     {"messages_ns", "messages", "In other MPI calls that wait for ranks", &Times::messages},
     {"io_ns", "files", "In MPI's calls for files", &Times::io},
@@ -40,11 +40,11 @@ inline constexpr TimeColumn kTimeColumns[] = {
 struct Process {
   long rank = 0;
   std::string host;
-  double wall = 0;                   ///< ns
-  double cores = 0, host_cores = 0;  ///< that it may use, and of its host
-  std::string core_list;             ///< numbers of the cores that it may use, "0-3,8"; "": unknown
-  bool courteous = false;            ///< it gives its core away while it waits
+  double wall = 0;  ///< ns
   Times times;
+  double cores = 0, host_cores = 0;  ///< that it may use, and of its host
+  std::string core_list{};           ///< numbers of the cores that it may use, "0-3,8"; "": unknown
+  bool courteous = false;            ///< it gives its core away while it waits
 };
 
 /// POP's efficiencies, estimated from sums. POP replays a trace on an ideal network. Here the time of transfers is what
@@ -71,6 +71,9 @@ struct Figures {
 /// A rank, or the ranks that share a row of the profile.
 struct Rank : Figures {
   long first = 0;
+  /// The ranks that the causes cover: those of a row of the profile. More than `ranks` where the profile has the other
+  /// figures of single ranks. `blamed` is then the mean of these ranks.
+  long causes_first = 0, causes_ranks = 1;
   std::string host;
   double calls = 0;              ///< of which its lateness is known
   std::optional<double> late;    ///< mean time from the mean arrival of the others to its own, ns
@@ -82,11 +85,21 @@ struct Rank : Figures {
   /// Whether its lateness takes 1% of its time and more. The cause of less explains nothing.
   bool is_late() const { return late && *late * calls >= 0.01 * wall / ranks && *late > 0; }
   std::string name() const { return RankRow::ranks_name(first, static_cast<long>(ranks)); }
+  /// Whether the causes are of more ranks than the other figures, and the name of these ranks.
+  bool shares_causes() const { return causes_ranks > static_cast<long>(ranks); }
+  std::string causes_name() const { return RankRow::ranks_name(causes_first, causes_ranks); }
 };
 
 struct Host : Figures {
   std::string name;
   Efficiency efficiency;
+};
+
+/// The sums of one rank over all sites.
+struct RankSums {
+  long rank = 0;
+  double calls = 0, last = 0, late = 0;  ///< late: mean
+  double waited = 0, awaited = 0;
 };
 
 /// Memory: O(ranks). Sites are read one at a time.
@@ -95,14 +108,16 @@ class Analysis {
   /// Adds a site. `calls` holds all its rows.
   void add(const Calls& calls, const Baseline& baseline);
   /// Joins the sums of the sites with the processes. `ranks`: of the job; others, which only a damaged profile holds,
-  /// are left out.
-  void finish(const std::vector<Process>& processes, long ranks);
+  /// are left out. `sums`: of single ranks, for which they replace those of rows that share ranks.
+  void finish(const std::vector<Process>& processes, long ranks, const std::vector<RankSums>& sums = {});
 
   const std::vector<Rank>& ranks() const { return ranks_; }  ///< by ascending rank
   const std::vector<Host>& hosts() const { return hosts_; }  ///< by name, without unknown hosts
   const Efficiency& efficiency() const { return efficiency_; }
-  /// The number of ranks that share a row of the profile.
+  /// The number of ranks that share a row of the profile's sites.
   long ranks_per_row() const { return per_row_; }
+  /// The number of ranks that share one of ranks(): 1 if the profile has the sums of each rank.
+  long ranks_per_sum() const { return per_sum_; }
 
  private:
   struct Sum {
@@ -117,10 +132,11 @@ class Analysis {
   };
   Efficiency efficiency_of(const std::vector<Process>& processes, const std::string* host) const;
   const Sum* sum_of(long rank) const;
+  static void add_causes(const Sum& sum, Rank& row);
 
   std::map<long, Sum> sums_;  ///< by the first rank of a row
   double transfers_ = 0;      ///< of each rank of the job, ranks x ns: at calls whose ranks are not known
-  long per_row_ = 1;
+  long per_row_ = 1, per_sum_ = 1;
   std::vector<Rank> ranks_;
   std::vector<Host> hosts_;
   Efficiency efficiency_;

@@ -19,6 +19,9 @@ struct CallerNode {
   std::string place() const { return frame ? analysis::place(*frame) : "other callers"; }
 };
 
+/// The most callers of one function in the details of a site.
+inline constexpr std::size_t kMostCallers = 12;
+
 /// The callers of a site, longest wait first. Empty if the profile knows none. They refer to the site.
 std::vector<CallerNode> callers_of(const Site& site);
 

@@ -52,6 +52,8 @@ struct RankRow {
   Intervals before;
   /// "7", or "12-14".
   std::string name() const { return ranks_name(rank, ranks); }
+  /// "rank 7", or "the group of ranks 12-14": the subject of a sentence.
+  std::string named() const { return (ranks == 1 ? "rank " : "the group of ranks ") + name(); }
   static std::string ranks_name(long first, long ranks);
 };
 

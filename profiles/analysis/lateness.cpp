@@ -36,7 +36,7 @@ void Baseline::Sums::add(const Sums& o, double sign) {
 Baseline::Sums Baseline::sums_of(const Intervals& before) {
   Sums out{before.samples, before.wall * before.samples, {}};
   out.parts[computing] = before.computing, out.parts[mpi_wait] = before.messages;
-  out.parts[off_cpu] = before.runnable, out.parts[blocked] = before.blocked;
+  out.parts[no_core] = before.runnable, out.parts[blocked] = before.blocked;
   out.parts[page_faults] = before.page_faults;
   out.parts[system_calls] = std::max(0.0, before.kernel - before.page_faults);
   out.parts[io] = before.io;

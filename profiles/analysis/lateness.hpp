@@ -14,7 +14,7 @@
 namespace latecomer::analysis {
 
 /// The parts of an interval that may make a rank late.
-enum Cause : std::size_t { computing, mpi_wait, off_cpu, blocked, page_faults, system_calls, io, kCauses };
+enum Cause : std::size_t { computing, mpi_wait, no_core, blocked, page_faults, system_calls, io, kCauses };
 /// By Cause; the last one is what no part explains.
 struct CauseName {
   std::string_view key, title;
@@ -107,7 +107,7 @@ class SiteIntervals {
   const Baseline& base_;
 };
 
-/// Whether the rank waits for a processor because its own other threads use those of its process. `cores`: that the
+/// Whether the rank waits for a core because its own other threads use those of its process. `cores`: that the
 /// process may use.
 bool own_threads_run(const Intervals& intervals, double cores);
 

@@ -19,6 +19,11 @@ struct Job {
   int ranks = 0;
   std::size_t hosts = 0;
   double wall = 0;
+  /// The first collective of several ranks: what they wait for there is the set-up of the program.
+  struct FirstCall {
+    double waited = 0, awaited = 0;  ///< sum over the ranks, and of it for `rank`
+    long rank = -1;                  ///< the most awaited one
+  } first_call;
   /// Of all ranks, and at least 1 ns.
   double rank_time() const { return wall * ranks > 1 ? wall * ranks : 1; }
 };
@@ -92,6 +97,7 @@ struct Communicator {
   std::string members;                                          ///< "0-3"
   int ranks = 0;                                                ///< 0: all groups beyond the limit of the profile
   double calls = 0, waited = 0, imbalance = 0, after_last = 0;  ///< the last two are means
+  double share = 0;                                             ///< of the time of all ranks that `waited` takes
 };
 
 }  // namespace latecomer::analysis

@@ -83,9 +83,8 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
                        human_time((1 - core::kWorthTrying) * after) + " on, with " + human_time(after) +
                        " after the last arrival"};
   const analysis::RankRow* often = site.most_often_last();
-  const std::string last =
-      often ? "rank " + often->name() + " came last in " + percent(often->last / calls) + " of the calls"
-            : "no rank is known to come last";
+  const std::string last = often ? often->named() + " came last in " + percent(often->last / calls) + " of the calls"
+                                 : "no rank is known to come last";
   return core::Error{"arrivals cannot be predicted: " + last + " and " + found + ", but the ranks' mean offsets span " +
                      human_time(static_cast<double>(out.spread)) + " and deviate by " +
                      human_time(static_cast<double>(out.error)) + "; a pattern needs a deviation below " +
@@ -278,7 +277,7 @@ int advise(const Options& o) {
                  {"comment", std::string(kPolicyFile.mark) + "."},
                  {"mode", "apply"},
                  {"objective", o.objective},
-                 {"network", profiles::network_json(*network)}};
+                 {"network", Json::parse(core::network_text(*network))}};
   const auto read = core::parse_policy(profiles::json_text(policy));
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty())

@@ -30,6 +30,8 @@ class AnswerFile {
   AnswerFile(std::string_view option, std::string path, const AnswerKind& kind, bool force,
              const std::string& also = "");
   bool to_stdout() const { return way_ == Way::standard; }
+  /// Whether the answer is a file of its own: no stream, pipe or device.
+  bool is_file() const { return way_ == Way::replace; }
   /// Writes the answer: to stdout, into a pipe or a device, or as a whole file. Throws on failure.
   void write(const std::function<void(const profiles::Sink&)>& produce) const;
   void write(const std::string& text) const {

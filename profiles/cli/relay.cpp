@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "profiles/base/progress.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/live_copies.hpp"

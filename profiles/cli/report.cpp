@@ -72,15 +72,12 @@ bool native_is_forecast(const analysis::Decision& d) {
   return !d.native_predicted || !d.native_measured || core::is_forecast(*d.native_predicted, *d.native_measured);
 }
 
-/// The most callers of one function in the details of a site.
-constexpr std::size_t kMostCallers = 12;
-
 /// One line per caller, and below it those that called it.
 void print_callers(const Site& site, const std::vector<analysis::CallerNode>& callers, int level) {
   const auto share = [&](double part, double whole) { return whole > 0 ? percent(part / whole) : std::string("-"); };
   for (std::size_t i = 0; i < callers.size(); ++i) {
     const analysis::Calls& f = callers[i].figures;
-    if (i == kMostCallers) {
+    if (i == analysis::kMostCallers) {
       std::printf("      %17s%*s%zu more callers\n", "", 2 * level, "", callers.size() - i);
       return;
     }
@@ -98,8 +95,8 @@ void print_arrivals(const Site& site) {
   const auto latest = site.latest(4);
   std::printf("    latest on average:");
   for (std::size_t i = 0; i < latest.size(); ++i)
-    std::printf("%s rank %s +%s (sd %s)", i ? "," : "", latest[i]->name().c_str(),
-                human_time(latest[i]->offset).c_str(), human_time(latest[i]->stddev).c_str());
+    std::printf("%s %s +%s (sd %s)", i ? "," : "", latest[i]->named().c_str(), human_time(latest[i]->offset).c_str(),
+                human_time(latest[i]->stddev).c_str());
   std::printf("\n");
 }
 
@@ -277,11 +274,18 @@ int report(const Options& o) {
     std::erase_if(profile.sites, [&](const Site& s) { return !site_matches(s.id, s.place(), o.site); });
     if (profile.sites.empty()) throw BadUsage("--site: no site matches '" + o.site + "'");
   }
-  if (page) page->write(html_report(profile));
-  else if (whole) print_json(*whole, profile);
-  else if (o.tsv) print_tsv(profile);
-  else if (o.all) print_all(profile, o.top);
-  else print_short(profile, o);
+  if (page) {
+    page->write(html_report(profile));
+    if (page->is_file()) std::printf("%s\n", o.html.c_str());
+  } else if (whole) {
+    print_json(*whole, profile);
+  } else if (o.tsv) {
+    print_tsv(profile);
+  } else if (o.all) {
+    print_all(profile, o.top);
+  } else {
+    print_short(profile, o);
+  }
   return 0;
 }
 
@@ -302,8 +306,9 @@ void add_report(CLI::App& app, Action& action) {
   command->add_option("--top", o->top, "Rows of a table; with --all, ranks, hosts and sites in detail.")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--html", o->html,
-                      "Write a page with plots and tables to this file (- for stdout), and no text.");
+  command->add_option(
+      "--html", o->html,
+      "Write a page with plots and tables to this file (- for stdout), and print its path instead of the text.");
   AnswerFile::add_force(*command, o->force);
   Progress::add_option(*command, o->patience);
   command->add_flag("--tsv", o->tsv, "Print one line per site, separated by tabs, times in nanoseconds.");
@@ -328,7 +333,7 @@ void add_report(CLI::App& app, Action& action) {
 
 Columns of --tsv: op, comm_size, calls, bytes, then means in nanoseconds: imbalance_ns (first to last arrival),
 elapsed_ns (arrival to exit, mean over ranks), after_last_ns; last_ranks; place; waited_ns (sum of all ranks) and its share of
-rank-time, 0 to 1.
+the time of all ranks, 0 to 1.
 
 Examples:
   $ latecomer report job.json

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "profiles/base/json.hpp"
 #include "profiles/cli/advise.hpp"
@@ -48,7 +49,7 @@ std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record) {
 
 struct Scenario {
   Change change;
-  std::string text;      ///< "all ranks needed the same time between calls"
+  std::string text;      ///< "all ranks needed the same time before each call"
   bool at_most = false;  ///< the gain is an upper bound
   double gain = 0;       ///< of the recorded time
 };
@@ -83,13 +84,29 @@ std::vector<Key> largest(const std::map<Key, double>& values, int most) {
   return out;
 }
 
+/// The rank that the others waited for most in the first call of the record.
+std::optional<Rank> longest_set_up(const RecordedArrivals& record) {
+  const RecordedCall& call = record.calls.front();
+  std::map<Rank, double> waits;
+  for (std::size_t i = 0; i < call.awaited.size(); ++i)
+    if (call.awaited[i] >= 0)
+      waits[record.groups[call.group][static_cast<std::size_t>(call.awaited[i])]] +=
+          static_cast<double>(call.wait_ends[i] - call.arrivals[i]);
+  const std::vector<Rank> most = largest(waits, 1);
+  return most.empty() ? std::nullopt : std::optional(most.front());
+}
+
 std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile& profile, int top) {
   const Waits waits = waits_of(record);
   std::vector<Scenario> out;
-  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time between the calls"});
+  out.push_back({{.kind = Change::Kind::equal_work}, "all ranks needed the same time before each call"});
   for (const Rank rank : largest(waits.for_rank_anywhere, top))
     out.push_back({{.kind = Change::Kind::on_time, .rank = rank},
-                   "rank " + std::to_string(rank) + " needed no longer between the calls than the others"});
+                   "rank " + std::to_string(rank) + " needed no longer than the others before each call"});
+  if (const auto rank = longest_set_up(record))
+    out.push_back(
+        {{.kind = Change::Kind::on_time, .rank = *rank, .set_up = true},
+         "rank " + std::to_string(*rank) + " needed no longer than the others before its first call: set-up"});
   const auto advised = advised_algorithms(profile);
   for (const std::int32_t index : largest(waits.at, top)) {
     const Site& site = profile.sites[static_cast<std::size_t>(index)];
@@ -116,68 +133,73 @@ constexpr const char* kModel =
     "Model: a rank arrives at its next call after its own interval, and leaves a call after the arrival that it waits "
     "for plus the time that it took from there. Messages between the calls count as the ranks' own intervals.";
 
-int whatif(const Options& o) {
-  const Profile profile =
-      load_profile(o.file, {.patience = o.patience, .names = true, .offsets = true, .record = true});
-  const RecordedArrivals& record = record_of(profile, o.file);
-  if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
+struct Answer {
+  double recorded = 0, unchanged = 0;  ///< time of the record, and of its replay without a change, ns
+  std::size_t non_blocking = 0;        ///< calls
+  std::vector<Scenario> scenarios;     ///< largest gain first
+};
+
+Answer answer_of(const RecordedArrivals& record, const Profile& profile, int top) {
   const std::vector<profiles::ReplayCall> calls = calls_of(record);
   const profiles::Replay replay(calls, profile.job.ranks);
+  Answer out;
   // The first arrivals and last exits of the record itself, to compare the replay with.
   std::map<std::int64_t, std::pair<Nanoseconds, Nanoseconds>> parts;
-  std::uint64_t non_blocking = 0;
   for (const profiles::ReplayCall& c : calls) {
     const Nanoseconds first = *std::ranges::min_element(c.arrivals),
                       last_arrival = *std::ranges::max_element(c.arrivals),
                       last = c.blocking ? std::max(last_arrival, *std::ranges::max_element(c.exits)) : last_arrival;
     auto& [begin, end] = parts.try_emplace(c.part, first, last).first->second;
     begin = std::min(begin, first), end = std::max(end, last);
-    non_blocking += !c.blocking;
+    out.non_blocking += !c.blocking;
   }
-  double recorded = 0;
-  for (const auto& [part, span] : parts) recorded += static_cast<double>(span.second - span.first);
-  const double unchanged = replay.time();
-  std::vector<Scenario> scenarios = scenarios_of(record, profile, o.top);
-  for (Scenario& s : scenarios) s.gain = unchanged > 0 ? 1 - replay.time(s.change) / unchanged : 0;
-  std::ranges::stable_sort(scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
+  for (const auto& [part, span] : parts) out.recorded += static_cast<double>(span.second - span.first);
+  out.unchanged = replay.time();
+  out.scenarios = scenarios_of(record, profile, top);
+  for (Scenario& s : out.scenarios) s.gain = out.unchanged > 0 ? 1 - replay.time(s.change) / out.unchanged : 0;
+  std::ranges::stable_sort(out.scenarios, [](const Scenario& a, const Scenario& b) { return a.gain > b.gain; });
+  return out;
+}
+
+void print_json(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
+  Json rows = Json::array();
+  for (const Scenario& s : answer.scenarios)
+    rows.push_back(
+        {{"kind", s.change.set_up ? "set_up" : kKinds[static_cast<int>(s.change.kind)]},
+         {"site", s.change.site < 0 ? Json(nullptr) : Json(profile.sites[static_cast<std::size_t>(s.change.site)].id)},
+         {"rank", s.change.rank < 0 ? Json(nullptr) : Json(s.change.rank)},
+         {"gain", s.gain},
+         {"bound", s.at_most ? "upper" : "estimate"},
+         {"text", s.text}});
   const double wall = profile.job.wall;
-  if (o.json) {
-    Json rows = Json::array();
-    for (const Scenario& s : scenarios) {
-      rows.push_back({{"kind", kKinds[static_cast<int>(s.change.kind)]},
-                      {"site", s.change.site < 0 ? Json(nullptr)
-                                                 : Json(profile.sites[static_cast<std::size_t>(s.change.site)].id)},
-                      {"rank", s.change.rank < 0 ? Json(nullptr) : Json(s.change.rank)},
-                      {"gain", s.gain},
-                      {"bound", s.at_most ? "upper" : "estimate"},
-                      {"text", s.text}});
-    }
-    std::printf("%s\n", profiles::json_text(Json({{"recorded_ns", recorded},
-                                                  {"recorded_share", wall > 0 ? recorded / wall : 0},
-                                                  {"calls", record.calls_of_job},
-                                                  {"calls_replayed", record.calls.size()},
-                                                  {"non_blocking", non_blocking},
-                                                  {"replay_error", recorded > 0 ? unchanged / recorded - 1 : 0},
-                                                  {"model", kModel},
-                                                  {"scenarios", rows}}),
-                                            1)
-                            .c_str());
-    return 0;
-  }
+  std::printf("%s\n", profiles::json_text(
+                          Json({{"recorded_ns", answer.recorded},
+                                {"recorded_share", wall > 0 ? answer.recorded / wall : 0},
+                                {"calls", record.calls_of_job},
+                                {"calls_replayed", record.calls.size()},
+                                {"non_blocking", answer.non_blocking},
+                                {"replay_error", answer.recorded > 0 ? answer.unchanged / answer.recorded - 1 : 0},
+                                {"model", kModel},
+                                {"scenarios", rows}}),
+                          1)
+                          .c_str());
+}
+
+void print_text(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
   std::printf("The record holds %zu of %llu calls, and %s of the run (%s of %s).\n", record.calls.size(),
-              static_cast<unsigned long long>(record.calls_of_job), percent(recorded / wall).c_str(),
-              human_time(recorded).c_str(), human_time(wall).c_str());
+              static_cast<unsigned long long>(record.calls_of_job), percent(answer.recorded / profile.job.wall).c_str(),
+              human_time(answer.recorded).c_str(), human_time(profile.job.wall).c_str());
   std::printf("Replayed without a change, it takes %+.2f%% more time than recorded.\n",
-              recorded > 0 ? 100 * (unchanged / recorded - 1) : 0);
+              answer.recorded > 0 ? 100 * (answer.unchanged / answer.recorded - 1) : 0);
   if (record.left_out > 0)
     std::printf("%llu calls are left out: the profile folds their site, or does not name their ranks.\n",
                 static_cast<unsigned long long>(record.left_out));
-  if (non_blocking > 0)
-    std::printf("%llu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
-                static_cast<unsigned long long>(non_blocking));
+  if (answer.non_blocking > 0)
+    std::printf("%zu of the calls are non-blocking: waits for them count as the ranks' own intervals.\n",
+                answer.non_blocking);
   std::printf("%s\n%15s  if\n", paragraph(kModel, kLineWidth).c_str(), "less time");
   std::size_t small = 0;
-  for (const Scenario& s : scenarios) {
+  for (const Scenario& s : answer.scenarios) {
     if (std::abs(s.gain) < kLittle && ++small) continue;
     std::printf("%7s %7s  %s\n", s.at_most ? "at most" : "", percent(s.gain).c_str(), s.text.c_str());
   }
@@ -186,6 +208,15 @@ int whatif(const Options& o) {
     std::printf(
         "\nNo algorithm is compared, because the profile holds no figures of the network: set \"network\" in the "
         "policy.\n");
+}
+
+int whatif(const Options& o) {
+  const Profile profile =
+      load_profile(o.file, {.patience = o.patience, .names = true, .offsets = true, .record = true});
+  const RecordedArrivals& record = record_of(profile, o.file);
+  if (record.calls.empty()) throw BadUsage("whatif: '" + o.file + "' records no call");
+  const Answer answer = answer_of(record, profile, o.top);
+  o.json ? print_json(answer, record, profile) : print_text(answer, record, profile);
   return 0;
 }
 

@@ -81,8 +81,12 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
   return json_text(out);
 }
 
+namespace {
+constexpr std::string_view kCommunicator = "{\"communicator\":\"";
+}
+std::string_view communicator_of(std::string_view plan) { return plan.substr(0, kCommunicator.size() + 16); }
 bool is_of_world(std::string_view plan) {
-  return plan.starts_with("{\"communicator\":\"" + hex16(kWorldIdentity) + '"');
+  return communicator_of(plan) == std::string(kCommunicator) + hex16(kWorldIdentity);
 }
 
 std::string decision_json(const core::SlotReport& r, int comm_size) {

@@ -21,6 +21,9 @@ inline constexpr std::uint64_t kWorldIdentity = 1;
 std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan,
                       const std::vector<core::SlotReport>& reports);
 
+/// The part of an element of `plans` that names its communicator.
+std::string_view communicator_of(std::string_view plan);
+
 /// Whether an element of `plans` belongs to MPI_COMM_WORLD.
 bool is_of_world(std::string_view plan);
 

@@ -14,6 +14,7 @@
 #include "core/select/planning.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/callers.hpp"
+#include "profiles/record/job_size.hpp"
 
 namespace latecomer::profiles {
 namespace {
@@ -31,7 +32,9 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
   for (const Contribution& part : parts)
     for (const auto& log : part.logs) {
-      if (log.communicator == 0 || log.comm_size < 1 || log.comm_rank < 0 || log.comm_rank >= log.comm_size) continue;
+      if (log.communicator == 0 || log.comm_size < 1 || !is_rank_of(log.comm_rank, log.comm_size) ||
+          !is_rank_of(log.world_rank, part.job.ranks))
+        continue;
       const auto size = static_cast<std::size_t>(log.comm_size);
       Calls& calls = communicators[{log.communicator, log.comm_size}];
       calls.world.resize(size);
@@ -112,9 +115,10 @@ class ProfileWriter {
         {"wall_time_s", job.wall_time_s},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
-        {"network", network_ ? network_json(*network_) : Json(nullptr)},
+        {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
         {"edges", edges_ == 0 ? Json(nullptr)
-                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})}};
+                              : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
+        {"first_call", first_call_json()}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Contribution& p = parts_[i];
@@ -135,6 +139,8 @@ class ProfileWriter {
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
+    put("],\n\"rank_sums\": [");
+    write_sums();
     put("],\n\"sites\": [");
     for (std::size_t i = 0; i < rows.size(); ++i) {
       put(i ? ",\n" : "\n");
@@ -290,8 +296,9 @@ class ProfileWriter {
                           " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
                           "; the profile holds only what they wrote before the end");
     if (per_row_ > 1)
-      warnings_.push_back("ranks are grouped by " + std::to_string(per_row_) + ": the job has more than " +
-                          std::to_string(kMostRows));
+      warnings_.push_back("the rows of sites are grouped by " + std::to_string(per_row_) +
+                          " ranks: the job has more than " + std::to_string(kMostRows) +
+                          "; `rank_sums` is of single ranks");
   }
 
   /// Writes the callers of each site, and adds them up in the site.
@@ -482,6 +489,29 @@ class ProfileWriter {
     put(text);
   }
 
+  Json first_call_json() const {
+    const FirstCall& first = book_.first_call;
+    if (first.arrival == INT64_MAX) return nullptr;
+    return {{"waited_ns", first.waited_ns},
+            {"rank", first.awaited < 0 ? Json(nullptr) : Json(first.awaited)},
+            {"awaited_ns", first.awaited_ns}};
+  }
+
+  void write_sums() {
+    std::string text;
+    book_.sums.each([&](Rank rank, const RankSums& sums) {
+      const auto calls = static_cast<double>(sums.calls);
+      text += text.empty() ? "\n{\"rank\":" : ",\n{\"rank\":";
+      text += std::to_string(rank) + ",\"calls\":" + std::to_string(sums.calls);
+      text += ",\"last_count\":" + std::to_string(sums.last_count);
+      text += ",\"mean_lateness_ns\":", write_number(text, sums.late_ns / calls);
+      text += ",\"waited_ns\":", write_number(text, sums.waited_ns);
+      text += ",\"awaited_ns\":", write_number(text, sums.awaited_ns);
+      text += '}';
+    });
+    put(text);
+  }
+
   void write_groups() {
     bool first = true;
     for (const Group& g : book_.groups.all()) {
@@ -554,22 +584,6 @@ class ProfileWriter {
 };
 
 }  // namespace
-
-nlohmann::ordered_json network_json(const core::Network& n) {
-  return {{"alpha_us", n.alpha_ns / 1e3},
-          {"beta_ns_per_byte", n.beta_ns_per_byte},
-          {"gamma_ns_per_byte", n.gamma_ns_per_byte},
-          {"copy_ns_per_byte", n.copy_ns_per_byte},
-          {"latency_us", n.latency_ns / 1e3},
-          {"rendezvous_latency_us", (n.rendezvous_latency_ns < 0 ? n.latency_ns : n.rendezvous_latency_ns) / 1e3},
-          {"overhead_us", n.overhead_ns / 1e3},
-          {"eager", n.eager_bytes},
-          {"ports", n.ports == 0 ? Json("link") : Json(n.ports)},
-          {"duplex", n.half_duplex ? "half" : "full"},
-          {"ranks_per_host", n.ranks_per_host},
-          {"memory_beta_ns_per_byte", n.memory_beta_ns_per_byte},
-          {"memory_latency_us", n.memory_latency_ns / 1e3}};
-}
 
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran,
                    const NameFrames& name) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,5 @@ using NameFrames = std::function<void(const std::vector<Frame*>&)>;
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr,
                    const NameFrames& name = nullptr);
 std::string write_profile(std::vector<Contribution> parts);
-
-/// The network in the form of the policy key `network`.
-nlohmann::ordered_json network_json(const core::Network& network);
 
 }  // namespace latecomer::profiles

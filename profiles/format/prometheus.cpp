@@ -96,50 +96,54 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
     const int first = row * per_row, last = std::min(first + per_row, leader.job.ranks) - 1;
     return last > first ? std::to_string(first) + "-" + std::to_string(last) : std::to_string(first);
   };
-  struct Sums {
-    RankMetrics row;
-    double late = 0, calls = 0;
-  };
-  struct Site {
-    const SiteKey* key;
-    const PatternSite* of;
-    double waited;
-  };
-  std::map<std::int32_t, Sums> all;
-  std::vector<Site> rows;
-  for (const auto& [key, site] : leader.patterns.sites()) {
-    const auto calls = static_cast<double>(site.calls), others = static_cast<double>(site.ranks.rows().size()) - 1;
-    double offsets = 0, waited = 0;
-    for (const auto& [number, r] : site.ranks.rows()) offsets += r.offset.mean(), waited += r.waited_ns;
-    rows.push_back({&key, &site, waited});
-    if (others < 1) continue;
-    for (const auto& [number, r] : site.ranks.rows()) {
-      Sums& s = all[number];
-      s.row.waited_ns += r.waited_ns, s.row.awaited_ns += r.awaited_ns;
-      s.row.times_last += static_cast<double>(r.last_count);
-      s.late += calls * (r.offset.mean() - (offsets - r.offset.mean()) / others), s.calls += calls;
-    }
-  }
   Metrics out;
   out.job = {{"program", core::base_name(leader.job.program)}};
-  for (auto& [number, s] : all) {
-    s.row.rank = name(number), s.row.lateness_ns = s.late / std::max(1.0, s.calls);
-    out.ranks.push_back(std::move(s.row));
-  }
+  leader.patterns.sums.each([&](Rank rank, const RankSums& sum) {
+    out.ranks.push_back({std::to_string(rank), "", sum.waited_ns, sum.awaited_ns, static_cast<double>(sum.last_count),
+                         sum.late_ns / static_cast<double>(sum.calls)});
+  });
   keep_largest(out.ranks, ranks, [](const RankMetrics& row) { return row.awaited_ns; });
-  keep_largest(rows, sites, [](const Site& row) { return row.waited; });
-  for (const Site& row : rows) {
+  // A site has an entry for each of its callers.
+  struct Site {
+    SiteKey key;
+    std::vector<const PatternSite*> of;
+    double calls = 0, waited = 0;
+  };
+  std::map<SiteKey, Site> all;
+  for (const auto& [key, of] : leader.patterns.sites()) {
+    Site& site = all[key.site_only()];
+    site.key = key.site_only(), site.of.push_back(&of), site.calls += static_cast<double>(of.calls);
+    for (const auto& [number, r] : of.ranks.rows()) site.waited += r.waited_ns;
+  }
+  std::vector<Site> kept;
+  for (auto& [key, site] : all) kept.push_back(std::move(site));
+  keep_largest(kept, sites, [](const Site& site) { return site.waited; });
+  for (const Site& row : kept) {
     SiteMetrics& site = out.sites.emplace_back();
-    site.calls = static_cast<double>(row.of->calls), site.waited_ns = row.waited;
+    site.calls = row.calls, site.waited_ns = row.waited;
     const auto frame = std::find_if(leader.frames.begin(), leader.frames.end(),
-                                    [&](const Frame& f) { return f.site == row.key->site; });
-    site.labels = {{"op", std::string(core::name_of(row.key->op))},
-                   {"ranks", std::to_string(row.key->comm_size)},
-                   {"site", row.key->id()},
+                                    [&](const Frame& f) { return f.site == row.key.site && f.callers == 0; });
+    site.labels = {{"op", std::string(core::name_of(row.key.op))},
+                   {"ranks", std::to_string(row.key.comm_size)},
+                   {"site", row.key.id()},
                    {"place", frame == leader.frames.end() ? "" : place(*frame)}};
-    for (const auto& [number, r] : row.of->ranks.rows())
-      site.ranks.push_back(
-          {name(number), "", r.waited_ns, r.awaited_ns, static_cast<double>(r.last_count), r.offset.mean()});
+    struct Offsets {
+      RankMetrics row;
+      double sum = 0, calls = 0;
+    };
+    std::map<std::int32_t, Offsets> rows;
+    for (const PatternSite* of : row.of)
+      for (const auto& [number, r] : of->ranks.rows()) {
+        Offsets& o = rows[number];
+        o.row.waited_ns += r.waited_ns, o.row.awaited_ns += r.awaited_ns;
+        o.row.times_last += static_cast<double>(r.last_count);
+        const auto calls = static_cast<double>(r.offset.count());
+        o.sum += r.offset.mean() * calls, o.calls += calls;
+      }
+    for (auto& [number, o] : rows) {
+      o.row.rank = name(number), o.row.lateness_ns = o.sum / std::max(1.0, o.calls);
+      site.ranks.push_back(std::move(o.row));
+    }
     keep_largest(site.ranks, ranks, [](const RankMetrics& r) { return r.times_last; });
   }
   return out;

@@ -327,6 +327,16 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
   return out;
 }
 
+std::vector<analysis::RankSums> sums_of(const Json& profile) {
+  std::vector<analysis::RankSums> out;
+  const auto sums = profile.find("rank_sums");
+  if (sums == profile.end()) return out;
+  for (const Json& one : *sums)
+    out.push_back({rank_in(number_in(one, "rank")), number_in(one, "calls"), number_in(one, "last_count"),
+                   number_in(one, "mean_lateness_ns"), number_in(one, "waited_ns"), number_in(one, "awaited_ns")});
+  return out;
+}
+
 analysis::Job job_of(const Json& profile) {
   const Json& job = profile["job"];
   analysis::Job out;
@@ -334,6 +344,8 @@ analysis::Job job_of(const Json& profile) {
   out.start = job["start"].get<std::string>(), out.mpi_library = job["mpi_library"].get<std::string>();
   out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
   out.wall = 1e9 * job["wall_time_s"].get<double>();
+  if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
+    out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
 }
 
@@ -427,10 +439,11 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
     for (const Json& one : *all)
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
                                    one["calls"].get<double>(), one["waited_ns"].get<double>(),
-                                   one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>()});
+                                   one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
+                                   one["waited_ns"].get<double>() / out.job.rank_time()});
   out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
-  out.analysis.finish(out.processes, out.job.ranks);
+  out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
   return std::move(out);
 }
 

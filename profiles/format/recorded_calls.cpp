@@ -84,6 +84,7 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
     Sites sites;
     for (std::size_t i = 0; i < profile["sites"].size(); ++i) {
       const Json& site = profile["sites"][i];
+      out.site_ids.push_back(site["id"].get<std::string>());
       if (const auto op = core::find_collective(site["op"].get<std::string>()))
         sites[site["id"].get<std::string>()] = {i, *op};
     }

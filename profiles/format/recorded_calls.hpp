@@ -37,6 +37,7 @@ struct RecordedArrivals {
   std::vector<std::vector<core::Rank>> groups;  ///< ranks of MPI_COMM_WORLD in the order of the communicator
   std::vector<RecordedCall> calls;              ///< by ascending first arrival
   std::vector<std::vector<Visit>> ranks;        ///< [ranks of the job], by ascending arrival
+  std::vector<std::string> site_ids;            ///< of the profile's sites, in the order of the file
   double window_ns = 0, stride = 1;             ///< as in the profile
   std::uint64_t calls_of_job = 0;               ///< with records of all ranks
   std::uint64_t left_out = 0;  ///< events of folded sites, or of groups whose members the profile does not name

@@ -109,6 +109,17 @@ void PatternSite::merge(const PatternSite& o) {
   }
 }
 
+void SiteBook::note_first(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds first) {
+  first_call = {.arrival = first};
+  std::vector<double> awaited(records.size());
+  for_each_wait(records, [&](std::size_t, std::size_t for_rank, Nanoseconds spent) {
+    awaited[for_rank] += static_cast<double>(spent), first_call.waited_ns += static_cast<double>(spent);
+  });
+  const auto most = std::ranges::max_element(awaited);
+  if (*most > 0)
+    first_call.awaited_ns = *most, first_call.awaited = world[static_cast<std::size_t>(most - awaited.begin())];
+}
+
 bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
                    const core::Network* network) {
   const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
@@ -120,12 +131,13 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   const std::uint32_t group_index = groups.of(world);
   Group& group = groups[group_index];
   Nanoseconds first = records[0]->arrival, last = first, end = 0;
-  double elapsed = 0;
+  double elapsed = 0, arrivals_sum = 0;  // arrivals_sum: after the arrival of rank 0 of the communicator
   bool divergent = false, same_callers = true, complete = true;
   for (std::size_t i = 0; i < records.size(); ++i) {
     first = std::min(first, records[i]->arrival);
     last = std::max(last, records[i]->arrival);
     end = std::max(end, records[i]->exit);
+    arrivals_sum += static_cast<double>(records[i]->arrival - records[0]->arrival);
     complete = complete && records[i]->exit != 0;
     elapsed += static_cast<double>(records[i]->exit - records[i]->arrival);
     divergent = divergent || records[i]->site != owner.site;
@@ -135,16 +147,25 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   site.divergent_calls += divergent, site.other_callers += !same_callers;
   site.imbalance.add(last - first);
   const core::Rank latest = core::last_rank([&](std::size_t i) { return records[i]->arrival; }, first, last, tie_ns);
+  // A rank's lateness is a / (n - 1) with a = n * its arrival - the sum of all arrivals.
+  const double members = static_cast<double>(records.size()), others = members - 1;
   for (std::size_t i = 0; i < records.size(); ++i) {
     RankOffsets& r = site.ranks.at_or_new(world[i] / per_row_, i);
     r.offset.add(records[i]->arrival - first);
     r.last_count += static_cast<core::Rank>(i) == latest;
+    if (others == 0) continue;
+    RankSums& sum = sums[world[i]];
+    sum.late_ns += (members * static_cast<double>(records[i]->arrival - records[0]->arrival) - arrivals_sum) / others;
+    sum.last_count += static_cast<core::Rank>(i) == latest, ++sum.calls;
   }
   for_each_wait(records, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
     site.ranks.at_or_new(world[waits] / per_row_, waits).waited_ns += static_cast<double>(spent);
     site.ranks.at_or_new(world[awaited] / per_row_, awaited).awaited_ns += static_cast<double>(spent);
     group.waited_ns += static_cast<double>(spent);
+    sums[world[waits]].waited_ns += static_cast<double>(spent);
+    sums[world[awaited]].awaited_ns += static_cast<double>(spent);
   });
+  if (records.size() > 1 && first < first_call.arrival) note_first(records, world, first);
   ++group.calls, group.imbalance_ns += static_cast<double>(last - first);
   Bytes bytes = owner.bytes;
   if (core::is_irregular(owner.op)) {
@@ -192,6 +213,8 @@ void SiteBook::merge(const SiteBook& other) {
     groups[here.back()].add(group);
   }
   arrivals.merge(other.arrivals, here);
+  sums.merge(other.sums);
+  if (other.first_call.arrival < first_call.arrival) first_call = other.first_call;
 }
 
 namespace {
@@ -312,6 +335,10 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
     w.plain(g.calls), w.plain(g.waited_ns), w.plain(g.imbalance_ns), w.plain(g.after_last_ns);
     w.each(g.ranks, [&](Rank rank) { w.plain(rank); });
   });
+  std::uint64_t ranks_with_sums = 0;
+  patterns.sums.each([&](Rank, const RankSums&) { ++ranks_with_sums; });
+  w.plain(patterns.first_call), w.plain(ranks_with_sums);
+  patterns.sums.each([&](Rank of, const RankSums& sums) { w.plain(of), w.plain(sums); });
   const ArrivalRecord::Data& arrivals = patterns.arrivals.data();
   w.plain(arrivals.most), w.plain(arrivals.stride), w.plain(arrivals.seen);
   w.array(arrivals.kinds), w.array(arrivals.calls), w.array(arrivals.times);
@@ -373,6 +400,14 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
     r.plain(group.calls), r.plain(group.waited_ns), r.plain(group.imbalance_ns), r.plain(group.after_last_ns);
     r.each([&] { r.plain(group.ranks.emplace_back()); });
     c.patterns.groups[group.ranks.empty() ? Groups::kOther : c.patterns.groups.of(group.ranks)].add(group);
+  });
+  r.plain(c.patterns.first_call);
+  r.good = r.good && (c.patterns.first_call.awaited < 0 || is_rank_of(c.patterns.first_call.awaited, c.job.ranks));
+  r.each([&] {
+    Rank of = -1;
+    RankSums sums;
+    r.plain(of), r.plain(sums), r.good = r.good && is_rank_of(of, c.job.ranks);
+    if (r.good) c.patterns.sums[of].add(sums);
   });
   ArrivalRecord::Data arrivals;
   r.plain(arrivals.most), r.plain(arrivals.stride), r.plain(arrivals.seen);

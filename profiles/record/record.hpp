@@ -59,7 +59,7 @@ struct Usage {
   Nanoseconds io = 0;           ///< inside MPI's calls for files
   Nanoseconds computing = 0;    ///< on a processor, in the program
   Nanoseconds kernel = 0;       ///< on a processor, in the kernel: system calls and page faults
-  Nanoseconds runnable = 0;     ///< ready to run, but without a processor
+  Nanoseconds runnable = 0;     ///< ready to run, but without a core
   Nanoseconds blocked = 0;      ///< asleep or stopped
   std::uint64_t faults = 0;     ///< page faults
   std::uint64_t preempted = 0;  ///< times that another process or thread took the processor
@@ -196,6 +196,47 @@ class RankRows {
   std::vector<Row> rows_;
 };
 
+/// Sums of one rank over all calls with records of all ranks, at whatever sites. Calls of one rank alone count not.
+struct RankSums {
+  double waited_ns = 0, awaited_ns = 0;  ///< as in RankOffsets
+  std::uint64_t last_count = 0;
+  std::uint64_t calls = 0;
+  double late_ns = 0;  ///< from the mean arrival of the others to the rank's own, summed over the calls
+  void add(const RankSums& o) {
+    waited_ns += o.waited_ns, awaited_ns += o.awaited_ns, last_count += o.last_count, calls += o.calls;
+    late_ns += o.late_ns;
+  }
+};
+
+/// The sums of the ranks that a process leads. Single ranks stay apart in jobs of any size. Only ranks that have sums
+/// take memory, 40 bytes each.
+class SumsByRank {
+ public:
+  /// Allocates for the first rank of a block only.
+  RankSums& operator[](Rank rank) {
+    const std::size_t at = static_cast<std::size_t>(rank) / kBlock;
+    if (at >= blocks_.size()) blocks_.resize(at + 1);
+    if (blocks_[at].empty()) blocks_[at].resize(kBlock);
+    return blocks_[at][static_cast<std::size_t>(rank) % kBlock];
+  }
+  /// Calls f(rank, sums) for each rank with calls, in ascending order.
+  template <typename F>
+  void each(F f) const {
+    for (std::size_t at = 0; at < blocks_.size(); ++at)
+      for (std::size_t i = 0; i < blocks_[at].size(); ++i)
+        if (blocks_[at][i].calls > 0) f(static_cast<Rank>(at * kBlock + i), blocks_[at][i]);
+  }
+  void merge(const SumsByRank& o) {
+    o.each([&](Rank rank, const RankSums& sums) { (*this)[rank].add(sums); });
+  }
+
+ private:
+  /// Derived: an empty block takes 24 bytes, less than 1 byte per rank. A leader of two distant ranks has two blocks,
+  /// of 2.5 KiB. Larger blocks waste more there.
+  static constexpr std::size_t kBlock = 64;
+  std::vector<std::vector<RankSums>> blocks_;
+};
+
 struct DispatchStats {
   std::uint64_t calls = 0;
   double elapsed_sum = 0;  ///< sum over calls of the mean elapsed time
@@ -218,6 +259,14 @@ struct PatternSite {
   std::map<std::uint8_t, DispatchStats> dispatch;  ///< by CallRecord::algorithm
   PatternSource history, edge;
   void merge(const PatternSite& other);
+};
+
+/// The first call of several ranks that is known on all of them: what they wait for there is the set-up of the program.
+struct FirstCall {
+  Nanoseconds arrival = INT64_MAX;  ///< the first one; INT64_MAX: no call is known
+  double waited_ns = 0;             ///< sum over the ranks
+  double awaited_ns = 0;            ///< of it, for `awaited`
+  Rank awaited = -1;                ///< the rank that the others waited for most; -1: nobody waited
 };
 
 /// The accumulated sites of a leader, or of all processes after merging.
@@ -245,8 +294,12 @@ class SiteBook {
 
   Groups groups;
   ArrivalRecord arrivals;
+  SumsByRank sums;
+  FirstCall first_call;
 
  private:
+  void note_first(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds first);
+
   std::map<SiteKey, PatternSite> sites_;
   std::size_t caller_rows_ = 0;  ///< rows of ranks of entries with callers
   int ranks_ = 1, per_row_ = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "profiles/record/waiting.hpp"
@@ -54,78 +55,128 @@ void Replay::put_in_order(int ranks) {
   calls_ = std::move(ordered);
 }
 
-double Replay::time(const Change& change) const {
+namespace {
+
+/// A replay on its way through the calls.
+class Run {
+ public:
+  Run(const std::vector<ReplayCall>& calls, int ranks, const Change& change) : change_(change) {
+    State begin;
+    if (!calls.empty()) {
+      const auto first_of = [](const ReplayCall& c) { return *std::ranges::min_element(c.arrivals); };
+      const auto first = std::ranges::min_element(calls, {}, first_of);
+      begin.part = first->part, begin.recorded = begin.now = static_cast<double>(first_of(*first));
+    }
+    states_.assign(static_cast<std::size_t>(ranks), begin);
+    parts_[begin.part] = {begin.now, begin.now};
+  }
+  void add(const ReplayCall& call) {
+    here_ = change_.site < 0 || change_.site == call.site;
+    arrive(call);
+    leave(call);
+  }
+  double total() const {
+    double out = 0;
+    for (const auto& [part, span] : parts_) out += span.second - span.first;
+    return out;
+  }
+
+ private:
   struct State {
-    std::int64_t part = -1;
+    std::int64_t part = 0;
     double recorded = 0, now = 0;  // when it left its latest call of the part
+    bool fresh = true;             // it has made no call
   };
-  std::vector<State> states(static_cast<std::size_t>(ranks_));
-  std::map<std::int64_t, std::pair<double, double>> parts;  // first arrival, last exit
-  std::vector<double> arrival, recorded, interval, others;
-  std::vector<bool> follows;
-  for (const ReplayCall& call : calls_) {
+  State& state(const ReplayCall& call, std::size_t i) { return states_[static_cast<std::size_t>(call.ranks[i])]; }
+
+  /// Sets interval_, the members' own times before the call, and follows_: the interval is known.
+  void measure(const ReplayCall& call) {
+    interval_.assign(call.ranks.size(), 0), follows_.assign(call.ranks.size(), false);
+    for (std::size_t i = 0; i < call.ranks.size(); ++i)
+      if ((follows_[i] = state(call, i).part == call.part))
+        interval_[i] = static_cast<double>(call.arrivals[i]) - state(call, i).recorded;
+  }
+
+  /// Sets arrival_.
+  void arrive(const ReplayCall& call) {
     const std::size_t ranks = call.ranks.size();
-    const bool here = change.site < 0 || change.site == call.site;
-    arrival.assign(ranks, 0), interval.assign(ranks, 0), follows.assign(ranks, false);
-    double sum = 0, known = 0;
-    for (std::size_t i = 0; i < ranks; ++i) {
-      const State& state = states[static_cast<std::size_t>(call.ranks[i])];
-      follows[i] = state.part == call.part;
-      if (!follows[i]) continue;
-      interval[i] = static_cast<double>(call.arrivals[i]) - state.recorded;
-      sum += interval[i], ++known;
-    }
-    for (std::size_t i = 0; i < ranks; ++i) {
-      if (!follows[i] || !here) continue;
-      if (change.kind == Change::Kind::equal_work) interval[i] = sum / known;
-      if (change.kind != Change::Kind::on_time || call.ranks[i] != change.rank || known < 2) continue;
-      others.clear();
-      for (std::size_t k = 0; k < ranks; ++k)
-        if (k != i && follows[k]) others.push_back(interval[k]);
-      const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-      std::ranges::nth_element(others, middle);
-      interval[i] = std::min(interval[i], *middle);
-    }
+    measure(call);
+    std::vector<double>& known = scratch_;
+    known.clear();
     for (std::size_t i = 0; i < ranks; ++i)
-      arrival[i] = follows[i] ? states[static_cast<std::size_t>(call.ranks[i])].now + interval[i]
-                              : static_cast<double>(call.arrivals[i]);
-    const bool waits = call.blocking && !(here && change.kind == Change::Kind::no_wait);
-    const double factor = here && change.kind == Change::Kind::faster ? change.factor : 1;
-    // Leaving is the awaited arrival plus the recorded time from there.
-    std::vector<double>& ready = others;
-    ready.assign(arrival.begin(), arrival.end()), recorded.resize(ranks);
-    for (std::size_t i = 0; i < ranks; ++i) recorded[i] = static_cast<double>(call.arrivals[i]);
+      if (follows_[i]) known.push_back(interval_[i]);
+    const double mean =
+        known.empty() ? 0 : std::accumulate(known.begin(), known.end(), 0.0) / static_cast<double>(known.size());
+    arrival_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      const State& mine = state(call, i);
+      if (!follows_[i]) {
+        arrival_[i] = static_cast<double>(call.arrivals[i]);
+        continue;
+      }
+      double own = interval_[i];
+      const bool changes = here_ && (!change_.set_up || mine.fresh);
+      if (changes && change_.kind == Change::Kind::equal_work) own = mean;
+      if (changes && change_.kind == Change::Kind::on_time && call.ranks[i] == change_.rank && known.size() > 1) {
+        known.erase(std::ranges::find(known, own));
+        const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+        std::ranges::nth_element(known, middle);
+        own = std::min(own, *middle);
+      }
+      arrival_[i] = mine.now + own;
+    }
+  }
+
+  /// Leaving is the awaited arrival plus the recorded time from there.
+  void leave(const ReplayCall& call) {
+    const std::size_t ranks = call.ranks.size();
+    const bool waits = call.blocking && !(here_ && change_.kind == Change::Kind::no_wait);
+    const double factor = here_ && change_.kind == Change::Kind::faster ? change_.factor : 1;
+    std::vector<double>&ready = scratch_, &recorded = recorded_;
+    ready.assign(arrival_.begin(), arrival_.end()), recorded.assign(call.arrivals.begin(), call.arrivals.end());
     if (waits) {
       const auto look = [&](auto at, std::vector<double>& out) {
         for_each_awaited(call.op, call.root, ranks, at,
                          [&](std::size_t r, std::size_t awaited) { out[r] = std::max(out[r], at(awaited)); });
       };
       look([&](std::size_t i) { return static_cast<double>(call.arrivals[i]); }, recorded);
-      look([&](std::size_t i) { return arrival[i]; }, ready);
+      look([&](std::size_t i) { return arrival_[i]; }, ready);
     }
-    auto& [first, last] = parts.try_emplace(call.part, arrival[0], arrival[0]).first->second;
+    auto& [first, last] = parts_.try_emplace(call.part, arrival_[0], arrival_[0]).first->second;
     for (std::size_t i = 0; i < ranks; ++i) {
-      State& state = states[static_cast<std::size_t>(call.ranks[i])];
-      const double begin = static_cast<double>(call.arrivals[i]), end = static_cast<double>(call.exits[i]);
-      state.part = call.part;
+      State& mine = state(call, i);
+      const double came = static_cast<double>(call.arrivals[i]), end = static_cast<double>(call.exits[i]);
+      mine.part = call.part, mine.fresh = false;
       if (!call.blocking || call.exits[i] < 0 || !waits) {
         // A rank that no longer waits leaves at once; the exit of a non-blocking call says nothing of its caller.
-        state.recorded = waits || call.exits[i] < 0 || !call.blocking ? begin : end;
-        state.now = arrival[i];
+        mine.recorded = waits || call.exits[i] < 0 || !call.blocking ? came : end;
+        mine.now = arrival_[i];
       } else {
         const double after = end - recorded[i];
         // A rank that left before half of its wait was over did not wait for that arrival.
-        const bool waited = after >= 0 || end - begin > 0.5 * (recorded[i] - begin);
-        state.recorded = end;
-        state.now =
-            waited ? std::max(arrival[i], ready[i] + (after > 0 ? after * factor : after)) : arrival[i] + (end - begin);
+        const bool waited = after >= 0 || end - came > 0.5 * (recorded[i] - came);
+        mine.recorded = end;
+        mine.now = waited ? std::max(arrival_[i], ready[i] + (after > 0 ? after * factor : after))
+                          : arrival_[i] + (end - came);
       }
-      first = std::min(first, arrival[i]), last = std::max(last, state.now);
+      first = std::min(first, arrival_[i]), last = std::max(last, mine.now);
     }
   }
-  double total = 0;
-  for (const auto& [part, span] : parts) total += span.second - span.first;
-  return total;
+
+  const Change& change_;
+  bool here_ = true;  // the change holds at the call's site
+  std::vector<State> states_;
+  std::map<std::int64_t, std::pair<double, double>> parts_;  // begin and end
+  std::vector<double> arrival_, interval_, recorded_, scratch_;
+  std::vector<bool> follows_;
+};
+
+}  // namespace
+
+double Replay::time(const Change& change) const {
+  Run run(calls_, ranks_, change);
+  for (const ReplayCall& call : calls_) run.add(call);
+  return run.total();
 }
 
 }  // namespace latecomer::profiles

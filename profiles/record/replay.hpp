@@ -4,7 +4,8 @@
 // The model of dependencies: a rank arrives at its next call when it has left the previous one and its own interval has
 // passed. It leaves a call after the arrival that it waits for (profiles/record/waiting.hpp), plus the time that it
 // took from there in the record. Messages between the calls are part of the intervals. Without a change, the replay
-// gives the recorded times.
+// gives the recorded times. The first interval of each rank, the set-up, begins at the earliest arrival of the record:
+// what all ranks need before that is no wait.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct Change {
   std::int32_t site = -1;  ///< -1: every site
   core::Rank rank = -1;
   double factor = 1;
+  bool set_up = false;  ///< only before the first call of a rank
 };
 
 class Replay {

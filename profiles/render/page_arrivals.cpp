@@ -8,6 +8,7 @@
 
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/render/page_data.hpp"
+#include "profiles/render/page_stretches.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -161,7 +162,7 @@ Json page_arrivals(const Profile& profile) {
     std::vector<const Event*> calls;
     for (const Event& e : sites.at(order[i].second)) calls.push_back(&e);
     plots.push_back(series(calls, span));
-    plots.back()["site"] = std::ranges::find(profile.sites, order[i].second, &Site::index)->id;
+    plots.back()["site"] = record.site_ids[order[i].second];
   }
   return {{"window_ns", record.window_ns},
           {"stride", record.stride},
@@ -171,7 +172,8 @@ Json page_arrivals(const Profile& profile) {
           {"sites", order.size()},
           {"points", kPoints},
           {"by_time", ranks_by_time(sites, span)},
-          {"plots", plots}};
+          {"plots", plots},
+          {"stretches", page_stretches(record, record.stride > 1 ? (record.stride - 1) * record.window_ns : HUGE_VAL)}};
 }
 
 }  // namespace latecomer::cli

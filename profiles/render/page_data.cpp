@@ -6,8 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
+#include "profiles/analysis/callers.hpp"
+#include "profiles/analysis/time_parts.hpp"
 #include "profiles/record/waiting.hpp"
+#include "profiles/render/communicator_table.hpp"
 #include "profiles/render/page_arrivals.hpp"
 #include "profiles/render/rank_table.hpp"
 
@@ -19,6 +23,25 @@ namespace {
 constexpr std::int64_t kCells = 250'000, kFewestColumns = 250, kMostColumns = 1000;
 /// The ranks that the details of a site list.
 constexpr std::size_t kLatestListed = 8;
+/// Derived: two bars per pixel on a page of 300 pixels, one on a page of 600.
+constexpr std::size_t kMostBars = 500;
+/// The communicators that the page lists.
+constexpr std::size_t kMostCommunicators = 1000;
+
+/// Texts that many sites share, each once.
+class Texts {
+ public:
+  std::size_t number(const std::string& text) {
+    const auto [at, added] = numbers_.try_emplace(text, numbers_.size());
+    if (added) all_.push_back(text);
+    return at->second;
+  }
+  const Json& all() const { return all_; }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+  Json all_ = Json::array();
+};
 
 Json histogram(const analysis::Histogram& h) {
   const auto median = h.bounds(0.5);
@@ -39,7 +62,30 @@ Json latest_ranks(const Site& site) {
   return out;
 }
 
-Json site_data(const Site& s) {
+/// Appends [level, number of the place, share of the site's calls, share of its waits], a caller before its own
+/// callers. [level, -1, n]: n more callers.
+void add_callers(Json& out, const Site& site, const std::vector<analysis::CallerNode>& callers, std::size_t level,
+                 Texts& places) {
+  const auto share = [](double part, double whole) { return whole > 0 ? rounded(part / whole) : Json(nullptr); };
+  for (std::size_t i = 0; i < callers.size(); ++i) {
+    if (i == analysis::kMostCallers) {
+      out.push_back({level, -1, callers.size() - i});
+      return;
+    }
+    const analysis::Calls& f = callers[i].figures;
+    out.push_back({level, places.number(callers[i].place()), share(f.calls, site.calls), share(f.waited, site.waited)});
+    add_callers(out, site, callers[i].callers, level + 1, places);
+  }
+}
+
+Json callers_data(const Site& site, Texts& places) {
+  Json out = Json::array();
+  if (const auto callers = callers_of(site); !callers.empty() && (callers.size() > 1 || callers.front().frame))
+    add_callers(out, site, callers, 0, places);
+  return out;
+}
+
+Json site_data(const Site& s, Texts& places) {
   Json frames = Json::array(), dispatch = frames, decisions = frames;
   for (const analysis::Frame& frame : s.frames) frames.push_back(place(frame));
   for (const analysis::Dispatch& d : s.dispatch)
@@ -66,6 +112,7 @@ Json site_data(const Site& s) {
           {"imbalance", histogram(s.first_to_last)},
           {"after", histogram(s.after_last_histogram)},
           {"elapsed", histogram(s.elapsed)},
+          {"callers", callers_data(s, places)},
           {"latest", latest_ranks(s)},
           {"dispatch", dispatch},
           {"decisions", decisions}};
@@ -76,6 +123,57 @@ Json shares(const analysis::Figures& row) {
   for (const auto& column : analysis::kTimeColumns)
     out.push_back(row.wall > 0 ? rounded(row.times.*column.value / row.wall) : Json(0));
   return out;
+}
+
+/// The parts of the time of each rank. A bar stands for neighbouring rows of ranks if there are more than kMostBars:
+/// [name, host, shares of the row that others waited for longest, shares of all if these are several rows]. null: no
+/// data. The whole is null if no rank has a time.
+Json time_bars(const analysis::Analysis& analysis, std::int64_t ranks) {
+  const std::int64_t per = analysis.ranks_per_row(), rows = (ranks + per - 1) / per,
+                     most = static_cast<std::int64_t>(kMostBars), wide = (rows + most - 1) / most * per;
+  struct Bar {
+    const analysis::Rank* longest = nullptr;
+    analysis::Figures sum;
+  };
+  std::vector<Bar> bars(static_cast<std::size_t>((ranks + wide - 1) / wide));
+  bool measured = false;
+  for (const analysis::Rank& row : analysis.ranks()) {
+    if (row.wall <= 0) continue;
+    Bar& bar = bars[static_cast<std::size_t>(row.first / wide)];
+    if (!bar.longest || row.awaited > bar.longest->awaited) bar.longest = &row;
+    bar.sum.wall += row.wall, bar.sum.waited += row.waited, bar.sum.times.add(row.times), measured = true;
+  }
+  if (!measured) return nullptr;
+  const auto shares = [](const analysis::Figures& figures) {
+    Json out = Json::array();
+    for (const double share : analysis::time_shares(figures)) out.push_back(rounded(share));
+    return out;
+  };
+  Json out = Json::array();
+  for (const Bar& bar : bars) {
+    out.push_back(bar.longest ? Json({bar.longest->name(), bar.longest->host, shares(*bar.longest)}) : Json(nullptr));
+    if (bar.longest && wide > per) out.back().push_back(shares(bar.sum));
+  }
+  return {{"ranks_per_bar", wide}, {"ranks_per_row", per}, {"bars", out}};
+}
+
+/// [title, meaning] of each part. Waits are the third last, and what follows them in collectives comes next.
+Json part_titles() {
+  Json out = Json::array();
+  for (const auto& part : analysis::time_parts()) out.push_back({part.title, part.meaning});
+  return out;
+}
+
+/// Rows with the columns of kCommunicatorTitles.
+Json communicators(const Profile& profile) {
+  Json rows = Json::array();
+  const std::vector<analysis::Communicator> all = communicators_of(profile);
+  for (std::size_t i = 0; i < std::min(all.size(), kMostCommunicators); ++i) {
+    const analysis::Communicator& c = all[i];
+    rows.push_back({c.ranks, c.calls, rounded(c.waited), rounded(c.share), rounded(c.imbalance), rounded(c.after_last),
+                    members_of(c)});
+  }
+  return {{"titles", kCommunicatorTitles}, {"rows", rows}, {"all", all.size()}};
 }
 
 /// [[title, share], ...], the largest first; null: no cause is known.
@@ -104,8 +202,10 @@ Json tables(const analysis::Analysis& analysis) {
   for (const analysis::Host& row : analysis.hosts())
     hosts.push_back({row.name, row.ranks, shares(row), waited(row), rounded(row.awaited), row.last});
   Json out = {{"columns", columns},
+              {"waits", {analysis::kWaits.title, analysis::kWaits.meaning}},
               {"ranks", ranks},
               {"ranks_per_row", analysis.ranks_per_row()},
+              {"ranks_per_sum", analysis.ranks_per_sum()},
               {"measured", measured},
               {"hosts", hosts}};
   if (const analysis::Efficiency& e = analysis.efficiency(); e.load_balance > 0) out["efficiency"] = efficiency_json(e);
@@ -174,13 +274,18 @@ Json page_data(const Profile& profile) {
   const std::int64_t ranks = std::clamp<std::int64_t>(profile.job.ranks, 1, kMostRanks);
   Json sites = Json::array();
   std::vector<const Site*> shown;
+  Texts places;
   std::size_t alone = 0;
   for (const Site& s : profile.sites) {
     if (s.comm_size == 1) ++alone;
-    else sites.push_back(site_data(s)), shown.push_back(&s);
+    else sites.push_back(site_data(s, places)), shown.push_back(&s);
   }
   return {{"rank_time_ns", rounded(profile.job.rank_time())},
           {"sites", sites},
+          {"places", places.all()},
+          {"parts", part_titles()},
+          {"time", time_bars(profile.analysis, ranks)},
+          {"communicators", communicators(profile)},
           {"sites_alone", alone},
           {"heat", heat_map(shown, profile.analysis.ranks_per_row(), ranks)},
           {"tables", tables(profile.analysis)},

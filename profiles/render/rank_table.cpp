@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "profiles/analysis/time_parts.hpp"
 #include "profiles/base/text.hpp"
 
 namespace latecomer::cli {
@@ -28,7 +29,7 @@ std::string main_cause(const analysis::Rank& rank) {
   if (!rank.causes || !rank.is_late()) return "-";
   const auto most = std::ranges::max_element(*rank.causes);
   return std::string(analysis::kCauseNames[static_cast<std::size_t>(most - rank.causes->begin())].title) + " (" +
-         percent(*most) + ")";
+         percent(*most) + ")" + (rank.shares_causes() ? " of " + rank.causes_name() : "");
 }
 
 std::string name_of(const analysis::Rank& rank) { return rank.name(); }
@@ -48,7 +49,7 @@ void print(const char* title, const char* first, const std::vector<Row>& all, in
   for (const Row* row : rows) width = std::max(width, static_cast<int>(name_of(*row).size()));
   std::printf("\n%s\n%*s %-16s", title, width, first, "host");
   for (const auto& column : analysis::kTimeColumns) std::printf(" %9s", std::string(column.title).c_str());
-  std::printf(" %9s %12s%s\n", "waits", "awaited", end(nullptr).c_str());
+  std::printf(" %9s %12s%s\n", std::string(analysis::kWaits.title).c_str(), "awaited", end(nullptr).c_str());
   for (const Row* row : rows) {
     std::printf("%*s %-16s", width, name_of(*row).c_str(), host_of(*row).c_str());
     for (const auto& column : analysis::kTimeColumns)
@@ -115,6 +116,7 @@ Json ranks_json(const analysis::Analysis& analysis) {
                    {"blamed_ns", r.blamed},
                    {"blamed_causes", causes_json(r.blamed_causes)}});
     if (r.ranks > 1) out.back()["ranks"] = r.ranks;
+    if (r.shares_causes()) out.back()["causes_of"] = r.causes_name();
   }
   return out;
 }

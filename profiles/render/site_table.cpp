@@ -97,7 +97,8 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
   if (wide)
     std::printf(
         "\nwait, sum: time of all ranks from their arrival to that of the rank that they wait for; share: of "
-        "rank-time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the last "
+        "the ranks' time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the "
+        "last "
         "exit.\n");
   if (wrappers) std::printf("<: the callers of a line that serves several; they are parts of its row.\n");
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");

@@ -34,15 +34,18 @@ struct Words {
 constexpr Words kWords[analysis::kCauses] = {
     {"computes %s times as long as the others", "computes while the others do not"},
     {"waits %s times as long as the others in other MPI calls", "waits in other MPI calls"},
-    {"waits %s times as long as the others for a processor", "waits for a processor that others use"},
+    {"waits %s times as long as the others for a core", "waits for a core that others use"},
     {"is asleep or stopped %s times as long as the others", "is asleep or stopped"},
     {"spends %s times as long as the others on page faults", "spends its time on page faults"},
     {"spends %s times as long as the others in system calls", "spends its time in system calls"},
     {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
 };
 
-/// Below this share of rank-time, waiting is no subject. Derived: a report of the whole run cannot gain more.
+/// Below this share of the ranks' time, no sentence asks for the cause. Derived: a report of the whole run cannot gain
+/// more.
 constexpr double kLittle = 0.01;
+/// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
+constexpr double kMessages = 0.05;
 /// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
 constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
@@ -50,13 +53,14 @@ constexpr double kMostly = 0.6;
 constexpr double kSmall = 2048;
 
 struct Totals {
-  double time = 0, waited = 0, collectives = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+  double time = 0, waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
 };
 
 Totals totals(const Profile& profile) {
   Totals t;
   t.time = profile.job.wall * profile.job.ranks;
-  for (const analysis::Rank& rank : profile.analysis.ranks()) t.collectives += rank.times.collectives;
+  for (const analysis::Rank& rank : profile.analysis.ranks())
+    t.collectives += rank.times.collectives, t.messages += rank.times.messages;
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
@@ -80,8 +84,8 @@ std::string name_of(const Site& site, const CallerNode* worst) {
 std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
   const analysis::Cause cause = compared.largest();
   const double more = compared.excess(cause), others = compared.others[cause];
-  if (cause == analysis::off_cpu && own_threads_run(row.before, cores))
-    return "waits for a processor that its own threads use";
+  if (cause == analysis::no_core && own_threads_run(row.before, cores))
+    return "waits for a core that its own threads use";
   const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
   if (ratio <= 0 || ratio > 100) return kWords[cause].only;
   char text[128];
@@ -102,17 +106,23 @@ namespace {
 std::string hops(const SiteIntervals::Chain& chain) {
   std::string out;
   for (std::size_t i = 1; i < chain.rows.size(); ++i)
-    out += (i == 1 ? "rank " : ", which waits for rank ") + chain.rows[i]->name();
+    out += (i == 1 ? "" : ", which waits for ") + chain.rows[i]->named();
+  return out;
+}
+
+/// The row as the beginning of a sentence.
+std::string sentence_of(const RankRow& row) {
+  std::string out = row.named();
+  out[0] = out[0] == 'r' ? 'R' : 'T';
   return out;
 }
 
 /// Why the site's calls wait for that rank: a sentence without its full stop.
 std::string why(const Profile& profile, const SiteIntervals& intervals, const RankRow& row) {
-  const std::string rank = "ank " + row.name();
   const auto compared = intervals.compare(row);
-  if (!compared) return "Too few intervals of r" + rank + " were sampled to say why";
+  if (!compared) return "Too few intervals of " + row.named() + " were sampled to say why";
   if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
-    return "R" + rank + " was late already at an earlier collective";
+    return sentence_of(row) + " was late already at an earlier collective";
   const auto cores_of = [&](const RankRow& of_row) {
     for (const analysis::Process& p : profile.processes)
       if (p.rank == of_row.rank) return p.cores;
@@ -125,10 +135,10 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
            share;
   const auto chain = intervals.follow(row);
   if (compared->largest() != analysis::mpi_wait || chain.end == ChainEnd::several)
-    if (chain.rows.size() == 1) return "R" + rank + " " + text_of(*compared, row, cores_of(row)) + share;
+    if (chain.rows.size() == 1) return sentence_of(row) + " " + text_of(*compared, row, cores_of(row)) + share;
   const RankRow& last = *chain.rows.back();
-  const std::string at_end = "rank " + last.name(), peer = "rank " + std::to_string(chain.peer);
-  std::string out = "R" + rank + " waits for messages from " + hops(chain);
+  const std::string at_end = last.named(), peer = "rank " + std::to_string(chain.peer);
+  std::string out = sentence_of(row) + " waits for messages from " + hops(chain);
   if (chain.end == ChainEnd::own)
     return out + share + ", and " + at_end + " " + text_of(*intervals.compare(last), last, cores_of(last));
   if (chain.end == ChainEnd::several)
@@ -140,63 +150,109 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
   return out + ", and the ranks wait for each other in a circle";
 }
 
+/// The share of the calls whose arrivals must be known before a small wait means that nobody was late.
+constexpr double kKnown = 0.5;
+
+/// What the profile lacks, as the rest of a sentence.
+std::string missing(const Profile& profile) {
+  const auto held = profile.processes.size(), all = static_cast<std::size_t>(profile.job.ranks);
+  if (held >= all) return ", because it lacks the arrivals of most calls";
+  return ": it holds " + std::to_string(held) + " of " + std::to_string(all) +
+         " ranks, and arrivals count only where all ranks of a call are observed";
+}
+
+/// Adds the sentence on other MPI calls that wait.
+void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
+  if (t.messages < kMessages * t.time) return;
+  const analysis::Rank* most = nullptr;
+  const auto share = [](const analysis::Rank& rank) { return rank.wall > 0 ? rank.times.messages / rank.wall : 0; };
+  for (const analysis::Rank& rank : profile.analysis.ranks())
+    if (!most || share(rank) > share(*most)) most = &rank;
+  out.back() += " They spent " + percent(t.messages / t.time) +
+                " of their time in other MPI calls that wait, such as receives; rank " + most->name() +
+                " spent most, " + percent(share(*most)) + " of its own.";
+}
+
+/// The sentences on the site with the longest waits.
+void judge_waits(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
+  const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
+  if (t.waited <= kLittle * t.time || worst_site == profile.sites.end() || worst_site->waited <= 0) {
+    out.emplace_back(t.seen < kKnown * t.calls ? "The profile cannot say which rank is late" + missing(profile) + "."
+                                               : "The waits for late ranks are too short to look for their cause.");
+    return;
+  }
+  const Site& site = *worst_site;
+  // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
+  const auto tree = callers_of(site);
+  const auto& callers = served(tree);
+  const bool many = serves_many(callers);
+  const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
+                                 ? &callers.front()
+                                 : nullptr;
+  const analysis::Calls& worst = caller ? caller->figures : site;
+  const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
+  const RankRow* row = worst.most_awaited();
+  const double share = row ? row->awaited / worst.waited : 0;
+  const bool one = row && share >= kMostly;
+  out.push_back(
+      percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
+      (one ? ", and " + percent(share) + " of that is for " + row->named() + "."
+           : ", for no rank in particular" +
+                 (row ? ": " + row->named() + ", which is awaited most, causes " + percent(share) + "." : ".")));
+  if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
+    out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
+                  " waits longest (" + percent(callers.front().figures.waited / site.waited) + ").";
+  // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
+  const auto op = core::find_collective(worst.op);
+  const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
+  const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
+  const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
+  const SiteIntervals intervals(worst, baseline);
+  std::string text = one ? why(profile, intervals, *row) + "; with" : "With";
+  text += " equal work on all ranks, the run would take about " + percent(equal) + " less time";
+  // Work can only move to other ranks. Sleep and foreign processes can go away.
+  const auto compared = one ? intervals.compare(*row) : std::nullopt;
+  const auto cause = compared ? compared->largest() : analysis::computing;
+  if (gone > 0 && (cause == analysis::no_core || cause == analysis::blocked))
+    text += ", and " + percent(gone) + " less if it were never late here";
+  out.push_back(text + ".");
+}
+
+/// The sentence on what an algorithm can shorten.
+void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
+  // An algorithm can shorten only what follows the last arrival.
+  const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
+  if (large >= kLittle)
+    out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
+                  percent(large) + " of the ranks' time. `latecomer advise` says by how much.");
+  else
+    out.push_back(
+        "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
+        " of the ranks' time follows the last arrival" +
+        (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which only fewer calls would save." : "."));
+}
+
 }  // namespace
 
 std::vector<std::string> verdict(const Profile& profile) {
   std::vector<std::string> out;
-  const double ranks = profile.job.ranks;
-  if (profile.processes.empty() || ranks < 2) return out;
+  if (profile.processes.empty() || profile.job.ranks < 2) return out;
   const Totals t = totals(profile);
   if (t.time <= 0) return out;
   const bool part_only = t.seen < 0.9 * t.calls;
   out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
                 " of their time waiting for late ranks in collectives" +
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
+  if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
+    out.back() +=
+        " At the first collective alone, after the set-up, they waited for " + percent(first.waited / t.time) +
+        " of their time" +
+        (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (part_only)
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
-  const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
-  if (t.waited > kLittle * t.time && worst_site != profile.sites.end() && worst_site->waited > 0) {
-    const Site& site = *worst_site;
-    // Of a site that serves many callers, one may cause most of the waiting. Then the sentences are about that one.
-    const auto tree = callers_of(site);
-    const auto& callers = served(tree);
-    const bool many = serves_many(callers);
-    const CallerNode* caller = many && callers.front().frame && callers.front().figures.waited >= kMostly * site.waited
-                                   ? &callers.front()
-                                   : nullptr;
-    const analysis::Calls& worst = caller ? caller->figures : site;
-    const analysis::Baseline baseline = caller ? analysis::Baseline(worst) : site.baseline;
-    const RankRow* row = worst.most_awaited();
-    const double share = row ? row->awaited / worst.waited : 0;
-    const bool one = row && share >= kMostly;
-    out.push_back(percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
-                  (one ? ", and " + percent(share) + " of that is for rank " + row->name() + "."
-                       : ", for no rank in particular: the rank that is awaited most, " + (row ? row->name() : "-") +
-                             ", causes " + percent(share) + "."));
-    if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
-      out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
-                    " waits longest (" + percent(callers.front().figures.waited / site.waited) + ").";
-    // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
-    const auto op = core::find_collective(worst.op);
-    const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
-    const double gain = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * ranks : t.waited / t.time;
-    out.push_back(one ? why(profile, SiteIntervals(worst, baseline), *row) + "; " +
-                            (all_wait ? "without the waits for it there" : "with equal work") +
-                            ", the run would take about " + percent(gain) + " less time."
-                      : "With equal work on all ranks, the run would take about " + percent(gain) + " less time.");
-  } else {
-    out.push_back("Late ranks are no subject in this run.");
-  }
-  // An algorithm can shorten only what follows the last arrival.
-  const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
-  if (large >= kLittle)
-    out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
-                  percent(large) + " of rank-time. `latecomer advise` says by how much.");
-  else
-    out.push_back(
-        "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
-        " of rank-time follows the last arrival" +
-        (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which no algorithm shortens." : "."));
+  judge_messages(profile, t, out);
+  judge_waits(profile, t, out);
+  judge_algorithms(t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
   return out;
 }

@@ -13,7 +13,7 @@ namespace latecomer::cli {
 /// sentence says what is uncertain.
 std::vector<std::string> verdict(const Profile& profile);
 
-/// The share of rank-time that ranks waited in collectives, 0 to 1.
+/// The share of the time of all ranks that they waited in collectives, 0 to 1.
 double wait_share(const Profile& profile);
 
 }  // namespace latecomer::cli

@@ -33,7 +33,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   if (active.load()) {
     collect(*state);
     hear_last(*state);
-    note_decisions(*state);
+    note_outcome(*state);
     retain_log(*state);
     {
       const JobLock lock;

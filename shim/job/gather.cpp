@@ -215,7 +215,7 @@ Gathered gather_profile(Job& j) noexcept {
   if (!meet(j, collect_all)) return Gathered::cut;
   try_patterns([&] {
     need_memory(kForDecisions);
-    for (CommState* s = j.states; s; s = s->next) collect(*s), note_decisions(*s), retain_log(*s), s->log.clear();
+    for (CommState* s = j.states; s; s = s->next) collect(*s), note_outcome(*s), retain_log(*s), s->log.clear();
   });
   // The second barrier: no rank sends its profile until all ranks have stopped receiving logs of any tag.
   try_patterns(retain_strays);

@@ -162,13 +162,15 @@ bool roll_call(int rank, int size, double timeout_s) {
   const bool parent_here = yes;
   // One warning per missing rank, from its parent, or from rank 1 if rank 0 is missing.
   const auto missing = [&](int who) {
-    char why[256];
+    char why[320];
     std::snprintf(why, sizeof why,
                   names.shared()
                       ? "rank %d did not answer through mpiexec -nameserver: it is on another host, or its parent is "
-                        "not the launcher, or it is not preloaded with this build of latecomer"
-                      : "rank %d is not preloaded with this build of latecomer",
-                  who);
+                        "not the launcher, or it is not preloaded with this build of latecomer, or it answers more "
+                        "than %g s late (policy key roll_call_timeout_s)"
+                      : "rank %d is not preloaded with this build of latecomer, or it answers more than %g s late "
+                        "(policy key roll_call_timeout_s)",
+                  who, timeout_s);
     alone(why);
   };
   if (!yes && rank == 1) missing(0);

@@ -2,7 +2,8 @@
 // The only job of this process.
 #include "shim/state/job.hpp"
 
-#include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "shim/entry.hpp"
 
@@ -32,15 +33,19 @@ std::vector<int> Job::hosts_of(const std::vector<Rank>& world) const {
 
 void Job::keep_plan(std::string text) {
   // Each snapshot contains these plans, so limit them to 256 texts and 2 MiB. Larger limits make each snapshot take
-  // longer. Beyond, drop the newest plan that is not of MPI_COMM_WORLD: a later run takes over the plans of
-  // MPI_COMM_WORLD.
+  // longer. Beyond, drop the oldest plan that a later plan of its communicator replaces. If no plan is replaced, drop
+  // the newest that is not of MPI_COMM_WORLD: a later run takes over the last plan of MPI_COMM_WORLD.
   constexpr std::size_t kPlansKept = 256, kPlanBytes = 2 << 20;
   std::size_t bytes = text.size();
   for (const std::string& plan : mine.plans) bytes += plan.size();
   while (!mine.plans.empty() && (mine.plans.size() == kPlansKept || bytes > kPlanBytes)) {
-    const auto other = std::find_if_not(mine.plans.rbegin(), mine.plans.rend(),
-                                        [](const std::string& p) { return profiles::is_of_world(p); });
-    const auto gone = other == mine.plans.rend() ? mine.plans.end() - 1 : other.base() - 1;
+    std::set<std::string_view> later = {profiles::communicator_of(text)};
+    auto gone = mine.plans.end(), other = mine.plans.end();
+    for (auto plan = mine.plans.end(); plan-- != mine.plans.begin();) {
+      if (!later.insert(profiles::communicator_of(*plan)).second) gone = plan;
+      else if (other == mine.plans.end() && !profiles::is_of_world(*plan)) other = plan;
+    }
+    if (gone == mine.plans.end()) gone = other != mine.plans.end() ? other : mine.plans.begin();
     bytes -= gone->size(), mine.plans.erase(gone);
   }
   mine.plans.push_back(std::move(text));

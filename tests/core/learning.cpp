@@ -318,6 +318,50 @@ TEST_CASE("auto: trials of a much slower algorithm cost little", "[learning]") {
     }
 }
 
+TEST_CASE("outcome: verdicts and no trials; an open trial gives way to an earlier winner, or to native", "[learning]") {
+  const Policy policy = policy_of(kAuto);
+  const Signature s = allreduce(1 << 20);
+  Plan earlier;
+  earlier.entries = {{s.hash(), index_of(find_algorithm(Collective::allreduce, "prr")), 0, 0, 1}};
+  earlier.patterns = {{0, 40'000'000, 0, 0}};
+  for (const double factor : {0.8, 1.1})
+    for (const bool again : {false, true}) {
+      SplitMix64 random(8);
+      Loop loop(policy, 4);
+      if (again) loop.force.install(earlier), loop.learner.remember({}, earlier);
+      CHECK(loop.learner.outcome().plan == (again ? earlier : Plan{}));
+      bool open = false, won = false, lost = false;
+      for (int i = 0, dispatched = 0; i < 1000; ++i) {
+        const Decision d = loop.call(s, 1, late(4, 1, 40'000'000, random), 1'000'000, factor);
+        const Plan& announced = loop.waiting;
+        const bool on_trial = !announced.empty() && announced.entries[0].trial != 0;
+        dispatched = on_trial && d.algorithm ? dispatched + 1 : 0;
+        const Learner::Outcome outcome = loop.learner.outcome();
+        REQUIRE(outcome.plan.entries.size() == 1);
+        const PlanEntry& e = outcome.plan.entries[0];
+        REQUIRE(e.trial == 0);
+        REQUIRE(outcome.reports.at(0).algorithm == e.algorithm);
+        if (!on_trial) continue;
+        if (dispatched == 0 && outcome.reports[0].reason.find("verdict") != std::string::npos) {
+          open = true;
+          REQUIRE(e.algorithm == (again ? earlier.entries[0].algorithm : -1));
+          if (again) REQUIRE(outcome.plan.patterns == earlier.patterns);
+        }
+        if (dispatched < Learner::kTrial) continue;
+        won = won || e.algorithm == announced.entries[0].algorithm;
+        lost = lost || e.algorithm < 0;
+      }
+      INFO("factor " << factor << (again ? ", with history" : ""));
+      CHECK(open);
+      CHECK(won == (factor < 1));
+      CHECK(lost == (factor > 1));
+      const Learner::Outcome end = loop.learner.outcome();
+      CHECK((end.plan.entries[0].algorithm >= 0) == (factor < 1));
+      CHECK(end.says_anything == (factor < 1));
+      if (factor < 1) CHECK(end.plan == loop.force.plan());
+    }
+}
+
 TEST_CASE("auto: repeats a trial whose logs are lost", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(8);

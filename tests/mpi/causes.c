@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
         MPI_Recv(&token, 1, MPI_INT, (late + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), compute(1);
     } else if (rank == late) {
       if (strcmp(cause, "work") == 0) compute(ms);
-      if (strcmp(cause, "sleep") == 0) nap(ms);
+      if (strcmp(cause, "sleep") == 0 || (i == 0 && strcmp(cause, "setup") == 0)) nap(ms);
       if (strcmp(cause, "faults") == 0) fault(ms);
       if (strcmp(cause, "file") == 0) write_file(file, ms);
       if (strcmp(cause, "pipe") == 0) read_slowly();

@@ -78,7 +78,7 @@ for ranks in (4, 8):
         check(hops.get(awaited, "?") in " ".join(report["verdict"]) and "rank 1 is asleep" in " ".join(report["verdict"]).lower(),
               f"{cause}, {ranks} ranks: the verdict leads from rank {awaited} to rank 1")
 
-# Balanced ranks: waits for a processor are real where ranks share cores. No other cause takes 5% of rank-time.
+# Balanced ranks: waits for a core are real where ranks share cores. No other cause takes 5% of rank-time.
 for ranks in (2, 4):
     report = observed("none", ranks, CALLS)
     time = report["job"]["wall_time_s"] * 1e9 * ranks

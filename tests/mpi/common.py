@@ -15,6 +15,7 @@ for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocatio
 a = parser.parse_args()
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
+patience = 1  # factor of time-outs
 
 
 def check(condition, what):
@@ -26,11 +27,13 @@ def check(condition, what):
 def run(*words, timeout=120, cwd=None, **extra):
     environment = dict(os.environ)
     environment.update(extra)
-    return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=timeout, cwd=cwd, env=environment)
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=patience * timeout, cwd=cwd, env=environment)
 
 
-# Whether the library was built with a sanitizer, which has its own allocator and is slow.
-sanitized = re.search(r"lib[at]san", run("readelf", "-d", a.library).stdout) is not None
+# The sanitizer that the library was built with, libasan or libtsan, or None. It has its own allocator and is slow.
+sanitized = next(iter(re.findall(r"lib[at]san", run("readelf", "-d", a.library).stdout)), None)
+if sanitized:
+    patience = 5
 
 
 def finish():

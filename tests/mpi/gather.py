@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run, sanitized
+from common import a, check, finish, folder, patience, run, sanitized
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -25,7 +25,7 @@ def bounded(name, words, seconds=90, **environment):
     with open(folder / "out", "w+b") as out, open(folder / "err", "w+b") as err:
         job = subprocess.Popen(list(map(str, words)), stdout=out, stderr=err, env={**os.environ, "LD_PRELOAD": a.support, **environment}, start_new_session=True)
         try:
-            status = job.wait(timeout=seconds)
+            status = job.wait(timeout=patience * seconds)
         except subprocess.TimeoutExpired:
             end_tree(job)
             status = "a hang"
@@ -53,7 +53,7 @@ for name, words, output in [("argument", (program, "sums", CAFE), folder / "argu
     check(sum(s["calls"] for s in profile["sites"]) == 300 and len(profile["clock"]) == 3, f"{name}: it is whole")
     check(name != "argument" or "caf\ufffd" in profile["job"]["command_line"], f"{name}: the byte is replaced: {profile['job']['command_line']}")
     for words in (["report", "--json"], ["report", "--tsv"], ["report"], ["report", "--html", folder / "page.html"], ["diff", "--json", output], ["whatif", "--json"], ["report", "--redact", "--json"]):
-        done = subprocess.run([str(w) for w in (a.cli, *words, output)], capture_output=True, timeout=120)
+        done = subprocess.run([str(w) for w in (a.cli, *words, output)], capture_output=True, timeout=patience * 120)
         check(done.returncode in (0, 1, 2) and b"json.exception" not in done.stderr and b"invalid UTF-8" not in done.stderr, f"{name}: {words[0]}: {done.returncode} {done.stderr[-200:]}")
         done.stdout.decode("utf-8")
     report = json.loads(run(a.cli, "report", "--json", output).stdout)
@@ -71,9 +71,9 @@ check(any("\ufffd" in w for w in warnings), "a warning is cut inside a character
 with_snapshots = folder / "recovered.json"
 stopped = subprocess.Popen([a.cli, "run", "--output", with_snapshots, "--", "-n", "2", a.bin + "/traps", "run_on", CAFE], env={**os.environ, "LD_PRELOAD": a.support}, stdout=subprocess.PIPE)
 stopped.stdout.readline()
-live = subprocess.run([a.cli, "who", "--json", "--seconds", "0.1", str(with_snapshots)], capture_output=True, timeout=120)
+live = subprocess.run([a.cli, "who", "--json", "--seconds", "0.1", str(with_snapshots)], capture_output=True, timeout=patience * 120)
 check(live.returncode in (0, 1) and json.loads(live.stdout)["ranks"], f"who: {live.returncode} {live.stderr[-200:]}")
-top = subprocess.run([a.cli, "top", "--once", str(with_snapshots)], capture_output=True, timeout=120)
+top = subprocess.run([a.cli, "top", "--once", str(with_snapshots)], capture_output=True, timeout=patience * 120)
 check(top.returncode == 0 and "caf\ufffd" in top.stdout.decode("utf-8"), f"top: {top.returncode} {top.stdout[:200]} {top.stderr[-200:]}")
 metrics = folder / "top.prom"
 top = run(a.cli, "top", "--once", "--prometheus", metrics, with_snapshots)
@@ -122,14 +122,14 @@ else:
     output = folder / "locale.json"
     job = subprocess.Popen([a.cli, "run", "--policy", policy, "--verbose", "2", "--output", output, "--", "-n", "2", program, "locale", elsewhere], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            errors="replace", env={**os.environ, "LD_PRELOAD": a.support, "LOCPATH": str(locales), "LC_ALL": "xx_XX.UTF-8"}, start_new_session=True)
-    deadline, text = time.time() + 60, ""
+    deadline, text = time.time() + patience * 60, ""
     while time.time() < deadline and "latecomer_site_waited_seconds_total{" not in text and job.poll() is None:
         files = list(texts.glob("latecomer-*-0.prom"))
         text = files[0].read_text() if files else ""
         time.sleep(0.05)
     (elsewhere / "stop").write_text("")
     try:
-        said = job.communicate(timeout=60)
+        said = job.communicate(timeout=patience * 60)
     except subprocess.TimeoutExpired:
         end_tree(job)
         said = ("a hang", "")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, patience, run
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -33,7 +33,7 @@ for name, keys in (("metrics", {}), ("without_spool", {"spool": False})):
     running = subprocess.Popen(list(map(str, job(name, policy(name, prometheus=str(texts), **keys), "4", pathlib.Path(a.bin) / "hang", "none", "100000000"))),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        deadline, text = time.time() + 60, ""
+        deadline, text = time.time() + patience * 60, ""
         while time.time() < deadline and "latecomer_site_waited_seconds_total{" not in text:
             files = list(texts.glob("latecomer-*-0.prom"))
             text = files[0].read_text() if files else ""

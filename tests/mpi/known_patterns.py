@@ -25,7 +25,9 @@ for name, sites in profiles.items():
     stairs, late = sites["staircase"], sites["one_late"]
     check(stairs["calls"] == stairs["patterns"] == late["calls"] == 40, f"{name}: every call has its pattern")
     check(stairs["rank_calls"] == 160, f"{name}: calls of all ranks")
-    check(stairs["ranks"][3]["last_count"] >= 38 and late["ranks"][1]["last_count"] >= 38, f"{name}: who comes last")
+    # Load can hold any rank back longer than a sleep lasts. One rank comes last in each call.
+    last = [[r["last_count"] for r in site["ranks"]] for site in (stairs, late)]
+    check([sum(counts) for counts in last] == [40, 40] and last[0][3] > 20 and last[1][1] > 20, f"{name}: who comes last {last}")
     check(stairs["frames"][0]["file"].endswith("patterns.c") and stairs["frames"][0]["line"] == line_of, f"{name}: file and line {stairs['frames'][0]}")
     means = [r["mean_offset_ns"] for r in stairs["ranks"]]
     # A sleep lasts at least its time, and load only lengthens it. Medians would hide that: compare the order and the

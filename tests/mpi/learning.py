@@ -35,7 +35,7 @@ plans = [p for p in profile["plans"] if p["period"] == 2]
 check(len(plans) >= 1, f"plans with two slots: {len(plans)} of {len(profile['plans'])}")
 check(any(sorted(last_ranks(p), key=str) == [1, 3] and len(p["patterns_ns"]) == 2 for p in plans), f"with two patterns and different last ranks: {[last_ranks(p) for p in plans]}")
 by_place = {}
-for line in run(a.cli, "report", folder / "two_sites.json").stdout.split("\n\n"):
+for line in run(a.cli, "report", "--all", folder / "two_sites.json").stdout.split("\n\n"):
     for place in ("first_place", "second_place"):
         if line.startswith(f"  {place}"):
             by_place[place] = line
@@ -46,7 +46,7 @@ if pathlib.Path(a.bin + "/wrapper").exists():
     deep = policy("deep", [{"match": {"op": "allreduce"}, "use": "slt"}], sites={"depth": 2})
     profile = job("wrapper", 4, a.bin + "/wrapper", 300, 20000, 20000, policy=deep)
     check(any(sorted(last_ranks(p), key=str) == [1, 3] for p in profile["plans"] if p["period"] == 2), f"inside one Fortran wrapper: {[last_ranks(p) for p in profile['plans']]}")
-    report = run(a.cli, "report", folder / "wrapper.json").stdout
+    report = run(a.cli, "report", "--all", folder / "wrapper.json").stdout
     check("rank 1 last" in report and "rank 3 last" in report and "called by" in report, "the report shows both callers of the wrapper")
 
 # Rules by place and by imbalance. Names of places are read while the job runs, so the rules come into force later.
@@ -143,6 +143,26 @@ native = sum(s["dispatch"].get("native", {"calls": 0})["calls"] for s in profile
 first = json.loads((folder / "two_sites.json").read_text())["plans"][-1]["first"]
 check(native <= first + 2, f"the plan of the earlier run is in force from its first call on: {native} calls native, the period begins at {first}")
 check(not any("history" in w for w in profile["warnings"]), f"history is read: {profile['warnings']}")
+# The last plan of a profile is the plan in force, with verdicts and without trials, whenever the job ends.
+network = {"beta_ns_per_byte": 8.0, "latency_us": 50}
+fast = policy("fast", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, rest=False)
+for calls in (80, 120):
+    plans = job(f"outcome{calls}", 4, learn, "moving", calls, 100_000, 4000, policy=fast)["plans"]
+    check(not any("trial_calls" in slot for p in plans[-1:] for slot in p["slots"]), f"{calls} calls: the last plan has no trial: {[[(s['algorithm'], s.get('trial_calls')) for s in p['slots']] for p in plans]}")
+# A later run is served from the first call on by what had won. If it ends before a verdict of its own, it passes the
+# winner on.
+won = json.loads((folder / "two_sites.json").read_text())
+slot = {**won["plans"][-1]["slots"][0], "algorithm": "prr", "segments": 0, "pattern": 0}
+(folder / "won.json").write_text(json.dumps({**won, "plans": [{**won["plans"][-1], "period": 0, "first": 0, "slots": [slot], "patterns_ns": [[0, 20_000_000, 0, 0]]}]}))
+again = policy("again", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, history=str(folder / "won.json"))
+profile = job("again", 4, learn, "two_sites", 10, 20_000, 4000, policy=again)
+ran = [{name: d["calls"] for name, d in s["dispatch"].items()} for s in profile["sites"]]
+check(ran == [{"prr": 10}, {"prr": 10}], f"a later run starts with the winner: {ran}")
+check([[(s["algorithm"], s.get("trial_calls")) for s in p["slots"]] for p in profile["plans"][-1:]] == [[("prr", None)]], f"and passes it on: {profile['plans']}")
+third = policy("third", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, history=str(folder / "again.json"))
+ran = [{name: d["calls"] for name, d in s["dispatch"].items()} for s in job("third", 4, learn, "two_sites", 10, 20_000, 4000, policy=third)["sites"]]
+check(ran == [{"prr": 10}, {"prr": 10}], f"to the run after it: {ran}")
+
 earlier = json.loads((folder / "two_sites.json").read_text()) | {"job": {**json.loads((folder / "two_sites.json").read_text())["job"], "ranks": 2}}
 endless = {**earlier, "plans": [{**p, "comm_size": 2, "patterns_ns": [row[:2] for row in p["patterns_ns"]], "slots": [{**slot, "algorithm": "slt", "segments": 2**31 - 1} for slot in p["slots"]]} for p in earlier["plans"]]}
 for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read"), ('{"format": 5}', "is not a latecomer profile"), ("\n" + "[" * 600_000, "line 2: arrays and objects are nested"),

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, patience, run
 
 program = [a.bin + "/traps", "killed"]  # long enough for snapshots, then killed
 secret = folder / "secret"
@@ -80,7 +80,7 @@ parts = folder / "late.json.parts"
 while late.poll() is None and not parts.exists():
     time.sleep(0.001)
 parts.chmod(0o777)
-said = late.communicate(timeout=120)[1]
+said = late.communicate(timeout=patience * 120)[1]
 check(late.returncode == 0 and (folder / "late.json").exists(), f"others may write to the folder: {said}")
 
 # The final profile: links with a guessed temporary name or with its own name have no effect.

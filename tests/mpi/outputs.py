@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, patience, run
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -34,7 +34,7 @@ def observed(*options, **environment):
 
 
 def until(condition, seconds=60):
-    deadline = time.time() + seconds
+    deadline = time.time() + patience * seconds
     while not (good := condition()) and time.time() < deadline:
         time.sleep(0.05)
     return good
@@ -112,7 +112,7 @@ def side_by_side():
         words = [a.cli, "run", "--output", output, "--"] if way == "run" else [a.mpiexec]
         environment = dict(os.environ, LD_PRELOAD=a.support) if way == "run" else dict(os.environ, LD_PRELOAD=a.library + ":" + a.support, LATECOMER_OUTPUT=str(output))
         jobs = [subprocess.Popen(list(map(str, [*words, "-n", 2, patterns, 300, 100])), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-        ends = [(job.communicate(timeout=300)[1], job.returncode) for job in jobs]
+        ends = [(job.communicate(timeout=patience * 300)[1], job.returncode) for job in jobs]
         profiles = sorted(folder.glob(f"{way}_at_once*"))
         check(all(code == 0 for _, code in ends), f"{way}: four jobs at once: {ends}")
         check(len(profiles) == 4 and all(p.suffix == ".json" for p in profiles) and len({key(p) for p in profiles}) == 4, f"{way}: four profiles: {profiles}")
@@ -188,7 +188,7 @@ def unwritable():
     job = subprocess.Popen(list(map(str, [a.cli, "run", "--overwrite", "--output", output, "--", "-n", 2, patterns, 100, 10000])), env=dict(os.environ, LD_PRELOAD=a.support), stderr=subprocess.PIPE, text=True)
     check(until(lambda: (folder / "late.json.parts").exists()), "a job runs")
     output.mkdir()
-    said = job.communicate(timeout=300)[1]
+    said = job.communicate(timeout=patience * 300)[1]
     check(job.returncode == 0 and (folder / "late-2.json").is_file() and "late-2.json; next" in said and not (folder / "late.json.parts").exists(), f"a folder appears under the profile's name: {said}")
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run, sanitized
+from common import a, check, finish, folder, patience, run, sanitized
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -95,11 +95,12 @@ for missing in (0, 1, 2, 3):
     check(f"latecomer recover {parts}" in warnings[0], "and the command that brings it together")
     check(run(a.cli, "recover", parts).returncode == 0 and run(a.cli, "report", folder / f"partial{missing}.json").returncode == 0, "which it does")
 
-# The name service misbehaves: every rank observes alone, and one line says why.
+# The name service misbehaves, or a rank answers late: every rank observes alone, and one line says why.
 quick = folder / "quick.json"
 quick.write_text(json.dumps({"version": 1, "mode": "apply", "roll_call_timeout_s": 1, "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
 service = next(pathlib.Path(a.build).rglob("libname_service.so"))
-for how, says in (("forgets", "does not show a rank its own name"), ("invents", "answers names that nobody published"), ("refuses", "has no name service")):
+for how, says in (("forgets", "does not show a rank its own name"), ("invents", "answers names that nobody published"), ("refuses", "has no name service"),
+                  ("delays", "rank 1 is not preloaded with this build of latecomer, or it answers more than 1 s late (policy key roll_call_timeout_s)")):
     done = run(a.mpiexec, "-n", 4, a.bin + "/breakers", "divergent", LD_PRELOAD=f"{a.library}:{a.support}:{service}", NAME_SERVICE=how, LATECOMER_POLICY=quick, LATECOMER_OUTPUT=folder / f"{how}.json")
     warnings = [line for line in done.stderr.splitlines() if "warning" in line]
     check(done.returncode == 0 and "right" in done.stdout, f"a name service that {how}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
@@ -134,7 +135,7 @@ if server:
         check(done.returncode == 0 and "right" in done.stdout and len(warnings) == 1 and "rank 1 did not answer through mpiexec -nameserver" in warnings[0], f"-nameserver, rank 1 without preload: {done.returncode} {warnings}")
         jobs = [subprocess.Popen(served(f"at_once{i}", "-genv", "LD_PRELOAD", both, "-n", 2 + i, a.bin + "/breakers", "divergent"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) for i in range(2)]
         for i, running in enumerate(jobs):
-            out, err = running.communicate(timeout=120)
+            out, err = running.communicate(timeout=patience * 120)
             check(running.returncode == 0 and "right" in out and "warning" not in err and (folder / f"at_once{i}.json").exists(), f"-nameserver, job {i} of two at once: {running.returncode} {out[-200:]} {err[-300:]}")
     finally:
         end_tree(serving)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, patience, run
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts
@@ -20,7 +20,7 @@ quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def until(condition, seconds=60):
-    deadline = time.time() + seconds
+    deadline = time.time() + patience * seconds
     while not (good := condition()) and time.time() < deadline:
         time.sleep(0.1)
     return good

@@ -14,7 +14,7 @@ import sys
 import termios
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, patience, run
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -41,7 +41,7 @@ class Terminal:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, condition, seconds=30):
-        deadline = time.time() + seconds
+        deadline = time.time() + patience * seconds
         while not condition(self.text) and time.time() < deadline:
             if select.select([self.master], [], [], 0.1)[0]:
                 self.text += os.read(self.master, 65536)
@@ -61,7 +61,7 @@ class Terminal:
 
     def ended(self, seconds=10):
         try:
-            status = self.process.wait(seconds)
+            status = self.process.wait(patience * seconds)
         except subprocess.TimeoutExpired:
             end_tree(self.process)
             return None
@@ -73,7 +73,7 @@ profile = folder / "job.json"
 job = subprocess.Popen([a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "4", pathlib.Path(a.bin) / "hang", "none", "100000000"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 try:
-    deadline = time.time() + 60
+    deadline = time.time() + patience * 60
     while time.time() < deadline and "wait, sum" not in run(a.cli, "top", "--once", profile).stdout:
         time.sleep(0.2)
 

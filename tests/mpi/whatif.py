@@ -2,6 +2,7 @@
 """`latecomer whatif` forecasts the gain of a run without the injected lateness."""
 import json
 import pathlib
+import re
 
 from common import a, check, finish, folder, run
 
@@ -9,9 +10,9 @@ LATE, CALLS, MS = 1, 100, 8
 program = pathlib.Path(a.bin) / "causes"
 
 
-def recorded(cause, ranks):
+def recorded(cause, ranks, calls=CALLS, ms=MS):
     profile = folder / f"{cause}.{ranks}.json"
-    ran = run(a.cli, "run", "--record", "--output", profile, "--overwrite", "--", "-n", ranks, program, cause, LATE, CALLS, MS)
+    ran = run(a.cli, "run", "--record", "--output", profile, "--overwrite", "--", "-n", ranks, program, cause, LATE, calls, ms)
     check(ran.returncode == 0, f"{cause}, {ranks} ranks: runs {ran.stderr[-300:] if ran.returncode else ''}")
     return profile, json.loads(profile.read_text())
 
@@ -39,7 +40,17 @@ for ranks in (2, 4):
     check(here["on_time"]["rank"] == LATE, f"{ranks} ranks: the late rank is tried at its site")
     check(here["no_wait"]["bound"] == "upper", f"{ranks} ranks: the gain of a non-blocking call is called an upper bound")
     text = run(a.cli, "whatif", profile).stdout
-    check(f"rank {LATE} needed no longer between the calls than the others" in text and "at most" in text, f"{ranks} ranks: the text names the rank")
+    check(f"rank {LATE} needed no longer than the others before each call" in text and "at most" in text, f"{ranks} ranks: the text names the rank")
+
+# One rank sets the program up while the others wait at the first call: both commands say so, and what it costs.
+profile, job = recorded("setup", 4, calls=20, ms=400)
+first = job["job"]["first_call"]
+check(first["rank"] == LATE and first["awaited_ns"] == first["waited_ns"] > 0.9e9, f"the first call: {first}")
+gains = {(s["kind"], s["rank"]): s["gain"] for s in json.loads(run(a.cli, "whatif", "--json", profile).stdout)["scenarios"] if s["site"] is None}
+check(gains["on_time", LATE] >= gains["set_up", LATE] > 0.5, f"what the set-up costs: {gains}")
+said = json.loads(run(a.cli, "report", "--json", profile).stdout)["verdict"]
+share = re.search(rf"At the first collective alone, after the set-up, they waited for (\d+)% of their time, most of it for rank {LATE}\.", said[0])
+check(share and abs(int(share[1]) / 100 - first["waited_ns"] / (4e9 * job["job"]["wall_time_s"])) < 0.01, f"the verdict has the set-up: {said[0]}")
 
 # Logs that only the profile writer matches are recorded, too.
 policy, profile = folder / "policy.json", folder / "finalize.json"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, patience, run
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -35,7 +35,7 @@ def look(way, calls, wanted):
     job = subprocess.Popen([a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "4", pathlib.Path(a.bin) / "hang", way, str(calls)],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        deadline, text = time.time() + 60, ""
+        deadline, text = time.time() + patience * 60, ""
         while time.time() < deadline:
             answer = run(a.cli, "who", "--json", "--seconds", "0.5", profile)
             text = " ".join(json.loads(answer.stdout)["findings"]) if answer.returncode in (0, 1) and answer.stdout else answer.stderr
@@ -61,7 +61,7 @@ profile = folder / "moves.json"
 job = subprocess.Popen([a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "4", pathlib.Path(a.bin) / "hang", "none", "100000000"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 try:
-    deadline = time.time() + 60
+    deadline = time.time() + patience * 60
     while time.time() < deadline:
         answer = run(a.cli, "who", profile)
         if answer.returncode == 0:
@@ -141,7 +141,7 @@ if private:
                 time.sleep(0.05)
             time.sleep(0.5)
             relay.send_signal(number)
-            check(relay.wait(60) in (0, -number), f"relay beside a pipe ends on {number.name}: {relay.returncode}")
+            check(relay.wait(patience * 60) in (0, -number), f"relay beside a pipe ends on {number.name}: {relay.returncode}")
         except subprocess.TimeoutExpired:
             check(False, f"relay beside a pipe ends on {number.name}")
         finally:

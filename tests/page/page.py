@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Loads pages of `latecomer report --html` in headless Chromium: 4, 64 and 10,000 ranks, with and without the record of
 arrivals, with hostile and long names. Checks their contents, tables, keyboard, widths, contrast and network access.
-Usage: page.py LATECOMER ROOT. Ends with status 77 where the machine has no Chromium."""
+data.py checks what needs no browser. Usage: page.py LATECOMER ROOT. Ends with status 77 where the machine has no Chromium."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -138,6 +139,73 @@ def tables(browser, sites, ranks, hosts):
     search(browser, "#sites", "")
 
 
+AXIS = """return [...document.querySelectorAll(arguments[0] + ' .tick text')].filter(t => /^[\\d,]+$/.test(t.textContent)).map(t => Number(t.textContent.replace(',', '')))"""
+# Labels of an axis that touch each other, and those that leave their plot.
+LABELS = """const out = [];
+for (const svg of document.querySelectorAll('svg')) {
+  if (!svg.checkVisibility()) continue;
+  const whole = svg.getBoundingClientRect();
+  for (const axis of svg.querySelectorAll('g[text-anchor]')) {
+    const boxes = [...axis.querySelectorAll('.tick text')].filter(t => t.textContent).map(t => t.getBoundingClientRect()).sort((a, b) => a.left - b.left || a.top - b.top);
+    boxes.forEach((a, i) => { for (const b of boxes.slice(i + 1)) if (a.right > b.left + 0.5 && b.right > a.left + 0.5 && a.bottom > b.top + 3 && b.bottom > a.top + 3) out.push('overlap in ' + svg.closest('.part').id); });
+  }
+  for (const t of svg.querySelectorAll('text')) { const b = t.getBoundingClientRect(); if (b.left < whole.left - 1 || b.right > whole.right + 1) out.push('clipped in ' + svg.closest('.part').id + ': ' + t.textContent); }
+}
+return [...new Set(out)]"""
+
+
+def new_parts(browser, ranks, per_bar, record, what):
+    """The stacked bars, the Gantt chart, communicators and callers."""
+    from selenium.webdriver.common.keys import Keys
+    first = browser.run("return document.querySelector('main > details').id")
+    areas, key, part = browser.run("const d = document.querySelector('#time'); return [d.querySelectorAll('path.part').length, [...d.querySelectorAll('.key li')].map(l => l.textContent), d.querySelector('figcaption').textContent]")
+    check(first == "time" and areas == 9 and key == ["computes", "kernel", "no core", "blocked", "messages", "files", "waits", "after last", "other"], f"{what}: the first picture has nine parts: {key}")
+    heading = browser.run("return [...document.querySelectorAll('#ranks .big > thead th')].map(t => t.textContent)")
+    check([k for k in key if k in heading] == key[:7], f"{what}: the table of ranks has the same titles: {heading}")
+    check(("One bar per rank." in part) == (per_bar == 1) and (f"{per_bar} neighbouring ranks" in part or per_bar == 1), f"{what}: {part}")
+    high = browser.run("""const all = [...document.querySelectorAll('#time path.part')].map(p => p.getBBox()), top = Math.min(...all.filter(b => b.height).map(b => b.y)), low = Math.max(...all.map(b => b.y + b.height));
+      return [top, low, document.querySelector('#time svg[role=img]').getAttribute('aria-label')]""")
+    check(abs(high[0] - 34) < 1 and abs(high[1] - 306) < 1 and f"rank" in high[2], f"{what}: the bars fill the axis: {high}")
+    browser.run("document.querySelector('#time .plot').focus()")
+    browser.press(Keys.END)
+    said = browser.run("return document.querySelector('#time output').textContent")
+    shares = [float(n) for n in re.findall(r" ([\d.]+)%", said)]
+    check(len(shares) == 9 and abs(sum(shares) - 100) <= 3 and f"{ranks - 1}" in said.replace(",", ""), f"{what}: the last bar: {said}")
+    browser.press(Keys.ENTER)
+    shown = said.split("of which ")[-1].split(" on ")[0] if per_bar > 1 else str(ranks - 1)
+    check(browser.run("return document.activeElement.textContent") == shown and browser.run("return document.activeElement.getAttribute('aria-expanded')") == "true", f"{what}: Enter opens the row of the rank")
+    if per_bar > 1:
+        was = browser.run("return document.querySelector('#time path.part').getAttribute('d')")
+        browser.run("document.querySelector('#time input[value=mean]').click()")
+        check(browser.run("return document.querySelector('#time path.part').getAttribute('d')") != was and "their mean" in browser.run("return document.querySelector('#time figcaption').textContent"), f"{what}: the mean of the ranks of a bar")
+    gantt = browser.run("return ['rect.cursor', 'path.waits', 'path.after', 'select option'].map(s => document.querySelectorAll('#calls ' + s).length)")
+    check(gantt == ([2, 1, 1, 3] if record else [0, 0, 0, 0]), f"{what}: recorded calls: {gantt}")
+    if record:
+        browser.run("document.querySelector('#calls .plot').focus()")
+        for key in (Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_RIGHT):
+            browser.press(key)
+        said = browser.run("return document.querySelector('#calls output').textContent")
+        check(re.match(r"rank \d+, .*: arrives at .*, waits .*, after last ", said), f"{what}: arrow keys in the recorded calls: {said}")
+        browser.run("const s = document.querySelector('#calls select'); s.value = '1'; s.dispatchEvent(new Event('change'))")
+        check("Point at" in browser.run("return document.querySelector('#calls output').textContent"), f"{what}: another stretch")
+        browser.run("document.querySelector('#calls details').open = true")
+        browser.driver.execute_async_script("setTimeout(arguments[0], 50)")
+        check(browser.run("return document.querySelectorAll('#calls details tbody tr').length") > 1, f"{what}: the calls of a stretch as a table")
+    groups = browser.run("return [...document.querySelectorAll('#communicators .big > tbody > tr:not(.detail)')].map(r => r.children[0].textContent + ' ' + r.children[1].textContent)")
+    check(groups == [f"0-{ranks - 1} {ranks:,}", f"0-{ranks // 2 - 1} {ranks // 2:,}", f"{ranks // 2}-{ranks - 1} {ranks // 2:,}", "(all further communicators) -"], f"{what}: communicators: {groups}")
+    callers = browser.run("return [...[...document.querySelectorAll('#sites .detail table')].find(t => t.caption.textContent.startsWith('Callers')).tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent).join(' '))")
+    check(callers == ["residual (time.cpp:10) 75% 90%", "implicit_step (time.cpp:20) 50% 60%", "explicit_step (time.cpp:20) 25% 30%", "assemble (time.cpp:10) 25% 10%"], f"{what}: callers of the first site: {callers}")
+
+
+def labels(browser, path, what):
+    """Labels of axes at three widths, with all details open."""
+    for width in (600, 1200, 1400):
+        browser.open(path, width)
+        browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+        browser.driver.execute_async_script("setTimeout(arguments[0], 100)")
+        check(browser.run(LABELS) == [], f"{what}: labels at {width} pixels: {browser.run(LABELS)[:4]}")
+
+
 def keyboard(browser):
     from selenium.webdriver.common.keys import Keys
     button = "document.querySelectorAll('#sites .open')[1]"
@@ -177,7 +245,7 @@ with tempfile.TemporaryDirectory() as name:
         profile, out = folder / f"{name}.json", folder / f"{name}.html"
         write_profile(profile, *arguments, **options)
         done = subprocess.run([command, "report", "--html", out, profile], capture_output=True, text=True, timeout=1200)
-        check(done.returncode == 0 and done.stdout == "", f"{name}: a page of {out.stat().st_size if out.exists() else 0:,} bytes: {done.stderr[-300:]}")
+        check(done.returncode == 0 and done.stdout == f"{out}\n", f"{name}: a page of {out.stat().st_size if out.exists() else 0:,} bytes: {done.stderr[-300:]}")
         return out
 
     with Browser(folder / "browser") as browser:
@@ -186,6 +254,11 @@ with tempfile.TemporaryDirectory() as name:
         check((root / "profiles/render/page/page.js").read_text() in html and (root / "profiles/render/page/page.css").read_text() in html, "the page holds its files unchanged")
         check("Redistribution and use in source and binary forms" in html and "Mike Bostock" in html, "the page holds the licences")
         look(browser, small, "4 ranks", 4)
+        for part in ("#time", "#map", "#sites .charts > div:last-child"):
+            check(browser.run(AXIS, part)[:4] == [0, 1, 2, 3], f"4 ranks: the axis of {part} has a label per rank: {browser.run(AXIS, part)}")
+        check(browser.run("return [...document.querySelectorAll('#times g[text-anchor=end] text')].map(t => t.textContent)") == ["0", "1", "2", "3"], "4 ranks: so has the axis of ranks by time")
+        new_parts(browser, 4, 1, True, "4 ranks")
+        labels(browser, small, "4 ranks")
         tables(browser, 6, 4, 2)
         keyboard(browser)
         search(browser, "#sites", "residual")
@@ -211,8 +284,10 @@ with tempfile.TemporaryDirectory() as name:
 
         plain = page("plain", 64, 40)
         look(browser, plain, "64 ranks without a record", 64)
+        new_parts(browser, 64, 1, False, "64 ranks")
+        labels(browser, plain, "64 ranks")
         tables(browser, 40, 64, 4)
-        check(browser.run("return [...document.querySelectorAll('.no-record')].map(p => p.textContent.includes('\"record\": \"arrivals\"'))") == [True, True], "without a record, the page says how to get it")
+        check(browser.run("return [...document.querySelectorAll('.no-record')].map(p => p.textContent.includes('latecomer run --record'))") == [True] * 3, "without a record, three parts name the command that makes one")
         browser.run("[...document.querySelectorAll('#sites .controls button')].find(b => b.textContent === 'Next').click()")
         check(status(browser, "#sites") == "26 to 40 of 40 sites" and len(first_cells(browser, "#sites", 0)) == 15, "the second page of the table")
         browser.run("location.hash = '#' + '%016x'" % 30)
@@ -223,12 +298,15 @@ with tempfile.TemporaryDirectory() as name:
         start, end = html.index('<script id="plots">'), html.index("</script>", html.index('<script id="plots">'))
         bare.write_text(html[:start] + '<script id="plots">' + html[end:])
         messages, _ = browser.open(bare)
-        check(messages == [] and browser.run("return document.querySelectorAll('.missing').length") == 3 and status(browser, "#sites") == "1 to 6 of 6 sites", f"a page without the plotting library has its tables: {messages}")
+        check(messages == [] and browser.run("return document.querySelectorAll('.missing').length") == 5 and status(browser, "#sites") == "1 to 6 of 6 sites", f"a page without the plotting library has its tables: {messages}")
 
         large = page("large", 10000, 1000, record=60)
         os.remove(folder / "large.json")
-        check(large.stat().st_size < 10_000_000, f"the page of 10,000 ranks and 1,000 sites is below 10 MB: {large.stat().st_size:,}")
+        check(large.stat().st_size < 6_000_000, f"the page of 10,000 ranks and 1,000 sites is below 6 MB: {large.stat().st_size:,}")
         look(browser, large, "10,000 ranks", 10000)
+        new_parts(browser, 10000, 21, True, "10,000 ranks")
+        labels(browser, large, "10,000 ranks")
+        browser.open(large)
         tables(browser, 1000, 3334, 79)
         check(len(first_cells(browser, "#ranks", 0)) == 25 and first_cells(browser, "#ranks", 0)[0] == "3333-3335", f"the late row of ranks is first: {first_cells(browser, '#ranks', 0)[:2]}")
         browser.run("const s = document.querySelector('#map select'); s.value = '1000'; s.dispatchEvent(new Event('change'))")

@@ -30,6 +30,23 @@ def intervals(wall, computing, blocked, samples):
 LARGE = 512  # ranks from which sites share the texts of their rows
 
 
+def callers(number, wait, ranks, calls, late):
+    """Two callers of the site: one waits nine times as long as the other, and has two callers of its own."""
+    frame = lambda function, line: {"module": "/opt/simulate/bin/simulate", "build_id": "00", "offset": f"{number * 64 + line:#x}", "function": function, "file": "/home/user/simulate/src/time.cpp", "line": line}
+    ways = [(["residual", "implicit_step"], 0.5, 0.6), (["residual", "explicit_step"], 0.25, 0.3), (["assemble"], 0.25, 0.1)]
+    waited = 0.9 * wait * calls * (ranks - 1)
+    return [{"frames": [frame(f, 10 * (k + 1)) for k, f in enumerate(frames)], "calls": round(part * calls), "rank_calls": round(part * calls) * ranks, "patterns": round(part * calls),
+             "bytes": {"min": 8, "mean": 8, "max": 8}, "mean_imbalance_ns": wait, "mean_after_last_ns": 12e3, "waited_ns": share * waited,
+             "awaited": [{"rank": late, "mean_offset_ns": wait, "last_count": round(part * calls), "waited_ns": 0, "awaited_ns": share * waited}]} for frames, part, share in ways]
+
+
+def communicators(ranks, calls):
+    """All ranks, rows of the ranks, and one group beyond the limit of the profile. One rank is left out."""
+    half = ranks // 2
+    row = lambda size, members, waited: {"comm_size": size, "members": members, "calls": calls, "waited_ns": waited, "imbalance_ns": waited / calls / max(1, size), "after_last_ns": 15e3}
+    return [row(half, f"0-{half - 1}", 3e9), row(ranks, f"0-{ranks - 1}", 40e9), row(1, "0", 0), row(half, f"{half}-{ranks - 1}", 1e9), row(0, "", 5e8)]
+
+
 def like(number, ranks):
     """The number of the site whose rows of ranks this site has."""
     return number if ranks <= LARGE or number < 25 else 25 + number % 3
@@ -57,6 +74,8 @@ def site(number, ranks, calls, rng, late, per_row, body):
             "decisions": [{"bytes": size, "calls": calls, "rule_line": None, "reason": "no algorithm is expected to be faster", "predictor": "median", "spread_ns": int(wait), "error_ns": 1000,
                            "last_rank": late, "predicted_ns": None, "native_predicted_ns": None, "measured_ns": None, "native_measured_ns": 12000.0, "algorithm": "native"}] if number < 3 else [],
             "dispatch": {"native": {"calls": calls, "mean_elapsed_ns": wait * 0.8, "mean_after_last_ns": 12e3 + size / 10, "predicted_ns": None, "reason": "no rule in force"}}, "divergent_calls": 0}
+    if number % 2 == 0:
+        head["callers"] = callers(number, wait, ranks, calls, late)
     text = json.dumps(head)
     return text.replace('"ranks": []', '"ranks": [' + body(number, wait, late, calls, per_row) + "]", 1)
 
@@ -120,7 +139,7 @@ def write_profile(path, ranks, sites, calls=500, record=0):
     head = {"format": "latecomer-profile", "version": 1,
             "job": {"program": "/opt/simulate/bin/simulate", "command_line": "simulate --mesh wing.msh --steps 500 --title '<b>&amp; wing</b>'", "ranks": ranks, "hosts": hosts, "start": "2026-01-01T00:00:00Z",
                     "wall_time_s": wall / 1e9, "mpi_library": "MPICH Version: 4.0.2", "mode": "observe", "network": None, "edges": None},
-            "clock": [{"rank": r, "host": hosts[r // per_host], "offset_ns": 0, "uncertainty_ns": 0, "looks": 0} for r in range(ranks)], "processes": processes}
+            "clock": [{"rank": r, "host": hosts[r // per_host], "offset_ns": 0, "uncertainty_ns": 0, "looks": 0} for r in range(ranks)], "processes": processes, "communicators": communicators(ranks, calls)}
     tail = {"plans": [], "warnings": ["recovered: 1 ranks did not finish, the first of them rank 0; the profile holds only what they wrote before the end"] +
             ([f"ranks are grouped by {per_row}: the job has more than 4096"] if per_row > 1 else [])}
     if record:

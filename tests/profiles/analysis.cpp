@@ -207,6 +207,42 @@ TEST_CASE("rows of several ranks keep their lateness, causes and host", "[analys
   REQUIRE(late.causes);
   CHECK((*late.causes)[computing] == Approx(1));
   CHECK(analysis.hosts()[1].ranks == 5);
+  CHECK(analysis.ranks_per_sum() == 2);
+}
+
+TEST_CASE("sums of single ranks replace those of rows of several ranks, whose causes stay", "[analysis]") {
+  std::vector<RankRow> rows;
+  for (long r = 0; r < 10; r += 2) {
+    rows.push_back(row(r, r == 8 ? 900 : 200, 0, 0, {}, r == 8 ? 700 : 0, r == 8 ? 5600 : 0));
+    rows.back().ranks = 2, rows.back().last = r == 8 ? 10 : 0;
+  }
+  Made site(std::move(rows));
+  site.comm_size = 10;
+  Analysis analysis;
+  analysis.add(site, site.baseline());
+  std::vector<RankSums> sums;
+  for (long r = 0; r < 10; ++r)
+    sums.push_back({r, 10, r == 9 ? 10.0 : 0, r == 9 ? 1400.0 : -50, r == 9 ? 0.0 : 20, r == 9 ? 5600.0 : 0});
+  sums.push_back({10, 1, 1, 1, 1, 1});  // of no rank of the job
+  analysis.finish(processes_of(10), 10, sums);
+  REQUIRE(analysis.ranks().size() == 10);
+  CHECK((analysis.ranks_per_row() == 2 && analysis.ranks_per_sum() == 1));
+  const Rank &early = analysis.ranks()[8], &late = analysis.ranks()[9];
+  CHECK((late.name() == "9" && late.ranks == 1 && late.wall == Approx(analysis.ranks()[0].wall)));
+  CHECK((late.last == 10 && *late.late == 1400 && late.awaited == 5600 && late.waited == 0 && late.calls == 10));
+  CHECK((early.last == 0 && *early.late == -50 && early.awaited == 0 && early.waited == 20));
+  CHECK((late.shares_causes() && late.causes_name() == "8-9"));
+  CHECK((late.is_late() && !early.is_late()));
+  CHECK((late.blamed == Approx(2800) && early.blamed == Approx(2800)));
+  REQUIRE(late.causes);
+  CHECK((*late.causes)[computing] == Approx(1));
+  CHECK((analysis.hosts()[1].waited == 80 && analysis.hosts()[1].awaited == 5600));
+  // Sums are not taken where a row is one rank.
+  const Made single({row(0, 200, 0, 0, {}, 0, 0), row(1, 900, 0, 8, {}, 8, 80)});
+  Analysis of_single;
+  of_single.add(single, single.baseline());
+  of_single.finish(processes_of(2), 2, {{0, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}});
+  CHECK((of_single.ranks()[1].awaited == 80 && !of_single.ranks()[1].shares_causes()));
 }
 
 TEST_CASE("a lateness of less than 1% of the time has no cause worth a word", "[analysis]") {

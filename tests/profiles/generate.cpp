@@ -2,6 +2,8 @@
 // Writes the profile of an imaginary large job, through the code that real jobs use. The last rank is late by 1 ms plus
 // 10 us per site, and the other ranks arrive within 0.1 ms. The frames are this program's own functions, in turn.
 // Usage: generate_profile RANKS SITES CALLS FILE [PARTS]; PARTS: a folder for the snapshots of the ranks
+//        generate_profile --live RANKS SITES CALLS PARTS METRICS: writes the snapshot of the leader, and its figures
+//        for Prometheus. The calls of a site come from two callers.
 //        generate_profile --history FILE RANKS: reads a history as a job does, and builds the schedules of its plan
 
 #include <cstdio>
@@ -11,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "profiles/format/decisions.hpp"
 #include "profiles/format/profile.hpp"
+#include "profiles/format/prometheus.hpp"
 #include "profiles/record/spool.hpp"
 
 using namespace latecomer;
@@ -54,6 +57,8 @@ int use_history(const std::string& file, int ranks) {
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "--history") return use_history(argv[2], std::atoi(argv[3]));
+  const bool live = argc == 7 && std::string(argv[1]) == "--live";
+  if (live) ++argv, --argc;
   if (argc != 5 && argc != 6) return 2;
   const int ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), calls = std::atoi(argv[3]);
   profiles::Contribution part;
@@ -68,14 +73,15 @@ int main(int argc, char** argv) {
   core::SplitMix64 random(1);
   for (int s = 0; s < sites; ++s) {
     const auto id = static_cast<std::uint64_t>(s + 1);
-    profiles::LocalSite& own = part.local[{id, core::Collective::allreduce, ranks}];
     for (int c = 0; c < calls; ++c) {
+      const std::uint32_t callers = live ? 1 + static_cast<std::uint32_t>(c % 2) : 0;
+      profiles::LocalSite& own = part.local[{id, core::Collective::allreduce, ranks, callers}];
       for (int r = 0; r < ranks; ++r) {
         profiles::CallRecord& record = records[static_cast<std::size_t>(r)];
         record.arrival =
             r == ranks - 1 ? 1'000'000 + 10'000 * s : static_cast<core::Nanoseconds>(random.uniform() * 100'000);
         record.exit = 1'500'000 + 10'000 * s;
-        record.site = id, record.bytes = 1024, record.op = core::Collective::allreduce;
+        record.site = id, record.bytes = 1024, record.callers = callers, record.op = core::Collective::allreduce;
         own.add(record.exit - record.arrival, record.bytes);
       }
       part.patterns.add(all, world, 0, &part.job.network);
@@ -84,6 +90,14 @@ int main(int argc, char** argv) {
     frame.site = id;
     frame.module = "/nonexistent/generated", frame.build_id = "00", frame.offset = static_cast<std::uint64_t>(s) * 16;
     part.frames.push_back(frame);
+  }
+  if (live) {
+    profiles::Spool spool;
+    spool.begin(argv[4], 0, {part.job_key, "", "", ""});
+    const auto wrote = spool.write(part, {});
+    if (!wrote) std::fprintf(stderr, "%s\n", wrote.error().c_str());
+    return wrote && profiles::write_file(argv[5], profiles::prometheus_text(profiles::metrics_of(part, 10, 10))) ? 0
+                                                                                                                 : 1;
   }
   if (argc == 6)
     for (int r = 0; r < ranks; ++r) {

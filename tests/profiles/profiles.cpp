@@ -291,6 +291,83 @@ TEST_CASE("site book: callers split a site and keep its sums, beyond the limit t
   CHECK(waited == sites[0]["waited_ns"]);
 }
 
+TEST_CASE("rank sums: those of single ranks, whatever shares a row, a site or a leader", "[record]") {
+  using core::Collective;
+  struct Sums {
+    double waited = 0, awaited = 0, last = 0, late = 0, calls = 0;
+  };
+  for (const int ranks : {6, 3 * kMostRows}) {
+    core::SplitMix64 random(3);
+    std::vector<Contribution> parts;
+    std::map<Rank, Sums> expected;
+    // Each leader leads a communicator of six ranks that lie apart, and one of two of them.
+    const Rank step = ranks / 6;
+    for (int leader = 0; leader < 2; ++leader) {
+      Contribution& part = parts.emplace_back();
+      part.job.ranks = ranks, part.rank = leader, part.finished = true;
+      part.patterns.job_of(ranks);
+      for (const Rank members : {6, 2, 1})
+        for (int i = 0; i < 20; ++i) {
+          std::vector<CallRecord> records;
+          std::vector<const CallRecord*> all;
+          std::vector<Rank> world;
+          for (Rank m = 0; m < members; ++m) {
+            const auto arrival = static_cast<Nanoseconds>(random.below(1'000'000));
+            records.push_back(record(arrival, 2'000'000, 7 + static_cast<std::uint64_t>(i % 2)));
+            world.push_back(m * step + (m % 2 == 1 && step > 1 ? 1 - step : 0));  // with 6 ranks: 0 to 5
+          }
+          for (const CallRecord& one : records) all.push_back(&one);
+          part.patterns.add(all, world, 0, nullptr);
+          for (const CallRecord& one : records) part.local[{one.site, one.op, members}].add(one.exit - one.arrival, 8);
+          const auto latest = std::ranges::max_element(records, {}, &CallRecord::arrival) - records.begin();
+          for (Rank m = 0; m < members && members > 1; ++m) {
+            Sums& sum = expected[world[static_cast<std::size_t>(m)]];
+            const auto own = static_cast<double>(records[static_cast<std::size_t>(m)].arrival);
+            double others = 0;
+            for (Rank o = 0; o < members; ++o)
+              if (o != m) others += static_cast<double>(records[static_cast<std::size_t>(o)].arrival) / (members - 1);
+            const double wait = static_cast<double>(records[static_cast<std::size_t>(latest)].arrival) - own;
+            sum.waited += wait, expected[world[static_cast<std::size_t>(latest)]].awaited += wait;
+            sum.last += m == latest, sum.late += own - others, ++sum.calls;
+          }
+        }
+      std::string bytes;
+      part.serialize(bytes);
+      part = {};
+      REQUIRE(Contribution::deserialize(bytes, part));
+    }
+    const auto json = nlohmann::json::parse(write_profile(std::move(parts)));
+    REQUIRE(json["rank_sums"].size() == expected.size());
+    for (const auto& found : json["rank_sums"]) {
+      const Sums& sum = expected.at(found["rank"].get<Rank>());
+      CHECK(found["waited_ns"] == sum.waited);
+      CHECK(found["awaited_ns"] == sum.awaited);
+      CHECK(found["last_count"] == sum.last);
+      CHECK(found["calls"] == sum.calls);
+      CHECK(found["mean_lateness_ns"].get<double>() == Approx(sum.late / sum.calls).margin(1e-3));
+    }
+    // The rows have the same sums, together where ranks share them.
+    std::map<Rank, Sums> rows, grouped;
+    const int per = ranks_per_row(ranks);
+    for (const auto& site : json["sites"])
+      for (const auto& row : site["ranks"]) {
+        Sums& sum = rows[row["rank"].get<Rank>()];
+        sum.waited += row["waited_ns"].get<double>(), sum.awaited += row["awaited_ns"].get<double>();
+        if (site["comm_size"] != 1) sum.last += row["last_count"].get<double>();
+      }
+    for (const auto& [rank, sum] : expected) {
+      Sums& all = grouped[rank / per * per];
+      all.waited += sum.waited, all.awaited += sum.awaited, all.last += sum.last;
+    }
+    CHECK(grouped.size() == (per == 1 ? 6 : 4));
+    for (const auto& [rank, sum] : grouped) {
+      CHECK(rows[rank].waited == sum.waited);
+      CHECK(rows[rank].awaited == sum.awaited);
+      CHECK(rows[rank].last == sum.last);
+    }
+  }
+}
+
 TEST_CASE("contribution: serialization keeps all values; incomplete bytes are refused", "[record]") {
   Contribution c;
   c.process.core_list = "0-3,8";
@@ -299,10 +376,10 @@ TEST_CASE("contribution: serialization keeps all values; incomplete bytes are re
   c.local[{11, core::Collective::allreduce, 4}].add(1, 8);
   c.logs.push_back({99, 2, 1, 3, 16, {record(1, 2, 11), record(3, 4, 11)}});
   SiteBook book;
-  const CallRecord r = record(1, 5, 11);
-  const CallRecord* one[] = {&r};
-  const Rank world[] = {3};
-  book.add(one, world, 0, nullptr);
+  const CallRecord r = record(1, 5, 11), s = record(2, 5, 11);
+  const CallRecord* two[] = {&r, &s};
+  const Rank world[] = {3, 1};
+  book.add(two, world, 0, nullptr);
   c.patterns = book;
   std::string bytes, again;
   c.serialize(bytes);

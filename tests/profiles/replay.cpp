@@ -159,12 +159,13 @@ TEST_CASE("replay: gains in a run with one rank late have the values that one co
     program.add(Collective::allreduce, i % 2, -1, {0, 1, 2}, {t + 10, t + 30, t + 10}, {t + 35, t + 35, t + 35});
   }
   const Replay replay(program.calls, 3);
-  // The first call has no interval before it: it begins at 10 and ends at 35.
+  // The first intervals begin at the earliest arrival, 10: they are 0, 20 and 0.
   CHECK(replay.time() == 340);
-  CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 1}) == 25 + 9 * 15);
-  CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 25 + 4 * 15 + 5 * 35);
+  CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 1}) == 5 + 9 * 15);
+  CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 5 + 4 * 15 + 5 * 35);
+  CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 1, .set_up = true}) == 5 + 9 * 35);
   CHECK(replay.time({.kind = Change::Kind::on_time, .rank = 0}) == 340);
-  CHECK(replay.time({.kind = Change::Kind::equal_work}) == Approx(25 + 9 * (50.0 / 3 + 5)));
+  CHECK(replay.time({.kind = Change::Kind::equal_work}) == Approx(20.0 / 3 + 5 + 9 * (50.0 / 3 + 5)));
   CHECK(replay.time({.kind = Change::Kind::faster, .factor = 0.2}) == 340 - 10 * 4);
   // Nobody waits: rank 1 computes 30 ten times, and the others are done before.
   CHECK(replay.time({.kind = Change::Kind::no_wait}) == 20 + 9 * 30);
@@ -178,8 +179,8 @@ TEST_CASE("replay: in rooted calls only the ranks that need the late one wait", 
   program.add(Collective::bcast, 1, 0, {0, 1}, {210, 210}, {211, 212});
   const Replay replay(program.calls, 2);
   CHECK(replay.time() == 212);
-  // Rank 1's second interval of 100 becomes 10: it arrives at 111, rank 0 at 115.
-  CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 115 + 5 + 4 + 2);
+  // Rank 1's intervals of 100 become 0 and 10: it arrives at 0 and 11, rank 0 at 0 and 15.
+  CHECK(replay.time({.kind = Change::Kind::on_time, .site = 0, .rank = 1}) == 15 + 5 + 4 + 2);
 }
 
 TEST_CASE("replay: without a change, recorded times come back, whatever the communicators", "[replay]") {

@@ -69,12 +69,12 @@ function say_no_plots(host) {
 
 // ---- tables
 
-/// A plain table. `rows` holds texts.
-function small_table(caption, heads, rows) {
+/// A plain table. `rows` holds texts. `level(i)`: how far the name of row i is indented.
+function small_table(caption, heads, rows, level = () => 0) {
   return element("table", {}, element("caption", {}, caption),
     element("thead", {}, element("tr", {}, ...heads.map((h, i) => element("th", {scope: "col", class: i ? "" : "text"}, h)))),
-    element("tbody", {}, ...rows.map(row => element("tr", {}, ...row.map((text, i) =>
-      i ? element("td", {class: "number"}, text) : element("th", {scope: "row", class: "text"}, text))))));
+    element("tbody", {}, ...rows.map((row, k) => element("tr", {}, ...row.map((text, i) =>
+      i ? element("td", {class: "number"}, text) : element("th", {scope: "row", class: "text level" + Math.min(3, level(k))}, text))))));
 }
 
 /// A table that sorts, searches, turns pages, and opens a row for details.
@@ -191,6 +191,42 @@ function axes(svg, x, y, o) {
   svg.selectAll("text").attr("font-size", null).attr("font-family", null);
 }
 
+/// Whole numbers from 0 to `end`, exclusive: every one if a label takes no more than its `room` pixels, else 2, 5, 10 or more apart.
+function whole_ticks(end, pixels, room) {
+  const least = end * room / Math.max(1, pixels);
+  let step = 1;
+  for (let k = 0; step < least; ++k) step = [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3);
+  return d3.range(0, end, step);
+}
+/// An axis of ranks: `wide` ranks per column.
+function rank_axis(range, columns, wide) {
+  const x = d3.scaleLinear().domain([-0.5 * wide, (columns - 0.5) * wide]).range(range);
+  return d3.axisBottom(x).tickValues(whole_ticks(heat.ranks, range[1] - range[0], 12 + 7 * count(heat.ranks - 1).length)).tickFormat(count);
+}
+/// The key of a plot: [colour, text, title] per area.
+function area_key(areas) {
+  return element("ul", {class: "key"}, ...areas.map(([colour, text, title]) => {
+    const item = element("li", {title});
+    d3.select(item).append("svg").attr("width", 16).attr("height", 12).attr("aria-hidden", "true").append("rect").attr("width", 16).attr("height", 12).attr("fill", colour);
+    item.append(text);
+    return item;
+  }));
+}
+/// Shows the two outlines of a cursor around a box.
+function place_cursor(host, x, y, width, height) {
+  for (const rect of host.querySelectorAll("rect.cursor")) {
+    rect.setAttribute("visibility", "visible");
+    rect.setAttribute("x", x - 1), rect.setAttribute("y", y - 1), rect.setAttribute("width", Math.max(3, width + 2)), rect.setAttribute("height", Math.max(3, height + 2));
+  }
+}
+const add_cursor = svg => { for (const kind of ["cursor under", "cursor"]) svg.append("rect").attr("class", kind).attr("visibility", "hidden"); };
+/// The position that a key moves to, or undefined. `moves`: by the name of the key.
+function moved(event, moves) {
+  const to = event.ctrlKey || event.altKey || event.metaKey ? undefined : moves[event.key];
+  if (to !== undefined) event.preventDefault();
+  return to;
+}
+
 /// Counts by time on a logarithmic axis. Adds the chart to `host`, and its drawing to `later`: the width of a chart depends on
 /// how many stand beside it.
 function histogram(host, later, title, h, noun) {
@@ -212,7 +248,7 @@ function histogram(host, later, title, h, noun) {
       .attr("y", d => y(d)).attr("height", d => o.bottom - y(d))
       .append("title").text((d, i) => `${time(h.edges[i])} to ${time(h.edges[i + 1])}: ${count(d)} ${noun}`);
     axes(svg, d3.axisBottom(x).tickValues(log_ticks(x, (o.right - o.left) / 75)).tickFormat(tick_time),
-         d3.axisLeft(y).ticks(4).tickFormat(v => Number.isInteger(v) ? d3.format(v >= 10000 ? ".2s" : ",")(v) : ""), o);
+         d3.axisLeft(y).ticks(4).tickFormat(v => Number.isInteger(v) ? d3.format(y.domain()[1] >= 10000 ? "~s" : ",")(v) : ""), o);
   }));
 }
 
@@ -229,12 +265,11 @@ function rank_bars(host, later, values, name) {
     const most = d3.max(known), latest = known.indexOf(most);
     const {svg, width, height} = chart(box, `Mean offset by rank at ${name}: the latest is rank ${column_name(latest)} with ${time(most)}`, 190);
     const o = {left: 58, right: width - 26, top: 26, bottom: height - 42, x: "rank", y: "mean offset"};
-    const x = d3.scaleLinear().domain([-0.5 * heat.ranks_per_column, heat.columns * heat.ranks_per_column - 0.5 * heat.ranks_per_column]).range([o.left, o.right]);
     const y = d3.scaleLinear().domain([0, most || 1]).range([o.bottom, o.top]);
     const wide = (o.right - o.left) / heat.columns, gap = wide > 4 ? 1 : 0;
     svg.append("path").attr("class", "bar").attr("d", known.map((v, i) =>
       `M${o.left + i * wide + gap / 2},${o.bottom}V${y(v)}h${Math.max(0.5, wide - gap)}V${o.bottom}Z`).join(""));
-    axes(svg, d3.axisBottom(x).ticks(Math.min(heat.ranks - 1 || 1, width / 80)).tickFormat(v => Number.isInteger(v) ? count(v) : ""),
+    axes(svg, rank_axis([o.left, o.right], heat.columns, heat.ranks_per_column),
          d3.axisLeft(y).ticks(4).tickFormat(tick_time), o);
   }));
 }
@@ -336,27 +371,22 @@ function heat_map(host, o) {
         .attr("y", (_, i) => top + (i + 0.5) * row_height).attr("dy", "0.35em").text(fit);
     else {
       const y = d3.scaleLinear().domain([0, rows]).range([top, top + plot_height]);
-      const ticks = d3.range(0, rows, Math.max(1, Math.ceil(rows / Math.max(2, plot_height / 40))));
+      const ticks = whole_ticks(rows, plot_height, 18);
       const axis = d3.axisLeft(y).tickValues(ticks.map(i => i + 0.5)).tickFormat(v => o.row_ticks ? count(Math.floor(v) + 1) : o.rows[Math.floor(v)].split("-")[0]).tickSize(4);
       svg.append("g").attr("transform", `translate(${left},0)`).call(axis).select(".domain").remove();
     }
     svg.append("g").attr("transform", `translate(0,${top + plot_height})`).call(o.x_axis([left, left + plot_width]));
     svg.append("text").attr("class", "label").attr("x", left + plot_width / 2).attr("y", top + plot_height + 40).attr("text-anchor", "middle").text(o.x_label);
     svg.append("text").attr("class", "label").attr("x", 0).attr("y", 12).text(o.y_label);
-    for (const kind of ["cursor under", "cursor"]) svg.append("rect").attr("class", kind).attr("visibility", "hidden");
+    add_cursor(svg);
     svg.selectAll("text").attr("font-size", null).attr("font-family", null);
     mark();
     if (largest.parentNode.open) list();
   }
   function mark() {
-    const rects = plot.querySelectorAll(".cursor");
     if (!cursor) { readout.textContent = "Point at a cell, or focus the heat map and use the arrow keys."; return; }
     const [r, c] = cursor, w = geometry.plot_width / columns, h = geometry.plot_height / rows;
-    for (const rect of rects) {
-      rect.setAttribute("visibility", "visible");
-      rect.setAttribute("x", geometry.left + c * w - 1), rect.setAttribute("y", geometry.top + r * h - 1);
-      rect.setAttribute("width", Math.max(3, w + 2)), rect.setAttribute("height", Math.max(3, h + 2));
-    }
+    place_cursor(plot, geometry.left + c * w, geometry.top + r * h, w, h);
     readout.textContent = words(r, c);
   }
   plot.addEventListener("pointermove", event => {
@@ -389,6 +419,7 @@ function column_name(c) {
 const layers = [["offset", "mean offset from the first arrival", unpack(heat.offset), time], ["waited", "time waited", unpack(heat.waited), time],
                 ["awaited", "time awaited", unpack(heat.awaited), time], ["last", "times last", unpack(heat.last), v => count(Math.round(v))]];
 const share = s => s.waited / data.rank_time_ns;
+const share_text = part => part === null ? "-" : percent(part);
 const seen = s => s.seen > 0;
 const seen_time = (s, ns) => seen(s) ? time(ns) : "-";
 
@@ -417,6 +448,8 @@ function site_detail(s, cell) {
   for (const draw of later) draw();
   const tables = element("div", {class: "tables"});
   cell.append(tables);
+  if (s.callers.length) tables.append(small_table("Callers, with their share of the calls and of the waiting", ["caller", "calls", "waits"],
+    s.callers.map(([, place, calls, waits]) => place < 0 ? [`${count(calls)} more callers`, "", ""] : [data.places[place], share_text(calls), share_text(waits)]), i => s.callers[i][0]));
   if (s.latest.length) tables.append(small_table("Ranks with the largest mean offset", ["rank", "mean offset", "standard deviation", "times last", "awaited"],
     s.latest.map(r => [r[0], time(r[1]), time(r[2]), count(r[3]), time(r[4])])));
   if (s.dispatch.length) tables.append(small_table("Algorithms that ran", ["algorithm", "calls", "elapsed, mean", "after last, mean"],
@@ -429,7 +462,7 @@ function site_detail(s, cell) {
 let site_table = null;
 function show_sites() {
   const host = body("sites");
-  if (!sites.length) { host.append(element("p", {}, "The profile has no site on more than one rank.")); return; }
+  if (!sites.length) { host.append(no_sites()); return; }
   site_table = big_table(host, {
     noun: "sites", rows: sites, opened: [0], detail: site_detail, also: s => s.frames.join(" ") + " " + s.function + " " + s.id,
     caption: "One row per call site and size of the communicator. A button in a heading sorts; the button in a row opens its details.",
@@ -440,7 +473,7 @@ function show_sites() {
       {name: "calls", width: "middle", title: "Calls of all ranks together count once", value: s => s.calls, text: s => count(s.calls)},
       {name: "bytes", width: "minor", title: "Mean payload of a call", value: s => s.bytes, text: s => s.bytes === null ? "-" : bytes(s.bytes)},
       {name: "wait, sum", title: "Time that ranks waited for others, sum of all ranks", value: s => s.waited, text: s => seen_time(s, s.waited)},
-      {name: "share", title: "Share of rank-time", value: s => s.waited, text: s => percent(share(s))},
+      {name: "share", title: "Share of the time of all ranks", value: s => s.waited, text: s => percent(share(s))},
       {name: "wait, mean", width: "middle", title: "First to last arrival", value: s => s.imbalance.mean, text: s => seen_time(s, s.imbalance.mean)},
       {name: "after last", width: "minor", title: "Last arrival to last exit", value: s => s.after.mean, text: s => seen_time(s, s.after.mean)},
       {name: "comes last", kind: "text", width: "middle", title: "Ranks that arrive last most often, with their share of the calls", value: s => s.last, text: s => s.last},
@@ -457,21 +490,19 @@ function show_sites() {
 function show_map() {
   const host = body("map");
   if (!plots) return say_no_plots(host);
-  if (!sites.length) { host.append(element("p", {}, "The profile has no site on more than one rank.")); return; }
-  const half = heat.ranks_per_column / 2;
+  if (!sites.length) { host.append(no_sites()); return; }
   heat_map(host, {
     label: "Ranks by sites", rows: sites.map(site_name), columns: heat.columns, column_name, layers, left: 330, row_ticks: true, cuts: [25, 100],
     corner: {x: "rank", y: "site"}, x_label: "rank", y_label: "site", open: i => site_table.open(i),
     caption: "One row per site, in the order of the table of sites. " + (heat.ranks_per_column > 1
       ? `A column shows the largest value of ${heat.ranks_per_column} neighbouring ranks.` : "One column per rank."),
-    x_axis: range => {
-      const x = d3.scaleLinear().domain([-half, heat.columns * heat.ranks_per_column - half]).range(range);
-      return d3.axisBottom(x).ticks(Math.max(1, Math.min(heat.ranks - 1, (range[1] - range[0]) / 70))).tickFormat(v => Number.isInteger(v) ? count(v) : "");
-    }});
+    x_axis: range => rank_axis(range, heat.columns, heat.ranks_per_column)});
 }
 
-const no_record = () => [element("p", {class: "no-record"}, "The profile holds no record of single calls. The policy key ",
-  element("code", {}, "\"record\": \"arrivals\""), " adds it: set the key, then run the program again.")];
+const no_record = () => [element("p", {class: "no-record"}, "The profile holds no record of single calls. Run the program again with ",
+  element("code", {}, "latecomer run --record"), ", or with ", element("code", {}, "\"record\": \"arrivals\""), " in its policy.")];
+const no_times = () => element("p", {class: "no-times"}, "The profile holds no time of processes. Profiles that ", element("code", {}, "latecomer run"), " writes have it.");
+const no_sites = () => element("p", {}, "The profile has no site on more than one rank: latecomer saw no collective of several ranks.");
 
 function record_note(a) {
   return a.stride > 1 || a.calls_kept < a.calls
@@ -586,37 +617,41 @@ function show_arrivals() {
 const main_cause = causes => causes ? `${causes[0][0]} (${percent(causes[0][1])})` : "-";
 const part_columns = index => data.tables.columns.map(([name, title], k) => ({name, title, width: k === 0 || k === 6 ? "middle" : "minor", value: r => r[index][k], text: r => percent(r[index][k])}));
 
+let rank_table = null, rank_rows = [];
 function show_ranks() {
   const host = body("ranks"), t = data.tables;
-  if (!t.ranks.length) { host.append(element("p", {}, "The profile names no rank.")); return; }
+  const per = t.ranks_per_row, shared = per > t.ranks_per_sum, first = r => Math.floor(r[0] / per) * per;
+  const of = r => shared && r[8] ? ` of ${first(r)}-${Math.min(first(r) + per, heat.ranks) - 1}` : "";
+  if (!t.ranks.length) { host.append(no_times()); return; }
   const e = t.efficiency;
   if (e)
     host.append(element("p", {}, `Load balance ${e.load_balance.toFixed(2)} (mean over longest time outside MPI), communication efficiency ${e.communication.toFixed(2)} (longest time outside MPI over run time). Estimates: serialisation ${e.serialisation.toFixed(2)}, transfer ${e.transfer.toFixed(2)}; their product is the communication efficiency.`));
   const columns = [
-    {name: t.ranks_per_row > 1 ? "ranks" : "rank", value: r => r[0], text: r => r[1]},
+    {name: t.ranks_per_sum > 1 ? "ranks" : "rank", value: r => r[0], text: r => r[1]},
     {name: "host", kind: "text", value: r => r[2], text: r => r[2] || "-"},
     ...(t.measured ? part_columns(3) : []),
-    ...(t.measured ? [{name: "waits", title: "Share of the rank's time in which it waited for others", value: r => r[4], text: r => percent(r[4])}] : []),
+    ...(t.measured ? [{name: t.waits[0], title: t.waits[1], value: r => r[4], text: r => percent(r[4])}] : []),
     {name: "awaited", title: "Time that others waited for the rank", value: r => r[5], text: r => time(r[5])},
     {name: "last", title: "Calls in which the rank came last", width: "middle", value: r => r[6], text: r => count(r[6])},
     {name: "lateness", title: "Mean offset, less that of the others", width: "middle", value: r => r[7], text: r => r[7] === null ? "-" : time(r[7])},
-    {name: "main cause", kind: "text", title: "The largest part of the lateness", value: r => main_cause(r[8]), text: r => main_cause(r[8])}];
-  big_table(host, {
-    short: true, noun: t.ranks_per_row > 1 ? "rows of ranks" : "ranks", rows: t.ranks.slice().sort((a, b) => b[5] - a[5] || a[0] - b[0]), columns,
-    caption: (t.ranks_per_row > 1 ? `The profile has ${t.ranks_per_row} ranks per row. ` : "") + "Ranks that others waited for most come first. Percentages are shares of the rank's own time.",
+    {name: "main cause", kind: "text", title: "The largest part of the lateness", value: r => main_cause(r[8]), text: r => main_cause(r[8]) + of(r)}];
+  rank_rows = t.ranks.slice().sort((a, b) => b[5] - a[5] || a[0] - b[0]);
+  rank_table = big_table(host, {
+    short: true, noun: t.ranks_per_sum > 1 ? "rows of ranks" : "ranks", rows: rank_rows, columns,
+    caption: (t.ranks_per_sum > 1 ? `The profile has ${t.ranks_per_sum} ranks per row. ` : shared ? `Causes are of ${per} neighbouring ranks together. ` : "") + "Ranks that others waited for most come first. Percentages are shares of the rank's own time.",
     detail: (r, cell) => {
       cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])));
-      if (r[8]) cell.append(small_table("Causes of the lateness", ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
+      if (r[8]) cell.append(small_table("Causes of the lateness" + of(r), ["cause", "share"], r[8].map(e => [e[0], percent(e[1])])));
       else cell.append(element("p", {class: "note"}, "No cause: the rank was not late, or by less than 1% of its time, or too few of its intervals were sampled."));
     }});
 }
 
 function show_hosts() {
   const host = body("hosts"), t = data.tables;
-  if (!t.hosts.length) { host.append(element("p", {}, "The profile holds no time of processes, so there is no table of hosts.")); return; }
+  if (!t.hosts.length) { host.append(no_times()); return; }
   const columns = [{name: "host", kind: "text", value: r => r[0], text: r => r[0]}, {name: "ranks", value: r => r[1], text: r => count(r[1])},
     ...(t.measured ? part_columns(2) : []),
-    ...(t.measured ? [{name: "waits", title: "Share of the time of its ranks in which they waited for others", value: r => r[3], text: r => percent(r[3])}] : []),
+    ...(t.measured ? [{name: t.waits[0], title: t.waits[1], value: r => r[3], text: r => percent(r[3])}] : []),
     {name: "awaited", title: "Time that others waited for its ranks", value: r => r[4], text: r => time(r[4])},
     {name: "last", title: "Calls in which one of its ranks came last", width: "middle", value: r => r[5], text: r => count(r[5])}];
   big_table(host, {noun: "hosts", rows: t.hosts.slice().sort((a, b) => b[4] - a[4] || (a[0] < b[0] ? -1 : 1)), columns,
@@ -624,18 +659,199 @@ function show_hosts() {
     detail: (r, cell) => cell.append(facts(columns.slice(1).map(c => [c.name, c.text(r)])))});
 }
 
+const part_colour = k => `var(--part${k})`;
+const WAITS = data.parts.length - 3, AFTER = WAITS + 1;  // as page_data.cpp orders them
+const part_key = k => [part_colour(k), ...data.parts[k]];
+
+function show_time() {
+  const host = body("time"), t = data.time;
+  if (!t) { host.append(no_times()); return; }
+  if (!plots) return say_no_plots(host);
+  const wide = t.ranks_per_bar, binned = wide > t.ranks_per_row, bars = t.bars;
+  let mean = false, cursor = null, geometry = null;
+  const shares = bar => bar[mean ? 3 : 2];
+  const box = element("div", {class: "chart plot", tabindex: "0", role: "group", "aria-roledescription": "stacked bars",
+    "aria-label": "Parts of the run time by rank. Left and right arrow keys move to a bar. Enter opens its row in the table of ranks."});
+  const readout = element("output", {id: unique("readout"), "aria-live": "polite"}), table = element("div");
+  box.setAttribute("aria-describedby", readout.id);
+  const details = element("details", {ontoggle: () => list()}, element("summary", {}, "The ten bars with the shortest waits as a table"), table);
+  const caption = element("figcaption"), controls = element("div", {class: "controls"});
+  if (binned) controls.append(choice("A bar shows:", [["longest", t.ranks_per_row > 1 ? "the row of ranks that others waited for longest" : "the rank that others waited for longest"], ["mean", "the mean of its ranks"]], "longest",
+    v => { mean = v === "mean"; draw(); }));
+  host.append(element("figure", {}, caption, controls, area_key(data.parts.map((_, k) => part_key(k))), box, readout, details));
+  const range_of = i => wide === 1 ? `rank ${count(i)}` : `ranks ${count(i * wide)} to ${count(Math.min(heat.ranks, (i + 1) * wide) - 1)}`;
+  const name_of = i => !bars[i] ? range_of(i) : binned && !mean ? `${range_of(i)}, of which ${bars[i][0]}` : range_of(i);
+  const words = i => !bars[i] ? `${range_of(i)}: no data` : `${name_of(i)}${bars[i][1] ? " on " + bars[i][1] : ""}: ` + data.parts.map(([name], k) => `${name} ${percent(shares(bars[i])[k])}`).join(", ");
+  function list() {
+    if (!details.open) return;
+    const order = bars.map((_, i) => i).filter(i => bars[i]).sort((a, b) => shares(bars[a])[WAITS] - shares(bars[b])[WAITS] || a - b).slice(0, 10);
+    const largest = bar => { const k = shares(bar).slice(0, WAITS).reduce((a, v, i, all) => v > all[a] ? i : a, 0); return `${data.parts[k][0]} ${percent(shares(bar)[k])}`; };
+    table.replaceChildren(small_table("Shares of the run time", ["rank", data.parts[WAITS][0], data.parts[AFTER][0], "largest part outside collectives"],
+      order.map(i => [name_of(i), percent(shares(bars[i])[WAITS]), percent(shares(bars[i])[AFTER]), largest(bars[i])])));
+  }
+  function draw() {
+    box.querySelector("svg")?.remove();
+    caption.textContent = "One bar per " + (!binned ? t.ranks_per_row > 1 ? `row of ${t.ranks_per_row} ranks of the profile: their mean.` : "rank."
+      : `${count(wide)} neighbouring ranks: ` + (mean ? "their mean." : t.ranks_per_row > 1 ? `the mean of those ${t.ranks_per_row} that others waited for longest.` : "that which others waited for longest.")) +
+      " A whole bar is the run time of the rank. A late rank waits less than the others.";
+    const known = bars.map((_, i) => i).filter(i => bars[i]), least = known.reduce((a, i) => shares(bars[i])[WAITS] < shares(bars[a])[WAITS] ? i : a, known[0]);
+    const {svg, width, height} = chart(box, `Parts of the run time by rank, ${count(bars.length)} bars. The shortest waits: ${words(least)}.`, 348);
+    const o = {left: 56, right: Math.min(width - 26, 56 + 90 * bars.length), top: 34, bottom: height - 42, x: "rank", y: "share of the run time"};
+    const y = d3.scaleLinear().domain([0, 1]).range([o.bottom, o.top]).clamp(true), size = (o.right - o.left) / bars.length;
+    const gap = size >= 24 ? size * 0.25 : size >= 6 ? 1 : 0;
+    const from = i => Math.round(o.left + i * size + gap / 2), to = i => Math.max(from(i) + 1, Math.round(o.left + (i + 1) * size - gap / 2));
+    geometry = {o, size, from, to};
+    const low = new Float64Array(bars.length);
+    data.parts.forEach((_, k) => {
+      let path = "";
+      bars.forEach((bar, i) => {
+        if (!bar || shares(bar)[k] === 0) return;
+        path += `M${from(i)},${y(low[i]).toFixed(1)}V${y(low[i] += shares(bar)[k]).toFixed(1)}H${to(i)}V${y(low[i] - shares(bar)[k]).toFixed(1)}Z`;
+      });
+      svg.append("path").attr("class", "part").attr("fill", part_colour(k)).attr("d", path);
+    });
+    add_cursor(svg);
+    axes(svg, rank_axis([o.left, o.right], bars.length, wide), d3.axisLeft(y).ticks(5).tickFormat(v => Math.round(100 * v) + "%"), o);
+    mark();
+    list();
+  }
+  function mark() {
+    if (cursor === null) { readout.textContent = "Point at a bar, or focus the chart and use the arrow keys."; return; }
+    place_cursor(box, geometry.from(cursor), geometry.o.top, geometry.to(cursor) - geometry.from(cursor), geometry.o.bottom - geometry.o.top);
+    readout.textContent = words(cursor);
+  }
+  const open = () => {
+    const first = bars[cursor] && Number(bars[cursor][0].split("-")[0]), at = rank_rows.findIndex(r => r[0] === first);
+    if (at >= 0) rank_table.open(at);
+  };
+  box.addEventListener("pointermove", event => {
+    const at = Math.floor((event.clientX - box.getBoundingClientRect().left - geometry.o.left) / geometry.size);
+    if (at >= 0 && at < bars.length) cursor = at, mark();
+  });
+  box.addEventListener("dblclick", () => { if (cursor !== null) open(); });
+  box.addEventListener("keydown", event => {
+    const far = event.shiftKey ? 10 : 1, n = bars.length;
+    if (event.key === "Enter" && cursor !== null) event.preventDefault(), open();
+    const to = moved(event, {ArrowLeft: (cursor ?? 0) - far, ArrowRight: cursor === null ? 0 : cursor + far, Home: 0, End: n - 1});
+    if (to !== undefined) cursor = Math.max(0, Math.min(n - 1, to)), mark();
+  });
+  draw_always(host, draw);
+}
+
+/// Ranks as rows, recorded calls as bars.
+function show_calls() {
+  const host = body("calls"), a = data.arrivals;
+  if (!a) { host.append(...no_record()); return; }
+  if (!a.stretches.length) { host.append(element("p", {}, "No rank waited in a recorded call.")); return; }
+  if (!plots) return say_no_plots(host);
+  const numbers = new Map(sites.map((s, i) => [s.id, i])), site_of = id => numbers.has(id) ? site_name(sites[numbers.get(id)]) : `site ${id}`;
+  let s = a.stretches[0], cursor = null, rows = [], x = null, geometry = null;
+  const box = element("div", {class: "chart plot", tabindex: "0", role: "group", "aria-roledescription": "Gantt chart"});
+  const readout = element("output", {id: unique("readout"), "aria-live": "polite"}), table = element("div"), note = element("p", {class: "note"});
+  box.setAttribute("aria-describedby", readout.id);
+  const details = element("details", {ontoggle: () => list()}, element("summary", {}, "The calls of the stretch as a table"), table);
+  host.append(element("figure", {}, element("figcaption", {}, "Short stretches around the recorded calls with the longest waits. A row is a rank, a bar is a call. " + record_note(a)),
+    element("div", {class: "controls"}, selection("Stretch:", a.stretches.map((q, i) => [i, `${time(q.waited_ns)} of waits in the ${site_of(q.site)}`]), i => { s = a.stretches[i], cursor = null; draw(); })),
+    note, area_key([["var(--none)", "outside the recorded calls"], part_key(WAITS), part_key(AFTER),
+      ...(a.stretches.some(q => q.bars.some(b => b[4] === null)) ? [["var(--ink)", "line: a call whose exit is not known, or that overlaps another", ""]] : [])]), box, readout, details));
+  const words = ([row, call, arrival, wait_end, exit, awaited]) => `rank ${s.rows[row]}, ${site_of(s.calls[call][0])}: arrives at ${time(arrival)}` +
+    (exit === null ? "; its exit is not known, or the call overlaps another" : (awaited >= 0 ? `, ${data.parts[WAITS][0]} ${time(wait_end - arrival)} for rank ${awaited}` : `, ${data.parts[WAITS][0]} 0 ns`) + `, ${data.parts[AFTER][0]} ${time(exit - wait_end)}`);
+  function list() {
+    if (!details.open) return;
+    const most = s.calls.slice().sort((p, q) => q[2] - p[2]).slice(0, 25).sort((p, q) => p[1] - q[1]);
+    table.replaceChildren(small_table(most.length < s.calls.length ? `The 25 calls with the longest waits of ${count(s.calls.length)}` : "Calls", ["call", "first arrival", "wait, sum", "last rank"],
+      most.map(c => [site_of(c[0]), time(c[1]), time(c[2]), String(c[3])])));
+  }
+  function draw() {
+    box.querySelector("svg")?.remove();
+    rows = s.rows.map(() => []);
+    for (const bar of s.bars) rows[bar[0]].push(bar);
+    note.textContent = `${time(s.span_ns)}, from ${time(s.begin_ns)} after the first recorded arrival on; ${count(s.calls.length)} calls` +
+      (s.rows.length < s.members ? `; ${count(s.rows.length)} of ${count(s.members)} ranks: those that others waited for longest, and others evenly spread.` : `; all ${count(s.members)} ranks of the call with the longest waits.`);
+    const high = Math.max(13, Math.min(26, Math.floor(560 / s.rows.length))), longest = s.bars.reduce((p, q) => (q[3] ?? q[2]) - q[2] > (p[3] ?? p[2]) - p[2] ? q : p, s.bars[0]);
+    box.setAttribute("aria-label", "Recorded calls. Arrow keys move to a call or a rank. Enter opens the details of its site.");
+    const {svg, width, height} = chart(box, `Recorded calls of ${count(s.rows.length)} ranks in ${time(s.span_ns)}. The longest wait: ${words(longest)}.`, 26 + high * s.rows.length + 46);
+    const o = {left: 64, right: width - 26, top: 26, bottom: height - 46, x: "time in the stretch", y: "rank"};
+    x = d3.scaleLinear().domain([0, s.span_ns]).range([o.left, o.right]).clamp(true);
+    const top = r => o.top + r * high + 1, size = high - 2;
+    geometry = {o, high, top, size};
+    svg.append("path").attr("fill", "var(--none)").attr("d", rows.map((_, r) => `M${o.left},${top(r)}H${o.right}v${size}H${o.left}Z`).join(""));
+    // A short part is one pixel wide, so that it shows.
+    const box_of = (r, from, to) => { const p = x(from); return `M${p.toFixed(1)},${top(r)}H${Math.max(p + 1, x(to)).toFixed(1)}v${size}H${p.toFixed(1)}Z`; };
+    const inside = s.bars.filter(b => b[4] !== null);
+    svg.append("path").attr("class", "after").attr("fill", part_colour(AFTER)).attr("d", inside.filter(b => b[4] > b[3]).map(b => box_of(b[0], b[3], b[4])).join(""));
+    svg.append("path").attr("class", "waits").attr("fill", part_colour(WAITS)).attr("d", inside.filter(b => b[3] > b[2]).map(b => box_of(b[0], b[2], b[3])).join(""));
+    svg.append("path").attr("class", "unknown").attr("stroke", "var(--ink)").attr("d", s.bars.filter(b => b[4] === null).map(b => `M${x(b[2]).toFixed(1)},${top(b[0])}v${size}`).join(""));
+    add_cursor(svg);
+    const y = d3.scaleLinear().domain([0, s.rows.length]).range([o.top, o.bottom]);
+    axes(svg, d3.axisBottom(x).ticks((o.right - o.left) / 90).tickFormat(tick_time), d3.axisLeft(y).tickValues(s.rows.map((_, i) => i + 0.5)).tickFormat(v => count(s.rows[Math.floor(v)])).tickSize(4), o);
+    mark();
+    list();
+  }
+  function mark() {
+    if (!cursor) { readout.textContent = "Point at a bar, or focus the chart and use the arrow keys."; return; }
+    const from = x(cursor[2]), to = x(cursor[4] ?? cursor[2]);
+    place_cursor(box, from, geometry.top(cursor[0]), to - from, geometry.size);
+    readout.textContent = words(cursor);
+  }
+  /// The call of a row that is nearest to a time.
+  const nearest = (row, at) => rows[row].reduce((p, q) => { const far = b => Math.max(b[2] - at, at - (b[4] ?? b[2]), 0); return p && far(p) <= far(q) ? p : q; }, null);
+  box.addEventListener("pointermove", event => {
+    const place = box.getBoundingClientRect(), row = Math.floor((event.clientY - place.top - geometry.o.top) / geometry.high), at = event.clientX - place.left;
+    if (row < 0 || row >= rows.length || !rows[row].length || at < geometry.o.left || at > geometry.o.right) return;
+    cursor = nearest(row, x.invert(at));
+    mark();
+  });
+  const open = () => { if (numbers.has(s.calls[cursor[1]][0])) site_table.open(numbers.get(s.calls[cursor[1]][0])); };
+  box.addEventListener("dblclick", () => { if (cursor) open(); });
+  box.addEventListener("keydown", event => {
+    if (event.key === "Enter" && cursor) event.preventDefault(), open();
+    const to = moved(event, {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity]});
+    if (to === undefined) return;
+    if (!cursor) cursor = s.bars[0];
+    else if (to[0]) {
+      let row = cursor[0] + to[0];
+      while (rows[row] && !rows[row].length) row += to[0];
+      if (rows[row]) cursor = nearest(row, cursor[2]);
+    } else {
+      const row = rows[cursor[0]];
+      cursor = row[Math.max(0, Math.min(row.length - 1, row.indexOf(cursor) + to[1]))];
+    }
+    mark();
+  });
+  draw_always(host, draw);
+}
+
+function show_communicators() {
+  const host = body("communicators"), t = data.communicators;
+  if (!t.rows.length) { host.append(element("p", {class: "no-communicators"}, "The profile names no communicator of several ranks. Profiles that ", element("code", {}, "latecomer run"), " writes name them if all ranks of a call sent their data.")); return; }
+  const kinds = [r => r[0] ? count(r[0]) : "-", r => count(r[1]), r => time(r[2]), r => percent(r[3]), r => time(r[4]), r => time(r[5]), r => r[6]];
+  const columns = t.titles.map((name, k) => ({name, kind: k === 6 ? "text" : "number", width: ["", "middle", "", "", "middle", "minor", ""][k], value: r => r[k], text: kinds[k],
+    title: ["Members of the communicator", "Calls with records of all ranks", "Time that ranks waited for others, sum of all ranks", "Share of the time of all ranks", "First to last arrival, mean of the calls", "Last arrival to last exit, mean of the calls", "Ranks of MPI_COMM_WORLD"][k]}));
+  // The members name the row.
+  columns.unshift(columns.pop());
+  big_table(host, {noun: "communicators", rows: t.rows, columns, detail: (r, cell) => cell.append(facts(columns.map(c => [c.name, c.text(r)]))),
+    caption: "Longest wait first. Communicators with the same members count as one." + (t.all > t.rows.length ? ` The table has ${count(t.rows.length)} of ${count(t.all)}.` : "")});
+}
+
+function show_parts() {
+  document.getElementById("parts").append(element("h3", {}, "Parts of the run time"), element("dl", {class: "definitions"}, ...data.parts.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning + ".")])));
+}
+
 function show_reduction() {
   const notes = [], a = data.arrivals;
   notes.push(heat.ranks_per_column > 1
     ? `The heat map of ranks by sites has ${count(heat.columns)} columns of ${heat.ranks_per_column} ranks. A column shows the largest value of the rows of ranks in it, so a single late rank stays visible.`
     : "The heat map of ranks by sites shows every rank.");
+  if (data.time && data.time.ranks_per_bar > data.time.ranks_per_row)
+    notes.push(`The bars of the run time stand for ${data.time.ranks_per_bar} ranks each. A bar shows those that others waited for longest, or the mean of all.`);
   if (data.tables.ranks_per_row > 1) notes.push(`The profile adds up ${data.tables.ranks_per_row} neighbouring ranks: a mean offset is the mean of these, and the other values are sums.`);
   notes.push("Values of heat maps have a relative error of up to 0.03%. Other figures have four significant digits.");
-  if (a) notes.push(`The heat map of ranks by time has ${count(a.by_time.times)} steps of time and ${count(a.by_time.rows.length)} rows. The plot of arrivals has at most ${a.points} points per line.`);
+  if (a) notes.push(`The heat map of ranks by time has ${count(a.by_time.times)} steps of time and ${count(a.by_time.rows.length)} rows. The plot of arrivals has at most ${a.points} points per line. The recorded calls show the surroundings of up to three calls, on up to 40 ranks.`);
   document.getElementById("reduced").append(element("h3", {}, "How the page reduces the data"), element("ul", {}, ...notes.map(n => element("li", {}, n))));
 }
 
-for (const show of [show_sites, show_map, show_times, show_arrivals, show_ranks, show_hosts, show_reduction]) show();
+for (const show of [show_time, show_sites, show_map, show_times, show_arrivals, show_calls, show_ranks, show_hosts, show_communicators, show_parts, show_reduction]) show();
 
 let waiting = false, width = document.documentElement.clientWidth;
 const redraw = () => {

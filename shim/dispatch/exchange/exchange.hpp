@@ -56,6 +56,7 @@ struct Leadership {
   std::vector<std::string> decisions;       ///< the same as JSON; under the job's lock
   Nanoseconds words_next = 0;               ///< earliest time of the next texts, with the budget of snapshots
   std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< call number and plan, not yet in the texts
+  std::uint64_t latest_at = 0, latest_hash = 0;                ///< of the last plan in the texts; 0: none
   // Work space.
   std::vector<Nanoseconds> uncertainty;          ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;              ///< [ranks]
@@ -79,6 +80,9 @@ void lead(CommState& state);
 
 /// Renews the texts of the leader's decisions for the profile, and adds the text of the last announced plan.
 void note_decisions(CommState& state);
+
+/// The same at the end of the communicator. The last text is then the plan in force, with verdicts and without trials.
+void note_outcome(CommState& state);
 
 /// LATECOMER_CHECK: all ranks send the leader their next call, and the leader compares them. Waits for all ranks.
 /// Returns false if the calls differ; then the leader has printed the difference.

@@ -96,13 +96,26 @@ void note_decisions(CommState& state) {
   for (const auto& report : lead.reports)
     if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
   std::string plan;
-  if (lead.latest)
+  if (lead.latest) {
     plan = profiles::plan_json(state.identity, state.size, lead.latest->first, lead.latest->second, lead.reports);
+    lead.latest_at = lead.latest->first, lead.latest_hash = lead.latest->second.hash();
+  }
   lead.latest.reset();
   const JobLock lock;
   lead.decisions = std::move(texts);
   if (!plan.empty()) job().keep_plan(std::move(plan));
   lead.words_next = now() + kPauseAfterWriting * (now() - begin);
+}
+
+void note_outcome(CommState& state) {
+  note_decisions(state);
+  if (!state.leadership || !state.leadership->learner || state.broken) return;
+  Leadership& lead = *state.leadership;
+  const core::Learner::Outcome outcome = lead.learner->outcome();
+  if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
+  std::string plan = profiles::plan_json(state.identity, state.size, lead.latest_at, outcome.plan, outcome.reports);
+  const JobLock lock;
+  job().keep_plan(std::move(plan));
 }
 
 void collect(CommState& state) {
