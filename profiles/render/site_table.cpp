@@ -89,6 +89,7 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
     if (several++ >= most) continue;
     if (s.calls == 0) ++joined;
     table.add(s, s.op, std::to_string(static_cast<long>(s.comm_size)), s.place());
+    if (!wide && several > 1) continue;
     const auto tree = analysis::callers_of(s);
     if (const auto& callers = analysis::served(tree); analysis::serves_many(callers)) ++wrappers, table.add(callers);
   }
