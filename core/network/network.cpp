@@ -59,7 +59,7 @@ Result<double> per_byte(std::string_view text) {
 Result<double> set(Network& network, std::string_view key, std::string_view value) {
   for (const NetworkTime& time : kNetworkTimes) {
     if (time.name != key) continue;
-    const auto ns = time.unit == 1 ? per_byte(value) : duration(value);
+    auto ns = time.unit == 1 ? per_byte(value) : duration(value);
     if (ns) network.*time.value = *ns;
     return ns;
   }

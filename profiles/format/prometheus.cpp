@@ -116,6 +116,7 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
     for (const auto& [number, r] : of.ranks.rows()) site.waited += r.waited_ns;
   }
   std::vector<Site> kept;
+  kept.reserve(all.size());
   for (auto& [key, site] : all) kept.push_back(std::move(site));
   keep_largest(kept, sites, [](const Site& site) { return site.waited; });
   for (const Site& row : kept) {

@@ -353,9 +353,9 @@ analysis::Job job_of(const Json& profile) {
 std::optional<core::Network> network_of(const Json& profile) {
   const Json network = profile["job"].value("network", Json(nullptr));
   if (network.is_null()) return {};
-  auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
+  const auto read = core::parse_policy(profiles::json_text(Json({{"version", 1}, {"network", network}})));
   if (!read.ok()) return {};
-  return std::move(read.policy.network);
+  return read.policy.network;
 }
 
 std::vector<std::string> hosts_of_ranks(const Json& profile) {

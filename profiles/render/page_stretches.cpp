@@ -169,7 +169,7 @@ Json page_stretches(const RecordedArrivals& record, double gap_ns) {
   std::vector<Stretch> stretches;
   for (const auto& [waited, number] : order) {
     if (stretches.size() == kStretches) break;
-    if (std::ranges::none_of(stretches, [&](const Stretch& s) { return s.holds(number); }))
+    if (std::ranges::none_of(stretches, [at = number](const Stretch& s) { return s.holds(at); }))
       stretches.emplace_back(record, number, gap_ns);
   }
   Json out = Json::array();

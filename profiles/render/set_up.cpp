@@ -77,6 +77,7 @@ std::vector<Host> hosts_of(const Profile& profile) {
     host.name = p.host, host.cores = p.host_cores;
     host.ranks.push_back(&p), host.allowed.push_back(numbers_in(p.core_list));
   }
+  out.reserve(hosts.size());
   for (auto& [name, host] : hosts) out.push_back(std::move(host));
   return out;
 }
