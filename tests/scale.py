@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as name:
     check(done.returncode == 0 and done.stdout.startswith("Both runs used the same algorithms at every common site") and "noise" in done.stdout, f"diff of one policy with itself says what it is: {done.stdout[:200]}")
     done = run(generate, 10000, 1000, 1, folder / "large.json")
     check(done.returncode == 0, f"10,000 ranks and 1,000 sites: {(folder / 'large.json').stat().st_size >> 20} MiB")
-    done = run(command, "report", "--patience", 2, folder / "large.json", limit_gib=3)
+    done = run(command, "report", "--all", "--patience", 2, folder / "large.json", limit_gib=3)
     check(done.returncode == 0 and done.stdout.count("\nallreduce ") == 1000 and "9999 (100%)" in done.stdout, f"its report, in 3 GiB with the file mapped: {done.stderr[-200:]}")
     check("reading" in done.stderr, f"progress: {done.stderr[:80]!r}")
     done = run(command, "report", "--tsv", "--patience", 0, folder / "sites.json")
