@@ -35,7 +35,7 @@ plans = [p for p in profile["plans"] if p["period"] == 2]
 check(len(plans) >= 1, f"plans with two slots: {len(plans)} of {len(profile['plans'])}")
 check(any(sorted(last_ranks(p), key=str) == [1, 3] and len(p["patterns_ns"]) == 2 for p in plans), f"with two patterns and different last ranks: {[last_ranks(p) for p in plans]}")
 by_place = {}
-for line in run(a.cli, "report", folder / "two_sites.json").stdout.split("\n\n"):
+for line in run(a.cli, "report", "--all", folder / "two_sites.json").stdout.split("\n\n"):
     for place in ("first_place", "second_place"):
         if line.startswith(f"  {place}"):
             by_place[place] = line
@@ -46,7 +46,7 @@ if pathlib.Path(a.bin + "/wrapper").exists():
     deep = policy("deep", [{"match": {"op": "allreduce"}, "use": "slt"}], sites={"depth": 2})
     profile = job("wrapper", 4, a.bin + "/wrapper", 300, 20000, 20000, policy=deep)
     check(any(sorted(last_ranks(p), key=str) == [1, 3] for p in profile["plans"] if p["period"] == 2), f"inside one Fortran wrapper: {[last_ranks(p) for p in profile['plans']]}")
-    report = run(a.cli, "report", folder / "wrapper.json").stdout
+    report = run(a.cli, "report", "--all", folder / "wrapper.json").stdout
     check("rank 1 last" in report and "rank 3 last" in report and "called by" in report, "the report shows both callers of the wrapper")
 
 # Rules by place and by imbalance. Names of places are read while the job runs, so the rules come into force later.
