@@ -56,7 +56,8 @@ struct Leadership {
   std::vector<std::string> decisions;       ///< the same as JSON; under the job's lock
   Nanoseconds words_next = 0;               ///< earliest time of the next texts, with the budget of snapshots
   std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< call number and plan, not yet in the texts
-  std::uint64_t latest_at = 0, latest_hash = 0;                ///< of the last plan in the texts; 0: none
+  std::uint64_t latest_hash = 0;                               ///< of the last plan in the texts; 0: none
+  std::uint64_t announced_at = 0;  ///< call number of the last announcement, of whatever kind
   // Work space.
   std::vector<Nanoseconds> uncertainty;          ///< [ranks] of the clocks, as last told
   std::vector<Nanoseconds> offsets;              ///< [ranks]

@@ -98,7 +98,7 @@ void note_decisions(CommState& state) {
   std::string plan;
   if (lead.latest) {
     plan = profiles::plan_json(state.identity, state.size, lead.latest->first, lead.latest->second, lead.reports);
-    lead.latest_at = lead.latest->first, lead.latest_hash = lead.latest->second.hash();
+    lead.latest_hash = lead.latest->second.hash();
   }
   lead.latest.reset();
   const JobLock lock;
@@ -113,7 +113,7 @@ void note_outcome(CommState& state) {
   Leadership& lead = *state.leadership;
   const core::Learner::Outcome outcome = lead.learner->outcome();
   if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
-  std::string plan = profiles::plan_json(state.identity, state.size, lead.latest_at, outcome.plan, outcome.reports);
+  std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
   const JobLock lock;
   job().keep_plan(std::move(plan));
 }
@@ -164,7 +164,7 @@ void announce(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
   Job& j = job();
   Leadership& lead = *state.leadership;
-  lead.announced = {};
+  lead.announced = {}, lead.announced_at = n;
   // The budget of learning: 20 ms once, and 2% of the time since the start. It matters in programs with hundreds of
   // slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at the logs.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
