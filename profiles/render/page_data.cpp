@@ -125,9 +125,9 @@ Json shares(const analysis::Figures& row) {
   return out;
 }
 
-/// The parts of the time of each rank. A bar stands for neighbouring rows of ranks if there are more than kMostBars:
-/// [name, host, shares of the row that others waited for longest, shares of all if these are several rows]. null: no
-/// data. The whole is null if no rank has a time.
+/// The parts of the time of each rank, or of neighbouring rows of ranks if these are more than kMostBars. A bar is
+/// [name, host, shares of the row that others waited for longest, shares of all if it has several rows]. null: no data.
+/// The whole is null if no rank has a time.
 Json time_bars(const analysis::Analysis& analysis, std::int64_t ranks) {
   const std::int64_t per = analysis.ranks_per_row(), rows = (ranks + per - 1) / per,
                      most = static_cast<std::int64_t>(kMostBars), wide = (rows + most - 1) / most * per;

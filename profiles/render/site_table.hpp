@@ -6,8 +6,8 @@
 
 namespace latecomer::cli {
 
-/// Prints the first `most` sites in the order of the profile. `wide`: with all columns, the callers of each site, and
-/// what the columns mean, in lines of any length; else with the callers of the first site, in lines of at most
+/// Prints the first `most` sites in the order of the profile. `wide`: with all columns and what they mean, and with the
+/// callers of each site, in lines of any length. Else with the callers of the first site, in lines of at most
 /// kLineWidth.
 void print_sites(const Profile& profile, std::size_t most, bool wide);
 
