@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/base/text.hpp"
+
 namespace latecomer::cli {
 
 std::string human_time(double ns) {
@@ -54,6 +56,15 @@ std::string shell_word(const std::string& word) {
       word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./%+,:=@") ==
           std::string::npos)
     return word;
+  if (core::utf8(word) != word) {  // bytes that a terminal cannot show, as bash, ksh and zsh take them
+    std::string out = "$'";
+    for (const char c : word) {
+      char byte[8];
+      std::snprintf(byte, sizeof byte, "\\x%02x", static_cast<unsigned char>(c));
+      out += static_cast<unsigned char>(c) >= 0x80 || c == '\'' || c == '\\' || c < ' ' ? byte : std::string(1, c);
+    }
+    return out + "'";
+  }
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";

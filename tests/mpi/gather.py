@@ -56,6 +56,7 @@ for name, words, output in [("argument", (program, "sums", CAFE), folder / "argu
         done = subprocess.run([str(w) for w in (a.cli, *words, output)], capture_output=True, timeout=patience * 120)
         check(done.returncode in (0, 1, 2) and b"json.exception" not in done.stderr and b"invalid UTF-8" not in done.stderr, f"{name}: {words[0]}: {done.returncode} {done.stderr[-200:]}")
         done.stdout.decode("utf-8")
+        check(name != "output" or words != ["report"] or "$'" in done.stdout.decode(), "the next command names the file as a shell takes it")
     report = json.loads(run(a.cli, "report", "--json", output).stdout)
     check(name == "module" or any((f["file"] or "").endswith("caf\ufffd.c") for s in report["sites"] for f in s["frames"]), f"{name}: the name of a source file: {report['sites'][0]['frames']}")
 
