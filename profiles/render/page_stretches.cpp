@@ -120,6 +120,7 @@ class Stretch {
             awaited[rank] += c.wait_ends[i] - c.arrivals[i];
     }
     std::vector<std::pair<core::Nanoseconds, core::Rank>> order;
+    order.reserve(awaited.size());
     for (const auto& [rank, time] : awaited) order.emplace_back(-time, rank);
     std::ranges::sort(order);
     order.resize(std::min(order.size(), kRows / 2));
