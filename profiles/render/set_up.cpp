@@ -249,7 +249,7 @@ std::vector<std::string> set_up(const Profile& profile) {
   std::vector<std::string> out;
   const std::vector<Host> hosts = hosts_of(profile);
   judge_cores(hosts, out);
-  judge_load(hosts, out);
+  if (out.empty()) judge_load(hosts, out);  // else the ranks take cores from each other
   judge_speed(profile, hosts, out);
   if (!out.empty() || hosts.empty()) return out;
   bool unbound = true;

@@ -28,6 +28,7 @@ for waiting, says in (("courteous", "Waiting ranks give their core away"), ("spi
     check(len(found) == 2 and f"Ranks 0, 1 share core {cores[1]} of host" in found[0] and "a core for each of its 2 ranks" in found[0], f"both ranks on one core, {waiting}: {found}")
     check(found[1:] and found[1].startswith(says), f"and what waiting does: {found}")
 profile, found = report("apart", "auto", "-n", 1, "taskset", "-c", cores[0], program, *work, ":", "-n", 1, "taskset", "-c", cores[1], program, *work)
+found = [sentence for sentence in found if "other processes or threads use its cores" not in sentence]  # the machine may be busy
 check([p["core_list"] for p in profile["processes"]] == [str(cores[0]), str(cores[1])] and found == [], f"each rank on a core of its own: {found}")
 ranks = os.cpu_count() * 2
 profile, found = report("crowded", "auto", "-n", ranks, program, "none", 0, 1000, 1)
