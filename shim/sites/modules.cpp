@@ -107,9 +107,11 @@ int find_module(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-int note_module(dl_phdr_info* info, std::size_t, void* data) {
+int note_module(dl_phdr_info* info, std::size_t, void* data) try {
   static_cast<std::vector<Loaded>*>(data)->push_back({path_of(*info), build_id_of(*info), info->dlpi_addr});
   return 0;
+} catch (...) {  // without memory: an exception must not pass the loader, which holds its lock
+  return 1;
 }
 
 int note_unloaded(dl_phdr_info* info, std::size_t, void* data) {
