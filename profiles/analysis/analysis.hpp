@@ -85,6 +85,7 @@ struct Rank : Figures {
   /// Whether its lateness takes 1% of its time and more. The cause of less explains nothing.
   bool is_late() const { return late && *late * calls >= 0.01 * wall / ranks && *late > 0; }
   std::string name() const { return RankRow::ranks_name(first, static_cast<long>(ranks)); }
+  std::string named() const { return RankRow::ranks_named(first, static_cast<long>(ranks)); }
   /// Whether the causes are of more ranks than the other figures, and the name of these ranks.
   bool shares_causes() const { return causes_ranks > static_cast<long>(ranks); }
   std::string causes_name() const { return RankRow::ranks_name(causes_first, causes_ranks); }

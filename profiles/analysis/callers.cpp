@@ -63,7 +63,9 @@ std::vector<CallerNode> callers_of(const Site& site) {
   std::vector<const Caller*> all;
   all.reserve(site.callers.size());
   for (const Caller& caller : site.callers) all.push_back(&caller);
-  return group(site, all, 0);
+  std::vector<CallerNode> out = group(site, all, 0);
+  if (out.size() == 1 && !out.front().frame) out.clear();
+  return out;
 }
 
 bool serves_many(const std::vector<CallerNode>& callers) {

@@ -22,7 +22,7 @@ struct CallerNode {
 /// The most callers of one function in the details of a site.
 inline constexpr std::size_t kMostCallers = 12;
 
-/// The callers of a site, longest wait first. Empty if the profile knows none. They refer to the site.
+/// The callers of a site, longest wait first. Empty if the profile names none. They refer to the site.
 std::vector<CallerNode> callers_of(const Site& site);
 
 /// The callers that a site serves: the innermost that are several. Wrappers may call each other, so a single caller

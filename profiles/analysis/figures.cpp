@@ -26,6 +26,10 @@ std::string RankRow::ranks_name(long first, long ranks) {
   return ranks > 1 ? std::to_string(first) + "-" + std::to_string(first + ranks - 1) : std::to_string(first);
 }
 
+std::string RankRow::ranks_named(long first, long ranks) {
+  return (ranks == 1 ? "rank " : "the group of ranks ") + ranks_name(first, ranks);
+}
+
 const RankRow* Calls::row_of(long rank) const {
   const auto after =
       std::upper_bound(ranks.begin(), ranks.end(), rank, [](long r, const RankRow& row) { return r < row.rank; });

@@ -53,8 +53,9 @@ struct RankRow {
   /// "7", or "12-14".
   std::string name() const { return ranks_name(rank, ranks); }
   /// "rank 7", or "the group of ranks 12-14": the subject of a sentence.
-  std::string named() const { return (ranks == 1 ? "rank " : "the group of ranks ") + name(); }
+  std::string named() const { return ranks_named(rank, ranks); }
   static std::string ranks_name(long first, long ranks);
+  static std::string ranks_named(long first, long ranks);
 };
 
 /// What a site, or one of its callers, has in common.

@@ -135,8 +135,7 @@ void print_ways(const Site& site) {
       std::printf("%s %s", i > 1 ? "," : "", place(site.frames[i]).c_str());
     std::printf("\n");
   }
-  if (const auto callers = analysis::callers_of(site);
-      !callers.empty() && (callers.size() > 1 || callers.front().frame)) {
+  if (const auto callers = analysis::callers_of(site); !callers.empty()) {
     std::printf("    callers, with their share of the calls and of the waiting:\n");
     print_callers(site, callers, 0);
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "profiles/cli/common.hpp"
+#include "profiles/render/text_table.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -47,17 +48,6 @@ Size size_now() {
   return {window.ws_row, window.ws_col};
 }
 
-/// Whether the byte begins a character of UTF-8.
-bool begins(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
-
-/// The first `columns` characters of a line.
-std::string cut(const std::string& line, std::size_t columns) {
-  std::size_t characters = 0;
-  for (std::size_t i = 0; i < line.size(); ++i)
-    if (begins(line[i]) && ++characters > columns) return line.substr(0, i);
-  return line;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
   for (std::size_t at = 0; at < text.size();) {
@@ -74,10 +64,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {
   std::vector<std::string> out;
   for (std::string line : lines_of(text)) {
-    while (cut(line, columns).size() < line.size()) {
-      const std::string fits = cut(line, columns);
-      std::size_t end = line[fits.size()] == ' ' ? fits.size() : fits.rfind(' ');
-      if (end == std::string::npos || end == 0) end = fits.size();
+    for (std::size_t fits; (fits = first(line, columns).size()) < line.size();) {
+      std::size_t end = line[fits] == ' ' ? fits : line.substr(0, fits).rfind(' ');
+      if (end == std::string::npos || end == 0) end = fits;
       out.push_back(line.substr(0, end));
       line.erase(0, std::min(line.find_first_not_of(' ', end), line.size()));
     }

@@ -80,8 +80,7 @@ void add_callers(Json& out, const Site& site, const std::vector<analysis::Caller
 
 Json callers_data(const Site& site, Texts& places) {
   Json out = Json::array();
-  if (const auto callers = callers_of(site); !callers.empty() && (callers.size() > 1 || callers.front().frame))
-    add_callers(out, site, callers, 0, places);
+  add_callers(out, site, callers_of(site), 0, places);
   return out;
 }
 

@@ -207,7 +207,8 @@ void judge_load(const std::vector<Host>& hosts, std::vector<std::string>& out) {
 /// The least ratio of the fastest rank of a slow host to the slowest rank elsewhere. Chosen: equal cores differ by a
 /// few per cent, by their clock rate and by their place in the machine.
 constexpr double kSlower = 1.1;
-/// The least share of the run time that a rank of a slow host computes longer. Below it, waiting is no subject either.
+/// The least share of the run time that a rank of a slow host computes longer. Below it, the verdict names no waiting
+/// either.
 constexpr double kSlowerShare = 0.01;
 
 void judge_speed(const Profile& profile, const std::vector<Host>& hosts, std::vector<std::string>& out) {

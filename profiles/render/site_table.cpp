@@ -19,32 +19,39 @@ namespace {
 /// The callers that the table shows of a site.
 constexpr std::size_t kCallersShown = 3;
 
-/// A column of the table. `wide`: it is shown only where lines may be long.
+/// A column of the table.
 struct SiteColumn {
   TextTable::Column column;
-  bool wide;
+  bool wide;  ///< shown only where lines may be long
+  bool adds;  ///< the sum over callers is a figure of them together
   std::string (*text)(const analysis::Calls& calls, double all_time);
 };
 std::string time_of(const analysis::Calls& c, double ns) { return c.patterns > 0 ? human_time(ns) : "-"; }
 constexpr SiteColumn kColumns[] = {
-    {{"calls"}, false, [](const analysis::Calls& c, double) { return std::to_string(static_cast<long>(c.calls)); }},
+    {{"calls"},
+     false,
+     true,
+     [](const analysis::Calls& c, double) { return std::to_string(static_cast<long>(c.calls)); }},
     {{"bytes"},
      false,
+     false,
      [](const analysis::Calls& c, double) { return c.bytes ? human_bytes(std::round(*c.bytes)) : "-"; }},
-    {{"wait, sum"}, false, [](const analysis::Calls& c, double) { return time_of(c, c.waited); }},
-    {{"share"}, false, [](const analysis::Calls& c, double all) { return percent(c.waited / all); }},
-    {{"wait, mean"}, true, [](const analysis::Calls& c, double) { return time_of(c, c.imbalance); }},
-    {{"after last"}, true, [](const analysis::Calls& c, double) { return time_of(c, c.after_last); }},
-    {{"comes last", true}, false, [](const analysis::Calls& c, double) { return c.last_ranks(2); }},
+    {{"wait, sum"}, false, true, [](const analysis::Calls& c, double) { return time_of(c, c.waited); }},
+    {{"share"}, false, true, [](const analysis::Calls& c, double all) { return percent(c.waited / all); }},
+    {{"wait, mean"}, true, false, [](const analysis::Calls& c, double) { return time_of(c, c.imbalance); }},
+    {{"after last"}, true, false, [](const analysis::Calls& c, double) { return time_of(c, c.after_last); }},
+    {{"comes last", true}, false, false, [](const analysis::Calls& c, double) { return c.last_ranks(2); }},
 };
 
 class SiteTable {
  public:
   SiteTable(double all_time, bool wide) : all_time_(all_time), wide_(wide), table_(columns(wide)) {}
-  void add(const analysis::Calls& calls, const std::string& op, const std::string& ranks, const std::string& place) {
+  /// `sums`: the figures of the calls are sums over several callers, and columns that do not add up are empty.
+  void add(const analysis::Calls& calls, const std::string& op, const std::string& ranks, const std::string& place,
+           bool sums = false) {
     std::vector<std::string> cells = {op, ranks};
     for (const SiteColumn& c : kColumns)
-      if (wide_ || !c.wide) cells.push_back(c.text(calls, all_time_));
+      if (wide_ || !c.wide) cells.push_back(sums && !c.adds ? "" : c.text(calls, all_time_));
     cells.push_back(place);
     table_.add(std::move(cells));
   }
@@ -54,15 +61,11 @@ class SiteTable {
     analysis::Calls rest;
     for (std::size_t i = 0; i < callers.size(); ++i) {
       const analysis::Calls& f = callers[i].figures;
-      if (i >= shown) rest.calls += f.calls, rest.waited += f.waited;
+      if (i >= shown) rest.calls += f.calls, rest.waited += f.waited, rest.patterns += f.patterns;
       else add(f, "", "", "  < " + callers[i].place());
     }
-    if (callers.size() <= shown) return;
-    std::vector<std::string> cells(wide_ ? 10 : 8);
-    cells[2] = std::to_string(static_cast<long>(rest.calls)), cells[4] = human_time(rest.waited);
-    cells[5] = percent(rest.waited / all_time_);
-    cells.back() = "  < " + std::to_string(callers.size() - shown) + " more callers";
-    table_.add(std::move(cells));
+    if (callers.size() > shown)
+      add(rest, "", "", "  < " + std::to_string(callers.size() - shown) + " more callers", true);
   }
   void print() const { table_.print(wide_ ? 0 : kLineWidth); }
 
@@ -94,13 +97,12 @@ void print_sites(const Profile& profile, std::size_t most, bool wide) {
     if (const auto& callers = analysis::served(tree); analysis::serves_many(callers)) ++wrappers, table.add(callers);
   }
   table.print();
-  if (several > most) std::printf("... and %zu more call sites, which wait less.\n", several - most);
+  if (several > most) std::printf("... and %zu more call sites.\n", several - most);
   if (wide)
     std::printf(
         "\nwait, sum: time of all ranks from their arrival to that of the rank that they wait for; share: of "
         "the ranks' time.\nwait, mean: from the first arrival to the last; after last: from the last arrival to the "
-        "last "
-        "exit.\n");
+        "last exit.\n");
   if (wrappers) std::printf("<: the callers of a line that serves several; they are parts of its row.\n");
   if (joined) std::printf("Calls 0: other ranks reach the same operation from another line, which counts the calls.\n");
   if (wide && alone) std::printf("The table omits %zu sites on communicators of one rank.\n", alone);

@@ -14,14 +14,13 @@ std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
-/// The first `count` characters.
+}  // namespace
+
 std::string_view first(std::string_view text, std::size_t count) {
   std::size_t at = 0;
   while (at < text.size() && (count > 0 || !begins_character(text[at]))) count -= begins_character(text[at++]);
   return text.substr(0, at);
 }
-
-}  // namespace
 
 std::string cut(const std::string& text, std::size_t width) {
   constexpr std::string_view kGap = "...";

@@ -28,6 +28,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// The first `count` characters.
+std::string_view first(std::string_view text, std::size_t count);
+
 /// The text in at most `width` characters. What is cut stands before the last bracket: "long_na... (file.c:12)".
 std::string cut(const std::string& text, std::size_t width);
 

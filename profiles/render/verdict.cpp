@@ -51,6 +51,9 @@ constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
 /// native has the fewest.
 constexpr double kSmall = 2048;
+/// The share of the calls whose arrivals must be known for the sum of the waits to stand for all of them. Chosen: what
+/// is missing then changes the sum by less than its digits show.
+constexpr double kKnown = 0.9;
 
 struct Totals {
   double time = 0, waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
@@ -150,13 +153,10 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
   return out + ", and the ranks wait for each other in a circle";
 }
 
-/// The share of the calls whose arrivals must be known before a small wait means that nobody was late.
-constexpr double kKnown = 0.5;
-
 /// What the profile lacks, as the rest of a sentence.
 std::string missing(const Profile& profile) {
   const auto held = profile.processes.size(), all = static_cast<std::size_t>(profile.job.ranks);
-  if (held >= all) return ", because it lacks the arrivals of most calls";
+  if (held >= all) return "";
   return ": it holds " + std::to_string(held) + " of " + std::to_string(all) +
          " ranks, and arrivals count only where all ranks of a call are observed";
 }
@@ -169,8 +169,8 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   for (const analysis::Rank& rank : profile.analysis.ranks())
     if (!most || share(rank) > share(*most)) most = &rank;
   out.back() += " They spent " + percent(t.messages / t.time) +
-                " of their time in other MPI calls that wait, such as receives; rank " + most->name() +
-                " spent most, " + percent(share(*most)) + " of its own.";
+                " of their time in other MPI calls that wait, such as receives; " + most->named() + " spent most, " +
+                percent(share(*most)) + " of its own.";
 }
 
 /// The sentences on the site with the longest waits.
@@ -239,13 +239,13 @@ std::vector<std::string> verdict(const Profile& profile) {
   if (profile.processes.empty() || profile.job.ranks < 2) return out;
   const Totals t = totals(profile);
   if (t.time <= 0) return out;
-  const bool part_only = t.seen < 0.9 * t.calls;
+  const bool part_only = t.seen < kKnown * t.calls;
   out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
                 " of their time waiting for late ranks in collectives" +
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
     out.back() +=
-        " At the first collective alone, after the set-up, they waited for " + percent(first.waited / t.time) +
+        " At the first recorded collective alone, they waited for " + percent(first.waited / t.time) +
         " of their time" +
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (part_only)

@@ -93,7 +93,7 @@ std::string path_of(const dl_phdr_info& info) {
   return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "program";
 }
 
-int find_module(dl_phdr_info* info, std::size_t, void* data) {
+int find_module(dl_phdr_info* info, std::size_t, void* data) try {
   auto& search = *static_cast<Search*>(data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
@@ -105,12 +105,14 @@ int find_module(dl_phdr_info* info, std::size_t, void* data) {
     return 1;
   }
   return 0;
+} catch (...) {  // without memory: an exception must not pass the loader, which holds its lock
+  return 1;
 }
 
 int note_module(dl_phdr_info* info, std::size_t, void* data) try {
   static_cast<std::vector<Loaded>*>(data)->push_back({path_of(*info), build_id_of(*info), info->dlpi_addr});
   return 0;
-} catch (...) {  // without memory: an exception must not pass the loader, which holds its lock
+} catch (...) {  // as above
   return 1;
 }
 

@@ -62,6 +62,16 @@ Made chain_of_three(double after_last = 0) {
               after_last);
 }
 
+/// Ten ranks in rows of two. The last row is late.
+std::vector<RankRow> pairs() {
+  std::vector<RankRow> rows;
+  for (long r = 0; r < 10; r += 2) {
+    rows.push_back(row(r, r == 8 ? 900 : 200, 0, 0, {}, r == 8 ? 700 : 0, r == 8 ? 5600 : 0));
+    rows.back().ranks = 2, rows.back().last = r == 8 ? 10 : 0;
+  }
+  return rows;
+}
+
 }  // namespace
 
 TEST_CASE("blame: waits for messages lead to the rank that sleeps", "[blame]") {
@@ -188,12 +198,7 @@ TEST_CASE("lateness is against all other ranks, and sums are kept by rank and by
 }
 
 TEST_CASE("rows of several ranks keep their lateness, causes and host", "[analysis]") {
-  std::vector<RankRow> rows;
-  for (long r = 0; r < 10; r += 2) {
-    rows.push_back(row(r, r == 8 ? 900 : 200, 0, 0, {}, r == 8 ? 700 : 0, r == 8 ? 5600 : 0));
-    rows.back().ranks = 2, rows.back().last = r == 8 ? 10 : 0;
-  }
-  Made site(std::move(rows));
+  Made site(pairs());
   site.comm_size = 10;
   Analysis analysis;
   analysis.add(site, site.baseline());
@@ -211,12 +216,7 @@ TEST_CASE("rows of several ranks keep their lateness, causes and host", "[analys
 }
 
 TEST_CASE("sums of single ranks replace those of rows of several ranks, whose causes stay", "[analysis]") {
-  std::vector<RankRow> rows;
-  for (long r = 0; r < 10; r += 2) {
-    rows.push_back(row(r, r == 8 ? 900 : 200, 0, 0, {}, r == 8 ? 700 : 0, r == 8 ? 5600 : 0));
-    rows.back().ranks = 2, rows.back().last = r == 8 ? 10 : 0;
-  }
-  Made site(std::move(rows));
+  Made site(pairs());
   site.comm_size = 10;
   Analysis analysis;
   analysis.add(site, site.baseline());
