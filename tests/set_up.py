@@ -12,12 +12,13 @@ SECOND = 1e9
 failures = 0
 
 
-def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnable=0.0, blocked=0.0, messages=0.0, wall=1.0):
+def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnable=0.0, blocked=0.0, messages=0.0, wall=1.0, waits_for=None):
     """`cores`: a list as in the profile."""
     count = sum(int(part.split("-")[-1]) - int(part.split("-")[0]) + 1 for part in cores.split(","))
     times = {"wall_ns": wall, "computing_ns": computing, "runnable_ns": runnable, "blocked_ns": blocked, "kernel_ns": 0, "messages_ns": messages, "io_ns": 0,
              "collectives_ns": wall - computing - runnable - blocked - messages}
     return {"rank": rank, "host": host, "cores": count, "host_cores": host_cores, "core_list": cores, "waiting": waiting, "faults": 0, "preempted": 0,
+            **({} if waits_for is None else {"waits_for": [{"rank": waits_for, "wait_ns": 0.9 * SECOND * messages}]}),
             **{key: SECOND * value for key, value in times.items()}}
 
 
@@ -111,9 +112,13 @@ def verdict(found, wanted, unwanted=()):
 
 # What the verdict says where ranks hardly wait in collectives, and where the profile does not know.
 bound = [process(r, "h", str(r), 4) for r in range(4)]
-verdict(sentences(bound, part="verdict"), ["The waits for late ranks are too short to look for their cause."], ["cannot say", "other MPI calls"])
+verdict(sentences(bound, part="verdict"), ["The waits for late ranks in collectives are too short to look for their cause."], ["cannot say", "other MPI calls"])
 pipeline = [process(r, "h", str(r), 4, computing=0.2, messages=0.7 if r == 2 else 0.1) for r in range(4)]
 verdict(sentences(pipeline, part="verdict"), ["They spent 25% of their time in other MPI calls that wait, such as receives; rank 2 spent most, 70% of its own."])
+chain = [process(r, "h", str(r), 4, computing=(0.25, 0.9, 0.3, 0.25)[r], messages=(0.6, 0, 0.65, 0.7)[r], waits_for=(1, None, 1, 2)[r]) for r in range(4)]
+verdict(sentences(chain, part="verdict"), ["rank 3 spent most, 70% of its own, mostly in messages with rank 2, which waits mostly for rank 1, which computes 3.4 times as long as the others."])
+chain[1] = process(1, "h", "1", 4, computing=0.3)
+verdict(sentences(chain, part="verdict"), ["mostly in messages with rank 2, which waits mostly for rank 1, which spends 8.4 times as long as the others in collectives."])
 verdict(sentences(bound[:3], part="verdict", patterns=0, waited_ns=0), ["cannot say which rank is late"], ["too short"])
 # One rank of four is 20 ms late in each of ten calls in a second: equal work moves the last arrival by three quarters of that.
 late = lambda **parts: sentences(bound, part="verdict", waited_ns=0.6e9, before={"samples": 40, "wall_ns": 1.5e7, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0, "blocked_ns": 0, "faults": 0,

@@ -20,7 +20,7 @@ void Analysis::add(const Calls& calls, const Baseline& baseline) {
     const auto ranks = static_cast<double>(row.ranks);
     members += ranks, offsets += row.offset * ranks, single = single && row.ranks == 1;
     per_row_ = std::max(per_row_, row.ranks);
-    if (row.before.samples >= kFewSamples) computing += row.before.computing, ++sampled;
+    if (row.before.samples >= enough_samples(calls)) computing += row.before.computing, ++sampled;
   }
   // A call of some of the ranks delays these only. Where a profile does not name them all, it delays each as much.
   const double delay = calls.after_last_sum * calls.comm_size;
@@ -33,10 +33,10 @@ void Analysis::add(const Calls& calls, const Baseline& baseline) {
     if (row.before.samples > 0) {
       double explained = 0;
       for (const auto& peer : intervals.peers(row)) explained += peer.explained;
-      sum.messages += row.before.samples * row.before.messages;
-      sum.explained += row.before.samples * std::min(explained, row.before.messages);
+      sum.messages += row.before.stand_for * row.before.messages;
+      sum.explained += row.before.stand_for * std::min(explained, row.before.messages);
     }
-    if (row.before.samples >= kFewSamples)
+    if (row.before.samples >= enough_samples(calls))
       sum.computed += calls.patterns * row.before.computing,
           sum.computed_by_all += calls.patterns * computing / sampled;
     if (row.awaited > 0)
@@ -115,6 +115,7 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
     Rank& row = rows[p.rank / per_sum_ * per_sum_];
     if (row.host.empty()) row.host = p.host;
     ++row.ranks, row.wall += p.wall, row.times.add(p.times);
+    if (per_sum_ == 1) row.peers = p.peers;
     if (p.host.empty()) continue;
     Host& host = hosts[p.host];
     ++host.ranks, host.wall += p.wall, host.times.add(p.times);

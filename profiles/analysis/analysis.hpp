@@ -42,9 +42,10 @@ struct Process {
   std::string host;
   double wall = 0;  ///< ns
   Times times;
-  double cores = 0, host_cores = 0;  ///< that it may use, and of its host
-  std::string core_list{};           ///< numbers of the cores that it may use, "0-3,8"; "": unknown
-  bool courteous = false;            ///< it gives its core away while it waits
+  double cores = 0, host_cores = 0;      ///< that it may use, and of its host
+  std::string core_list{};               ///< numbers of the cores that it may use, "0-3,8"; "": unknown
+  bool courteous = false;                ///< it gives its core away while it waits
+  std::vector<Intervals::Peer> peers{};  ///< ranks whose messages it waited for, longest first, ns of the whole run
 };
 
 /// POP's efficiencies, estimated from sums. POP replays a trace on an ideal network. Here the time of transfers is what
@@ -75,9 +76,10 @@ struct Rank : Figures {
   /// figures of single ranks. `blamed` is then the mean of these ranks.
   long causes_first = 0, causes_ranks = 1;
   std::string host;
-  double calls = 0;              ///< of which its lateness is known
-  std::optional<double> late;    ///< mean time from the mean arrival of the others to its own, ns
-  std::optional<Causes> causes;  ///< of its lateness; empty: it was not late, or nothing was sampled
+  std::vector<Intervals::Peer> peers{};  ///< of a single rank: as Process::peers
+  double calls = 0;                      ///< of which its lateness is known
+  std::optional<double> late;            ///< mean time from the mean arrival of the others to its own, ns
+  std::optional<Causes> causes;          ///< of its lateness; empty: it was not late, or nothing was sampled
   /// Time of computing before the calls of sites with samples, and what the ranks' means there add up to, ns.
   double computed = 0, computed_by_all = 0;
   double blamed = 0;  ///< time that others waited because of it, waits for messages followed, ns

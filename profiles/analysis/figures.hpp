@@ -14,7 +14,8 @@ namespace latecomer::analysis {
 /// The sampled intervals before the calls of a site: the time from the last collective to the call, as a mean in
 /// nanoseconds, and its parts.
 struct Intervals {
-  double samples = 0;  ///< 0: the profile has none
+  double samples = 0;    ///< 0: the profile has none
+  double stand_for = 0;  ///< intervals that the samples stand for
   double wall = 0, collectives = 0, messages = 0, io = 0, computing = 0, kernel = 0, runnable = 0, blocked = 0;
   double faults = 0, preempted = 0, page_faults = 0, threads = 0;
   /// A rank whose messages were waited for, and how long, as a mean in nanoseconds.
@@ -24,11 +25,11 @@ struct Intervals {
   };
   std::vector<Peer> peers;  ///< longest wait first, as in the profile
 
-  /// Becomes the mean over the samples of both.
+  /// Becomes the mean over the intervals that the samples of both stand for.
   void add(const Intervals& other);
 };
 
-/// The keys of `before` in a profile, but for `samples` and `waits_for`.
+/// The keys of means in `before` of a profile.
 inline constexpr std::pair<std::string_view, double Intervals::*> kIntervalKeys[] = {
     {"wall_ns", &Intervals::wall},
     {"collectives_ns", &Intervals::collectives},

@@ -29,38 +29,39 @@ Cause SiteIntervals::Compared::largest() const {
 }
 
 void Baseline::Sums::add(const Sums& o, double sign) {
-  samples += sign * o.samples, wall += sign * o.wall;
+  samples += sign * o.samples, intervals += sign * o.intervals, wall += sign * o.wall;
   for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
 }
 
 Baseline::Sums Baseline::sums_of(const Intervals& before) {
-  Sums out{before.samples, before.wall * before.samples, {}};
+  Sums out{before.samples, before.stand_for, before.wall * before.stand_for, {}};
   out.parts[computing] = before.computing, out.parts[mpi_wait] = before.messages;
   out.parts[no_core] = before.runnable, out.parts[blocked] = before.blocked;
   out.parts[page_faults] = before.page_faults;
   out.parts[system_calls] = std::max(0.0, before.kernel - before.page_faults);
   out.parts[io] = before.io;
-  for (double& part : out.parts) part *= before.samples;
+  for (double& part : out.parts) part *= before.stand_for;
   return out;
 }
 
 Baseline::Baseline(const Calls& calls) : all_(sums_of(calls.before)) {
-  mean_wall_ = all_.samples > 0 ? all_.wall / all_.samples : 0;
+  mean_wall_ = all_.intervals > 0 ? all_.wall / all_.intervals : 0;
   for (const RankRow& row : calls.ranks)
     if (row.before.samples > 0 && row.before.wall <= mean_wall_) on_time_.add(sums_of(row.before), 1);
 }
 
 std::optional<SiteIntervals::Compared> SiteIntervals::compare(const RankRow& row) const {
-  if (row.before.samples < kFewSamples) return {};
+  const double enough = enough_samples(calls_);
+  if (row.before.samples < enough) return {};
   const Baseline::Sums mine = Baseline::sums_of(row.before);
   Baseline::Sums others = base_.on_time_;
   if (row.before.wall <= base_.mean_wall_) others.add(mine, -1);
-  if (others.samples < kFewSamples) others = base_.all_, others.add(mine, -1);
-  if (others.samples < kFewSamples) return {};
+  if (others.samples < enough) others = base_.all_, others.add(mine, -1);
+  if (others.samples < enough) return {};
   Compared out;
-  out.late_ns = mine.wall / mine.samples - others.wall / others.samples;
+  out.late_ns = mine.wall / mine.intervals - others.wall / others.intervals;
   for (std::size_t k = 0; k < kCauses; ++k)
-    out.mine[k] = mine.parts[k] / mine.samples, out.others[k] = others.parts[k] / others.samples;
+    out.mine[k] = mine.parts[k] / mine.intervals, out.others[k] = others.parts[k] / others.intervals;
   return out;
 }
 

@@ -3,7 +3,9 @@
 // it waited for. It writes no sentences.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -38,8 +40,12 @@ enum class ChainEnd {
   cycle,      ///< the rank's peer stands in the chain already
 };
 
-/// The least samples of an interval for a cause: the mean of fewer says little.
+/// The least samples of an interval for a cause: the mean of fewer says little. Of a site with few calls, two thirds:
+/// what the others were can then change no sentence about most of the time.
 inline constexpr double kFewSamples = 5;
+inline double enough_samples(const Calls& calls) {
+  return std::min(kFewSamples, std::max(1.0, std::ceil(calls.calls * 2 / 3)));
+}
 
 /// What the intervals of all ranks of a site have in common. Rows that a report leaves out count, too.
 class Baseline {
@@ -51,7 +57,7 @@ class Baseline {
  private:
   friend class SiteIntervals;
   struct Sums {
-    double samples = 0, wall = 0;
+    double samples = 0, intervals = 0, wall = 0;
     Shares parts{};
     void add(const Sums& o, double sign);
   };
@@ -74,7 +80,7 @@ class SiteIntervals {
     double all_excess() const;
     Cause largest() const;  ///< the part with the largest excess
   };
-  /// Empty: fewer than kFewSamples intervals were sampled.
+  /// Empty: fewer than enough_samples() intervals were sampled.
   std::optional<Compared> compare(const RankRow& row) const;
 
   /// The ranks that the row's rank waited for, with nanoseconds per interval of the wait that their own lateness

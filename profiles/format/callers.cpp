@@ -59,14 +59,18 @@ Json usage_json(const Usage& usage, double by) {
   return out;
 }
 
+void add_peers(Json& out, const Peers& peers, double by) {
+  std::vector<Peers::Peer> sorted(peers.all().begin(), peers.all().end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.waited > b.waited; });
+  for (const auto& [rank, waited] : sorted)
+    out["waits_for"].push_back({{"rank", rank}, {"wait_ns", static_cast<double>(waited) / by}});
+}
+
 Json intervals_json(const Intervals& intervals) {
-  Json out = usage_json(intervals.sum, static_cast<double>(intervals.samples));
-  out["samples"] = intervals.samples;
-  std::vector<Peers::Peer> peers(intervals.peers.all().begin(), intervals.peers.all().end());
-  std::stable_sort(peers.begin(), peers.end(), [](const auto& a, const auto& b) { return a.waited > b.waited; });
-  for (const auto& [rank, waited] : peers)
-    out["waits_for"].push_back(
-        {{"rank", rank}, {"wait_ns", static_cast<double>(waited) / static_cast<double>(intervals.samples)}});
+  const auto by = static_cast<double>(intervals.stand_for);
+  Json out = usage_json(intervals.sum, by);
+  out["samples"] = intervals.samples, out["stand_for"] = intervals.stand_for;
+  add_peers(out, intervals.peers, by);
   return out;
 }
 

@@ -137,6 +137,7 @@ class ProfileWriter {
       process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
+      add_peers(process, p.process.peers, 1);
       put(std::string(i ? "," : "") + "\n" + json_text(process));
     }
     put("],\n\"rank_sums\": [");

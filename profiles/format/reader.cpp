@@ -66,14 +66,23 @@ std::vector<RankRow> few_rows(std::vector<RankRow>&& rows) {
 /// Ranks and numbers of ranks in a file: only a damaged profile has others.
 long rank_in(double value) { return static_cast<long>(std::clamp(value, -1.0, 1e9)); }
 
+/// In profiles of earlier versions each sample stands for one interval.
+double stand_for(double samples, double written) { return written > 0 ? written : samples; }
+
+std::vector<analysis::Intervals::Peer> peers_of(const Json& object) {
+  std::vector<analysis::Intervals::Peer> out;
+  if (const auto peers = object.find("waits_for"); peers != object.end() && peers->is_array())
+    for (const Json& peer : *peers)
+      if (peer.is_object()) out.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
+  return out;
+}
+
 /// The figures of the object `before` of a site, a row or a caller.
 analysis::Intervals intervals_of(const Json& before) {
   analysis::Intervals out;
-  out.samples = number_in(before, "samples");
+  out.samples = number_in(before, "samples"), out.stand_for = stand_for(out.samples, number_in(before, "stand_for"));
   for (const auto& [key, field] : analysis::kIntervalKeys) out.*field = number_in(before, key);
-  if (const auto peers = before.find("waits_for"); peers != before.end() && peers->is_array())
-    for (const Json& peer : *peers)
-      if (peer.is_object()) out.peers.push_back({rank_in(number_in(peer, "rank")), number_in(peer, "wait_ns")});
+  out.peers = peers_of(before);
   return out;
 }
 
@@ -131,6 +140,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   double* before_of(const std::string& name) {
     if (name == "samples") return &row_.before.samples;
+    if (name == "stand_for") return &row_.before.stand_for;
     for (const auto& [key, field] : analysis::kIntervalKeys)
       if (key == name) return &(row_.before.*field);
     return nullptr;
@@ -183,6 +193,7 @@ class Reader : public nlohmann::json_sax<Json> {
     if (in_rows_ == 5 && in_before_) row_.before.peers.push_back({rank_in(rank_), waited_});
     if (--in_rows_ == 1) {
       row_.rank = rank_in(first_), row_.ranks = std::max(1L, rank_in(ranks_)), in_before_ = false;
+      row_.before.stand_for = stand_for(row_.before.samples, row_.before.stand_for);
       if (row_.rank >= 0) rows_.push_back(std::move(row_));
     }
     return true;
@@ -323,6 +334,7 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
     one.cores = number_in(p, "cores"), one.host_cores = number_in(p, "host_cores");
     one.core_list = p.value("core_list", ""), one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
+    one.peers = peers_of(p);
   }
   return out;
 }

@@ -30,8 +30,9 @@ class Peers {
     if (at == count_) ++count_;
     peers_[at].rank = rank, peers_[at].waited += waited;
   }
-  void merge(const Peers& o) {
-    for (const Peer& p : o.all()) add(p.rank, p.waited);
+  /// `times`: that the other's times count.
+  void merge(const Peers& o, std::int64_t times = 1) {
+    for (const Peer& p : o.all()) add(p.rank, times * p.waited);
   }
   std::span<const Peer> all() const { return {peers_.data(), std::min<std::size_t>(count_, kKept)}; }
 

@@ -316,7 +316,8 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
   w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
-  w.plain(process.usage), w.plain(process.cores), w.plain(process.host_cores), w.plain(process.courteous);
+  w.plain(process.usage), w.plain(process.peers), w.plain(process.cores), w.plain(process.host_cores),
+      w.plain(process.courteous);
   w.text(process.core_list);
   w.each(unplanned, [&](const Unplanned& u) { w.plain(u); });
   w.each(frames, [&](const Frame& f) {
@@ -362,7 +363,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.each([&] { r.plain(c.job.forced.emplace_back()); });
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
   r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
-  r.plain(c.process.usage), r.plain(c.process.cores), r.plain(c.process.host_cores), r.plain(c.process.courteous);
+  r.plain(c.process.usage), r.plain(c.process.peers), r.plain(c.process.cores), r.plain(c.process.host_cores),
+      r.plain(c.process.courteous);
   r.text(c.process.core_list);
   r.each([&] { r.plain(c.unplanned.emplace_back()); });
   if (!r.good || !is_rank_of(c.rank, c.job.ranks)) return false;

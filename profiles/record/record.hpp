@@ -67,21 +67,30 @@ struct Usage {
   Nanoseconds faulting = 0;     ///< the most that `faults` may take of `kernel`, by the cost measured at the start
   /// The share of `kernel` that page faults explain.
   Nanoseconds page_faults() const { return std::min(kernel, faulting); }
-  void add(const Usage& o) {
-    wall += o.wall, collectives += o.collectives, messages += o.messages, io += o.io, computing += o.computing,
-        kernel += o.kernel;
-    runnable += o.runnable, blocked += o.blocked, faults += o.faults, preempted += o.preempted;
-    threads += o.threads, faulting += o.faulting;
+  /// `times`: that the other's figures count.
+  void add(const Usage& o, std::int64_t times = 1) {
+    for (Nanoseconds Usage::*part :
+         {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::computing, &Usage::kernel,
+          &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
+      this->*part += times * o.*part;
+    faults += static_cast<std::uint64_t>(times) * o.faults,
+        preempted += static_cast<std::uint64_t>(times) * o.preempted;
   }
 };
 
 /// Sampled intervals from the exit of one blocking collective to the arrival at the next.
 struct Intervals {
   std::uint64_t samples = 0;
-  Usage sum;
-  Peers peers;  ///< for whose messages `messages` waited, where it is known
-  void add(const Usage& one, const Peers& waited_for) { ++samples, sum.add(one), peers.merge(waited_for); }
-  void merge(const Intervals& o) { samples += o.samples, sum.add(o.sum), peers.merge(o.peers); }
+  std::uint64_t stand_for = 0;  ///< intervals that the samples stand for: long ones are sampled more often than others
+  Usage sum;                    ///< of all intervals that the samples stand for
+  Peers peers;                  ///< for whose messages `messages` waited, where it is known
+  /// `stands_for`: the number of intervals of its kind for each sampled one.
+  void add(const Usage& one, const Peers& waited_for, std::uint32_t stands_for) {
+    ++samples, stand_for += stands_for, sum.add(one, stands_for), peers.merge(waited_for, stands_for);
+  }
+  void merge(const Intervals& o) {
+    samples += o.samples, stand_for += o.stand_for, sum.add(o.sum), peers.merge(o.peers);
+  }
 };
 
 /// The data about a site that one rank has on its own.
@@ -363,6 +372,7 @@ struct Unplanned {
 /// Where a process ran, and what its main thread did from the start of MPI to the end.
 struct Process {
   Usage usage;
+  Peers peers;                  ///< for whose messages `usage.messages` waited, where it is known
   std::int32_t cores = 0;       ///< that it may use
   std::int32_t host_cores = 0;  ///< of its host
   std::string core_list;        ///< the numbers of the cores that it may use, such as "0-3,8"

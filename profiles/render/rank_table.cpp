@@ -117,6 +117,7 @@ Json ranks_json(const analysis::Analysis& analysis) {
                    {"blamed_causes", causes_json(r.blamed_causes)}});
     if (r.ranks > 1) out.back()["ranks"] = r.ranks;
     if (r.shares_causes()) out.back()["causes_of"] = r.causes_name();
+    for (const auto& [rank, waited] : r.peers) out.back()["waits_for"].push_back({{"rank", rank}, {"wait_ns", waited}});
   }
   return out;
 }

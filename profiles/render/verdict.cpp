@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "profiles/analysis/callers.hpp"
+#include "profiles/analysis/messages.hpp"
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/waiting.hpp"
@@ -39,6 +40,17 @@ constexpr Words kWords[analysis::kCauses] = {
     {"spends %s times as long as the others on page faults", "spends its time on page faults"},
     {"spends %s times as long as the others in system calls", "spends its time in system calls"},
     {"spends %s times as long as the others in MPI's file calls", "spends its time in MPI's file calls"},
+};
+
+/// The same of the parts of a whole run, in the order of kTimeColumns.
+constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
+    kWords[analysis::computing],
+    {"spends %s times as long as the others in the kernel", "spends its time in the kernel"},
+    kWords[analysis::no_core],
+    kWords[analysis::blocked],
+    kWords[analysis::mpi_wait],
+    kWords[analysis::io],
+    {"spends %s times as long as the others in collectives", "spends its time in collectives"},
 };
 
 /// Below this share of the ranks' time, no sentence asks for the cause. Derived: a report of the whole run cannot gain
@@ -84,16 +96,19 @@ std::string name_of(const Site& site, const CallerNode* worst) {
 }
 
 /// "computes 1.8 times as long as the others"
+std::string text_of(const Words& words, double mine, double others) {
+  const double ratio = others > 0.01 * (mine - others) ? mine / others : 0;
+  if (ratio <= 0 || ratio > 100) return words.only;
+  char text[128];
+  std::snprintf(text, sizeof text, words.does, number(ratio).c_str());
+  return text;
+}
+
 std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
   const analysis::Cause cause = compared.largest();
-  const double more = compared.excess(cause), others = compared.others[cause];
   if (cause == analysis::no_core && own_threads_run(row.before, cores))
     return "waits for a core that its own threads use";
-  const double ratio = others > 0.01 * more ? compared.mine[cause] / others : 0;
-  if (ratio <= 0 || ratio > 100) return kWords[cause].only;
-  char text[128];
-  std::snprintf(text, sizeof text, kWords[cause].does, number(ratio).c_str());
-  return text;
+  return text_of(kWords[cause], compared.mine[cause], compared.others[cause]);
 }
 
 }  // namespace
@@ -164,21 +179,25 @@ std::string missing(const Profile& profile) {
 /// Adds the sentence on other MPI calls that wait.
 void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   if (t.messages < kMessages * t.time) return;
-  const analysis::Rank* most = nullptr;
-  const auto share = [](const analysis::Rank& rank) { return rank.wall > 0 ? rank.times.messages / rank.wall : 0; };
-  for (const analysis::Rank& rank : profile.analysis.ranks())
-    if (!most || share(rank) > share(*most)) most = &rank;
-  out.back() += " They spent " + percent(t.messages / t.time) +
-                " of their time in other MPI calls that wait, such as receives; " + most->named() + " spent most, " +
-                percent(share(*most)) + " of its own.";
+  const auto chain = analysis::follow_messages(profile.analysis.ranks());
+  if (!chain) return;
+  const analysis::Rank& most = *chain->ranks.front();
+  std::string text = " They spent " + percent(t.messages / t.time) +
+                     " of their time in other MPI calls that wait, such as receives; " + most.named() +
+                     " spent most, " + percent(most.times.messages / most.wall) + " of its own";
+  for (std::size_t i = 1; i < chain->ranks.size(); ++i)
+    text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
+  if (chain->part) text += ", which " + text_of(kPartWords[*chain->part], chain->mine, chain->others);
+  out.back() += text + ".";
 }
 
 /// The sentences on the site with the longest waits.
 void judge_waits(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
   if (t.waited <= kLittle * t.time || worst_site == profile.sites.end() || worst_site->waited <= 0) {
-    out.emplace_back(t.seen < kKnown * t.calls ? "The profile cannot say which rank is late" + missing(profile) + "."
-                                               : "The waits for late ranks are too short to look for their cause.");
+    out.emplace_back(t.seen < kKnown * t.calls
+                         ? "The profile cannot say which rank is late" + missing(profile) + "."
+                         : "The waits for late ranks in collectives are too short to look for their cause.");
     return;
   }
   const Site& site = *worst_site;

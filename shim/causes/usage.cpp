@@ -141,7 +141,15 @@ void Sampler::start() {
   }
   fault_ = kFaultRange * cost_of_fault();
   opened_at_ = now();
-  left_ = 1;
+  long_ = 2 * kBudget * cost_;
+  left_ = 1, first_ = kFirst;
+  mpi_time.watched = true;
+}
+
+void Sampler::never() {
+  left_ = 0, first_ = 0, long_ = INT64_MAX;
+  mpi_time.watched = false;
+  ::close(std::exchange(schedstat_, -1));
 }
 
 profiles::Usage Sampler::total() {
@@ -152,24 +160,26 @@ profiles::Usage Sampler::total() {
   return between(start_, end, kernel_left);
 }
 
-void Sampler::open() {
+void Sampler::open(std::uint32_t stands_for) {
   const KeepErrno keep;
-  // A random distance, so that no interval of a program's period is preferred. Its mean follows the budget.
+  open_ = mpi_time.sampled = this_thread() == thread_ && read(begin_);
+  stands_for_ = stands_for;
+  peers_ = {};
+}
+
+void Sampler::open_at_random() {
   const Nanoseconds at = now();
-  const bool reads = this_thread() == thread_ && read(begin_);
+  open(exits_);
+  // A random distance, so that no interval of a program's period is preferred. Its mean follows the budget.
   const Nanoseconds per_exit = std::max<Nanoseconds>((at - opened_at_) / exits_, 1);
   const auto distance = static_cast<std::uint64_t>(std::clamp<Nanoseconds>(2 * kBudget * cost_ / per_exit, 1, 1 << 20));
   exits_ = left_ = static_cast<std::uint32_t>(1 + random_.below(2 * distance - 1));
   opened_at_ = at;
-  open_ = reads;
-  if (++intervals_ == 0) ++intervals_;
-  mpi_time.sampled = reads ? intervals_ : 0;
-  peers_ = {};
 }
 
 void Sampler::close() {
   const KeepErrno keep;
-  open_ = false, mpi_time.sampled = 0;
+  open_ = mpi_time.sampled = false;
   Reading end;
   closed_ = this_thread() == thread_ && read(end);
   if (closed_) interval_ = between(begin_, end, kernel_left_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the main thread did between two collectives: time in other MPI calls, on a processor, without one, asleep. Reads
-// the kernel's counters for a sample of the intervals, within a budget of the run time.
+// the kernel's counters for a sample of the intervals, within a budget of the run time. Adds up for whose messages the
+// thread waited, in the whole run.
 #pragma once
 
 #include <unistd.h>
@@ -21,8 +22,8 @@ namespace latecomer::shim {
 struct MpiTime {
   Nanoseconds collectives = 0, messages = 0, io = 0;
   Nanoseconds io_seen = 0, io_cpu = 0;  ///< of `io` in sampled intervals: time, and processor time
-  /// The number of the interval of this thread that is being sampled: waits go to ranks, too. 0: none is.
-  std::uint32_t sampled = 0;
+  bool sampled = false;                 ///< an interval of this thread is being sampled
+  bool watched = false;                 ///< this thread's waits for messages are added up by rank
   Nanoseconds all() const { return collectives + messages + io; }
 };
 extern constinit thread_local MpiTime mpi_time;
@@ -41,13 +42,13 @@ class TimedCall {
   TimedCall(const TimedCall&) = delete;
   TimedCall& operator=(const TimedCall&) = delete;
   ~TimedCall() { end(); }
-  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, in an interval that is being sampled.
+  /// Ends the scope early. Returns its time if that belongs to ranks: it waited, on a watched thread.
   Nanoseconds end() {
     if (!sum_) return 0;
     const Nanoseconds spent = now() - begin_;
     *sum_ += spent, sum_ = nullptr;
     live->message.store(0, std::memory_order_relaxed);
-    return mpi_time.sampled != 0 && spent > kTransfer ? spent : 0;
+    return mpi_time.watched && spent > kTransfer ? spent : 0;
   }
 
  private:
@@ -59,7 +60,7 @@ class TimedCall {
 /// program.
 class FileCall {
  public:
-  explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled != 0) {
+  explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled) {
     if (counts_) mpi_time.io_seen -= now(), mpi_time.io_cpu -= cpu_now();
   }
   FileCall(const FileCall&) = delete;
@@ -74,13 +75,19 @@ class FileCall {
 };
 
 /// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not
-/// sampled.
+/// sampled. The intervals are of two kinds. Those at sites after which the next exit was late the last time, and the
+/// first ones of a run, are all sampled. Of the others, random ones are. Each sample stands for the intervals of its
+/// kind since the sample before it.
 class Sampler {
  public:
   /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.
   void start();
   /// The policy wants no samples. Without a reading at start(), total() is zero.
-  void never() { left_ = 0, ::close(std::exchange(schedstat_, -1)); }
+  void never();
+  /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
+  void begin() {
+    if (schedstat_ >= 0) open(1);
+  }
   /// At the end of the job: total() stands still.
   void stop() { final_ = total(), stopped_ = true; }
   /// What the thread has done since start(); zero on another thread.
@@ -91,15 +98,27 @@ class Sampler {
       close();
   }
   /// At any other collective: the interval no longer lies between two blocking ones.
-  void discard() { open_ = false, mpi_time.sampled = 0; }
-  /// A call of the interval that is being sampled waited for that rank of MPI_COMM_WORLD.
-  void wait_for(Rank rank, Nanoseconds waited) { peers_.add(rank, waited); }
-  /// At the exit of a blocking collective. `before`: takes the interval that ended at its arrival, if it was sampled.
-  void leave(profiles::Intervals& before) {
+  void discard() { open_ = mpi_time.sampled = expects_long_ = false, left_at_ = INT64_MAX; }
+  /// A call waited for that rank of MPI_COMM_WORLD.
+  void wait_for(Rank rank, Nanoseconds waited) {
+    all_peers_.add(rank, waited);
+    if (open_) peers_.add(rank, waited);
+  }
+  /// The ranks whose messages the thread waited for since start().
+  const profiles::Peers& peers() const { return all_peers_; }
+  /// At the exit of a blocking collective at the time `exit`. `before`: takes the interval that ended at its arrival,
+  /// if it was sampled.
+  void leave(profiles::Intervals& before, Nanoseconds exit) {
     if (closed_) [[unlikely]]
-      before.add(interval_, peers_), closed_ = false;
-    if (--left_ == 0) [[unlikely]]
-      open();
+      before.add(interval_, peers_, stands_for_), closed_ = false;
+    if (const bool was_long = exit - left_at_ >= long_; was_long != expects_long_) [[unlikely]]
+      long_after_[place_] = was_long;
+    left_at_ = exit;
+    place_ = (reinterpret_cast<std::uintptr_t>(&before) >> 6) % kPlaces;
+    expects_long_ = long_after_[place_];
+    if (expects_long_ || first_ > 0) [[unlikely]]
+      first_ -= first_ > 0, open(1);
+    else if (--left_ == 0) [[unlikely]] open_at_random();
   }
 
  private:
@@ -112,23 +131,39 @@ class Sampler {
   /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
   /// this one as far as it fits.
   profiles::Usage between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
-  void open();
+  void open(std::uint32_t stands_for);
+  void open_at_random();
   void close();
+
+  /// Sites by their address in memory. Sites that share a place make each other's intervals be sampled too often or at
+  /// random, and the samples stand for as many as they should. Derived: four cache lines.
+  static constexpr std::size_t kPlaces = 256;
+  /// The first intervals of a run, which all are sampled: its set-up. Chosen: they cost 50 us in all.
+  static constexpr int kFirst = 16;
 
   int schedstat_ = -1;
   int thread_ = 0;
   bool open_ = false, closed_ = false, stopped_ = false;
+  bool expects_long_ = false;  ///< after the last exit at this site, the next one was late
+  int first_ = 0;              ///< of the first intervals, those to come
+  std::size_t place_ = 0;      ///< in long_after_, of the site of the last exit
+  bool long_after_[kPlaces] = {};
+  Nanoseconds left_at_ = INT64_MAX;  ///< the last exit; INT64_MAX: something else came after it
+  /// The time from exit to exit from which two readings keep the budget. It counts the next call, too: then a site is
+  /// sampled on the ranks that wait as on the one that they wait for.
+  Nanoseconds long_ = INT64_MAX;
+  std::uint32_t stands_for_ = 1;  ///< intervals, by the sample that is open or was closed last
   std::uint32_t left_ = 0;  ///< exits until the next sample; it wraps around, and so never comes, if nothing is sampled
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
   Nanoseconds cost_ = 0;  ///< of one reading
   Nanoseconds kernel_left_ = 0;
-  Nanoseconds fault_ = 0;        ///< the most that a page fault costs
-  std::uint32_t exits_ = 1;      ///< between the last two samples
-  std::uint32_t intervals_ = 0;  ///< that were opened
+  Nanoseconds fault_ = 0;    ///< the most that a page fault costs
+  std::uint32_t exits_ = 1;  ///< between the last two random samples
   Reading begin_, start_;
   profiles::Usage interval_, final_;
-  profiles::Peers peers_;
+  profiles::Peers peers_;      ///< of the interval
+  profiles::Peers all_peers_;  ///< of the run
 };
 extern constinit Sampler sampler;
 

@@ -16,7 +16,7 @@ namespace latecomer::shim {
 #define BEFORE_unknown
 #define BEFORE_from \
   MPI_Status own;   \
-  if (mpi_time.sampled && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
+  if (mpi_time.watched && from == MPI_ANY_SOURCE && status == MPI_STATUS_IGNORE) status = &own;
 #define AFTER_to                                                                            \
   if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) [[unlikely]] \
     waited_for(comm, to, waited);
@@ -39,13 +39,11 @@ LATECOMER_COUNTED_CALLS(PLAIN, int)
 LATECOMER_COUNTED_CALLS(LARGE, MPI_Count)
 LATECOMER_UNCOUNTED_CALLS(PLAIN)
 
-#define STARTS(symbol, parameters, arguments, peer, receives, persistent)                                             \
-  LATECOMER_ENTRY(int, symbol, parameters) {                                                                          \
-    const int rc = next::symbol arguments;                                                                            \
-    if ((persistent ? timing.load(std::memory_order_relaxed) && !inside && !job().threads : mpi_time.sampled != 0) && \
-        rc == MPI_SUCCESS) [[unlikely]]                                                                               \
-      note_started(*request, comm, peer, receives, persistent);                                                       \
-    return rc;                                                                                                        \
+#define STARTS(symbol, parameters, arguments, peer, receives, persistent)                                           \
+  LATECOMER_ENTRY(int, symbol, parameters) {                                                                        \
+    const int rc = next::symbol arguments;                                                                          \
+    if (mpi_time.watched && !inside && rc == MPI_SUCCESS) note_started(*request, comm, peer, receives, persistent); \
+    return rc;                                                                                                      \
   }
 #define STARTS_PLAIN(Name, parameters, arguments, peer, receives, persistent) \
   STARTS(MPI_##Name, parameters, arguments, peer, receives, persistent)

@@ -10,9 +10,10 @@
 
 namespace latecomer::shim {
 
-namespace {
+constinit StartedMessages started_messages;
+constinit std::atomic<MPI_Comm> translated{MPI_COMM_NULL};
 
-constinit StartedMessages started;
+namespace {
 
 /// The ranks of MPI_COMM_WORLD that a communicator's messages may name: of the remote group in an inter-communicator.
 struct Members {
@@ -20,6 +21,7 @@ struct Members {
 };
 
 int forget_members(MPI_Comm, int, void* members, void*) {
+  forget_translation();
   delete static_cast<Members*>(members);
   return MPI_SUCCESS;
 }
@@ -52,57 +54,66 @@ const Members* members_of(MPI_Comm comm) {
   return members.release();
 }
 
-/// Another process's rank in MPI_COMM_WORLD; negative if it has none, or if `rank` lies outside the communicator.
-Rank peer_of(MPI_Comm comm, int rank) {
-  if (rank < 0) return -1;
-  if (comm == MPI_COMM_WORLD) return rank < job().size ? rank : MPI_UNDEFINED;
-  if (comm == MPI_COMM_SELF) return job().rank;
+/// The ranks of MPI_COMM_WORLD that the communicator's messages may name. nullptr: unknown, or no memory.
+const std::vector<Rank>* translation(MPI_Comm comm) try {
   void* attribute = nullptr;
   int found = 0;
-  const std::vector<Rank>* world = nullptr;
   if (PMPI_Comm_get_attr(comm, job().keyval, &attribute, &found) == MPI_SUCCESS && found)
-    if (const auto* state = static_cast<const CommState*>(attribute); !state->foreign) world = &state->world;
-  if (!world || world->empty()) {
-    const Members* members = members_of(comm);
-    if (!members) return MPI_UNDEFINED;
-    world = &members->world;
-  }
-  return static_cast<std::size_t>(rank) < world->size() ? (*world)[static_cast<std::size_t>(rank)] : MPI_UNDEFINED;
+    if (const auto* state = static_cast<const CommState*>(attribute); !state->foreign && !state->world.empty())
+      return &state->world;
+  const Members* members = members_of(comm);
+  return members ? &members->world : nullptr;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
+
+const std::vector<Rank>* last_translation = nullptr;  // of `translated`, by the watched thread
 
 }  // namespace
 
-[[gnu::noinline, gnu::cold]] void waited_for(MPI_Comm comm, int rank, Nanoseconds waited) try {
-  if (const Rank peer = peer_of(comm, rank); peer >= 0 && peer != job().rank) sampler.wait_for(peer, waited);
-} catch (const std::bad_alloc&) {
-  // Without memory for the members, the time counts without a rank.
+Rank peer_of(MPI_Comm comm, int rank) {
+  if (rank < 0) return -1;
+  if (comm == MPI_COMM_WORLD) return rank < job().size ? rank : MPI_UNDEFINED;
+  if (comm != translated.load(std::memory_order_relaxed)) [[unlikely]] {
+    const std::vector<Rank>* world = translation(comm);
+    if (!world) return MPI_UNDEFINED;
+    last_translation = world;
+    translated.store(comm, std::memory_order_relaxed);
+  }
+  const auto at = static_cast<std::size_t>(rank);
+  return at < last_translation->size() ? (*last_translation)[at] : MPI_UNDEFINED;
 }
 
-[[gnu::noinline, gnu::cold]] void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives,
-                                               bool persistent) try {
-  started.note({request, persistent ? 0 : mpi_time.sampled, peer_of(comm, rank), receives});
-} catch (const std::bad_alloc&) {
+[[gnu::noinline, gnu::cold]] void waited_for(MPI_Comm comm, int rank, Nanoseconds waited) {
+  if (const Rank peer = peer_of(comm, rank); peer >= 0 && peer != job().rank) sampler.wait_for(peer, waited);
 }
 
 Awaited::Awaited(int count, const MPI_Request* requests) {
   for (int i = 0; i < count && found_ < kMost; ++i)
-    if (const StartedMessage* message = started.find(requests[i], mpi_time.sampled)) {
-      receives_ += message->receives;
-      at_[found_] = i, messages_[found_++] = *message;
+    if (StartedMessage* started = started_messages.find(requests[i])) {
+      receives_ |= started->receives;
+      messages_[static_cast<std::size_t>(found_++)] = {started, requests[i], i};
     }
 }
 
-void Awaited::all(Nanoseconds waited) const {
-  // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
-  // where there are some.
-  for (int k = 0; k < found_; ++k)
-    if (messages_[k].receives == (receives_ > 0)) one(waited, at_[k]);
+void Awaited::done(const Message& message, bool awaited) const {
+  StartedMessage& started = *message.started;
+  // Two of the call's requests may have had the same place.
+  if (started.request != message.request) return;
+  if (awaited && waited_ > 0 && started.peer >= 0 && started.peer != job().rank)
+    sampler.wait_for(started.peer, waited_);
+  if (!started.persistent) started.request = MPI_REQUEST_NULL;
 }
 
-void Awaited::one(Nanoseconds waited, int index) const {
-  for (int k = 0; k < found_; ++k)
-    if (const Rank peer = messages_[k].peer; at_[k] == index && peer >= 0 && peer != job().rank)
-      sampler.wait_for(peer, waited);
+void Awaited::all_done() const {
+  // MPI does not say which message came last, so the call waits for all of them at the same time: for the received ones
+  // where there are some.
+  for (const Message& m : found()) done(m, m.started->receives == receives_);
+}
+
+void Awaited::done(int index) const {
+  for (const Message& m : found())
+    if (m.index == index) done(m, true);
 }
 
 }  // namespace latecomer::shim

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says for whose messages a call waited, in ranks of MPI_COMM_WORLD, in sampled intervals. A communicator is used only
-// inside a call that names it: a program may free one while its messages are in transfer.
+// Says for whose messages a call waited, in ranks of MPI_COMM_WORLD, on the thread that started MPI. A communicator is
+// used only inside a call that names it: a program may free one while its messages are in transfer.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "shim/causes/usage.hpp"
 #include "shim/mpi.hpp"
@@ -16,16 +18,11 @@ namespace latecomer::shim {
 /// ignored.
 void waited_for(MPI_Comm comm, int rank, Nanoseconds waited);
 
-/// A non-blocking message to or from that rank of `comm` was started in a sampled interval, or a persistent one was
-/// made.
-void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent);
-
 /// The message of a request.
 struct StartedMessage {
   MPI_Request request = MPI_REQUEST_NULL;
-  std::uint32_t interval = 0;  ///< in which it was started; 0: it is persistent
-  Rank peer = -1;              ///< in MPI_COMM_WORLD
-  bool receives = false;
+  Rank peer = -1;  ///< in MPI_COMM_WORLD; negative: none
+  bool receives = false, persistent = false;
 };
 
 /// Messages by their request's handle. MPI numbers its handles, so the low bits rarely meet. A message whose place
@@ -33,11 +30,14 @@ struct StartedMessage {
 class StartedMessages {
  public:
   void note(const StartedMessage& message) { place(message.request) = message; }
-  /// nullptr: not noted, or overwritten. `interval`: the present one.
-  const StartedMessage* find(MPI_Request request, std::uint32_t interval) {
-    const StartedMessage& there = place(request);
-    const bool known = request != MPI_REQUEST_NULL && there.request == request;
-    return known && (there.interval == 0 || there.interval == interval) ? &there : nullptr;
+  /// nullptr: not noted, or overwritten.
+  StartedMessage* find(MPI_Request request) {
+    StartedMessage& there = place(request);
+    return request != MPI_REQUEST_NULL && there.request == request ? &there : nullptr;
+  }
+  /// The handle stands for something else from now on.
+  void forget(MPI_Request request) {
+    if (StartedMessage* there = find(request)) there->request = MPI_REQUEST_NULL;
   }
 
  private:
@@ -49,20 +49,45 @@ class StartedMessages {
   }
   StartedMessage places_[kPlaces];
 };
+extern constinit StartedMessages started_messages;
+
+/// The communicator whose ranks were translated last. The translation lives as long as the communicator.
+extern constinit std::atomic<MPI_Comm> translated;
+/// Before a communicator ends.
+inline void forget_translation() { translated.store(MPI_COMM_NULL, std::memory_order_relaxed); }
+
+/// That rank of `comm` in MPI_COMM_WORLD. Negative if it is another job's, or outside the communicator.
+Rank peer_of(MPI_Comm comm, int rank);
+
+/// A non-blocking message to or from that rank of `comm` was started, or a persistent one was made.
+inline void note_started(MPI_Request request, MPI_Comm comm, int rank, bool receives, bool persistent) {
+  started_messages.note({request, peer_of(comm, rank), receives, persistent});
+}
+
 /// The messages among the requests of a completion call, as they were before it.
 class Awaited {
  public:
   Awaited(int count, const MPI_Request* requests);
-  /// The call waited until all of them were complete.
-  void all(Nanoseconds waited) const;
-  /// The call waited until that one was complete.
-  void one(Nanoseconds waited, int index) const;
+  /// The call took that long; 0: it did not wait.
+  void waited(Nanoseconds time) { waited_ = time; }
+  /// All of them are complete: the call waited for all.
+  void all_done() const;
+  /// That one is complete.
+  void done(int index) const;
 
  private:
-  static constexpr int kMost = 256;  // as for observed requests: 5 KiB of the stack, in sampled intervals only
-  int found_ = 0, receives_ = 0;
-  int at_[kMost];
-  StartedMessage messages_[kMost];
+  static constexpr int kMost = 256;  // as for observed requests: 6 KiB of the stack
+  struct Message {
+    StartedMessage* started;
+    MPI_Request request;
+    int index;
+  };
+  std::span<const Message> found() const { return {messages_.data(), static_cast<std::size_t>(found_)}; }
+  void done(const Message& message, bool awaited) const;
+  int found_ = 0;
+  bool receives_ = false;
+  Nanoseconds waited_ = 0;
+  std::array<Message, kMost> messages_;  // without initial values
 };
 
 }  // namespace latecomer::shim

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "shim/causes/waits_for.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/executor/executor.hpp"
@@ -28,6 +29,7 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   Job& j = job();
   if (idle.state == state) idle_stop();
   forget_pending(state);
+  forget_translation();
   unwatch(*state);
   if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {

@@ -360,7 +360,7 @@ void write_log(const Call& call) {
     local = find_local(call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
-  if (!job().threads) sampler.leave(local->before);
+  if (!job().threads) sampler.leave(local->before, exit);
   job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
 }
 

@@ -63,11 +63,6 @@ class Watch {
     for (int k = 0; k < found_; ++k)
       if (at_[k] == index) finish(was_[k], common_now());
   }
-  /// `base`: 0 in C, 1 in Fortran.
-  void some_done(int count, const int* indices, int base) const {
-    for (int i = 0; count != MPI_UNDEFINED && i < count && found_ > 0; ++i) done(indices[i] - base);
-  }
-  static void everything(const Watch& watch) { watch.all_done(); }
 
  private:
   // Observed requests in one completion call. Derived: 2 KiB of the caller's stack. The requests beyond are not
@@ -78,42 +73,50 @@ class Watch {
   MPI_Request was_[kMost];
 };
 
-/// Runs a completion call. `complete` calls MPI, and `account` finishes the requests that are complete.
+/// Runs a completion call. `complete` calls MPI. `account` says which requests are complete. `timed`: of a call that
+/// waits, whose time then goes to the ranks of its messages.
 template <typename Complete, typename Account>
-int testing(int count, MPI_Request* requests, Complete complete, Account account) {
+int completing(int count, MPI_Request* requests, Complete complete, Account account, TimedCall* timed = nullptr) {
   const Watch watch(count, requests);
-  const int rc = complete();
-  if (rc == MPI_SUCCESS) account(watch);
-  return rc;
-}
-
-/// The same for a call that waits: its time counts. `attribute(awaited, time)` says for whose messages, in sampled
-/// intervals.
-template <typename Complete, typename Account, typename Attribute>
-int waiting(int count, MPI_Request* requests, Complete complete, Account account, Attribute attribute) {
-  TimedCall timed(mpi_time.messages, timing.load(std::memory_order_relaxed) && !inside);
-  if (!mpi_time.sampled) [[likely]]
-    return testing(count, requests, complete, account);
+  if (!mpi_time.watched) {
+    const int rc = complete();
+    if (rc == MPI_SUCCESS) account(watch);
+    return rc;
+  }
   return [&]() __attribute__((noinline)) {
-    const Awaited awaited(count, requests);
-    const int rc = testing(count, requests, complete, account);
-    if (const Nanoseconds waited = timed.end(); waited > 0 && rc == MPI_SUCCESS) attribute(awaited, waited);
+    Awaited awaited(count, requests);
+    const int rc = complete();
+    if (rc == MPI_SUCCESS) {
+      if (timed) awaited.waited(timed->end());
+      account(watch), account(awaited);
+    }
     return rc;
   }
   ();
 }
 
-void for_all(const Awaited& a, Nanoseconds waited) { a.all(waited); }
-/// `base`: the index of the first request, 1 in Fortran.
-auto for_one(const int& index, int base) {
-  return [&index, base](const Awaited& a, Nanoseconds waited) { a.one(waited, index - base); };
-}
-auto for_some(const int& done, const int* indices, int base) {
-  return [&done, indices, base](const Awaited& a, Nanoseconds waited) {
-    for (int i = 0; done != MPI_UNDEFINED && i < done; ++i) a.one(waited, indices[i] - base);
-  };
+template <typename Complete, typename Account>
+int waiting(int count, MPI_Request* requests, Complete complete, Account account) {
+  TimedCall timed(mpi_time.messages, timing.load(std::memory_order_relaxed) && !inside);
+  return completing(count, requests, complete, account, &timed);
 }
 
+/// The requests that a call has completed: all, that one, or all if the flag is set. `base`: the index of the first
+/// request, 1 in Fortran.
+constexpr auto everything = [](const auto& requests) { requests.all_done(); };
+auto the_one(const int& index, int base) {
+  return [&index, base](const auto& requests) { requests.done(index - base); };
+}
+auto some(const int& count, const int* indices, int base) {
+  return [&count, indices, base](const auto& requests) {
+    for (int i = 0; count != MPI_UNDEFINED && i < count; ++i) requests.done(indices[i] - base);
+  };
+}
+auto if_set(const int& flag, auto account) {
+  return [&flag, account](const auto& requests) {
+    if (flag) account(requests);
+  };
+}
 void start_persistent(int count, const MPI_Request* requests) {
   if (!watching()) return;
   const std::lock_guard lock(table_mutex);
@@ -127,6 +130,7 @@ void start_persistent(int count, const MPI_Request* requests) {
 }
 
 void forget_request(MPI_Request request) {
+  if (mpi_time.watched) started_messages.forget(request);
   if (!watching()) return;
   const std::lock_guard lock(table_mutex);
   if (PendingCall* call = find(request)) drop(*call);
@@ -135,6 +139,7 @@ void forget_request(MPI_Request request) {
 }  // namespace
 
 void note_pending(const PendingCall& call) {
+  if (mpi_time.watched) started_messages.forget(call.request);
   const std::lock_guard lock(table_mutex);
   // MPI uses the handle again: its former operation completed in a call that latecomer does not intercept.
   if (PendingCall* stale = find(call.request)) drop(*stale);
@@ -161,112 +166,95 @@ void forget_pending(const CommState* state) {
 // request handles have the layout of C in memory. ierror is optional.
 LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
   return waiting(
-      1, request, [&] { return next::MPI_Wait(request, status); }, &Watch::everything, for_all);
+      1, request, [&] { return next::MPI_Wait(request, status); }, everything);
 }
 LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
-      1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, &Watch::everything, for_all);
+      1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, everything);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
   return waiting(
-      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, &Watch::everything, for_all);
+      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, everything);
 }
 LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
-      *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, &Watch::everything,
-      for_all);
+      *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, everything);
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
   return waiting(
-      count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); },
-      [&](const Watch& w) { w.done(*index); }, for_one(*index, 0));
+      count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); }, the_one(*index, 0));
 }
 LATECOMER_ENTRY(void, mpi_waitany_f08_,
                 (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
-      [&](const Watch& w) { w.done(*index - 1); }, for_one(*index, 1));
+      the_one(*index, 1));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
   return waiting(
       count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
-      [&](const Watch& w) { w.some_done(*done, indices, 0); }, for_some(*done, indices, 0));
+      some(*done, indices, 0));
 }
 LATECOMER_ENTRY(void, mpi_waitsome_f08_,
                 (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
-      [&](const Watch& w) { w.some_done(*done, indices, 1); }, for_some(*done, indices, 1));
+      some(*done, indices, 1));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
-  return testing(
-      1, request, [&] { return next::MPI_Test(request, flag, status); },
-      [&](const Watch& w) {
-        if (*flag) w.all_done();
-      });
+  return completing(
+      1, request, [&] { return next::MPI_Test(request, flag, status); }, if_set(*flag, everything));
 }
 LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  testing(
-      1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; },
-      [&](const Watch& w) {
-        if (*flag) w.all_done();
-      });
+  completing(
+      1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; }, if_set(*flag, everything));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses)) {
-  return testing(
-      count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); },
-      [&](const Watch& w) {
-        if (*flag) w.all_done();
-      });
+  return completing(
+      count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); }, if_set(*flag, everything));
 }
 LATECOMER_ENTRY(void, mpi_testall_f08_,
                 (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  testing(
+  completing(
       *count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; },
-      [&](const Watch& w) {
-        if (*flag) w.all_done();
-      });
+      if_set(*flag, everything));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status)) {
-  return testing(
+  return completing(
       count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); },
-      [&](const Watch& w) {
-        if (*flag) w.done(*index);
-      });
+      if_set(*flag, the_one(*index, 0)));
 }
 LATECOMER_ENTRY(void, mpi_testany_f08_,
                 (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
-  testing(
+  completing(
       *count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; },
-      [&](const Watch& w) {
-        if (*flag) w.done(*index - 1);
-      });
+      if_set(*flag, the_one(*index, 1)));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return testing(
+  return completing(
       count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
-      [&](const Watch& w) { w.some_done(*done, indices, 0); });
+      some(*done, indices, 0));
 }
 LATECOMER_ENTRY(void, mpi_testsome_f08_,
                 (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
-  testing(
+  completing(
       *count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
-      [&](const Watch& w) { w.some_done(*done, indices, 1); });
+      some(*done, indices, 1));
   if (ierror) *ierror = rc;
 }
 LATECOMER_ENTRY(int, MPI_Start, (MPI_Request * request)) {

@@ -3,7 +3,11 @@
  * Usage: causes CAUSE RANK CALLS MILLISECONDS [FOLDER]
  * CAUSE is one of none, work, sleep, stop, burner, faults, neighbour, chain, requests, file, pipe, threads; file and
  * pipe use FOLDER. In chain, the late rank sleeps, and two others wait in turn for messages. requests does the same
- * with MPI_Waitall, on a communicator that numbers the ranks backwards. */
+ * with MPI_Waitall, on a communicator that numbers the ranks backwards.
+ * Other CAUSES are for the verdict. In setup, the rank sleeps before the first call only. In prepare, it works before a
+ * first barrier only. In burst, a thousand quick barriers stand before a few long calls with work. In load, it works
+ * beside a process that is always busy. A pipeline has no collective: messages pass from rank to rank, and the rank
+ * works longer on each. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -140,6 +144,20 @@ static void chain_of_requests(MPI_Comm backwards, int rank, int first, int size,
   if (hop == 0 || hop == 1) MPI_Send(&token[3], 1, MPI_INT, size - 1 - (rank + 1) % size, 0, backwards);
 }
 
+/* Each rank works on an item of the rank before it and hands it on. The late rank works longer. */
+static void pipeline(int rank, int late, int size, int items, double ms) {
+  for (int i = 0; i < items; ++i) {
+    int item = i;
+    MPI_Request request;
+    if (rank > 0) {
+      MPI_Irecv(&item, 1, MPI_INT, rank - 1, 2, MPI_COMM_WORLD, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    compute(rank == late ? ms : ms / 4);
+    if (rank + 1 < size) MPI_Ssend(&item, 1, MPI_INT, rank + 1, 2, MPI_COMM_WORLD);
+  }
+}
+
 /* A communicator may be freed while its messages are in transfer. */
 static void free_in_flight(MPI_Comm comm, int rank, int size) {
   MPI_Request requests[2];
@@ -177,6 +195,7 @@ int main(int argc, char** argv) {
   if (is_late && strcmp(cause, "burner") == 0)
     for (int i = 0; i < 3 * (ranks ? atoi(ranks) : 4); ++i) disturb(cause, ms);
   if (is_late && strcmp(cause, "pipe") == 0) serve(ms);
+  if (is_late && strcmp(cause, "load") == 0) disturb("burner", ms);
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -198,7 +217,15 @@ int main(int argc, char** argv) {
   const int in_flight = strcmp(cause, "requests") == 0 && calls <= kFlights;
   for (int i = 0; in_flight && i < calls; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &flights[i]);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
-  for (int i = 0; i < calls; ++i) {
+  const int whole = strcmp(cause, "pipeline") == 0;
+  if (whole) pipeline(rank, late, size, calls, ms);
+  if (strcmp(cause, "prepare") == 0) {
+    if (rank == late) compute(ms * calls);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (strcmp(cause, "burst") == 0)
+    for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = whole ? calls : 0; i < calls; ++i) {
     atomic_store(&burning, 1);
     /* With an own core, longer than a time slice. Many ranks would wait for a core of those that compute. */
     compute(own_core ? 12 * ms : size > 2 && strcmp(cause, "stop") != 0 ? 0.2 : 2);
@@ -212,7 +239,7 @@ int main(int argc, char** argv) {
       if (rank == late)
         MPI_Recv(&token, 1, MPI_INT, (late + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), compute(1);
     } else if (rank == late) {
-      if (strcmp(cause, "work") == 0) compute(ms);
+      if (strcmp(cause, "work") == 0 || strcmp(cause, "burst") == 0 || strcmp(cause, "load") == 0) compute(ms);
       if (strcmp(cause, "sleep") == 0 || (i == 0 && strcmp(cause, "setup") == 0)) nap(ms);
       if (strcmp(cause, "faults") == 0) fault(ms);
       if (strcmp(cause, "file") == 0) write_file(file, ms);

@@ -36,7 +36,7 @@ automatic.write_text(json.dumps({"version": 1, "mode": "apply", "network": "eth1
 
 # case, least number of allreduces in the profile, expected warning
 for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", 1500, None), ("inter", 100, None), ("one_error", 800, None),
-                             ("children", 40, None), ("messages", 300, None), ("contexts", 240, None), ("thread_init", 200, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
+                             ("children", 40, None), ("messages", 300, None), ("handles", 40, None), ("contexts", 240, None), ("thread_init", 200, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
     if case == "contexts" and sanitized:  # their stacks are unknown to the sanitizers
         continue
     ranks = 2 if case == "spawn" else 4
@@ -55,6 +55,9 @@ check(not list(folder.glob("*.parts/*.tmp")), "nothing half-written is left")
 messages = json.loads((folder / "messages.observe.json").read_text())
 named = {w["rank"] for s in messages["sites"] for r in s["ranks"] for w in r.get("before", {}).get("waits_for", [])}
 check(named and named <= set(range(4)), f"a message to a rank that does not exist waits for no rank: {named}")
+reused = json.loads((folder / "handles.observe.json").read_text())["processes"]
+awaited = {p["rank"]: (p["messages_ns"], sum(w["wait_ns"] for w in p.get("waits_for", []))) for p in reused}
+check(all(by_rank < 0.5 * every for rank, (every, by_rank) in awaited.items() if rank != 3), f"waits for a collective are no waits for messages: {awaited}")
 sessions = json.loads((folder / "sessions.observe.json").read_text())
 check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") == 80, "recovered sessions have their arrival patterns")
 check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")

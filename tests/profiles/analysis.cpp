@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "profiles/analysis/messages.hpp"
+
 using namespace latecomer::analysis;
 
 namespace {
@@ -19,7 +21,7 @@ RankRow row(long rank, double computing, double messages, double blocked, const 
             double awaited) {
   RankRow out;
   out.rank = rank, out.offset = offset, out.awaited = awaited;
-  out.before.samples = 10, out.before.wall = computing + messages + blocked;
+  out.before.samples = out.before.stand_for = 10, out.before.wall = computing + messages + blocked;
   out.before.computing = computing, out.before.messages = messages, out.before.blocked = blocked;
   for (const auto& [peer, waited] : waits_for) out.before.peers.push_back({peer, waited});
   return out;
@@ -138,7 +140,7 @@ TEST_CASE("blame: own threads take the rank's core only where the process has no
 TEST_CASE("intervals: the mean over both, with the ranks that either waited for", "[figures]") {
   Intervals a = row(0, 100, 300, 0, {{1, 300}}, 0, 0).before;
   Intervals b = row(0, 400, 30, 0, {{2, 30}}, 0, 0).before;
-  b.samples = 20;
+  b.samples = b.stand_for = 20;
   a.add(b);
   CHECK(a.samples == 30);
   CHECK(a.computing == Approx(300));
@@ -279,4 +281,79 @@ TEST_CASE("efficiencies: the parts of a chain and of a transfer", "[efficiency]"
   CHECK(b.load_balance == Approx(1));
   CHECK(b.communication == Approx(2000.0 / 12'000));
   CHECK(b.transfer == Approx(1 - 2100.0 / 24'000));
+}
+
+TEST_CASE("a chain of messages leads to the rank that does something else", "[analysis]") {
+  // Rank 1 computes. Rank 2 waits for it, rank 3 for rank 2, and rank 0 completes messages of ranks 3 and 1 at once.
+  std::vector<Rank> ranks(4);
+  for (long r = 0; r < 4; ++r) {
+    Rank& rank = ranks[static_cast<std::size_t>(r)];
+    rank.first = r, rank.ranks = 1, rank.wall = 1000;
+    rank.times.messages = r == 1 ? 100 : 700, rank.times.computing = r == 1 ? 900 : 300;
+  }
+  ranks[0].times.messages = 750, ranks[0].times.computing = 250;
+  ranks[0].peers = {{3, 750}, {1, 750}}, ranks[1].peers = {{2, 90}};
+  ranks[2].peers = {{1, 690}, {3, 10}}, ranks[3].peers = {{2, 650}};
+  const auto numbers = [](const MessageChain& chain) {
+    std::vector<long> out;
+    for (const Rank* rank : chain.ranks) out.push_back(rank->first);
+    return out;
+  };
+  auto chain = follow_messages(ranks);
+  REQUIRE(chain);
+  CHECK(numbers(*chain) == std::vector<long>{0, 1});
+  REQUIRE(chain->part);
+  CHECK(kTimeColumns[*chain->part].key == "computing_ns");
+  CHECK((chain->mine == Approx(0.9) && chain->others == Approx(0.85 / 3)));
+
+  ranks[0].times.messages = 0;
+  ranks[3].times.messages = 720;
+  chain = follow_messages(ranks);
+  REQUIRE(chain);
+  CHECK(numbers(*chain) == std::vector<long>{3, 2, 1});
+  CHECK(chain->part);
+
+  // Nothing that rank 1 does explains why it waits less.
+  ranks[1].times.computing = 300;
+  chain = follow_messages(ranks);
+  REQUIRE(chain);
+  CHECK_FALSE(chain->part);
+
+  // Ranks 2 and 3 wait for each other, and of rank 3's eight peers none has most of the wait for certain.
+  ranks[2].peers = {{3, 690}};
+  CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3, 2});
+  ranks[3].peers.assign(8, {2, 400}), ranks[3].peers.resize(8);
+  CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3});
+  for (Rank& rank : ranks) rank.times.messages = 0;
+  CHECK_FALSE(follow_messages(ranks));
+}
+
+TEST_CASE("samples count as the intervals that they stand for", "[analysis]") {
+  // Rank 1: one interval in a hundred is long, and all long ones are sampled. Of the others, one in a hundred is.
+  Intervals all;
+  all.samples = 2, all.stand_for = 2, all.wall = all.computing = 1000;
+  Intervals others;
+  others.samples = 2, others.stand_for = 198, others.wall = others.computing = 10;
+  all.add(others);
+  CHECK((all.samples == 4 && all.stand_for == 200));
+  CHECK(all.wall == Approx((2 * 1000 + 198 * 10) / 200.0));
+}
+
+TEST_CASE("one interval of a site that is called once is enough for its cause", "[analysis]") {
+  const auto once = [](double calls) {
+    std::vector<RankRow> rows;
+    for (long r = 0; r < 4; ++r) {
+      rows.push_back(row(r, r == 1 ? 9000 : 200, 0, 0, {}, r == 1 ? 8800 : 0, r == 1 ? 26400 : 0));
+      rows.back().before.samples = rows.back().before.stand_for = 1;
+    }
+    Made site(std::move(rows));
+    site.calls = calls;
+    return site;
+  };
+  const Made setup = once(1);
+  const auto compared = SiteIntervals(setup, setup.baseline()).compare(setup.ranks[1]);
+  REQUIRE(compared);
+  CHECK((compared->late_ns == Approx(8800) && compared->largest() == computing));
+  const Made loop = once(100);
+  CHECK_FALSE(SiteIntervals(loop, loop.baseline()).compare(loop.ranks[1]));
 }

@@ -137,7 +137,8 @@ TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults
     usage.threads = 50;
     Peers peers;
     if (r == 1) peers.add(0, 100), peers.add(3, 200);
-    site.before.add(usage, peers), site.before.add(usage, {});
+    site.before.add(usage, peers, 1), site.before.add(usage, {}, 3);
+    p.process.peers = peers;
     std::string bytes;
     p.serialize(bytes);
     Contribution read;
@@ -158,8 +159,13 @@ TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults
   CHECK(before["page_faults_ns"] == 150);
   CHECK(before["threads_ns"] == 50);
   REQUIRE(before["waits_for"].size() == 2);
-  CHECK((before["waits_for"][0]["rank"] == 3 && before["waits_for"][0]["wait_ns"] == 100));
-  CHECK((before["waits_for"][1]["rank"] == 0 && before["waits_for"][1]["wait_ns"] == 50));
+  CHECK((before["waits_for"][0]["rank"] == 3 && before["waits_for"][0]["wait_ns"] == 50));
+  CHECK((before["waits_for"][1]["rank"] == 0 && before["waits_for"][1]["wait_ns"] == 25));
+  CHECK((before["samples"] == 2 && before["stand_for"] == 4 && before["messages_ns"] == 300));
+  CHECK_FALSE(profile["processes"][0].contains("waits_for"));
+  const auto& whole = profile["processes"][1]["waits_for"];
+  REQUIRE(whole.size() == 2);
+  CHECK((whole[0]["rank"] == 3 && whole[0]["wait_ns"] == 200));
 }
 
 TEST_CASE("site book: the papers' definitions", "[record]") {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Walks from rank to rank by the sums of each rank's waits.
+#include "profiles/analysis/messages.hpp"
+
+#include <algorithm>
+
+namespace latecomer::analysis {
+namespace {
+
+/// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
+constexpr double kMostly = 0.5;
+/// Derived: where a profile names eight ranks, it may have left out others, and each sum is too long by an eighth of
+/// all at most.
+double least_share(const Rank& rank) { return kMostly + (rank.peers.size() >= 8 ? 0.125 : 0); }
+
+double share(const Rank& rank, double Times::*part) { return rank.wall > 0 ? rank.times.*part / rank.wall : 0; }
+
+const Rank* find(const std::vector<Rank>& ranks, long number) {
+  const auto at = std::ranges::lower_bound(ranks, number, {}, &Rank::first);
+  return at != ranks.end() && at->first == number && at->wall > 0 ? &*at : nullptr;
+}
+
+/// The rank that `rank` waits for. A call that completes several messages waits for all their ranks at once: the one
+/// that waits least itself is what the others wait for, too.
+const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank) {
+  const Rank* next = nullptr;
+  for (const Intervals::Peer& peer : rank.peers) {
+    if (peer.waited < least_share(rank) * rank.times.messages) continue;
+    const Rank* there = find(ranks, peer.rank);
+    if (!there) return nullptr;
+    if (!next || share(*there, &Times::messages) < share(*next, &Times::messages)) next = there;
+  }
+  return next;
+}
+
+void explain(const std::vector<Rank>& ranks, MessageChain& chain) {
+  const Rank& last = *chain.ranks.back();
+  const double waits = share(*chain.ranks[chain.ranks.size() - 2], &Times::messages) - share(last, &Times::messages);
+  for (std::size_t k = 0; k < std::size(kTimeColumns); ++k) {
+    const auto part = kTimeColumns[k].value;
+    if (part == &Times::messages) continue;
+    double others = 0, count = 0;
+    for (const Rank& rank : ranks)
+      if (&rank != &last && rank.wall > 0) others += share(rank, part), ++count;
+    others /= count;
+    const double mine = share(last, part);
+    if (mine - others >= kMostly * waits && (!chain.part || mine - others > chain.mine - chain.others))
+      chain.part = k, chain.mine = mine, chain.others = others;
+  }
+}
+
+}  // namespace
+
+std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks) {
+  const auto most = std::ranges::max_element(ranks, {}, [](const Rank& r) { return share(r, &Times::messages); });
+  if (most == ranks.end() || most->times.messages <= 0) return {};
+  MessageChain chain;
+  for (const Rank* rank = &*most; rank && std::ranges::find(chain.ranks, rank) == chain.ranks.end();
+       rank = next_of(ranks, *rank)) {
+    chain.ranks.push_back(rank);
+    // A rank that waits half as long itself as the rank before it does something else meanwhile.
+    if (chain.ranks.size() > 1 &&
+        share(*rank, &Times::messages) < 0.5 * share(*chain.ranks[chain.ranks.size() - 2], &Times::messages)) {
+      explain(ranks, chain);
+      break;
+    }
+  }
+  return chain;
+}
+
+}  // namespace latecomer::analysis

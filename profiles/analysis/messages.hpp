@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Follows the waits for messages, summed over the whole run, from the rank that waits most to the rank that they come
+// from. It writes no sentences.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "profiles/analysis/analysis.hpp"
+
+namespace latecomer::analysis {
+
+struct MessageChain {
+  /// The first one spends the largest share of its time in messages. Each waits mostly for the next one.
+  std::vector<const Rank*> ranks;
+  /// What the last rank does longer than the others, which explains most of the waits: a place in kTimeColumns. Empty:
+  /// the last rank also waits for messages, or nothing explains them.
+  std::optional<std::size_t> part;
+  double mine = 0, others = 0;  ///< the shares of that part in the time of the last rank, and of the others as a mean
+};
+
+/// Empty: no rank waits for messages. The ranks are those of the argument.
+std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks);
+
+}  // namespace latecomer::analysis

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verdict names the rank and the cause of waiting that is no steady lateness before collectives: messages, set-up, rare long intervals, foreign load. LATECOMER_ROUNDS repeats each run, and the output counts right and wrong verdicts."""
+import json
+import os
+import pathlib
+import re
+
+from common import a, check, finish, folder, run
+
+LATE = 1
+rounds = int(os.environ.get("LATECOMER_ROUNDS", "1"))
+# Cause: ranks, arguments, and what the verdict says. Other ranks are named only as those that wait for the late one.
+INJECTED = {
+    "pipeline": (4, (60, 8), rf"other MPI calls that wait.* rank {LATE}, which computes"),
+    "prepare": (4, (100, 8), rf"At the first recorded collective alone, they waited for .* most of it for rank {LATE}\..*Rank {LATE} computes"),
+    "burst": (2, (12, 100), rf"Rank {LATE} computes"),
+    # Where ranks share cores with other processes, both are true: the rank has more work, and it waits for a core.
+    "load": (4, (30, 20), rf"for rank {LATE}\..*Rank {LATE} (computes|waits for a core)|Its lateness has no single cause"),
+}
+BLAMED = re.compile(r"(?:Rank (\d+) (?:computes|waits|is asleep|spends)|mostly in messages with.*rank (\d+), which (?:computes|spends|is asleep|waits for a core))")
+for cause, (ranks, arguments, wanted) in INJECTED.items():
+    right = wrong = 0
+    for round in range(rounds):
+        profile = folder / f"{cause}.json"
+        ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, *arguments)
+        check(ran.returncode == 0, f"{cause} runs {ran.stderr[-300:] if ran.returncode else ''}")
+        said = " ".join(json.loads(run(a.cli, "report", "--json", profile).stdout)["verdict"])
+        blamed = {int(rank) for pair in BLAMED.findall(said) for rank in pair if rank}
+        right += bool(re.search(wanted, said)) and blamed <= {LATE}
+        wrong += bool(blamed - {LATE})
+        print("     ", said)
+    print(f"{cause}: {right} of {rounds} right, {wrong} wrong")
+    check(wrong == 0 and right >= 0.9 * rounds, f"{cause}: the verdict names rank {LATE} and its cause")
+finish()
