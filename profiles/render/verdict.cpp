@@ -10,6 +10,7 @@
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/waiting.hpp"
+#include "profiles/render/hang.hpp"
 #include "profiles/render/set_up.hpp"
 
 namespace latecomer::cli {
@@ -153,12 +154,41 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
   return out + ", and the ranks wait for each other in a circle";
 }
 
-/// What the profile lacks, as the rest of a sentence.
+/// The ranks that sent no data.
+std::vector<int> absent_ranks(const Profile& profile) {
+  std::vector<bool> there(static_cast<std::size_t>(std::max(0, profile.job.ranks)));
+  for (const analysis::Process& p : profile.processes)
+    if (p.rank >= 0 && p.rank < profile.job.ranks) there[static_cast<std::size_t>(p.rank)] = true;
+  std::vector<int> out;
+  for (std::size_t r = 0; r < there.size(); ++r)
+    if (!there[r]) out.push_back(static_cast<int>(r));
+  return out;
+}
+
+/// What the profile lacks and how to get it, as the rest of a sentence.
 std::string missing(const Profile& profile) {
-  const auto held = profile.processes.size(), all = static_cast<std::size_t>(profile.job.ranks);
-  if (held >= all) return "";
-  return ": it holds " + std::to_string(held) + " of " + std::to_string(all) +
-         " ranks, and arrivals count only where all ranks of a call are observed";
+  const std::vector<int> absent = absent_ranks(profile);
+  if (absent.empty()) return "";
+  return ": it lacks " + ranks_named(absent) + ", and arrivals count only where all ranks of a call are observed. " +
+         (absent.size() == 1 ? "That rank" : "Those ranks") +
+         " ran without the preload, which `latecomer run` gives to all ranks, or left snapshots in a folder that " +
+         "`latecomer recover` did not read, or none";
+}
+
+/// Whether the figures cover only a part of the job: it runs still, or it was cut short.
+bool cut_short(const Profile& profile) { return profile.job.unfinished > 0; }
+
+/// Why no waits are named: there are few, or the profile does not say.
+std::string few_waits(const Profile& profile, const Totals& t) {
+  if (t.seen < kKnown * t.calls || !absent_ranks(profile).empty())
+    return "The profile cannot say which rank is late" + missing(profile) + ".";
+  if (!cut_short(profile)) return "The waits for late ranks are too short to look for their cause.";
+  return "Until the last snapshots, after " + human_time(profile.job.wall) +
+         ", the waits for late ranks were too short to look for their cause. The figures do not cover what the job did "
+         "later" +
+         (profile.last_state.ranks.empty() ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
+                                             "keeps it of one that is killed."
+                                           : ".");
 }
 
 /// Adds the sentence on other MPI calls that wait.
@@ -177,8 +207,7 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
 void judge_waits(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
   if (t.waited <= kLittle * t.time || worst_site == profile.sites.end() || worst_site->waited <= 0) {
-    out.emplace_back(t.seen < kKnown * t.calls ? "The profile cannot say which rank is late" + missing(profile) + "."
-                                               : "The waits for late ranks are too short to look for their cause.");
+    out.push_back(few_waits(profile, t));
     return;
   }
   const Site& site = *worst_site;
@@ -218,14 +247,14 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   out.push_back(text + ".");
 }
 
-/// The sentence on what an algorithm can shorten.
-void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
+/// The sentence on what an algorithm can shorten. A part of the calls cannot say that none can.
+void judge_algorithms(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   // An algorithm can shorten only what follows the last arrival.
   const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
   if (large >= kLittle)
     out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
                   percent(large) + " of the ranks' time. `latecomer advise` says by how much.");
-  else
+  else if (!cut_short(profile) && absent_ranks(profile).empty() && t.seen >= kKnown * t.calls)
     out.push_back(
         "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
         " of the ranks' time follows the last arrival" +
@@ -234,8 +263,28 @@ void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
 
 }  // namespace
 
+std::vector<std::string> standstill(const analysis::LiveState& state) {
+  if (state.ranks.empty()) return {};
+  const Hang hang(state);
+  const std::vector<std::string> findings = hang.findings();
+  if (findings.empty()) return {};
+  const auto moving = std::ranges::count_if(state.ranks, &LiveRank::moves);
+  std::string out;
+  if (state.ended && std::ranges::all_of(state.ranks, [](const LiveRank& r) { return r.watched < 0; }))
+    out = "Whether the job stood still when it ended is not known: `latecomer run` and `latecomer relay` write that down, "
+          "unless they are killed, too. Its last state: ";
+  else if (state.ended)
+    out = (moving == 0 ? "The job" : std::to_string(state.ranks.size() - static_cast<std::size_t>(moving)) + " of " +
+                                         std::to_string(state.ranks.size()) + " ranks") +
+          std::string(" stood still when last seen. ");
+  constexpr std::size_t kMost = 3;  // sentences of this kind; `who` and `report --all` list the ranks
+  for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i];
+  if (findings.size() > kMost) out += " And " + std::to_string(findings.size() - kMost) + " more like these.";
+  return {out};
+}
+
 std::vector<std::string> verdict(const Profile& profile) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = standstill(profile.last_state);
   if (profile.processes.empty() || profile.job.ranks < 2) return out;
   const Totals t = totals(profile);
   if (t.time <= 0) return out;
@@ -252,7 +301,7 @@ std::vector<std::string> verdict(const Profile& profile) {
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
   judge_messages(profile, t, out);
   judge_waits(profile, t, out);
-  judge_algorithms(t, out);
+  judge_algorithms(profile, t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
   return out;
 }
