@@ -19,6 +19,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/record/files.hpp"
 #include "profiles/record/job_size.hpp"
+#include "profiles/record/live.hpp"
 #include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {

@@ -33,17 +33,24 @@ struct Options {
 };
 
 /// The last state of a job's ranks: from the copies in its folders, and from shared memory of this host, where the files
-/// of killed processes stay. `job`: 0 stands for the job whose copies are the newest.
+/// of killed processes stay. `job`: 0 stands for the last one.
 std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::uint64_t job) {
   std::vector<LiveRank> copies;
   for (const std::string& folder : folders)
     for (LiveRank& one : read_live_copies(folder, true)) copies.push_back(std::move(one));
   std::ranges::stable_sort(copies, {}, &LiveRank::copy_age_s);
+  std::vector<LiveRank> here = live_ranks_here();
   if (job == 0 && !copies.empty()) job = copies.front().job;
+  if (job == 0) {
+    const std::string output = live_job(folders.front());
+    std::uint64_t youngest = 0;
+    for (const LiveRank& one : here)
+      if (one.output == output && one.started >= youngest) job = one.job, youngest = one.started;
+  }
   std::map<int, LiveRank> ranks;
   for (LiveRank& one : copies)
     if (one.job == job) ranks.try_emplace(one.rank, std::move(one));
-  for (LiveRank& one : live_ranks_here()) {
+  for (LiveRank& one : here) {
     const auto was = ranks.find(one.rank);
     if (one.job != job || (was != ranks.end() && was->second.same_process(one) && was->second.same_place(one))) continue;
     // Nobody has seen the rank there, or it moved after it was last seen.

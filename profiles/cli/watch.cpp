@@ -2,6 +2,7 @@
 // Compares looks at the ranks, and writes the file of the last state.
 #include "profiles/cli/watch.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,17 @@ namespace latecomer::cli {
 
 using analysis::kStandsStill_ns;
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Of this thread.
+std::chrono::nanoseconds processor_time() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+}  // namespace
 
 void Watch::look(std::vector<LiveRank> seen) {
   const bool any_lives = std::any_of(seen.begin(), seen.end(), [](const LiveRank& r) { return r.state != 'X'; });
@@ -77,18 +89,18 @@ void JobWatch::stop() {
 }
 
 void JobWatch::run() {
-  constexpr std::chrono::seconds kBetween{1};
-  constexpr int kShare = 1000;  // a look may take 0.1% of the time
+  constexpr std::chrono::nanoseconds kLeast = std::chrono::seconds(1), kMost = std::chrono::seconds(10);
+  constexpr int kShare = 1000;  // a look may take 0.1% of a core
   std::int64_t for_ns = still_ns_;
-  Clock::duration pause = kBetween;
+  std::chrono::nanoseconds pause = kLeast;
   for (std::unique_lock lock(mutex_);;) {
     changed_.wait_for(lock, pause, [&] { return told_ || stop_; });
     if (stop_) return;
     if (told_) told_ = false, for_ns = kStandsStill_ns, watch_.ends();
     lock.unlock();
-    const Clock::time_point begin = Clock::now();
+    const std::chrono::nanoseconds before = processor_time();
     look();
-    pause = std::max<Clock::duration>(kBetween, kShare * (Clock::now() - begin));
+    pause = std::clamp(kShare * (processor_time() - before), kLeast, kMost);
     keep(for_ns, false);
     lock.lock();
   }

@@ -21,8 +21,6 @@ std::string lasting(std::int64_t ns) { return ns < 0 ? "" : " for " + human_time
 /// The time that the process has been in a message, -1 if it is not known.
 std::int64_t message_age(const LiveRank& r) { return r.looked > 0 && r.message > 0 ? r.looked - r.message : -1; }
 
-bool waits(const LiveRank& r) { return r.inside == 1 && !r.moves && !r.stale; }
-
 /// Missing ranks that a sentence describes. Derived: eight take about ten lines of a terminal.
 constexpr std::size_t kNamed = 8;
 
@@ -47,7 +45,7 @@ std::vector<std::string> Hang::findings() const {
   // Communicators without an identity yet are told apart by their size and the place of the call.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, int>, std::vector<const LiveRank*>> calls;
   for (const LiveRank& r : state_.ranks)
-    if (waits(r))
+    if (r.inside == 1 && is_judged(r))
       calls[{r.communicator, r.n, r.communicator == 0 ? r.site : 0, r.communicator == 0 ? r.comm_size : 0}].push_back(
           &r);
   for (const auto& [key, members] : calls) judge_call(members, out);
@@ -55,7 +53,7 @@ std::vector<std::string> Hang::findings() const {
   std::vector<int> stuck;
   std::int64_t longest = -1;
   for (const LiveRank& r : state_.ranks)
-    if (r.message != 0 && !r.moves && !r.stale && r.inside != 1)
+    if (r.message != 0 && r.inside != 1 && is_judged(r))
       stuck.push_back(r.rank), longest = std::max(longest, message_age(r));
   if (!stuck.empty())
     out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + ranks_text(stuck) +
@@ -103,9 +101,16 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   out.push_back(text + ".");
 }
 
+/// Nobody may have looked twice at a job that has ended. Its ranks were killed one after the other, so where they were is
+/// not where they stood.
+bool Hang::is_judged(const LiveRank& r) const {
+  return !r.moves && !r.stale && (!state_.ended || r.watched >= analysis::kStandsStill_ns);
+}
+
 std::int64_t Hang::age(const LiveRank& r) {
   if (r.looked == 0) return -1;  // since it was there, the process has ended
-  return r.since > 0 ? std::max<std::int64_t>(0, r.looked - r.since) : r.watched;
+  if (r.since > 0) return std::max<std::int64_t>(0, r.looked - r.since);
+  return r.watched > 0 ? r.watched : -1;
 }
 
 std::string Hang::operation(const LiveRank& r) {
@@ -162,7 +167,8 @@ std::string Hang::doing(const LiveRank& r) const {
 std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const {
   std::vector<const LiveRank*> out;
   for (const LiveRank& r : state_.ranks) {
-    const bool there = std::find(members.begin(), members.end(), &r) != members.end();
+    const bool there = std::find(members.begin(), members.end(), &r) != members.end() ||
+                       (r.inside == 1 && r.communicator == call.communicator && r.communicator != 0 && r.n == call.n);
     // Of other communicators than MPI_COMM_WORLD only those are known that were there last.
     const bool member = call.communicator == profiles::kWorldIdentity || call.comm_size == call.ranks ||
                         (r.communicator == call.communicator && call.communicator != 0);

@@ -37,6 +37,7 @@ class Hang {
   std::string table() const;
 
  private:
+  bool is_judged(const LiveRank& r) const;
   std::string call_text(const LiveRank& r) const;
   std::string doing(const LiveRank& r) const;
   std::vector<const LiveRank*> absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const;

@@ -183,10 +183,9 @@ std::string few_waits(const Profile& profile, const Totals& t) {
   if (t.seen < kKnown * t.calls || !absent_ranks(profile).empty())
     return "The profile cannot say which rank is late" + missing(profile) + ".";
   if (!cut_short(profile)) return "The waits for late ranks are too short to look for their cause.";
-  return "Until the last snapshots, after " + human_time(profile.job.wall) +
-         ", the waits for late ranks were too short to look for their cause. The figures do not cover what the job did "
-         "later" +
-         (profile.last_state.ranks.empty() ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
+  return "Until then, the waits for late ranks were too short to look for their cause. The figures do not cover what the "
+         "job did later" +
+         std::string(profile.last_state.ranks.empty() ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
                                              "keeps it of one that is killed."
                                            : ".");
 }
@@ -238,7 +237,9 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
   const SiteIntervals intervals(worst, baseline);
   std::string text = one ? why(profile, intervals, *row) + "; with" : "With";
-  text += " equal work on all ranks, the run would take about " + percent(equal) + " less time";
+  text += std::string(" equal work on all ranks, ") +
+          (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
+          percent(equal) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away.
   const auto compared = one ? intervals.compare(*row) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
@@ -268,28 +269,40 @@ std::vector<std::string> standstill(const analysis::LiveState& state) {
   const Hang hang(state);
   const std::vector<std::string> findings = hang.findings();
   if (findings.empty()) return {};
-  const auto moving = std::ranges::count_if(state.ranks, &LiveRank::moves);
+  const int all = state.ranks.front().ranks;
+  std::vector<bool> seen(static_cast<std::size_t>(std::max(0, all)));
+  int still = 0;
+  for (const LiveRank& r : state.ranks) {
+    still += r.watched >= analysis::kStandsStill_ns;
+    if (r.rank < all) seen[static_cast<std::size_t>(r.rank)] = true;
+  }
+  std::vector<int> unseen;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (!seen[i]) unseen.push_back(static_cast<int>(i));
   std::string out;
-  if (state.ended && std::ranges::all_of(state.ranks, [](const LiveRank& r) { return r.watched < 0; }))
-    out = "Whether the job stood still when it ended is not known: `latecomer run` and `latecomer relay` write that down, "
-          "unless they are killed, too. Its last state: ";
-  else if (state.ended)
-    out = (moving == 0 ? "The job" : std::to_string(state.ranks.size() - static_cast<std::size_t>(moving)) + " of " +
-                                         std::to_string(state.ranks.size()) + " ranks") +
+  if (state.ended)
+    out = (still == all ? "The job" : std::to_string(still) + " of " + std::to_string(all) + " ranks") +
           std::string(" stood still when last seen. ");
-  constexpr std::size_t kMost = 3;  // sentences of this kind; `who` and `report --all` list the ranks
+  constexpr std::size_t kMost = 3;  // `who` and `report --all` list the ranks
   for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i];
   if (findings.size() > kMost) out += " And " + std::to_string(findings.size() - kMost) + " more like these.";
+  if (!unseen.empty())
+    out += " Where " + ranks_named(unseen) + (state.ended ? unseen.size() == 1 ? " was" : " were" : unseen.size() == 1 ? " is" : " are") +
+           " is not known: that takes `latecomer relay` on every host.";
   return {out};
 }
 
-std::vector<std::string> verdict(const Profile& profile) {
-  std::vector<std::string> out = standstill(profile.last_state);
-  if (profile.processes.empty() || profile.job.ranks < 2) return out;
+namespace {
+
+/// The sentences on the figures.
+void judge_figures(const Profile& profile, std::vector<std::string>& out) {
+  if (profile.processes.empty() || profile.job.ranks < 2) return;
   const Totals t = totals(profile);
-  if (t.time <= 0) return out;
+  if (t.time <= 0) return;
   const bool part_only = t.seen < kKnown * t.calls;
-  out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
+  out.push_back((cut_short(profile) ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks spent "
+                                    : "Ranks spent ") +
+                std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
                 " of their time waiting for late ranks in collectives" +
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
@@ -303,6 +316,18 @@ std::vector<std::string> verdict(const Profile& profile) {
   judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const Profile& profile) {
+  std::vector<std::string> out = standstill(profile.last_state);
+  judge_figures(profile, out);
+  const LiveState& last = profile.last_state;
+  if (!last.ranks.empty() && last.ended && std::ranges::all_of(last.ranks, [](const LiveRank& r) { return r.watched < 0; }))
+    out.emplace_back(
+        "Whether the job stood still when it ended is not known: `latecomer run` and `latecomer relay` write that down, "
+        "unless they are killed, too. `latecomer report --all` lists where each rank was.");
   return out;
 }
 

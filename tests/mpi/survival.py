@@ -106,7 +106,7 @@ def kill_ranks(job, pids):
 
 
 ENDS = {"ranks_killed": kill_ranks, "one_killed": lambda job, pids: os.kill(pids[1], signal.SIGKILL), "told_to_end": lambda job, pids: job.terminate(), "all_at_once": lambda job, pids: end_tree(job)}
-for way, does in (("missing", "is asleep"), ("loop", "computes")):
+for way, does in (("syscall", "is asleep"), ("loop", "computes")):
     for name, end in ENDS.items():
         for calls in (5, 3000):  # before the first snapshot, and after some
             text, found = hung(f"{name}_{way}_{calls}", way, calls, end)
