@@ -81,14 +81,19 @@ core::Result<bool> write_live_copy(const std::string& path, const std::vector<Li
     row["state"] = std::string(1, one.state), row["alive"] = std::string(1, one.alive);
     for (const auto& [site, frame] : one.frames)
       if (frames.size() < kMostFramesCopied && known.insert(site).second)
-        frames.push_back({{"site", site},
-                          {"module", frame.module},
-                          {"offset", std::strtoull(frame.offset.c_str(), nullptr, 16)}});
+        frames.push_back(
+            {{"site", site}, {"module", frame.module}, {"offset", std::strtoull(frame.offset.c_str(), nullptr, 16)}});
   }
   const LiveRank& any = ranks.front();
-  const Json copy = {{"format", kFormat},       {"version", kVersion}, {"host", any.host},
-                     {"output", any.output},    {"job", any.job},      {"number", nanoseconds_now()},
-                     {"time_s", 1e-9 * static_cast<double>(nanoseconds_now())}, {"ranks", rows},       {"frames", frames}};
+  const Json copy = {{"format", kFormat},
+                     {"version", kVersion},
+                     {"host", any.host},
+                     {"output", any.output},
+                     {"job", any.job},
+                     {"number", nanoseconds_now()},
+                     {"time_s", 1e-9 * static_cast<double>(nanoseconds_now())},
+                     {"ranks", rows},
+                     {"frames", frames}};
   return profiles::write_file(path, profiles::json_text(copy));
 }
 
@@ -97,7 +102,8 @@ std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_stat
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
     if (const std::string name = file.path().filename().string();
-        profiles::is_live_copy_name(name) || (last_states && profiles::is_last_state_name(name))) try {
+        profiles::is_live_copy_name(name) || (last_states && profiles::is_last_state_name(name)))
+      try {
         read_one(file.path().string(), out);
       } catch (const Json::exception&) {
         // Another version, or damaged.

@@ -149,7 +149,8 @@ void compare_looks(const std::vector<LiveRank>& before, std::vector<LiveRank>& n
     one.stale = same_copy(was, one);
     const bool same = was && was->same_place(one);
     one.moves = !one.stale && !same;
-    one.watched = same ? std::max<std::int64_t>(0, was->watched) + std::max<std::int64_t>(0, one.looked - was->looked) : 0;
+    one.watched =
+        same ? std::max<std::int64_t>(0, was->watched) + std::max<std::int64_t>(0, one.looked - was->looked) : 0;
   }
 }
 

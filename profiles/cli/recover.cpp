@@ -32,8 +32,8 @@ struct Options {
   bool redact = false, force = false;
 };
 
-/// The last state of a job's ranks: from the copies in its folders, and from shared memory of this host, where the files
-/// of killed processes stay. `job`: 0 stands for the last one.
+/// The last state of a job's ranks: from the copies in its folders, and from shared memory of this host, where the
+/// files of killed processes stay. `job`: 0 stands for the last one.
 std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::uint64_t job) {
   std::vector<LiveRank> copies;
   for (const std::string& folder : folders)
@@ -52,7 +52,8 @@ std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::u
     if (one.job == job) ranks.try_emplace(one.rank, std::move(one));
   for (LiveRank& one : here) {
     const auto was = ranks.find(one.rank);
-    if (one.job != job || (was != ranks.end() && was->second.same_process(one) && was->second.same_place(one))) continue;
+    if (one.job != job || (was != ranks.end() && was->second.same_process(one) && was->second.same_place(one)))
+      continue;
     // Nobody has seen the rank there, or it moved after it was last seen.
     if (was != ranks.end()) one.watched = 0;
     ranks.insert_or_assign(one.rank, std::move(one));
@@ -82,14 +83,15 @@ std::string without_snapshots(const std::vector<LiveRank>& ranks, const std::str
                     {"network", nullptr},
                     {"edges", nullptr},
                     {"first_call", nullptr}};
-  const Json profile = {{"format", "latecomer-profile"},
-                        {"version", 1},
-                        {"job", job},
-                        {"clock", Json::array()},
-                        {"sites", Json::array()},
-                        {"last_state", Json::parse(last_state)},
-                        {"plans", Json::array()},
-                        {"warnings", {"recovered: the job ended before its first snapshot, so this profile has no calls"}}};
+  const Json profile = {
+      {"format", "latecomer-profile"},
+      {"version", 1},
+      {"job", job},
+      {"clock", Json::array()},
+      {"sites", Json::array()},
+      {"last_state", Json::parse(last_state)},
+      {"plans", Json::array()},
+      {"warnings", {"recovered: the job ended before its first snapshot, so this profile has no calls"}}};
   return profiles::json_text(profile, 1) + "\n";
 }
 
@@ -158,7 +160,8 @@ void add_recover(CLI::App& app, Action& action) {
   AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories. Names of functions are resolved first.");
-  command->footer(R"(If `latecomer run` or `latecomer relay` saw that ranks stood still, the profile says where. The command also reads what killed
+  command->footer(
+      R"(If `latecomer run` or `latecomer relay` saw that ranks stood still, the profile says where. The command also reads what killed
 processes left in shared memory of this host.
 
 Example: after a job was killed

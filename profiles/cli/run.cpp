@@ -212,9 +212,10 @@ void add_run(CLI::App& app, Action& action) {
                    "0: print warnings only. 1: also the configuration and a summary. 2 and 3: also the plans.")
       ->check(CLI::Range(0, 3));
   command
-      ->add_option("--still", o->still,
-                   "Seconds without progress after which the state of the ranks on this host is kept on disk, beside the "
-                   "snapshots. If the job is killed then, the report says where it stood.")
+      ->add_option(
+          "--still", o->still,
+          "Seconds without progress after which the state of the ranks on this host is kept on disk, beside the "
+          "snapshots. If the job is killed then, the report says where it stood.")
       ->capture_default_str()
       ->check(CLI::Range(1.0, 1e6));
   command->add_flag("--overwrite", o->overwrite,

@@ -32,8 +32,7 @@ void Watch::look(std::vector<LiveRank> seen) {
   std::int64_t now = 0;
   for (const LiveRank& one : seen) now = std::max(now, one.looked);
   for (LiveRank& one : seen) {
-    const auto was =
-        std::find_if(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.same_process(one); });
+    const auto was = std::find_if(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.same_process(one); });
     const bool known = was != ranks_.end(), same = known && was->same_place(one);
     if (one.state != 'X') {
       one.watched = same ? std::max<std::int64_t>(0, was->watched) + one.looked - was->looked : 0;
@@ -56,8 +55,7 @@ bool Watch::lives() const {
 }
 
 bool Watch::stands_still(std::int64_t for_ns) const {
-  return std::any_of(ranks_.begin(), ranks_.end(),
-                     [&](const LiveRank& r) { return r.waits() && r.watched >= for_ns; });
+  return std::any_of(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.waits() && r.watched >= for_ns; });
 }
 
 void JobWatch::start() {

@@ -34,10 +34,10 @@ class Watch {
   bool ends_ = false;
 };
 
-/// Watches a job that this process has started. It looks once a second, or down to every 10 s so that looking takes 0.1% of a core.
-/// It writes profiles::last_state_name() when ranks stand still, again when anything changes or when the time of the
-/// standstill has doubled, and removes it when they move. A thread of this process does that, so that a file system
-/// that does not answer keeps no signal from the launcher.
+/// Watches a job that this process has started. It looks once a second, or down to every 10 s so that looking takes
+/// 0.1% of a core. It writes profiles::last_state_name() when ranks stand still, again when anything changes or when
+/// the time of the standstill has doubled, and removes it when they move. A thread of this process does that, so that a
+/// file system that does not answer keeps no signal from the launcher.
 class JobWatch {
  public:
   /// `job`: LiveRank::job. `still_s`: how long a rank waits in one place until it stands still.
@@ -50,8 +50,8 @@ class JobWatch {
   void start();
   /// The job was told to end, so this may be the last look.
   void told_to_end();
-  /// The job has ended. `whole`: with a profile, so no file stays. `left`: with snapshots, so the last state stays beside
-  /// them, even if the ranks moved.
+  /// The job has ended. `whole`: with a profile, so no file stays. `left`: with snapshots, so the last state stays
+  /// beside them, even if the ranks moved.
   void ended(bool whole, bool left);
 
  private:
@@ -65,8 +65,8 @@ class JobWatch {
   const std::uint64_t job_;
   const std::int64_t still_ns_;
   Watch watch_;
-  std::string path_;                 ///< of the file that is on disk, or ""
-  std::vector<std::uint64_t> says_;  ///< where the ranks stand in it
+  std::string path_;                                    ///< of the file that is on disk, or ""
+  std::vector<std::uint64_t> says_;                     ///< where the ranks stand in it
   std::chrono::steady_clock::time_point since_, next_;  ///< `next_`: when it is written again without a change
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -31,7 +31,9 @@ Json row_of(const LiveRank& r) {
           {"host", r.host},
           {"pid", r.pid},
           {"state", process_state_name(r.state)},
-          {"inside", r.inside == 1 ? kCollective : r.inside == LiveLine::kFinalizing ? kFinalize : kOutside},
+          {"inside", r.inside == 1                       ? kCollective
+                     : r.inside == LiveLine::kFinalizing ? kFinalize
+                                                         : kOutside},
           {"op", called && r.op < core::kCollectives ? Json(core::kCollectiveNames[static_cast<std::size_t>(r.op)])
                                                      : Json(nullptr)},
           {"call", r.n},
@@ -52,7 +54,8 @@ LiveRank rank_of(const Json& row, int ranks) {
     return row[key].is_null() ? -1 : std::min(kMost, row[key].get<std::int64_t>());
   };
   LiveRank r;
-  r.rank = row["rank"].get<int>(), r.ranks = ranks, r.host = row["host"].get<std::string>(), r.pid = row["pid"].get<int>();
+  r.rank = row["rank"].get<int>(), r.ranks = ranks, r.host = row["host"].get<std::string>(),
+  r.pid = row["pid"].get<int>();
   for (const auto& [letter, name] : kStates)
     if (row["state"].get<std::string>() == name) r.state = letter;
   const auto inside = row["inside"].get<std::string>();
@@ -60,7 +63,8 @@ LiveRank rank_of(const Json& row, int ranks) {
   r.op = core::kCollectives;  // of an unknown name
   if (const Json& op = row["op"]; !op.is_null())
     if (const auto found = core::find_collective(op.get<std::string>())) r.op = static_cast<int>(*found);
-  r.n = row["call"].get<std::uint64_t>(), r.communicator = number_of(row["communicator"]), r.site = number_of(row["site"]);
+  r.n = row["call"].get<std::uint64_t>(), r.communicator = number_of(row["communicator"]),
+  r.site = number_of(row["site"]);
   r.comm_size = row["comm_size"].get<int>(), r.root = static_cast<int>(known("root")), r.bytes = known("bytes");
   r.watched = known("watched_ns"), r.moves = r.watched >= 0 && r.watched < analysis::kStandsStill_ns;
   // A clock on which the rank was looked at after all that is known of it.

@@ -33,7 +33,8 @@ Hang::Hang(LiveState state) : state_(std::move(state)) {
 std::vector<std::string> Hang::findings() const {
   std::vector<std::string> out;
   // The files of a job that was killed show its last state.
-  const auto gone = std::count_if(state_.ranks.begin(), state_.ranks.end(), [](const LiveRank& r) { return r.state == 'X'; });
+  const auto gone =
+      std::count_if(state_.ranks.begin(), state_.ranks.end(), [](const LiveRank& r) { return r.state == 'X'; });
   if (gone == static_cast<long>(state_.ranks.size()))
     out.push_back("The job is over: all " + std::to_string(gone) +
                   " visible processes have ended. Their last state follows.");
@@ -44,10 +45,15 @@ std::vector<std::string> Hang::findings() const {
   // Calls of one communicator with equal numbers must be alike.
   // Communicators without an identity yet are told apart by their size and the place of the call.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, int>, std::vector<const LiveRank*>> calls;
+  const auto key_of = [](const LiveRank& r) {
+    return std::tuple(r.communicator, r.n, r.communicator == 0 ? r.site : 0, r.communicator == 0 ? r.comm_size : 0);
+  };
   for (const LiveRank& r : state_.ranks)
-    if (r.inside == 1 && is_judged(r))
-      calls[{r.communicator, r.n, r.communicator == 0 ? r.site : 0, r.communicator == 0 ? r.comm_size : 0}].push_back(
-          &r);
+    if (r.inside == 1 && is_judged(r)) calls[key_of(r)].push_back(&r);
+  // A rank that came a moment ago is not missing there.
+  for (const LiveRank& r : state_.ranks)
+    if (r.inside == 1 && !is_judged(r) && !r.stale)
+      if (const auto same = calls.find(key_of(r)); same != calls.end()) same->second.push_back(&r);
   for (const auto& [key, members] : calls) judge_call(members, out);
   if (!out.empty()) return out;
   std::vector<int> stuck;
@@ -57,8 +63,8 @@ std::vector<std::string> Hang::findings() const {
       stuck.push_back(r.rank), longest = std::max(longest, message_age(r));
   if (!stuck.empty())
     out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + ranks_text(stuck) +
-                  (stuck.size() == 1 ? " waits" : " wait") +
-                  " inside a message, a completion or a one-sided call" + lasting(longest) + ".");
+                  (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
+                  lasting(longest) + ".");
   return out;
 }
 
@@ -79,13 +85,12 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   }
   if (static_cast<int>(members.size()) >= any.comm_size) {
     out.push_back("All " + std::to_string(members.size()) + " ranks of " + communicator(any) + " are in " +
-                  kinds.begin()->first + " (" + number + ")" + lasting(longest) +
-                  ", so no rank is missing there.");
+                  kinds.begin()->first + " (" + number + ")" + lasting(longest) + ", so no rank is missing there.");
     return;
   }
   std::string text = (ranks.size() == 1 ? "Rank " : "Ranks ") + ranks_text(ranks) +
-                     (ranks.size() == 1 ? " waits in " : " wait in ") + kinds.begin()->first + " (" + number +
-                     ")" + lasting(longest);
+                     (ranks.size() == 1 ? " waits in " : " wait in ") + kinds.begin()->first + " (" + number + ")" +
+                     lasting(longest);
   const auto missing = absent(any, members);
   std::vector<std::string> details;
   for (const LiveRank* r : missing)
@@ -101,8 +106,8 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   out.push_back(text + ".");
 }
 
-/// Nobody may have looked twice at a job that has ended. Its ranks were killed one after the other, so where they were is
-/// not where they stood.
+/// Nobody may have looked twice at a job that has ended. Its ranks were killed one after the other, so where they were
+/// is not where they stood.
 bool Hang::is_judged(const LiveRank& r) const {
   return !r.moves && !r.stale && (!state_.ended || r.watched >= analysis::kStandsStill_ns);
 }
@@ -167,8 +172,7 @@ std::string Hang::doing(const LiveRank& r) const {
 std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const {
   std::vector<const LiveRank*> out;
   for (const LiveRank& r : state_.ranks) {
-    const bool there = std::find(members.begin(), members.end(), &r) != members.end() ||
-                       (r.inside == 1 && r.communicator == call.communicator && r.communicator != 0 && r.n == call.n);
+    const bool there = std::find(members.begin(), members.end(), &r) != members.end();
     // Of other communicators than MPI_COMM_WORLD only those are known that were there last.
     const bool member = call.communicator == profiles::kWorldIdentity || call.comm_size == call.ranks ||
                         (r.communicator == call.communicator && call.communicator != 0);

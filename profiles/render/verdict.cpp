@@ -183,11 +183,13 @@ std::string few_waits(const Profile& profile, const Totals& t) {
   if (t.seen < kKnown * t.calls || !absent_ranks(profile).empty())
     return "The profile cannot say which rank is late" + missing(profile) + ".";
   if (!cut_short(profile)) return "The waits for late ranks are too short to look for their cause.";
-  return "Until then, the waits for late ranks were too short to look for their cause. The figures do not cover what the "
+  return "Until then, the waits for late ranks were too short to look for their cause. The figures do not cover what "
+         "the "
          "job did later" +
-         std::string(profile.last_state.ranks.empty() ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
-                                             "keeps it of one that is killed."
-                                           : ".");
+         std::string(profile.last_state.ranks.empty()
+                         ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
+                           "keeps it of one that is killed."
+                         : ".");
 }
 
 /// Adds the sentence on other MPI calls that wait.
@@ -287,7 +289,10 @@ std::vector<std::string> standstill(const analysis::LiveState& state) {
   for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i];
   if (findings.size() > kMost) out += " And " + std::to_string(findings.size() - kMost) + " more like these.";
   if (!unseen.empty())
-    out += " Where " + ranks_named(unseen) + (state.ended ? unseen.size() == 1 ? " was" : " were" : unseen.size() == 1 ? " is" : " are") +
+    out += " Where " + ranks_named(unseen) +
+           (state.ended          ? unseen.size() == 1 ? " was" : " were"
+            : unseen.size() == 1 ? " is"
+                                 : " are") +
            " is not known: that takes `latecomer relay` on every host.";
   return {out};
 }
@@ -300,8 +305,9 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   const Totals t = totals(profile);
   if (t.time <= 0) return;
   const bool part_only = t.seen < kKnown * t.calls;
-  out.push_back((cut_short(profile) ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks spent "
-                                    : "Ranks spent ") +
+  out.push_back((cut_short(profile)
+                     ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks spent "
+                     : "Ranks spent ") +
                 std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
                 " of their time waiting for late ranks in collectives" +
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
@@ -324,9 +330,11 @@ std::vector<std::string> verdict(const Profile& profile) {
   std::vector<std::string> out = standstill(profile.last_state);
   judge_figures(profile, out);
   const LiveState& last = profile.last_state;
-  if (!last.ranks.empty() && last.ended && std::ranges::all_of(last.ranks, [](const LiveRank& r) { return r.watched < 0; }))
+  if (!last.ranks.empty() && last.ended &&
+      std::ranges::all_of(last.ranks, [](const LiveRank& r) { return r.watched < 0; }))
     out.emplace_back(
-        "Whether the job stood still when it ended is not known: `latecomer run` and `latecomer relay` write that down, "
+        "Whether the job stood still when it ended is not known: `latecomer run` and `latecomer relay` write that "
+        "down, "
         "unless they are killed, too. `latecomer report --all` lists where each rank was.");
   return out;
 }
