@@ -22,8 +22,8 @@ def process(rank, host, cores, host_cores, waiting="spin", computing=0.5, runnab
             **{key: SECOND * value for key, value in times.items()}}
 
 
-def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4, part="setup", **site):
-    """`site`: values that replace those of the site. Reads a report on one site with 10 calls in 1 s. `computing`: mean time per rank before its calls, in units of `scale` ns."""
+def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4, part="setup", job=None, last_state=None, **site):
+    """`site`: values that replace those of the site. Reads a report on one site with 10 calls in 1 s. `computing`: mean time per rank before its calls, in units of `scale` ns. `job`: values that replace those of the job."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "p.json"
         subprocess.run([generate, str(len(processes)), "1", "10", path], check=True)
@@ -39,6 +39,9 @@ def sentences(processes, computing=None, samples=10, core_lists=True, scale=1e4,
                 row["before"] = {"samples": samples, "wall_ns": time, "computing_ns": time, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0,
                                  "runnable_ns": 0, "blocked_ns": 0, "faults": 0, "preempted": 0}
         profile["sites"][0].update(site)
+        profile["job"].update(job or {})
+        if last_state:
+            profile["last_state"] = last_state
         path.write_text(json.dumps(profile))
         report = subprocess.run([cli, "report", "--json", path], capture_output=True, text=True)
         assert report.returncode == 0, report.stderr
@@ -120,6 +123,31 @@ verdict(sentences(chain, part="verdict"), ["rank 3 spent most, 70% of its own, m
 chain[1] = process(1, "h", "1", 4, computing=0.3)
 verdict(sentences(chain, part="verdict"), ["mostly in messages with rank 2, which waits mostly for rank 1, which spends 8.4 times as long as the others in collectives."])
 verdict(sentences(bound[:3], part="verdict", patterns=0, waited_ns=0), ["cannot say which rank is late"], ["too short"])
+verdict(sentences([*bound[:1], *bound[2:]], part="verdict", job={"ranks": 4}), ["cannot say which rank is late: it lacks rank 1, and", "preload"], ["too short", "cannot help"])
+# A profile that ends with snapshots cannot say that nothing is wrong.
+verdict(sentences(bound, part="verdict", job={"unfinished": 4}), ["Until the last snapshots, after 1.000 s, ranks spent", "Until then, the waits for late ranks were too short", "`latecomer run` keeps it of one that is killed"], ["cannot help", "stood still"])
+
+
+def stood(rank, inside, call, **more):
+    return {"rank": rank, "host": "h", "pid": 100 + rank, "state": "running", "inside": inside, "op": "allreduce", "call": call, "communicator": "0x1", "comm_size": 4, "root": None, "bytes": 8,
+            "site": "0x5", "since_ns": 9000000000, "in_message": False, "message_ns": None, "watched_ns": 8000000000, **more}
+
+
+place = {"site": "0x5", "frames": [{"module": "/bin/solve", "build_id": "", "offset": "0x10", "function": "solve", "file": "solve.c", "line": 7}]}
+
+
+def hanging(*states, **more):
+    return sentences(bound, part="verdict", job={"unfinished": 4}, last_state={"states": list(states), "places": [place]}, **more)
+
+
+waiting = [stood(r, "collective", 5) for r in (0, 1, 3)]
+verdict(hanging(*waiting[:2], stood(2, "outside", 4), waiting[2]), ["The job stood still when last seen. Ranks 0, 1, 3 wait in allreduce of 8 B at solve (solve.c:7) (call 5 on MPI_COMM_WORLD) for 9.000 s, for rank 2, which computes, outside collectives for 9.000 s, after"], ["is not known", "`latecomer run`"])
+verdict(hanging(*waiting[:2], stood(2, "outside", 4, state="gone"), waiting[2]), ["Rank 2 is gone: process 102 has ended."])
+verdict(hanging(*waiting), ["3 of 4 ranks stood still when last seen.", "Where rank 2 was is not known: that takes `latecomer relay` on every host."])
+verdict(hanging(*waiting[:2], stood(2, "collective", 5, watched_ns=100), waiting[2]), ["3 of 4 ranks stood still when last seen. All 4 ranks of MPI_COMM_WORLD are in allreduce"], ["for rank 2"])
+# It moved, or nobody looked twice.
+verdict(hanging(*[dict(state, watched_ns=100) for state in waiting], stood(2, "outside", 4, watched_ns=100)), ["Until then"], ["stood still", "wait in allreduce"])
+verdict(hanging(*[dict(state, watched_ns=None, since_ns=None, state="?") for state in waiting]), ["Whether the job stood still when it ended is not known: `latecomer run`"], ["stood still when last seen", "wait in allreduce"])
 # One rank of four is 20 ms late in each of ten calls in a second: equal work moves the last arrival by three quarters of that.
 late = lambda **parts: sentences(bound, part="verdict", waited_ns=0.6e9, before={"samples": 40, "wall_ns": 1.5e7, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0, "blocked_ns": 0, "faults": 0,
                                                                           "preempted": 0}, ranks=[

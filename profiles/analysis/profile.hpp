@@ -16,7 +16,7 @@ namespace latecomer::analysis {
 
 struct Job {
   std::string program, command_line, start, mpi_library, mode;
-  int ranks = 0;
+  int ranks = 0, unfinished = 0;  ///< `unfinished`: ranks whose figures end with a snapshot
   std::size_t hosts = 0;
   double wall = 0;
   /// The first collective of several ranks: what they wait for there is the set-up of the program.

@@ -20,6 +20,7 @@
 
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/watch.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -325,7 +326,7 @@ int start(const Launch& launch) {
   return 2;
 }
 
-Ended run_and_wait(const Launch& launch) {
+Ended run_and_wait(const Launch& launch, JobWatch* watch) {
   // The terminal sends Ctrl-C to the whole foreground group, so the launcher gets it directly.
   sigset_t ours, before;
   sigemptyset(&ours);
@@ -355,6 +356,7 @@ Ended run_and_wait(const Launch& launch) {
     std::cerr << "latecomer: cannot start " << launch.launcher << ": " << std::strerror(errno) << "\n";
     out.status = 2;
   }
+  if (child > 0 && watch) watch->start();
   while (child > 0) {
     siginfo_t came{};
     const int signal = sigwaitinfo(&ours, &came);
@@ -368,6 +370,8 @@ Ended run_and_wait(const Launch& launch) {
     if (signal <= 0) continue;
     if (signal != SIGCONT) out.passed_on = signal;
     if (came.si_code != SI_KERNEL) kill(child, signal);
+    const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+    if (ends && watch) watch->told_to_end();
   }
   sigaction(SIGCHLD, &for_children, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);

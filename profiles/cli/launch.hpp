@@ -43,9 +43,11 @@ struct Ended {
   int passed_on = 0;  ///< the last signal that this process received and forwarded to the launcher, or 0
 };
 
+class JobWatch;
+
 /// Runs the launcher and waits for its end. Forwards signals to the launcher. The launcher dies if this process is
-/// killed.
-Ended run_and_wait(const Launch& launch);
+/// killed. Starts `watch`, if there is one, and tells it of signals that end the job.
+Ended run_and_wait(const Launch& launch, JobWatch* watch);
 
 /// Whether `word` is an option of a launcher that an MPI user may write first, such as `-n`, `-np` or `-ppn`.
 bool is_launcher_option(const std::string& word);

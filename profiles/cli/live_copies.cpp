@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "profiles/base/json.hpp"
@@ -20,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "latecomer-live";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 /// The numbers of a rank in a copy, by key.
 template <typename Rank, typename Visit>
@@ -28,13 +29,13 @@ void for_each_number(Rank& r, Visit visit) {
   visit("rank", r.rank), visit("ranks", r.ranks), visit("pid", r.pid), visit("started", r.started);
   visit("communicator", r.communicator), visit("n", r.n), visit("site", r.site), visit("bytes", r.bytes);
   visit("since", r.since), visit("message", r.message), visit("looked", r.looked), visit("root", r.root);
-  visit("comm_size", r.comm_size), visit("op", r.op), visit("inside", r.inside);
+  visit("comm_size", r.comm_size), visit("op", r.op), visit("inside", r.inside), visit("watched", r.watched);
 }
 
-double seconds_now() {
+std::uint64_t nanoseconds_now() {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 constexpr std::size_t kMostBytes = 16 << 20;  // ten times the largest copy
@@ -47,14 +48,17 @@ void read_one(const std::string& path, std::vector<LiveRank>& out) {
   const Json& copy = *read;
   if (!copy.is_object() || copy.value("format", "") != kFormat || copy.value("version", 0) != kVersion) return;
   std::vector<LiveRank> ranks;
-  const double age = seconds_now() - copy.at("time_s").get<double>();
+  const double age = 1e-9 * static_cast<double>(nanoseconds_now()) - copy.at("time_s").get<double>();
   for (const Json& row : copy.at("ranks")) {
     LiveRank& one = ranks.emplace_back();
     for_each_number(one, [&](const char* key, auto& number) { row.at(key).get_to(number); });
     one.host = copy.at("host").get<std::string>(), one.output = copy.at("output").get<std::string>();
     copy.at("job").get_to(one.job), copy.at("number").get_to(one.copy);
-    const std::string state = row.at("state").get<std::string>();
-    one.state = state.size() == 1 ? state[0] : '?', one.copy_age_s = std::max(0.0, age);
+    const auto letter = [&](const char* key) {
+      const auto text = row.at(key).get<std::string>();
+      return text.size() == 1 ? text[0] : '?';
+    };
+    one.state = letter("state"), one.alive = letter("alive"), one.copy_age_s = std::max(0.0, age);
     if (one.op < 0 || !profiles::is_rank_of(one.rank, one.ranks) || one.copy == 0) return;
   }
   if (ranks.empty()) return;
@@ -67,33 +71,39 @@ void read_one(const std::string& path, std::vector<LiveRank>& out) {
 
 }  // namespace
 
-core::Result<bool> write_live_copy(const std::string& folder, const std::vector<LiveRank>& ranks,
-                                   std::uint64_t number) {
+core::Result<bool> write_live_copy(const std::string& path, const std::vector<LiveRank>& ranks) {
   Json rows = Json::array(), frames = Json::array();
   std::set<std::uint64_t> known;
   for (const LiveRank& one : ranks) {
     if (rows.size() == kMostCopied) break;
     Json& row = rows.emplace_back();
     for_each_number(one, [&](const char* key, const auto& value) { row[key] = value; });
-    row["state"] = std::string(1, one.state);
+    row["state"] = std::string(1, one.state), row["alive"] = std::string(1, one.alive);
     for (const auto& [site, frame] : one.frames)
       if (frames.size() < kMostFramesCopied && known.insert(site).second)
-        frames.push_back({{"site", site},
-                          {"module", frame["module"]},
-                          {"offset", std::strtoull(frame["offset"].get<std::string>().c_str(), nullptr, 16)}});
+        frames.push_back(
+            {{"site", site}, {"module", frame.module}, {"offset", std::strtoull(frame.offset.c_str(), nullptr, 16)}});
   }
   const LiveRank& any = ranks.front();
-  const Json copy = {{"format", kFormat},       {"version", kVersion}, {"host", any.host},
-                     {"output", any.output},    {"job", any.job},      {"number", number},
-                     {"time_s", seconds_now()}, {"ranks", rows},       {"frames", frames}};
-  return profiles::write_file(folder + "/" + profiles::live_copy_name(any.host), profiles::json_text(copy));
+  const Json copy = {{"format", kFormat},
+                     {"version", kVersion},
+                     {"host", any.host},
+                     {"output", any.output},
+                     {"job", any.job},
+                     {"number", nanoseconds_now()},
+                     {"time_s", 1e-9 * static_cast<double>(nanoseconds_now())},
+                     {"ranks", rows},
+                     {"frames", frames}};
+  return profiles::write_file(path, profiles::json_text(copy));
 }
 
-std::vector<LiveRank> read_live_copies(const std::string& folder) {
+std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_states) {
   std::vector<LiveRank> out;
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
-    if (profiles::is_live_copy_name(file.path().filename().string())) try {
+    if (const std::string name = file.path().filename().string();
+        profiles::is_live_copy_name(name) || (last_states && profiles::is_last_state_name(name)))
+      try {
         read_one(file.path().string(), out);
       } catch (const Json::exception&) {
         // Another version, or damaged.

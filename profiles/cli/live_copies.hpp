@@ -11,19 +11,19 @@
 
 namespace latecomer::cli {
 
-/// Replaces the host's copy in the folder of snapshots. `ranks`: of one host and one job, not empty; at most
-/// kMostCopied are written. `number`: differs from copy to copy, and is not 0.
-core::Result<bool> write_live_copy(const std::string& folder, const std::vector<LiveRank>& ranks, std::uint64_t number);
+/// Writes a file that replaces `path`. `ranks`: of one host and one job, not empty; at most kMostCopied are written.
+core::Result<bool> write_live_copy(const std::string& path, const std::vector<LiveRank>& ranks);
 
-/// The ranks of all copies in the folder. Copies that cannot be read are left out.
-std::vector<LiveRank> read_live_copies(const std::string& folder);
+/// The ranks of all copies in the folder. Copies that cannot be read are left out. `last_states`: also those of
+/// profiles::last_state_name().
+std::vector<LiveRank> read_live_copies(const std::string& folder, bool last_states = false);
 
 /// Derived: a rank takes 300 bytes, so a copy takes 1.5 MB at most. A host has a few hundred ranks.
 inline constexpr std::size_t kMostCopied = 4096;
 /// Derived: as many frames as a process keeps, times eight for programs that are not the same on all ranks.
 inline constexpr std::size_t kMostFramesCopied = 1024;
 
-/// A frame without names, as resolve_names() takes it.
-nlohmann::ordered_json live_frame(const std::string& module, std::uint64_t offset);
+/// A frame without a name.
+analysis::Frame live_frame(const std::string& module, std::uint64_t offset);
 
 }  // namespace latecomer::cli

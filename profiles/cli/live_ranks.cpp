@@ -13,16 +13,17 @@
 #include <memory>
 #include <thread>
 
+#include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/live_copies.hpp"
-#include "profiles/format/callers.hpp"
+#include "profiles/format/reader.hpp"
 #include "profiles/record/files.hpp"
 #include "profiles/record/job_size.hpp"
+#include "profiles/record/live.hpp"
+#include "profiles/symbols/names.hpp"
 
 namespace latecomer::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::int64_t monotonic_ns() {
   timespec t;
@@ -49,11 +50,12 @@ LiveRank read_file(const std::string& path) {
     out.inside = line.inside.load(std::memory_order_acquire);
     out.communicator = line.communicator, out.n = line.n, out.site = line.site, out.bytes = line.bytes;
     out.since = line.since, out.message = line.message, out.root = line.root, out.comm_size = line.comm_size;
-    out.op = line.op, out.looked = monotonic_ns();
+    out.op = line.op;
     const profiles::Life life = profiles::life_of(file.process);
     out.state = life == profiles::Life::ended     ? 'X'
                 : life == profiles::Life::unknown ? '?'  // in another container
                                                   : profiles::process_state(file.process.pid).state;
+    if (out.state != 'X') out.alive = out.state, out.looked = monotonic_ns();
     const int frames = std::min(file.frames.load(std::memory_order_acquire), profiles::LiveFile::kFrames);
     for (int i = 0; i < frames; ++i)
       out.frames.emplace_back(file.frame[i].site, live_frame(text(file.frame[i].module, sizeof file.frame[i].module),
@@ -68,10 +70,23 @@ void sort_by_rank(std::vector<LiveRank>& ranks) {
 
 }  // namespace
 
-Json live_frame(const std::string& module, std::uint64_t offset) {
-  profiles::Frame frame;
-  frame.module = module, frame.offset = offset;
-  return profiles::frame_json(frame);
+analysis::Frame live_frame(const std::string& module, std::uint64_t offset) {
+  analysis::Frame frame;
+  frame.module = module, frame.offset = core::hexadecimal(offset);
+  return frame;
+}
+
+LiveState with_places(std::vector<LiveRank> ranks) {
+  LiveState out;
+  for (const LiveRank& r : ranks)
+    for (const auto& [site, frame] : r.frames) out.places.try_emplace(site, frame);
+  out.ranks = std::move(ranks);
+  Json names = {{"sites", Json::array()}};
+  for (const auto& [site, frame] : out.places) names["sites"].push_back({{"frames", {frame_json(frame)}}});
+  resolve_names(names, Progress::Patience{});
+  std::size_t i = 0;
+  for (auto& [site, frame] : out.places) frame = frame_of(names["sites"][i++]["frames"][0]);
+  return out;
 }
 
 std::vector<LiveRank> live_ranks_here() {
@@ -113,33 +128,45 @@ std::vector<LiveRank> live_ranks(const std::string& output) {
   return out;
 }
 
+namespace {
+
+const LiveRank* found_in(const std::vector<LiveRank>& before, const LiveRank& one) {
+  const auto at = std::find_if(before.begin(), before.end(), [&](const LiveRank& b) {
+    return b.same_process(one) && (b.copy == 0) == (one.copy == 0);
+  });
+  return at == before.end() ? nullptr : &*at;
+}
+
+bool same_copy(const LiveRank* was, const LiveRank& one) {
+  return one.copy != 0 && one.state != 'X' && was && was->copy == one.copy;
+}
+
+}  // namespace
+
+void compare_looks(const std::vector<LiveRank>& before, std::vector<LiveRank>& now) {
+  for (LiveRank& one : now) {
+    const LiveRank* was = found_in(before, one);
+    one.stale = same_copy(was, one);
+    const bool same = was && was->same_place(one);
+    one.moves = !one.stale && !same;
+    one.watched =
+        same ? std::max<std::int64_t>(0, was->watched) + std::max<std::int64_t>(0, one.looked - was->looked) : 0;
+  }
+}
+
 std::vector<LiveRank> live_ranks_twice(const std::string& output, double seconds) {
   constexpr std::chrono::seconds kForCopies{3};  // three times the relay's period
   constexpr std::chrono::milliseconds kBetween{100};
   const std::vector<LiveRank> before = live_ranks(output);
-  const auto old = [&](const LiveRank& one) {
-    const auto found = std::find_if(before.begin(), before.end(), [&](const LiveRank& b) {
-      return b.rank == one.rank && b.pid == one.pid && b.started == one.started && (b.copy == 0) == (one.copy == 0);
-    });
-    return found == before.end() ? nullptr : &*found;
-  };
-  const auto same_copy = [&](const LiveRank& one) {
-    const LiveRank* was = old(one);
-    return one.copy != 0 && one.state != 'X' && was && was->copy == one.copy;
-  };
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   std::vector<LiveRank> out = live_ranks(output);
   const auto until = std::chrono::steady_clock::now() + kForCopies;
-  while (std::any_of(out.begin(), out.end(), same_copy) && std::chrono::steady_clock::now() < until) {
+  const auto old = [&](const LiveRank& one) { return same_copy(found_in(before, one), one); };
+  while (std::any_of(out.begin(), out.end(), old) && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kBetween);
     out = live_ranks(output);
   }
-  for (LiveRank& one : out) {
-    const LiveRank* was = old(one);
-    one.stale = same_copy(one);
-    one.moves = !one.stale && (!was || !was->same_place(one));
-    one.watched = was ? one.looked - was->looked : 0;
-  }
+  compare_looks(before, out);
   return out;
 }
 

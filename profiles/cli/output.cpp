@@ -148,7 +148,7 @@ std::string Output::written() const {
 
 std::string Output::left() const {
   for (const std::string& path : found(".parts"))
-    if (const auto state = profiles::folder_state(path); state.snapshots && state.of(key_))
+    if (const auto state = profiles::folder_state(path); state.observed() && state.of(key_))
       return path.substr(0, path.size() - 6);
   return "";
 }

@@ -27,6 +27,7 @@ class Output {
   std::string written() const;
   /// A folder with snapshots of this job, without ".parts", or "".
   std::string left() const;
+  std::uint64_t key() const { return key_; }
   /// The user knows that no profile can be written.
   bool lost() const { return lost_; }
 

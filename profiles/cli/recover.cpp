@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 
+#include "core/base/text.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
+#include "profiles/cli/live_copies.hpp"
+#include "profiles/cli/live_ranks.hpp"
 #include "profiles/cli/name_profile.hpp"
+#include "profiles/format/last_state.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/format/redact.hpp"
@@ -25,34 +32,113 @@ struct Options {
   bool redact = false, force = false;
 };
 
+/// The last state of a job's ranks: from the copies in its folders, and from shared memory of this host, where the
+/// files of killed processes stay. `job`: 0 stands for the last one.
+std::vector<LiveRank> last_ranks(const std::vector<std::string>& folders, std::uint64_t job) {
+  std::vector<LiveRank> copies;
+  for (const std::string& folder : folders)
+    for (LiveRank& one : read_live_copies(folder, true)) copies.push_back(std::move(one));
+  std::ranges::stable_sort(copies, {}, &LiveRank::copy_age_s);
+  std::vector<LiveRank> here = live_ranks_here();
+  if (job == 0 && !copies.empty()) job = copies.front().job;
+  if (job == 0) {
+    const std::string output = live_job(folders.front());
+    std::uint64_t youngest = 0;
+    for (const LiveRank& one : here)
+      if (one.output == output && one.started >= youngest) job = one.job, youngest = one.started;
+  }
+  std::map<int, LiveRank> ranks;
+  for (LiveRank& one : copies)
+    if (one.job == job) ranks.try_emplace(one.rank, std::move(one));
+  for (LiveRank& one : here) {
+    const auto was = ranks.find(one.rank);
+    if (one.job != job || (was != ranks.end() && was->second.same_process(one) && was->second.same_place(one)))
+      continue;
+    // Nobody has seen the rank there, or it moved after it was last seen.
+    if (was != ranks.end()) one.watched = 0;
+    ranks.insert_or_assign(one.rank, std::move(one));
+  }
+  std::vector<LiveRank> out;
+  for (auto& [rank, one] : ranks) {
+    one.state = one.alive, one.moves = one.watched >= 0 && one.watched < analysis::kStandsStill_ns;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+/// The profile of a job that ended before its first snapshot.
+std::string without_snapshots(const std::vector<LiveRank>& ranks, const std::string& last_state) {
+  std::set<std::string> hosts;
+  for (const LiveRank& one : ranks) hosts.insert(one.host);
+  const Json job = {{"key", core::hexadecimal(ranks.front().job).substr(2)},
+                    {"program", "an unknown program"},
+                    {"command_line", "an unknown program"},
+                    {"ranks", ranks.front().ranks},
+                    {"hosts", hosts},
+                    {"start", ""},
+                    {"wall_time_s", 0},
+                    {"unfinished", ranks.front().ranks},
+                    {"mpi_library", "an unknown MPI library"},
+                    {"mode", "observe"},
+                    {"network", nullptr},
+                    {"edges", nullptr},
+                    {"first_call", nullptr}};
+  const Json profile = {
+      {"format", "latecomer-profile"},
+      {"version", 1},
+      {"job", job},
+      {"clock", Json::array()},
+      {"sites", Json::array()},
+      {"last_state", Json::parse(last_state)},
+      {"plans", Json::array()},
+      {"warnings", {"recovered: the job ended before its first snapshot, so this profile has no calls"}}};
+  return profiles::json_text(profile, 1) + "\n";
+}
+
 int recover(const Options& o) {
   std::vector<profiles::Contribution> parts;
-  std::string output = o.output;
+  std::vector<std::string> folders;
+  std::string output = o.output, problem;
   for (const std::string& place : o.places) {
     std::string directory = snapshots_of(place);
     while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
     auto read = profiles::read_spool(directory);
-    if (!read) throw BadUsage("recover: " + read.error());
-    for (const std::string& problem : read->problems) std::cerr << "latecomer: " << problem << "\n";
-    for (auto& part : read->parts) parts.push_back(std::move(part));
+    if (!read) problem = read.error();
+    else {
+      for (const std::string& one : read->problems) std::cerr << "latecomer: " << one << "\n";
+      for (auto& part : read->parts) parts.push_back(std::move(part));
+    }
     if (output.empty())
       output = directory.ends_with(".parts") ? directory.substr(0, directory.size() - 6) : directory + ".json";
+    folders.push_back(std::move(directory));
   }
   const std::size_t found = parts.size();
-  const int ranks = parts.front().job.ranks;
+  const auto first = std::ranges::min_element(parts, {}, &profiles::Contribution::rank);
+  const std::vector<LiveRank> last = last_ranks(folders, found > 0 ? first->job_key : 0);
+  if (!problem.empty() && (found > 0 || last.empty())) throw BadUsage("recover: " + problem);
+  const int ranks = found > 0 ? first->job.ranks : last.front().ranks;
+  LiveState state;
+  state.ranks = last;
+  for (const LiveRank& one : last)
+    for (const auto& [site, frame] : one.frames) state.places.try_emplace(site, frame);
+  const std::string last_state = last.empty() ? "" : profiles::json_text(last_state_json(state), 1);
   // A profile of the same job may be there: of an earlier recovery, or of snapshots from other hosts.
-  const auto& first = *std::min_element(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
-  const AnswerFile file("recover", output, kProfileFile, o.force, "\"" + first.job.start + "\"");
+  const AnswerFile file("recover", output, kProfileFile, o.force,
+                        found > 0 ? "\"" + first->job.start + "\"" : core::hexadecimal(last.front().job).substr(2));
   file.write([&](const profiles::Sink& sink) {
-    if (!o.redact) return profiles::write_profile(parts, sink);
-    const std::string text = profiles::write_profile(std::move(parts));
+    if (!o.redact && found > 0) return profiles::write_profile(parts, sink, nullptr, nullptr, last_state);
+    const std::string text =
+        found > 0 ? profiles::write_profile(std::move(parts), last_state) : without_snapshots(last, last_state);
+    if (!o.redact) return sink(text);
     WholeProfile whole(output, text);
     resolve_names(whole.profile, Progress::Patience{});
     profiles::redact(whole.profile);
     whole.write(sink);
   });
   if (!file.to_stdout() && !o.redact) name_profile(output);
-  (file.to_stdout() ? std::cerr : std::cout) << output << ": " << found << " of " << ranks << " ranks\n";
+  (file.to_stdout() ? std::cerr : std::cout)
+      << output << ": " << found << " of " << ranks << " ranks"
+      << (last.empty() ? "" : ", and the last state of " + std::to_string(last.size())) << "\n";
   return 0;
 }
 
@@ -74,7 +160,11 @@ void add_recover(CLI::App& app, Action& action) {
   AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact,
                     "Leave out command lines, names of hosts and directories. Names of functions are resolved first.");
-  command->footer(R"(Example: after a job was killed
+  command->footer(
+      R"(If `latecomer run` or `latecomer relay` saw that ranks stood still, the profile says where. The command also reads what killed
+processes left in shared memory of this host.
+
+Example: after a job was killed
   $ latecomer recover job.json
   $ latecomer report job.json)");
   command->callback([o, &action] { action = [o] { return recover(*o); }; });

@@ -2,6 +2,7 @@
 // `latecomer relay`: copies the live state of a job's ranks on this host to the folder of the job's snapshots, again
 // and again. So `who` and `top` can read it on other hosts. The command ends with the job.
 #include <signal.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/live_copies.hpp"
 #include "profiles/cli/live_ranks.hpp"
+#include "profiles/cli/watch.hpp"
 #include "profiles/record/claim.hpp"
 #include "profiles/record/files.hpp"
 
@@ -35,13 +37,8 @@ std::vector<LiveRank> ranks_of(const std::string& output) {
   return out;
 }
 
-std::uint64_t time_ns() {
-  timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-/// Ends the command in any state, also while a file system does not answer. Removes this host's copy.
+/// Ends the command in any state, also while a file system does not answer. Removes this host's copy, or keeps it for
+/// `latecomer recover` if the job stands still.
 class EndOnSignal {
  public:
   EndOnSignal() {
@@ -64,16 +61,23 @@ class EndOnSignal {
     sigprocmask(SIG_UNBLOCK, &signals_, nullptr);
   }
   static void remove() {
+    if (stands_still_) return void(rename(copy_.c_str(), kept_.c_str()));
     unlink(copy_.c_str());
     rmdir(folder_.c_str());  // fails unless it is empty
   }
   void copy_is(const std::string& folder, const std::string& host) const {
-    not_during([&] { folder_ = folder, copy_ = folder + "/" + profiles::live_copy_name(host); });
+    not_during([&] {
+      folder_ = folder, copy_ = folder + "/" + profiles::live_copy_name(host);
+      kept_ = folder + "/" + profiles::last_state_name(host);
+    });
   }
+  const std::string& copy() const { return copy_; }
+  static void stands_still(bool does) { stands_still_ = does; }
 
  private:
   sigset_t signals_;
-  inline static std::string folder_, copy_;  // of the only object, for the handler
+  inline static std::string folder_, copy_, kept_;  // of the only object, for the handler
+  inline static bool stands_still_ = false;
 };
 
 int relay(const Options& o) {
@@ -92,6 +96,7 @@ int relay(const Options& o) {
     pause(kBetweenTries);
   }
   ending.copy_is(folder, ranks.front().host);
+  Watch watch;
   std::string problem;
   for (bool opened = false;;) {
     if (!opened) {
@@ -101,17 +106,20 @@ int relay(const Options& o) {
     }
     std::string failed;
     ending.not_during([&] {
-      if (const auto written = write_live_copy(folder, ranks, time_ns()); !written) failed = written.error();
+      watch.look(ranks);
+      EndOnSignal::stands_still(watch.stands_still(analysis::kStandsStill_ns));
+      if (const auto written = write_live_copy(ending.copy(), watch.ranks()); !written) failed = written.error();
     });
     if (!failed.empty() && failed != problem) {
       problem = failed, opened = false;
       std::fprintf(stderr, "latecomer: relay: %s\n", problem.c_str());
     }
-    if (!lives()) return 0;  // killed: the last copy stays
+    if (!watch.lives()) return 0;  // killed: the last copy stays
     pause(o.seconds);
     ranks = ranks_of(output);
     if (ranks.empty()) break;
   }
+  EndOnSignal::stands_still(false);  // it ended well
   EndOnSignal::remove();
   return 0;
 }
@@ -131,7 +139,8 @@ void add_relay(CLI::App& app, Action& action) {
   command->footer(
       R"(The state of a process is in shared memory of its host. The command copies it to the folder PROFILE.parts, which all hosts
 of the job must share. Run it once per host, beside the job. It ends with the last process of the job on its host, or on
-SIGTERM. If the processes were killed, their last state stays in the folder.
+SIGTERM. If the processes were killed, or if they stood still at SIGTERM, their last state stays in the folder, and `latecomer
+recover` puts it into the profile.
 
 Examples: on this host, under Slurm, and with MPICH's launcher
   $ latecomer relay job.json

@@ -14,11 +14,13 @@
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/format/last_state.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/record/waiting.hpp"
 #include "profiles/render/communicator_table.hpp"
+#include "profiles/render/hang.hpp"
 #include "profiles/render/html.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/set_up.hpp"
@@ -183,6 +185,11 @@ void print_json(WholeProfile& whole, const Profile& profile) {
   Json sites = Json::array();
   for (const Site& s : profile.sites) sites.push_back(std::move(whole.profile["sites"][s.index]));
   whole.profile["sites"] = std::move(sites);
+  if (!profile.last_state.ranks.empty()) {
+    Json state = last_state_json(profile.last_state);
+    state["findings"] = Hang(profile.last_state).findings();
+    whole.profile["last_state"] = std::move(state);
+  }
   whole.profile["setup"] = set_up(profile);
   whole.profile["verdict"] = verdict(profile), whole.profile["wait_share"] = wait_share(profile);
   whole.profile["ranks"] = ranks_json(profile.analysis), whole.profile["hosts"] = hosts_json(profile.analysis);
@@ -236,6 +243,8 @@ void print_all(const Profile& profile, int top) {
   print_sites(profile, profile.sites.size(), true);
   print_ranks(profile.analysis, top);
   print_communicators(profile, top);
+  if (!profile.last_state.ranks.empty())
+    std::printf("\nlast state of the ranks\n%s", Hang(profile.last_state).table().c_str());
   int shown = 0;
   for (const Site& s : profile.sites)
     if (s.calls > 0 && s.comm_size > 1 && shown++ < top) print_site(s);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
@@ -17,6 +18,7 @@
 #include "profiles/cli/name_profile.hpp"
 #include "profiles/cli/output.hpp"
 #include "profiles/cli/policy_text.hpp"
+#include "profiles/cli/watch.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -26,6 +28,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string policy, output, launcher;
   int verbose = -1;
+  double still = 10;
   bool automatic = false, record = false, force = false, overwrite = false, strict = false;
   std::vector<std::string> command;
 };
@@ -95,7 +98,7 @@ int run(const Options& o) {
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
     for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force",
-                             "--overwrite", "--strict"})
+                             "--overwrite", "--strict", "--still"})
       if (!launch.slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
@@ -152,7 +155,11 @@ int run(const Options& o) {
     const bool writes = !report.ok() || report.policy.mode != core::Mode::off;
     if (writes) output.claim(o.overwrite, o.strict);
     preload(launch, library);
-    const Ended how = run_and_wait(launch);
+    // Without snapshots, nothing is to be left.
+    std::optional<JobWatch> watch;
+    if (writes && report.policy.spool && report.policy.live) watch.emplace(output.key(), o.still);
+    const Ended how = run_and_wait(launch, watch ? &*watch : nullptr);
+    if (watch) watch->ended(!output.written().empty(), !output.left().empty());
     if (writes) say_next(output, how, program);
     return how;
   }();
@@ -204,6 +211,13 @@ void add_run(CLI::App& app, Action& action) {
       ->add_option("--verbose", o->verbose,
                    "0: print warnings only. 1: also the configuration and a summary. 2 and 3: also the plans.")
       ->check(CLI::Range(0, 3));
+  command
+      ->add_option(
+          "--still", o->still,
+          "Seconds without progress after which the state of the ranks on this host is kept on disk, beside the "
+          "snapshots. If the job is killed then, the report says where it stood.")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e6));
   command->add_flag("--overwrite", o->overwrite,
                     "Replace an existing profile, and discard the snapshots that an earlier job left beside it. Files "
                     "of a job that may be running stay.");

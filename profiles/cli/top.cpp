@@ -15,11 +15,12 @@
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/hang.hpp"
+#include "profiles/cli/live_ranks.hpp"
 #include "profiles/cli/screen.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/spool.hpp"
+#include "profiles/render/hang.hpp"
 #include "profiles/render/prometheus.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/site_table.hpp"
@@ -43,10 +44,9 @@ struct Text {
 };
 
 /// Where the ranks are at this moment, by call; the largest groups first.
-std::string present_text(const std::string& output) {
-  std::vector<LiveRank> ranks = live_ranks(output);
-  if (ranks.empty()) return "";
-  const Hang present(std::move(ranks));
+std::string present_text(const LiveState& state) {
+  if (state.ranks.empty()) return "";
+  const Hang present(state);
   std::map<std::string, std::vector<int>> places;
   std::map<std::string, double> copies;  // age by host
   for (const LiveRank& r : present.ranks()) {
@@ -75,13 +75,28 @@ std::string present_text(const std::string& output) {
   return out + ".\n";
 }
 
+/// Where the ranks are now. `seen`: those of the look before, or none.
+LiveState present(const Options& o, const std::string& output, std::vector<LiveRank>& seen) {
+  constexpr double kBetween_s = 0.5;
+  std::vector<LiveRank> now = seen.empty() ? live_ranks_twice(output, kBetween_s) : live_ranks(output);
+  if (!seen.empty()) compare_looks(seen, now);
+  seen = now;
+  if (o.redact)
+    for (LiveRank& one : now) one.host.clear();
+  return with_places(std::move(now));
+}
+
 /// Reads the snapshots once. nullopt: they are gone, because the job has ended.
-std::optional<Text> look(const Options& o, const std::string& folder, const AnswerFile* metrics) {
+std::optional<Text> look(const Options& o, const std::string& folder, const AnswerFile* metrics,
+                         std::vector<LiveRank>& seen) {
   auto read = profiles::read_spool(folder);
   if (!read) {
     if (!std::filesystem::is_directory(folder)) return {};
     if (metrics) return Text{};
-    return Text{"No snapshot is complete yet: " + read.error() + "\n" + present_text(live_job(folder)), ""};
+    const LiveState now = present(o, live_job(folder), seen);
+    std::string head = "No snapshot is complete yet: " + read.error() + "\n";
+    for (const std::string& sentence : standstill(now)) head += sentence + "\n";
+    return Text{head + present_text(now), ""};
   }
   Profile profile =
       read_profile(folder, profiles::write_profile(std::move(read->parts)), {.names = true, .redacted = o.redact});
@@ -93,8 +108,9 @@ std::optional<Text> look(const Options& o, const std::string& folder, const Answ
   char time[32];
   std::snprintf(time, sizeof time, "%.1f", profile.job.wall / 1e9);
   std::string head = profile.job.command_line + "\n" + time + " s of the job are in its snapshots\n\n";
+  profile.last_state = present(o, live_job(folder), seen);
   for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
-  return Text{head + present_text(live_job(folder)) + "\n", captured([&] {
+  return Text{head + present_text(profile.last_state) + "\n", captured([&] {
                 print_sites(profile, static_cast<std::size_t>(o.sites), true);
                 print_ranks(profile.analysis, o.ranks);
               })};
@@ -115,10 +131,11 @@ int top(const Options& o) {
   char status[96];
   std::snprintf(status, sizeof status, "q quits, space refreshes; every %g s", o.seconds);
   std::optional<Text> text;
+  std::vector<LiveRank> seen;
   for (int i = 0; looks == 0 || i < looks; ++i) {
     if (i > 0 && screen && !screen->wait(o.seconds)) return 0;
     if (i > 0 && !screen) std::this_thread::sleep_for(std::chrono::duration<double>(o.seconds));
-    text = look(o, folder, metrics ? &*metrics : nullptr);
+    text = look(o, folder, metrics ? &*metrics : nullptr, seen);
     if (!text) {
       screen.reset();
       return ended();

@@ -11,9 +11,10 @@
 #include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
-#include "profiles/cli/hang.hpp"
+#include "profiles/cli/live_ranks.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/spool.hpp"
+#include "profiles/render/hang.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -68,17 +69,7 @@ void print(const Hang& hang, const std::vector<std::string>& findings, const std
   if (findings.empty() && std::any_of(ranks.begin(), ranks.end(), [](const LiveRank& r) { return !r.stale; }))
     std::printf("No rank stood still in a collective for the last %s.\n", human_time(1e9 * seconds).c_str());
   for (const std::string& l : limits) std::printf("%s\n", l.c_str());
-  std::size_t wide = 0;
-  if (hang.several_hosts())
-    for (const LiveRank& r : hang.ranks()) wide = std::max(wide, r.host.size() + 2);
-  const int host = static_cast<int>(wide);
-  std::printf("\n%6s  %-*s%7s %-8s %s\n", "rank", host, host ? "host" : "", "process", "state", "where");
-  for (const LiveRank& r : hang.ranks())
-    std::printf("%6d  %-*s%7d %-8s %s%s\n", r.rank, host, host ? r.host.c_str() : "", r.pid, Hang::state(r).c_str(),
-                hang.where(r).c_str(),
-                r.stale   ? " (an old state)"
-                : r.moves ? " (moves)"
-                          : "");
+  std::printf("\n%s", hang.table().c_str());
 }
 
 void print_json(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits) {
@@ -96,7 +87,7 @@ void print_json(const Hang& hang, const std::vector<std::string>& findings, cons
                      {"root", r.root < 0 ? Json(nullptr) : Json(r.root)},
                      {"bytes", r.bytes < 0 ? Json(nullptr) : Json(r.bytes)},
                      {"site", hang.site(r)},
-                     {"since_ns", Hang::age(r)},
+                     {"since_ns", Hang::age(r) < 0 ? Json(nullptr) : Json(Hang::age(r))},
                      {"copy_age_s", r.copy == 0 ? Json(nullptr) : Json(r.copy_age_s)},
                      {"stale", r.stale},
                      {"where", hang.where(r)}});
@@ -115,7 +106,7 @@ int who(const Options& o) {
   }
   std::vector<LiveRank> seen = live_ranks_twice(output, o.seconds);
   if (seen.empty()) throw BadUsage("the job has ended meanwhile");
-  const Hang hang(std::move(seen));
+  const Hang hang(with_places(std::move(seen)));
   const auto findings = hang.findings(), unseen = limits(hang, output);
   if (o.json) print_json(hang, findings, unseen);
   else print(hang, findings, unseen, o.seconds);

@@ -85,8 +85,9 @@ struct Row {
 
 class ProfileWriter {
  public:
-  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink, const NameFrames& name)
-      : parts_(parts), sink_(sink), name_(name) {}
+  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink, const NameFrames& name,
+                const std::string& last_state)
+      : parts_(parts), sink_(sink), name_(name), last_state_(last_state) {}
 
   /// Returns the lines of never_ran().
   std::vector<std::string> write() {
@@ -113,6 +114,7 @@ class ProfileWriter {
         {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())},
         {"start", job.start},
         {"wall_time_s", job.wall_time_s},
+        {"unfinished", std::count_if(parts_.begin(), parts_.end(), [](const Contribution& p) { return !p.finished; })},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
         {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
@@ -151,6 +153,7 @@ class ProfileWriter {
     write_groups();
     put("]");
     if (job.record_arrivals) put(",\n\"arrivals\": "), write_arrivals();
+    if (!last_state_.empty()) put(",\n\"last_state\": " + last_state_);
     put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
     return never;
   }
@@ -567,6 +570,7 @@ class ProfileWriter {
   std::vector<Contribution>& parts_;
   const Sink& sink_;
   const NameFrames& name_;
+  const std::string& last_state_;
   const core::Network* network_ = nullptr;
   int per_row_ = 1;
   std::map<std::int32_t, Unplanned> unplanned_;  ///< by algorithm; the counts of the rank with the most such calls
@@ -587,15 +591,16 @@ class ProfileWriter {
 }  // namespace
 
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran,
-                   const NameFrames& name) {
+                   const NameFrames& name, const std::string& last_state) {
   if (parts.empty()) return;
-  auto lines = ProfileWriter(parts, sink, name).write();
+  auto lines = ProfileWriter(parts, sink, name, last_state).write();
   if (never_ran) *never_ran = std::move(lines);
 }
 
-std::string write_profile(std::vector<Contribution> parts) {
+std::string write_profile(std::vector<Contribution> parts, const std::string& last_state) {
   std::string out;
-  write_profile(parts, [&](std::string_view text) { out += text; });
+  const Sink sink = [&](std::string_view text) { out += text; };
+  write_profile(parts, sink, nullptr, nullptr, last_state);
   return out;
 }
 

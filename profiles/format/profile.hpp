@@ -18,9 +18,10 @@ using NameFrames = std::function<void(const std::vector<Frame*>&)>;
 /// provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
 /// others folded into one) and at most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one
 /// line per algorithm that a rule names and that served no call. `name` may set the functions of the frames that the
-/// profile shows. Otherwise this function only sorts `parts`.
+/// profile shows. `last_state`: the value of this key as JSON, or "" for a profile without it. Otherwise this function
+/// only sorts `parts`.
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr,
-                   const NameFrames& name = nullptr);
-std::string write_profile(std::vector<Contribution> parts);
+                   const NameFrames& name = nullptr, const std::string& last_state = "");
+std::string write_profile(std::vector<Contribution> parts, const std::string& last_state = "");
 
 }  // namespace latecomer::profiles

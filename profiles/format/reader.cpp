@@ -20,6 +20,7 @@
 #include "core/policy/policy.hpp"
 #include "profiles/base/errors.hpp"
 #include "profiles/base/json.hpp"
+#include "profiles/format/last_state.hpp"
 #include "profiles/format/redact.hpp"
 #include "profiles/format/shape.hpp"
 #include "profiles/symbols/names.hpp"
@@ -356,6 +357,7 @@ analysis::Job job_of(const Json& profile) {
   out.start = job["start"].get<std::string>(), out.mpi_library = job["mpi_library"].get<std::string>();
   out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
   out.wall = 1e9 * job["wall_time_s"].get<double>();
+  out.unfinished = job.value("unfinished", 0);
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
@@ -455,6 +457,7 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
                                    one["waited_ns"].get<double>() / out.job.rank_time()});
   out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
+  out.last_state = last_state_of(json);
   out.analysis.finish(out.processes, out.job.ranks, sums_of(json));
   return std::move(out);
 }

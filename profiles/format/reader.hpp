@@ -12,6 +12,7 @@
 
 #include "core/network/network.hpp"
 #include "profiles/analysis/analysis.hpp"
+#include "profiles/analysis/live_rank.hpp"
 #include "profiles/analysis/profile.hpp"
 #include "profiles/base/progress.hpp"
 #include "profiles/format/recorded_calls.hpp"
@@ -32,6 +33,7 @@ struct Profile {
   std::vector<std::string> warnings;
   std::vector<std::string> hosts;          ///< by rank; "": the rank sent no data
   std::optional<RecordedArrivals> record;  ///< if it was asked for and is there
+  analysis::LiveState last_state;          ///< where the ranks were when they were seen last; no ranks: not known
   analysis::Analysis analysis;             ///< over all rows of all sites
 };
 

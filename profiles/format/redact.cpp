@@ -75,6 +75,8 @@ class Redaction {
     for (const Json& host : job["hosts"]) hosts.insert(host.get<std::string>());
     for (const char* list : {"clock", "processes"})
       for (const Json& one : profile.value(list, Json::array())) hosts.insert(one["host"].get<std::string>());
+    const Json last_state = profile.value("last_state", Json::object());
+    for (const Json& one : last_state.value("states", Json::array())) hosts.insert(one["host"].get<std::string>());
     hosts.erase("");
     int number = 0;
     for (const std::string& host : hosts) names_[host] = "host-" + std::to_string(++number);
@@ -86,6 +88,8 @@ class Redaction {
       for (const Json& frame : site["frames"])
         for (const char* key : {"module", "file"})
           if (frame[key].is_string()) note_directory(frame[key].get<std::string>());
+    for (const Json& place : last_state.value("places", Json::array()))
+      note_directory(place["frames"][0]["module"].get<std::string>());
     note_directory(program_);
     std::stable_sort(directories_.begin(), directories_.end(),
                      [](const auto& a, const auto& b) { return a.size() > b.size(); });

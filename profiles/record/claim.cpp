@@ -94,7 +94,8 @@ bool each_name(int folder, Visit visit) {
 
 bool is_claim_name(std::string_view name) { return name == kRunClaim || name == kJobClaim; }
 bool is_ours(std::string_view name) {
-  return is_claim_name(name) || is_snapshot_name(name) || is_live_copy_name(name.substr(0, name.find(".tmp-"))) ||
+  const std::string_view whole = name.substr(0, name.find(".tmp-"));
+  return is_claim_name(name) || is_snapshot_name(name) || is_live_copy_name(whole) || is_last_state_name(whole) ||
          name.starts_with(".nfs");  // NFS keeps a removed file that is still open
 }
 
@@ -123,6 +124,8 @@ FolderState state_of(int folder) {
       known = true;
       state.snapshots = state.snapshots || !whole || header.serial > 0;
       note(state, whole ? life_of(header.writer) : Life::unknown);
+    } else if (is_last_state_name(name)) {
+      state.last_state = true;
     } else if (!is_ours(name)) {
       note(state, Life::unknown);
     }
@@ -186,12 +189,13 @@ Made make_folder(const std::string& path, const JobId& job, const char* claim) {
   return written && (error == ENOTEMPTY || error == EEXIST || error == ENOTDIR) ? Made::taken : Made::failed;
 }
 
-/// Removes claims and snapshots from the open folder, and the folder at `path` if nothing is left in it. `copies`: also
-/// the copies of the live state, which `latecomer relay` removes itself while it runs.
+/// Removes claims, snapshots and last states from the open folder, and the folder at `path` if nothing is left in it.
+/// `copies`: also the copies of the live state, which `latecomer relay` removes itself while it runs.
 void empty(int folder, const std::string& path, bool copies) {
   std::vector<std::string> names;
   each_name(folder, [&](const std::string& name) {
-    if (is_claim_name(name) || is_snapshot_name(name) || (copies && is_ours(name))) names.push_back(name);
+    if (is_claim_name(name) || is_snapshot_name(name) || is_last_state_name(name) || (copies && is_ours(name)))
+      names.push_back(name);
     return true;
   });
   for (const std::string& name : names) unlinkat(folder, name.c_str(), 0);
@@ -310,12 +314,12 @@ core::Result<int> open_snapshot_folder(const std::string& folder, const JobId& j
   return unusable(folder, "it belongs to another job");
 }
 
-void leave_snapshot_folder(const std::string& folder, std::uint64_t key) {
+void leave_snapshot_folder(const std::string& folder, std::uint64_t key, bool whole) {
   const auto opened = open_checked(folder);
   if (!opened) return;
   const Descriptor keep(*opened);
   const FolderState state = state_of(*opened);
-  if (!state.snapshots && state.of(key)) empty(*opened, folder, false);
+  if (!(whole ? state.snapshots : state.observed()) && state.of(key)) empty(*opened, folder, false);
 }
 
 bool discard_ended(const std::string& folder, bool snapshots) {
@@ -323,7 +327,7 @@ bool discard_ended(const std::string& folder, bool snapshots) {
   if (!opened) return false;
   const Descriptor keep(*opened);
   const FolderState state = state_of(*opened);
-  if (state.life != Life::ended || (state.snapshots && !snapshots)) return false;
+  if (state.life != Life::ended || (state.observed() && !snapshots)) return false;
   // Through the descriptor: another job may have claimed the name meanwhile.
   empty(*opened, folder, true);
   return true;
@@ -333,7 +337,7 @@ std::string set_aside(const std::string& folder) {
   const auto opened = open_checked(folder);
   if (!opened) return "";
   const Descriptor keep(*opened);
-  if (const FolderState state = state_of(*opened); state.life != Life::ended || !state.snapshots) return "";
+  if (const FolderState state = state_of(*opened); state.life != Life::ended || !state.observed()) return "";
   const std::string aside = folder.substr(0, folder.size() - kEnding.size()) + ".replaced" + std::string(kEnding);
   discard_ended(aside, true);
   struct stat mine {

@@ -32,10 +32,13 @@ struct FolderState {
   bool exists = false;
   /// Of the job's processes that are known. `unknown` if any of them is on another host, or if the folder has no claim.
   Life life = Life::unknown;
-  bool snapshots = false;           ///< it holds observations
+  bool snapshots = false;           ///< it holds observations of ranks
+  bool last_state = false;          ///< it holds last_state_name() of a host
   std::vector<std::uint64_t> keys;  ///< of its claims
   std::string job;                  ///< "job 77, process 12 on host0, since 2025-01-01T00:00:00Z"; "": unknown
   bool of(std::uint64_t key) const;
+  /// Whether `latecomer recover` finds anything in it.
+  bool observed() const { return snapshots || last_state; }
 };
 FolderState folder_state(const std::string& folder);
 
@@ -59,8 +62,9 @@ bool take_over(const std::string& output, const JobId& job);
 /// link, a folder of another user or job, and one to which other users may write.
 core::Result<int> open_snapshot_folder(const std::string& folder, const JobId& job);
 
-/// Removes the folder if it is the job's and holds no observation.
-void leave_snapshot_folder(const std::string& folder, std::uint64_t key);
+/// Removes the folder if it is the job's and holds no observation. `whole`: the job has a profile, so a last state does
+/// not count.
+void leave_snapshot_folder(const std::string& folder, std::uint64_t key, bool whole = false);
 
 /// Removes the folder of a job that has ended. `snapshots`: even if it holds observations. Returns whether it did.
 bool discard_ended(const std::string& folder, bool snapshots);

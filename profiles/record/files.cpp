@@ -164,14 +164,21 @@ bool is_snapshot_name(std::string_view name) {
   return name.substr(4, name.size() - 6).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string live_copy_name(const std::string& host) {
-  std::string out = "live-";
+namespace {
+
+std::string name_for_host(const char* before, const std::string& host) {
+  std::string out = before;
   for (const char c : host)
     out += (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '.' ? c : '_';
   return out + ".json";
 }
 
+}  // namespace
+
+std::string live_copy_name(const std::string& host) { return name_for_host("live-", host); }
 bool is_live_copy_name(std::string_view name) { return name.starts_with("live-") && name.ends_with(".json"); }
+std::string last_state_name(const std::string& host) { return name_for_host("last-", host); }
+bool is_last_state_name(std::string_view name) { return name.starts_with("last-") && name.ends_with(".json"); }
 
 core::Result<int> create_snapshot(int folder, const std::string& name) {
   const int fd = openat(folder, name.c_str(), kNewFile, 0600);

@@ -43,6 +43,9 @@ bool is_snapshot_name(std::string_view name);
 /// "live-HOST.json": the name of a host's copy of its live state. It lies beside the snapshots.
 std::string live_copy_name(const std::string& host);
 bool is_live_copy_name(std::string_view name);
+/// "last-HOST.json": the name of the same where `latecomer run` or `latecomer relay` keeps it for `latecomer recover`.
+std::string last_state_name(const std::string& host);
+bool is_last_state_name(std::string_view name);
 
 /// The head of a snapshot. A file of which nothing is written yet has the serial 0.
 struct SnapshotHeader {

@@ -131,7 +131,7 @@ void Spool::remove() {
       const Descriptor keep(*folder);
       close_files(*folder);
     }
-  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key);  // does nothing while another rank has files
+  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key, true);  // nothing while another rank has files
   directory_.clear();
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/base/text.hpp"
+#include "profiles/render/hang.hpp"
 #include "profiles/render/page_data.hpp"
 #include "profiles/render/verdict.hpp"
 
@@ -71,6 +72,14 @@ std::string warnings_html(const std::vector<std::string>& warnings) {
   return out.empty() ? "" : "<h3>Warnings of the profile</h3>\n<ul>\n" + out + "</ul>\n";
 }
 
+std::string last_state_html(const analysis::LiveState& state) {
+  if (state.ranks.empty()) return "";
+  return "<details open class=\"part\" id=\"last\"><summary><h2>Last state of the ranks</h2></summary><div "
+         "class=\"body\">"
+         "<pre tabindex=\"0\">" +
+         escaped(Hang(state).table()) + "</pre></div></details>\n";
+}
+
 }  // namespace
 
 std::string html_report(const Profile& profile) {
@@ -78,6 +87,7 @@ std::string html_report(const Profile& profile) {
       {"program", escaped(core::base_name(profile.job.program))},
       {"verdict", verdict_html(profile)},
       {"job", job_html(profile.job)},
+      {"last_state", last_state_html(profile.last_state)},
       {"warnings", warnings_html(profile.warnings)},
       {"style", kPageStyle},
       {"plots", kPagePlots},

@@ -11,6 +11,7 @@
 #include "profiles/base/text.hpp"
 #include "profiles/format/reader.hpp"
 #include "profiles/record/waiting.hpp"
+#include "profiles/render/hang.hpp"
 #include "profiles/render/set_up.hpp"
 
 namespace latecomer::cli {
@@ -168,12 +169,41 @@ std::string why(const Profile& profile, const SiteIntervals& intervals, const Ra
   return out + ", and the ranks wait for each other in a circle";
 }
 
-/// What the profile lacks, as the rest of a sentence.
+/// The ranks that sent no data.
+std::vector<int> absent_ranks(const Profile& profile) {
+  std::vector<bool> there(static_cast<std::size_t>(std::max(0, profile.job.ranks)));
+  for (const analysis::Process& p : profile.processes)
+    if (p.rank >= 0 && p.rank < profile.job.ranks) there[static_cast<std::size_t>(p.rank)] = true;
+  std::vector<int> out;
+  for (std::size_t r = 0; r < there.size(); ++r)
+    if (!there[r]) out.push_back(static_cast<int>(r));
+  return out;
+}
+
+/// What the profile lacks and how to get it, as the rest of a sentence.
 std::string missing(const Profile& profile) {
-  const auto held = profile.processes.size(), all = static_cast<std::size_t>(profile.job.ranks);
-  if (held >= all) return "";
-  return ": it holds " + std::to_string(held) + " of " + std::to_string(all) +
-         " ranks, and arrivals count only where all ranks of a call are observed";
+  const std::vector<int> absent = absent_ranks(profile);
+  if (absent.empty()) return "";
+  return ": it lacks " + ranks_named(absent) + ", and arrivals count only where all ranks of a call are observed. " +
+         (absent.size() == 1 ? "That rank" : "Those ranks") +
+         " ran without the preload, which `latecomer run` gives to all ranks, or left snapshots in a folder that " +
+         "`latecomer recover` did not read, or none";
+}
+
+/// Whether the figures cover only a part of the job: it runs still, or it was cut short.
+bool cut_short(const Profile& profile) { return profile.job.unfinished > 0; }
+
+/// Why no waits are named: there are few, or the profile does not say.
+std::string few_waits(const Profile& profile, const Totals& t) {
+  if (t.seen < kKnown * t.calls || !absent_ranks(profile).empty())
+    return "The profile cannot say which rank is late" + missing(profile) + ".";
+  if (!cut_short(profile)) return "The waits for late ranks in collectives are too short to look for their cause.";
+  return "Until then, the waits for late ranks in collectives were too short to look for their cause. The figures do not "
+         "cover what the job did later" +
+         std::string(profile.last_state.ranks.empty()
+                         ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
+                           "keeps it of one that is killed."
+                         : ".");
 }
 
 /// Adds the sentence on other MPI calls that wait.
@@ -195,9 +225,7 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
 void judge_waits(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   const auto worst_site = std::ranges::max_element(profile.sites, {}, &Site::waited);
   if (t.waited <= kLittle * t.time || worst_site == profile.sites.end() || worst_site->waited <= 0) {
-    out.emplace_back(t.seen < kKnown * t.calls
-                         ? "The profile cannot say which rank is late" + missing(profile) + "."
-                         : "The waits for late ranks in collectives are too short to look for their cause.");
+    out.push_back(few_waits(profile, t));
     return;
   }
   const Site& site = *worst_site;
@@ -228,7 +256,9 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
   const SiteIntervals intervals(worst, baseline);
   std::string text = one ? why(profile, intervals, *row) + "; with" : "With";
-  text += " equal work on all ranks, the run would take about " + percent(equal) + " less time";
+  text += std::string(" equal work on all ranks, ") +
+          (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
+          percent(equal) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away.
   const auto compared = one ? intervals.compare(*row) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
@@ -237,14 +267,14 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   out.push_back(text + ".");
 }
 
-/// The sentence on what an algorithm can shorten.
-void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
+/// The sentence on what an algorithm can shorten. A part of the calls cannot say that none can.
+void judge_algorithms(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
   // An algorithm can shorten only what follows the last arrival.
   const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
   if (large >= kLittle)
     out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
                   percent(large) + " of the ranks' time. `latecomer advise` says by how much.");
-  else
+  else if (!cut_short(profile) && absent_ranks(profile).empty() && t.seen >= kKnown * t.calls)
     out.push_back(
         "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
         " of the ranks' time follows the last arrival" +
@@ -253,13 +283,49 @@ void judge_algorithms(const Totals& t, std::vector<std::string>& out) {
 
 }  // namespace
 
-std::vector<std::string> verdict(const Profile& profile) {
-  std::vector<std::string> out;
-  if (profile.processes.empty() || profile.job.ranks < 2) return out;
+std::vector<std::string> standstill(const analysis::LiveState& state) {
+  if (state.ranks.empty()) return {};
+  const Hang hang(state);
+  const std::vector<std::string> findings = hang.findings();
+  if (findings.empty()) return {};
+  const int all = state.ranks.front().ranks;
+  std::vector<bool> seen(static_cast<std::size_t>(std::max(0, all)));
+  int still = 0;
+  for (const LiveRank& r : state.ranks) {
+    still += r.watched >= analysis::kStandsStill_ns;
+    if (r.rank < all) seen[static_cast<std::size_t>(r.rank)] = true;
+  }
+  std::vector<int> unseen;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (!seen[i]) unseen.push_back(static_cast<int>(i));
+  std::string out;
+  if (state.ended)
+    out = (still == all ? "The job" : std::to_string(still) + " of " + std::to_string(all) + " ranks") +
+          std::string(" stood still when last seen. ");
+  constexpr std::size_t kMost = 3;  // `who` and `report --all` list the ranks
+  for (std::size_t i = 0; i < std::min(kMost, findings.size()); ++i) out += (i ? " " : "") + findings[i];
+  if (findings.size() > kMost) out += " And " + std::to_string(findings.size() - kMost) + " more like these.";
+  if (!unseen.empty())
+    out += " Where " + ranks_named(unseen) +
+           (state.ended          ? unseen.size() == 1 ? " was" : " were"
+            : unseen.size() == 1 ? " is"
+                                 : " are") +
+           " is not known: that takes `latecomer relay` on every host.";
+  return {out};
+}
+
+namespace {
+
+/// The sentences on the figures.
+void judge_figures(const Profile& profile, std::vector<std::string>& out) {
+  if (profile.processes.empty() || profile.job.ranks < 2) return;
   const Totals t = totals(profile);
-  if (t.time <= 0) return out;
+  if (t.time <= 0) return;
   const bool part_only = t.seen < kKnown * t.calls;
-  out.push_back("Ranks spent " + std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
+  out.push_back((cut_short(profile)
+                     ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks spent "
+                     : "Ranks spent ") +
+                std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
                 " of their time waiting for late ranks in collectives" +
                 (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
@@ -271,8 +337,22 @@ std::vector<std::string> verdict(const Profile& profile) {
     out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
   judge_messages(profile, t, out);
   judge_waits(profile, t, out);
-  judge_algorithms(t, out);
+  judge_algorithms(profile, t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const Profile& profile) {
+  std::vector<std::string> out = standstill(profile.last_state);
+  judge_figures(profile, out);
+  const LiveState& last = profile.last_state;
+  if (!last.ranks.empty() && last.ended &&
+      std::ranges::all_of(last.ranks, [](const LiveRank& r) { return r.watched < 0; }))
+    out.emplace_back(
+        "Whether the job stood still when it ended is not known: `latecomer run` and `latecomer relay` write that "
+        "down, "
+        "unless they are killed, too. `latecomer report --all` lists where each rank was.");
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The verdict: who is late, why, and what would help, in at most five sentences.
+// The verdict: who is late, why, and what would help, in at most six sentences.
 #pragma once
 
 #include <string>
@@ -12,6 +12,10 @@ namespace latecomer::cli {
 /// The sentences of a profile with names resolved. A statement that the data do not support is left out, or the
 /// sentence says what is uncertain.
 std::vector<std::string> verdict(const Profile& profile);
+
+/// What `latecomer who` says of ranks that stand still, or that stood still when the job ended: one paragraph. Empty:
+/// none does, or nothing is known.
+std::vector<std::string> standstill(const analysis::LiveState& state);
 
 /// The share of the time of all ranks that they waited in collectives, 0 to 1.
 double wait_share(const Profile& profile);

@@ -98,6 +98,9 @@ bool resolve_names(Json& profile, Progress::Patience patience) {
         for (Json& frame : caller["frames"]) name(frame, false);
     progress.done();
   }
+  if (const auto state = profile.find("last_state"); state != profile.end())
+    for (Json& place : (*state)["places"])
+      for (Json& frame : place["frames"]) name(frame, true);
   gaps.put();
   return changed;
 }

@@ -8,9 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <memory>
 #include <new>
+#include <vector>
 
 namespace latecomer::shim {
 namespace {
@@ -23,23 +27,53 @@ void copy_text(char* to, std::size_t size, const std::string& from) {
   std::snprintf(to, size, "%.*s", static_cast<int>(size - 1), from.c_str());
 }
 
-/// A killed process leaves its file. Removes the files of this user's processes that have certainly ended. Containers
-/// may share the folder, so a process of another pid namespace may live.
-void sweep(profiles::ProcessId process) {
-  DIR* folder = opendir(profiles::kLiveFolder);
+/// A file whose process has ended. It stays for a day after the first process that found it so, which takes away the
+/// right to write as a mark and sets the time of change. Somebody may want to look at a job that was killed, and
+/// `latecomer recover` reads the file. Chosen: the morning after a night.
+constexpr time_t kKept_s = 24 * 3600;
+/// So many of them stay. Derived: they take 68 MB of memory, and a host has a few hundred ranks.
+constexpr std::size_t kMostKept = 2048;
+
+/// A file that stays, and since when it is known that its process has ended.
+struct Kept {
+  time_t since;
+  char name[64];
+};
+
+/// A killed process leaves its file. Removes those of this user that nobody needs any more. Containers may share the
+/// folder, so a process of another pid namespace may live.
+void sweep(profiles::ProcessId process) noexcept try {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(profiles::kLiveFolder), closedir);
   if (!folder) return;
+  const int in = dirfd(folder.get());
   constexpr std::size_t kPrefix = sizeof profiles::kLivePrefix - 1;
-  while (const dirent* entry = readdir(folder)) {
-    if (std::strncmp(entry->d_name, profiles::kLivePrefix, kPrefix) != 0) continue;
-    unsigned long long space = 0, started = 0;
-    if (std::sscanf(entry->d_name + kPrefix, "%llx-%d-%llx", &space, &process.pid, &started) != 3) continue;
-    process.pid_namespace = space, process.started = started;
+  std::vector<Kept> kept;
+  const time_t now = time(nullptr);
+  while (const dirent* entry = readdir(folder.get())) {
+    const char* name = entry->d_name;
     struct stat about;
-    if (profiles::life_of(process) == profiles::Life::ended &&
-        fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_uid == geteuid())
-      unlinkat(dirfd(folder), entry->d_name, 0);
+    if (std::strncmp(name, profiles::kLivePrefix, kPrefix) != 0 || std::strlen(name) >= sizeof Kept::name ||
+        fstatat(in, name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid())
+      continue;
+    const bool marked = (about.st_mode & S_IWUSR) == 0, old = marked && now - about.st_mtime > kKept_s;
+    if (!marked || old) {
+      unsigned long long space = 0, started = 0;
+      if (std::sscanf(name + kPrefix, "%llx-%d-%llx", &space, &process.pid, &started) != 3) continue;
+      process.pid_namespace = space, process.started = started;
+      if (profiles::life_of(process) != profiles::Life::ended) continue;
+      if (old) {
+        unlinkat(in, name, 0);
+        continue;
+      }
+      utimensat(in, name, nullptr, AT_SYMLINK_NOFOLLOW);
+      if (fchmodat(in, name, S_IRUSR, 0) == 0) about.st_mtime = now;
+    }
+    copy_text(kept.emplace_back(Kept{about.st_mtime, ""}).name, sizeof Kept::name, name);
   }
-  closedir(folder);
+  if (kept.size() <= kMostKept) return;
+  std::sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.since < b.since; });
+  for (std::size_t i = 0; i < kept.size() - kMostKept; ++i) unlinkat(in, kept[i].name, 0);
+} catch (...) {  // without memory, a later process sweeps
 }
 
 }  // namespace

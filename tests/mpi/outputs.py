@@ -219,13 +219,22 @@ def swept():
     gone = subprocess.Popen(["true"])
     gone.wait()
     other, mine = shm / f"latecomer-live-{space + 1:x}-{gone.pid}-1", shm / f"latecomer-live-{space:x}-{gone.pid}-1"
+    many = [shm / f"latecomer-live-{space:x}-{gone.pid}-{started:x}" for started in range(0x10000, 0x10000 + 2200)]
     try:
         for file in (other, mine):
             file.write_text("")
+            os.utime(file, (0, 0))
         observed("--output", folder / "swept.json")
-        check(other.exists() and not mine.exists(), f"live files of ended processes go, those of other containers stay: {other.exists()} {mine.exists()}")
+        check(other.exists() and mine.exists() and mine.stat().st_mtime > 0, "live files of ended processes stay for somebody to look at")
+        os.utime(mine, (time.time() - 2 * 86400,) * 2)
+        observed("--output", folder / "swept.json")
+        check(other.exists() and not mine.exists(), f"a day later they go, those of other containers stay: {other.exists()} {mine.exists()}")
+        for file in many:
+            file.touch()
+        observed("--output", folder / "swept.json")
+        check(0 < sum(file.exists() for file in many) <= 2048, f"and no more than 2,048 stay: {sum(file.exists() for file in many)}")
     finally:
-        for file in (other, mine):
+        for file in (other, mine, *many):
             file.unlink(missing_ok=True)
 
 

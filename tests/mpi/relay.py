@@ -123,12 +123,17 @@ try:
         check(size < 20000, f"a copy of two ranks takes {size} bytes")
 
         job.relays[0].send_signal(signal.SIGTERM)
-        check(until(lambda: job.relays[0].poll() is not None) and job.relays[0].returncode == 0 and not pathlib.Path(f"{job.profile}.parts/live-host0.json").exists(), "SIGTERM ends a relay, which removes its copy")
+        check(until(lambda: job.relays[0].poll() is not None) and job.relays[0].returncode == 0 and not pathlib.Path(f"{job.profile}.parts/live-host0.json").exists(), "SIGTERM ends a relay, which renews its copy no more")
+        check(pathlib.Path(f"{job.profile}.parts/last-host0.json").exists(), "and keeps the last state, because the ranks stood still")
         for pid in job.ranks[1]:
             os.kill(pid, signal.SIGKILL)
         check(until(lambda: job.relays[1].poll() is not None) and job.relays[1].returncode == 0, "a relay ends when the ranks of its host were killed")
         code, findings, *_ = job.who()
         check(code == 1 and "have ended" in findings, f"and their last state stays: {findings}")
+        done = run(a.cli, "recover", "-o", folder / "recovered.json", f"{job.profile}.parts")
+        check(done.returncode == 0 and "last state of 4" in done.stdout, f"recover reads both: {done.stdout} {done.stderr}")
+        verdict = json.loads(run(a.cli, "report", "--json", folder / "recovered.json").stdout)["verdict"][0]
+        check(verdict.startswith("The job stood still when last seen. Ranks 0, 1, 3 wait in allreduce of 4 B at main (hang.c:") and "for rank 2 on host1, which is asleep" in verdict, f"and the report says it: {verdict}")
     finally:
         job.end()
 

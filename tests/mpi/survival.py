@@ -5,11 +5,12 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, run, sanitized
+from common import a, check, finish, folder, patience, run, sanitized
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -65,6 +66,62 @@ for round in range(3):
     check(end_tree(job), f"{name}: launcher and ranks have ended")
     profile = recovered(name)
     check(profile is not None and max(s["patterns"] for s in profile["sites"]) >= WRITTEN, f"{name}: patterns up to the last epoch")
+    verdict = json.loads(run(a.cli, "report", "--json", folder / f"{name}.json").stdout)["verdict"]
+    check("stood still when last seen" not in " ".join(verdict), f"{name}: it moved, and nothing else is said: {verdict}")
+
+# A job that stood still when it was killed: the report says what `who` would have said.
+lines = [i + 1 for i, line in enumerate((pathlib.Path(a.root) / "tests/mpi/hang.c").read_text().splitlines()) if "MPI_Allreduce(" in line]
+STOOD = "The job stood still when last seen. Ranks 0, 1, 3 wait in allreduce of 4 B at main (hang.c:%d)" % lines[-1]
+
+
+def hung(name, way, calls, end, before=()):
+    """Starts a program that hangs, waits until it does, ends it by `end(job, pids of its ranks)`, and returns the report and its --json."""
+    path = folder / f"{name}.json"
+    job = subprocess.Popen([*map(str, before), a.cli, "run", "--still", "1", "--output", path, "--", "-n", "4", a.bin + "/hang", way, str(calls)], env=dict(os.environ, LD_PRELOAD=a.support),
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline, pids = time.time() + patience * 60, {}
+        while time.time() < deadline:
+            answer = run(a.cli, "who", "--json", "--seconds", "1.2", path)
+            found = json.loads(answer.stdout) if answer.stdout else {"findings": [], "ranks": []}
+            if len(found["ranks"]) == 4 and f"call {calls} on" in " ".join(found["findings"]) and any(pathlib.Path(f"{path}.parts").glob("last-*.json")):
+                pids = {r["rank"]: r["pid"] for r in found["ranks"]}
+                break
+        check(len(pids) == 4, f"{name}: it hangs")
+        top = run(a.cli, "top", "--once", path)
+        check("Ranks 0, 1, 3 wait in" in top.stdout and "too short" not in top.stdout and "cannot help" not in top.stdout, f"{name}: top says so: {top.stdout[:800]} {top.stderr}")
+        end(job, pids)
+        said = job.communicate(timeout=patience * 60)[1]
+        check("recover" in said or name.startswith(("all_at_once", "time_limit")), f"{name}: run names the next command: {said[-300:]}")
+    finally:
+        end_tree(job)
+    done = run(a.cli, "recover", path)
+    check(done.returncode == 0 and "and the last state of 4" in done.stdout, f"{name}: recover: {done.stdout} {done.stderr}")
+    return run(a.cli, "report", path).stdout, json.loads(run(a.cli, "report", "--json", path).stdout)
+
+
+def kill_ranks(job, pids):
+    for pid in pids.values():
+        os.kill(pid, signal.SIGKILL)
+
+
+ENDS = {"ranks_killed": kill_ranks, "one_killed": lambda job, pids: os.kill(pids[1], signal.SIGKILL), "told_to_end": lambda job, pids: job.terminate(), "all_at_once": lambda job, pids: end_tree(job)}
+# Before the first snapshot, and after some.
+for way, does, calls in (("syscall", "is asleep", 5), ("loop", "computes", 300)):
+    for name, end in ENDS.items():
+        text, found = hung(f"{name}_{way}_{calls}", way, calls, end)
+        verdict = " ".join(found["verdict"])
+        wanted = f"for rank 2, which {does}, outside collectives"
+        check(found["verdict"][0].startswith(STOOD) and wanted in found["verdict"][0] and f"(call {calls} on MPI_COMM_WORLD)" in verdict, f"{name}, {way}, {calls}: {verdict}")
+        check(" ".join(text.split()).startswith(STOOD) and "too short to look" not in verdict.replace("were too short to look", "") and "cannot help" not in verdict, f"{name}, {way}, {calls}: the report begins with it: {text[:300]}")
+        check(found["last_state"]["findings"] == [found["verdict"][0].removeprefix("The job stood still when last seen. ")] and [s["rank"] for s in found["last_state"]["states"]] == [0, 1, 2, 3], f"{name}, {way}, {calls}: --json has it: {found['last_state']['findings']}")
+page = run(a.cli, "report", "--html", "-", folder / "told_to_end_loop_300.json").stdout
+check(STOOD in page and "Last state of the ranks" in page, "the page has it")
+redacted = run(a.cli, "recover", "--redact", "-o", "-", folder / "told_to_end_loop_300.json").stdout
+check(os.uname().nodename not in redacted and str(folder) not in redacted and "host-1" in redacted, "a redacted profile names no host")
+# The time limit of a shell, which ends launcher and ranks with one signal.
+text, found = hung("time_limit", "loop", 300, lambda job, pids: None, ("timeout", str(30 * patience)))
+check(found["verdict"][0].startswith(STOOD) and "for rank 2, which computes" in found["verdict"][0], f"time_limit: {found['verdict']}")
 
 # A job that ends normally leaves only its profile.
 done = run(a.cli, "run", "--output", folder / "well.json", "--", "-n", 4, a.bin + "/patterns", 200, 100, LD_PRELOAD=a.support)

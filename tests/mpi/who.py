@@ -52,6 +52,10 @@ for way, wanted in HANGS.items():
     check(answer.returncode == 1, f"{way}: exit status {answer.returncode}, expected 1")
     check(all(w in text for w in wanted), f"{way}: {text}")
     check("hang.c" in table.stdout and table.stdout.count("\n") >= 6, f"{way}: the table shows every rank: {table.stdout[-600:] if 'hang.c' not in table.stdout else ''}")
+# The files of the killed job stay when other jobs start, so that somebody can look.
+run(a.cli, "run", "--output", folder / "other.json", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
+answer = run(a.cli, "who", folder / "killed5.json")
+check(answer.returncode == 1 and all(w in answer.stdout for w in HANGS["killed"]), f"killed, and another job has started since: {answer.stdout[:300]} {answer.stderr}")
 # In an idle epoch calls are only counted. The number of the call is known all the same.
 text, answer, _ = look("missing", 3000, ["call 3000 on MPI_COMM_WORLD", "for rank 2"])
 check("Ranks 0, 1, 3 wait in allreduce" in text and "call 3000 on MPI_COMM_WORLD" in text, f"missing in an idle epoch: {text}")

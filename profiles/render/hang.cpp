@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compares the ranks' calls by communicator and call number, and writes the sentences.
-#include "profiles/cli/hang.hpp"
+#include "profiles/render/hang.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
 
 #include "core/collective/collective.hpp"
-#include "profiles/cli/common.hpp"
+#include "profiles/base/text.hpp"
 #include "profiles/format/decisions.hpp"
-#include "profiles/format/reader.hpp"
-#include "profiles/symbols/names.hpp"
+#include "profiles/format/last_state.hpp"
+#include "profiles/record/live.hpp"
 
 namespace latecomer::cli {
 namespace {
 
-std::string duration(std::int64_t ns) { return human_time(static_cast<double>(ns)); }
+/// " for 1.2 s", or "" for a time that is not known.
+std::string lasting(std::int64_t ns) { return ns < 0 ? "" : " for " + human_time(static_cast<double>(ns)); }
 
-bool waits(const LiveRank& r) { return r.inside == 1 && !r.moves && !r.stale; }
+/// The time that the process has been in a message, -1 if it is not known.
+std::int64_t message_age(const LiveRank& r) { return r.looked > 0 && r.message > 0 ? r.looked - r.message : -1; }
 
 /// Missing ranks that a sentence describes. Derived: eight take about ten lines of a terminal.
 constexpr std::size_t kNamed = 8;
 
 }  // namespace
 
-Hang::Hang(std::vector<LiveRank> ranks) : ranks_(std::move(ranks)) {
-  for (const LiveRank& r : ranks_) {
-    several_hosts_ = several_hosts_ || r.host != ranks_.front().host;
-    for (const auto& [site, frame] : r.frames) places_.try_emplace(site, frame);
-  }
-  Json names = {{"sites", Json::array()}};
-  for (const auto& [site, frame] : places_) names["sites"].push_back({{"frames", Json::array({frame})}});
-  resolve_names(names, Progress::Patience{});
-  std::size_t i = 0;
-  for (auto& [site, frame] : places_) frame = names["sites"][i++]["frames"][0];
+Hang::Hang(LiveState state) : state_(std::move(state)) {
+  for (const LiveRank& r : state_.ranks) several_hosts_ = several_hosts_ || r.host != state_.ranks.front().host;
 }
 
 std::vector<std::string> Hang::findings() const {
   std::vector<std::string> out;
   // The files of a job that was killed show its last state.
-  const auto gone = std::count_if(ranks_.begin(), ranks_.end(), [](const LiveRank& r) { return r.state == 'X'; });
-  if (gone == static_cast<long>(ranks_.size()))
+  const auto gone =
+      std::count_if(state_.ranks.begin(), state_.ranks.end(), [](const LiveRank& r) { return r.state == 'X'; });
+  if (gone == static_cast<long>(state_.ranks.size()))
     out.push_back("The job is over: all " + std::to_string(gone) +
                   " visible processes have ended. Their last state follows.");
-  for (const LiveRank& r : ranks_)
-    if (r.state == 'X' && gone < static_cast<long>(ranks_.size()))
+  for (const LiveRank& r : state_.ranks)
+    if (r.state == 'X' && gone < static_cast<long>(state_.ranks.size()))
       out.push_back("Rank " + std::to_string(r.rank) + " is gone: process " + std::to_string(r.pid) +
                     (several_hosts_ ? " on " + r.host : "") + " has ended. It was " + where(r) + ".");
   // Calls of one communicator with equal numbers must be alike.
   // Communicators without an identity yet are told apart by their size and the place of the call.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, int>, std::vector<const LiveRank*>> calls;
-  for (const LiveRank& r : ranks_)
-    if (waits(r))
-      calls[{r.communicator, r.n, r.communicator == 0 ? r.site : 0, r.communicator == 0 ? r.comm_size : 0}].push_back(
-          &r);
+  const auto key_of = [](const LiveRank& r) {
+    return std::tuple(r.communicator, r.n, r.communicator == 0 ? r.site : 0, r.communicator == 0 ? r.comm_size : 0);
+  };
+  for (const LiveRank& r : state_.ranks)
+    if (r.inside == 1 && is_judged(r)) calls[key_of(r)].push_back(&r);
+  // A rank that came a moment ago is not missing there.
+  for (const LiveRank& r : state_.ranks)
+    if (r.inside == 1 && !is_judged(r) && !r.stale)
+      if (const auto same = calls.find(key_of(r)); same != calls.end()) same->second.push_back(&r);
   for (const auto& [key, members] : calls) judge_call(members, out);
   if (!out.empty()) return out;
   std::vector<int> stuck;
-  std::int64_t longest = 0;
-  for (const LiveRank& r : ranks_)
-    if (r.message != 0 && !r.moves && !r.stale && r.inside != 1)
-      stuck.push_back(r.rank), longest = std::max(longest, r.looked - r.message);
+  std::int64_t longest = -1;
+  for (const LiveRank& r : state_.ranks)
+    if (r.message != 0 && r.inside != 1 && is_judged(r))
+      stuck.push_back(r.rank), longest = std::max(longest, message_age(r));
   if (!stuck.empty())
     out.push_back((stuck.size() == 1 ? "Rank " : "Ranks ") + ranks_text(stuck) +
-                  (stuck.size() == 1 ? " waits" : " wait") +
-                  " inside a message, a completion or a one-sided call for " + duration(longest) + ".");
+                  (stuck.size() == 1 ? " waits" : " wait") + " inside a message, a completion or a one-sided call" +
+                  lasting(longest) + ".");
   return out;
 }
 
@@ -72,7 +72,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   const LiveRank& any = *members.front();
   std::map<std::string, std::vector<int>> kinds;
   std::vector<int> ranks;
-  std::int64_t longest = 0;
+  std::int64_t longest = -1;
   for (const LiveRank* r : members)
     kinds[call_text(*r)].push_back(r->rank), ranks.push_back(r->rank), longest = std::max(longest, age(*r));
   const std::string number = "call " + std::to_string(any.n) + " on " + communicator(any);
@@ -85,13 +85,12 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   }
   if (static_cast<int>(members.size()) >= any.comm_size) {
     out.push_back("All " + std::to_string(members.size()) + " ranks of " + communicator(any) + " are in " +
-                  kinds.begin()->first + " (" + number + ") for " + duration(longest) +
-                  ", so no rank is missing there.");
+                  kinds.begin()->first + " (" + number + ")" + lasting(longest) + ", so no rank is missing there.");
     return;
   }
   std::string text = (ranks.size() == 1 ? "Rank " : "Ranks ") + ranks_text(ranks) +
-                     (ranks.size() == 1 ? " waits in " : " wait in ") + kinds.begin()->first + " (" + number +
-                     ") for " + duration(longest);
+                     (ranks.size() == 1 ? " waits in " : " wait in ") + kinds.begin()->first + " (" + number + ")" +
+                     lasting(longest);
   const auto missing = absent(any, members);
   std::vector<std::string> details;
   for (const LiveRank* r : missing)
@@ -107,8 +106,16 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   out.push_back(text + ".");
 }
 
+/// Nobody may have looked twice at a job that has ended. Its ranks were killed one after the other, so where they were
+/// is not where they stood.
+bool Hang::is_judged(const LiveRank& r) const {
+  return !r.moves && !r.stale && (!state_.ended || r.watched >= analysis::kStandsStill_ns);
+}
+
 std::int64_t Hang::age(const LiveRank& r) {
-  return r.since > 0 ? std::max<std::int64_t>(0, r.looked - r.since) : r.watched;
+  if (r.looked == 0) return -1;  // since it was there, the process has ended
+  if (r.since > 0) return std::max<std::int64_t>(0, r.looked - r.since);
+  return r.watched > 0 ? r.watched : -1;
 }
 
 std::string Hang::operation(const LiveRank& r) {
@@ -126,27 +133,11 @@ std::string Hang::communicator(const LiveRank& r) {
   return text;
 }
 
-std::string Hang::state(const LiveRank& r) {
-  switch (r.state) {
-    case 'R':
-      return "running";
-    case 'S':
-    case 'D':
-    case 'I':
-      return "asleep";
-    case 'T':
-    case 't':
-      return "stopped";
-    case 'X':
-      return "gone";
-    default:
-      return "?";
-  }
-}
+std::string Hang::state(const LiveRank& r) { return std::string(process_state_name(r.state)); }
 
 std::string Hang::site(const LiveRank& r) const {
-  const auto found = places_.find(r.site);
-  return found == places_.end() ? "an unknown place" : analysis::place(frame_of(found->second));
+  const auto found = state_.places.find(r.site);
+  return found == state_.places.end() ? "an unknown place" : analysis::place(found->second);
 }
 
 std::string Hang::call_text(const LiveRank& r) const {
@@ -160,30 +151,49 @@ std::string Hang::where(const LiveRank& r) const {
   if (r.comm_size == 0)
     return r.inside == profiles::LiveLine::kFinalizing ? "in MPI_Finalize" : "before its first collective";
   const std::string call = call_text(r) + ", call " + std::to_string(r.n) + " on " + communicator(r);
-  if (r.inside == profiles::LiveLine::kFinalizing) return "in MPI_Finalize for " + duration(age(r)) + ", after " + call;
-  if (r.inside == 1) return "in " + call + ", for " + duration(age(r));
+  if (r.inside == profiles::LiveLine::kFinalizing) return "in MPI_Finalize" + lasting(age(r)) + ", after " + call;
+  if (r.inside == 1) return "in " + call + (age(r) < 0 ? "" : "," + lasting(age(r)));
   const std::string message =
-      r.message != 0 ? "in a message, completion or one-sided call for " + duration(r.looked - r.message) + ", " : "";
-  return message + "outside collectives for " + duration(age(r)) + ", after " + call;
+      r.message != 0 ? "in a message, completion or one-sided call" + lasting(message_age(r)) + ", " : "";
+  return message + "outside collectives" + lasting(age(r)) + ", after " + call;
 }
 
 /// A verb phrase about a rank that is missing in a call.
 std::string Hang::doing(const LiveRank& r) const {
   if (r.state == 'X') return "is gone, " + where(r);
   if (r.stale) return "was last seen " + human_time(1e9 * r.copy_age_s) + " ago, " + where(r);
-  std::string out = r.state == 'T' || r.state == 't' ? "is stopped, " : r.state == 'R' ? "runs, " : "is asleep, ";
-  return (out == "runs, " && r.message == 0 && r.inside == 0 ? "computes, " : out) + where(r);
+  const std::string now = state(r);
+  if (now == "?") return "is " + where(r);
+  const bool computes = now == "running" && r.message == 0 && r.inside == 0;
+  return (computes ? "computes" : now == "running" ? "runs" : "is " + now) + ", " + where(r);
 }
 
 /// The ranks that a call waits for: members of its communicator that are visible and elsewhere.
 std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const {
   std::vector<const LiveRank*> out;
-  for (const LiveRank& r : ranks_) {
+  for (const LiveRank& r : state_.ranks) {
     const bool there = std::find(members.begin(), members.end(), &r) != members.end();
     // Of other communicators than MPI_COMM_WORLD only those are known that were there last.
     const bool member = call.communicator == profiles::kWorldIdentity || call.comm_size == call.ranks ||
                         (r.communicator == call.communicator && call.communicator != 0);
     if (!there && member) out.push_back(&r);
+  }
+  return out;
+}
+
+std::string Hang::table() const {
+  std::size_t wide = 0;
+  if (several_hosts_)
+    for (const LiveRank& r : ranks()) wide = std::max(wide, r.host.size() + 2);
+  const int host = static_cast<int>(wide);
+  char text[1024];
+  std::snprintf(text, sizeof text, "%6s  %-*s%7s %-8s %s\n", "rank", host, host ? "host" : "", "process", "state",
+                "where");
+  std::string out = text;
+  for (const LiveRank& r : ranks()) {
+    std::snprintf(text, sizeof text, "%6d  %-*s%7d %-8s ", r.rank, host, host ? r.host.c_str() : "", r.pid,
+                  state(r).c_str());
+    out += text + where(r) + (r.stale ? " (an old state)" : r.moves ? " (moves)" : "") + "\n";
   }
   return out;
 }

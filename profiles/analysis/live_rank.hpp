@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the ranks of a job are, or where they were when they were seen last. This file must not judge what it holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiles/analysis/frame.hpp"
+
+namespace latecomer::analysis {
+
+/// One process as its file in shared memory, a copy of that file, or a profile shows it.
+struct LiveRank {
+  std::string host, output;  ///< `output`: absolute path of the profile, which names the job
+  int pid = 0, rank = -1, ranks = 0;
+  std::uint64_t started = 0;  ///< of the process
+  std::uint64_t job = 0;      ///< Contribution::job_key
+  std::uint64_t communicator = 0, n = 0, site = 0;
+  std::int64_t bytes = -1, since = 0, message = 0;
+  int root = -1, comm_size = 0, op = 0, inside = 0;
+  char state = '?';  ///< as in /proc; 'X': the process is gone; '?': not known
+  /// The same when the process was last seen alive. 'X': it was gone while others of the job lived.
+  char alive = '?';
+  /// CLOCK_MONOTONIC of its host when it was last seen alive, as `since` and `message`. 0: never.
+  std::int64_t looked = 0;
+  std::uint64_t copy = 0;     ///< number of the copy; 0: read directly
+  double copy_age_s = 0;      ///< of the copy, by the clocks of both hosts
+  std::int64_t watched = -1;  ///< time over which looks have seen it in its place; -1: there was one look only
+  bool moves = false;         ///< its place differs between looks
+  bool stale = false;         ///< two looks have seen the same copy, so nothing is known of the present
+  std::vector<std::pair<std::uint64_t, Frame>> frames;  ///< by site, without names
+
+  bool same_place(const LiveRank& o) const {
+    return communicator == o.communicator && n == o.n && inside == o.inside && message == o.message;
+  }
+  bool same_process(const LiveRank& o) const { return rank == o.rank && pid == o.pid && started == o.started; }
+  /// In a collective or in another MPI call that waits.
+  bool waits() const { return inside == 1 || message != 0; }
+};
+
+/// The ranks of one job with the places of their calls.
+struct LiveState {
+  std::vector<LiveRank> ranks;            ///< by rank
+  std::map<std::uint64_t, Frame> places;  ///< by site, with names where they are known
+  bool ended = false;                     ///< the state is the last one of a job, and not that of this moment
+};
+
+/// A rank that looks have seen in one place for this time stands still. Chosen: longer than most calls take.
+inline constexpr std::int64_t kStandsStill_ns = 1'000'000'000;
+
+}  // namespace latecomer::analysis

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares looks at the ranks, and writes the file of the last state.
+#include "profiles/cli/watch.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "profiles/cli/live_copies.hpp"
+#include "profiles/record/claim.hpp"
+#include "profiles/record/files.hpp"
+
+namespace latecomer::cli {
+
+using analysis::kStandsStill_ns;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Of this thread.
+std::chrono::nanoseconds processor_time() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+}  // namespace
+
+void Watch::look(std::vector<LiveRank> seen) {
+  const bool any_lives = std::any_of(seen.begin(), seen.end(), [](const LiveRank& r) { return r.state != 'X'; });
+  std::int64_t now = 0;
+  for (const LiveRank& one : seen) now = std::max(now, one.looked);
+  for (LiveRank& one : seen) {
+    const auto was = std::find_if(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.same_process(one); });
+    const bool known = was != ranks_.end(), same = known && was->same_place(one);
+    if (one.state != 'X') {
+      one.watched = same ? std::max<std::int64_t>(0, was->watched) + one.looked - was->looked : 0;
+    } else if (same) {
+      one.alive = was->alive, one.looked = was->looked, one.watched = was->watched;
+    } else if (known) {
+      one.watched = 0;  // it has moved since it was last seen
+    }
+    if (one.state == 'X' && any_lives && !ends_) {
+      const std::int64_t since = gone_.try_emplace(one.rank, now).first->second;
+      if (now - since >= kStandsStill_ns) one.alive = 'X';
+    }
+    one.moves = one.watched < kStandsStill_ns;
+  }
+  ranks_ = std::move(seen);
+}
+
+bool Watch::lives() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const LiveRank& r) { return r.state != 'X'; });
+}
+
+bool Watch::stands_still(std::int64_t for_ns) const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.waits() && r.watched >= for_ns; });
+}
+
+void JobWatch::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void JobWatch::told_to_end() {
+  {
+    const std::lock_guard lock(mutex_);
+    told_ = true;
+  }
+  changed_.notify_one();
+}
+
+void JobWatch::ended(bool whole, bool left) {
+  stop();
+  look();
+  if (whole) remove();
+  else keep(kStandsStill_ns, left);
+}
+
+void JobWatch::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void JobWatch::run() {
+  constexpr std::chrono::nanoseconds kLeast = std::chrono::seconds(1), kMost = std::chrono::seconds(10);
+  constexpr int kShare = 1000;  // a look may take 0.1% of a core
+  std::int64_t for_ns = still_ns_;
+  std::chrono::nanoseconds pause = kLeast;
+  for (std::unique_lock lock(mutex_);;) {
+    changed_.wait_for(lock, pause, [&] { return told_ || stop_; });
+    if (stop_) return;
+    if (told_) told_ = false, for_ns = kStandsStill_ns, watch_.ends();
+    lock.unlock();
+    const std::chrono::nanoseconds before = processor_time();
+    look();
+    pause = std::clamp(kShare * (processor_time() - before), kLeast, kMost);
+    keep(for_ns, false);
+    lock.lock();
+  }
+}
+
+void JobWatch::look() noexcept try {
+  std::vector<LiveRank> seen = live_ranks_here();
+  std::erase_if(seen, [&](const LiveRank& r) { return r.job != job_; });
+  if (!seen.empty()) watch_.look(std::move(seen));
+} catch (...) {  // no memory: the next look may have some
+}
+
+void JobWatch::keep(std::int64_t for_ns, bool moves_too) noexcept try {
+  const std::vector<LiveRank>& ranks = watch_.ranks();
+  if (ranks.empty()) return;
+  if (!watch_.stands_still(for_ns) && !moves_too) return remove();
+  std::vector<std::uint64_t> says;
+  for (const LiveRank& r : ranks)
+    for (const std::uint64_t one : {static_cast<std::uint64_t>(r.rank), r.communicator, r.n, std::uint64_t{r.moves},
+                                    static_cast<std::uint64_t>(r.message), std::uint64_t{r.alive == 'X'}})
+      says.push_back(one);
+  const Clock::time_point now = Clock::now();
+  if (!path_.empty() && says == says_ && now < next_) return;
+  const std::string folder = ranks.front().output + ".parts",
+                    path = folder + "/" + profiles::last_state_name(ranks.front().host);
+  // The folder of a job that was told to write nothing does not exist.
+  if (!profiles::folder_state(folder).of(job_) || !write_live_copy(path, ranks)) return;
+  if (path_.empty() || says != says_) since_ = now - std::chrono::nanoseconds(for_ns);
+  next_ = now + (now - since_), path_ = path, says_ = std::move(says);
+} catch (...) {
+}
+
+void JobWatch::remove() {
+  if (!path_.empty()) unlink(path_.c_str());
+  path_.clear();
+}
+
+}  // namespace latecomer::cli
