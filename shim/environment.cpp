@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "core/policy/policy.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -26,6 +27,7 @@ constexpr Row kRows[] = {
     {"LATECOMER_VERBOSE", 0, 3, [](Environment& e, std::string_view, int n) { e.verbose = n; }},
     {"LATECOMER_CHECK", 0, 1, [](Environment& e, std::string_view, int n) { e.check = n == 1; }},
     {"LATECOMER_DISABLE", 0, 1, [](Environment& e, std::string_view, int n) { e.disable = n == 1; }},
+    {"LATECOMER_CONFIG", -1, -1, [](Environment& e, std::string_view t, int) { e.config = t; }},
     {"LATECOMER_CLAIM", -1, -1, [](Environment& e, std::string_view t, int) { e.claim = t; }},
 };
 
@@ -33,6 +35,7 @@ constexpr Row kRows[] = {
 
 Environment read_environment(bool warnings) {
   Environment out;
+  if (access(core::kConfiguration, F_OK) == 0) out.config = core::kConfiguration;
   std::string_view names[std::size(kRows)];
   for (std::size_t i = 0; i < std::size(kRows); ++i) names[i] = kRows[i].name;
   for (char** entry = environ; entry && *entry; ++entry) {

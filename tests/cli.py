@@ -86,6 +86,15 @@ for words, says in [(["report", "--htlm", "x", "y"], "did you mean '--html'?"), 
     done = run(*words)
     check(done.returncode == 2 and says in done.stderr, f"{words}: {done.returncode} {done.stderr!r}")
 
+# Without a file, `check` reads the configuration of the site.
+for text, status, says in [('{"version": 1, "output": "/logs/%u/%j.json"}', 0, "good, 0 rules"), ('{"version": 1,\n "outptu": "x"}', 1, ":2: outptu: unknown key, did you mean 'output'?"),
+                           ('{"version": 1, "output": "/logs/%U"}', 1, "output: unknown pattern '%U'")]:
+    (folder / "config.json").write_text(text)
+    done = subprocess.run([command, "check"], capture_output=True, text=True, timeout=300, env=dict(os.environ, LATECOMER_CONFIG=str(folder / "config.json")))
+    check(done.returncode == status and f"{folder}/config.json" in done.stdout and says in done.stdout, f"check of the configuration: {done.returncode} {done.stdout} {done.stderr}")
+done = subprocess.run([command, "check"], capture_output=True, text=True, timeout=300, env=dict(os.environ, LATECOMER_CONFIG=""))
+check(done.returncode == 2 and "/etc/latecomer/config.json" in done.stderr, f"check without any file: {done.returncode} {done.stderr}")
+
 rows = answer("algorithms", "--op", "allreduce")
 catalogue = re.findall(r"^LATECOMER_ALGORITHM\(allreduce, (\w+),", (root / "core/algorithms/catalogue.def").read_text(), re.M)
 check([r["name"] for r in rows] == catalogue, "algorithms of allreduce, as in the catalogue")

@@ -92,6 +92,12 @@ constexpr KeyRow kPolicyKeys[] = {
     {"history", KeyType::text, "", 0, 0, "",
      "Path of a profile of an earlier run. Its plan applies from the first call on, and its patterns start the "
      "forecasts."},
+    {"output", KeyType::text, "", 0, 0, "",
+     "Profile file, where neither `--output` nor `LATECOMER_OUTPUT` names one. `%j` stands for the job id, `%u` for "
+     "the "
+     "user, `%h` for the host of rank 0, `%p` for its process id, `%%` for a percent sign. Folders whose names hold "
+     "one "
+     "of these, and all folders below them, are made. This key counts even if another key has a mistake."},
     {"rules", KeyType::array, "", 0, 0, "[]",
      "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
      "`apply` only."},

@@ -189,9 +189,18 @@ class Parser {
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
     else if (path == "history") {
       policy_.history = v.text;
+    } else if (path == "output") {
+      output(v);
     } else if (path == "rules") {
       for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
     }
+  }
+
+  void output(const JsonValue& v) {
+    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2))
+      if (at + 1 == v.text.size() || std::string_view("juhp%").find(v.text[at + 1]) == std::string_view::npos)
+        return problem(v, "output", "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%");
+    policy_.output = v.text;
   }
 
   void network(const JsonValue& v) {

@@ -88,6 +88,7 @@ struct Policy {
   std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;
   std::string history;
+  std::string output;  ///< name of the profile, with %j, %u, %h, %p and %%; empty: none
   std::vector<Rule> rules;
 
   bool operator==(const Policy&) const = default;
@@ -115,6 +116,9 @@ struct PolicyReport {
   bool asks_to_apply = false;
   bool ok() const { return problems.empty(); }
 };
+
+/// The configuration of a site: the policy of jobs that name no other. LATECOMER_CONFIG names another file.
+inline constexpr char kConfiguration[] = "/etc/latecomer/config.json";
 
 /// Parses a policy and reports all errors, in the order of their lines.
 PolicyReport parse_policy(std::string_view text);

@@ -29,7 +29,11 @@ std::string history_problem(const std::string& path) {
   }
 }
 
-int check(const std::string& given, bool json) {
+int check(const std::string& named, bool json) {
+  const std::string given = named.empty() ? configuration_path() : named;
+  if (given.empty())
+    throw BadUsage(std::string("check: give a policy FILE, or --schema; without them it checks ") +
+                   core::kConfiguration + ", which does not exist");
   const PolicyText text = policy_text("check", given);
   const core::PolicyReport report = core::parse_policy(text.text);
   std::vector<core::PolicyProblem> findings = report.problems, notes;
@@ -69,7 +73,9 @@ void add_check(CLI::App& app, Action& action) {
     bool json = false, schema = false;
   };
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "Policy file to check, or the policy itself if the word begins with {.");
+  command->add_option(
+      "FILE", o->file,
+      "Policy file to check, or the policy itself if the word begins with {. Default: the configuration of the site.");
   command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->add_flag("--schema", o->schema, "Print the JSON Schema of policy files.");
   command->footer(
@@ -84,7 +90,6 @@ Examples:
   command->callback([o, &action] {
     action = [o] {
       if (o->schema) return std::fputs(core::policy_schema().c_str(), stdout) < 0 ? 2 : 0;
-      if (o->file.empty()) throw BadUsage("check: give a policy FILE, or --schema");
       return check(o->file, o->json);
     };
   });

@@ -306,7 +306,8 @@ void preload(Launch& launch, const std::string& library) {
       break;
     }
     words = {"--export=" + exported + ",LD_PRELOAD=" + value};
-    for (const char* name : {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE", "LATECOMER_CLAIM"})
+    for (const char* name :
+         {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE", "LATECOMER_CLAIM", "LATECOMER_CONFIG"})
       if (std::getenv(name) && exported != "ALL") words.back() += std::string(",") + name;  // with srun's own value
   } else {
     words = {"-genv", "LD_PRELOAD", value};

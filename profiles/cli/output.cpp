@@ -25,19 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string fill(const std::string& form, const std::string& job, const std::string& host, const std::string& process,
-                 const std::string& percent) {
-  std::string out;
-  for (std::size_t i = 0; i < form.size(); ++i) {
-    const char next = form[i] == '%' && i + 1 < form.size() ? form[i + 1] : '\0';
-    if (next == 'j') out += job, ++i;
-    else if (next == 'h') out += host, ++i;
-    else if (next == 'p') out += process, ++i;
-    else if (next == '%') out += percent, ++i;
-    else out += form[i];
-  }
-  return out;
-}
+constexpr char kGlob[] = "*?[]\\";  // what a pattern of glob() gives a meaning
 
 /// With a backslash before each character of `special`.
 std::string escaped(const std::string& text, const std::string& special) {
@@ -86,10 +74,12 @@ Output::Output(std::string form) {
     if (const char* value = std::getenv(name); value && *value) job_ = value;
   form = fs::absolute(form).lexically_normal().string();
   while (form.size() > 1 && form.ends_with('/')) form.pop_back();
-  for_ranks_ = fill(form, job_, "%h", "%p", "%%");
-  pattern_ = fill(escaped(form, "*?[]\\"), escaped(job_, "*?[]\\"), "*", "*", "%");
-  here_ = fill(form, job_, "", "", "%");
-  if (here_ != fill(form, job_, "h", "p", "%")) here_.clear();
+  const std::string user = profiles::user_name();
+  for_ranks_ = profiles::fill_name(form, {job_, user, "%h", "%p", "%%"});
+  pattern_ = profiles::fill_name(escaped(form, kGlob), {escaped(job_, kGlob), escaped(user, kGlob), "*", "*"});
+  here_ = profiles::fill_name(form, {job_, user, "", ""});
+  if (here_ != profiles::fill_name(form, {job_, user, "h", "p"})) here_.clear();
+  form_ = form;
   std::random_device random;
   key_ = (static_cast<std::uint64_t>(random()) << 32 | random()) | 1;
 }
@@ -104,6 +94,7 @@ Output::~Output() {
 
 void Output::claim(bool overwrite, bool strict) {
   std::string problem;
+  profiles::make_folders(form_, here_.empty() ? for_ranks_.substr(0, for_ranks_.find('%')) : here_);
   if (here_.empty()) {
     const fs::path folder = fs::path(for_ranks_).parent_path();
     if (folder.string().find('%') == std::string::npos && access(folder.c_str(), W_OK | X_OK) != 0)
@@ -120,7 +111,8 @@ void Output::claim(bool overwrite, bool strict) {
     else if (!claimed->passed_over.empty())
       std::cerr << "latecomer: " << claimed->passed_over << "; the profile is " << shown_path(claimed->output) << "\n";
     if (claimed) here_ = claimed->output;
-    pattern_ = escaped(here_, "*?[]\\"), for_ranks_ = fill(here_, "%%j", "%%h", "%%p", "%%%%");
+    pattern_ = escaped(here_, kGlob), for_ranks_.clear();
+    for (const char c : here_) for_ranks_ += c == '%' ? "%%" : std::string(1, c);
   }
   if (!problem.empty() && strict)
     throw BadUsage("run: " + problem + "; --output names another place, and without --strict the program runs anyway");

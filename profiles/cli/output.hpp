@@ -9,8 +9,8 @@
 
 namespace latecomer::cli {
 
-/// This process knows `%j` of the form. Only rank 0 knows `%p` and `%h`, so rank 0 claims names with these, and a
-/// pattern finds the files.
+/// This process knows `%j` and `%u` of the form. Only rank 0 knows `%p` and `%h`, so rank 0 claims names with these,
+/// and a pattern finds the files.
 class Output {
  public:
   /// `form`: the value of --output; "": latecomer.%j.json.
@@ -34,7 +34,7 @@ class Output {
  private:
   std::vector<std::string> found(const std::string& ending) const;
 
-  std::string job_;
+  std::string job_, form_;
   std::string for_ranks_;  ///< as LATECOMER_OUTPUT
   std::string pattern_;    ///< "*" for what rank 0 fills in
   std::string here_;       ///< the name, if rank 0 fills in nothing

@@ -2,9 +2,11 @@
 // Reads policies.
 #include "profiles/cli/policy_text.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "core/base/file.hpp"
+#include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
 
 namespace latecomer::cli {
@@ -40,6 +42,12 @@ PolicyText policy_text(const std::string& verb, const std::string& given) {
     out.for_ranks = out.text.substr(first);
   }
   return out;
+}
+
+std::string configuration_path() {
+  if (const char* named = std::getenv("LATECOMER_CONFIG")) return named;
+  std::error_code error;
+  return fs::exists(core::kConfiguration, error) ? core::kConfiguration : "";
 }
 
 }  // namespace latecomer::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy that a command line or LATECOMER_POLICY names: a file, a pipe, or the text itself.
+// The policy that a command line or LATECOMER_POLICY names: a file, a pipe, or the text itself. And the configuration
+// of the site.
 #pragma once
 
 #include <string>
@@ -16,5 +17,8 @@ struct PolicyText {
 
 /// Reads the policy. Throws BadUsage with the prefix `verb: ` if it cannot be read.
 PolicyText policy_text(const std::string& verb, const std::string& given);
+
+/// The path of the configuration of the site, or "" if there is no such file.
+std::string configuration_path();
 
 }  // namespace latecomer::cli

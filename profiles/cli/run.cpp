@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/file.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -54,6 +55,14 @@ void give_to_ranks(const PolicyText& policy) {
     throw BadUsage("run: the policy has " + std::to_string(policy.for_ranks.size()) +
                    " bytes, and only 100,000 fit unless it is a file: write it to a file");
   setenv("LATECOMER_POLICY", policy.for_ranks.c_str(), 1);
+}
+
+/// Reads the configuration of the site. Rank 0 reads its own.
+core::PolicyReport configuration(const std::string& path) {
+  if (path.empty()) return {};
+  if (std::getenv("LATECOMER_CONFIG")) setenv("LATECOMER_CONFIG", fs::absolute(path).c_str(), 1);  // of other folders
+  const auto text = core::read_file(path);
+  return text ? core::parse_policy(*text) : core::PolicyReport{};  // rank 0 says what is wrong
 }
 
 /// Whether the policy asks for more than to observe.
@@ -122,15 +131,17 @@ int run(const Options& o) {
     return std::string(value ? value : "");
   };
   const std::string policy = o.policy.empty() ? set("LATECOMER_POLICY") : o.policy;
-  core::PolicyReport report;
-  std::string policy_name;
+  std::string policy_name = configuration_path();
+  const core::PolicyReport site = configuration(policy_name);
+  core::PolicyReport report = site;
   if (!policy.empty()) {
     const PolicyText text = policy_text("run", policy);
     report = core::parse_policy(text.text), policy_name = text.name;
     give_to_ranks(text);
   }
-  // The ranks of a job that only observes lose no call: rank 0 says that it does not use the policy.
-  if (!report.ok() && !o.force && (o.strict || report.asks_to_apply)) {
+  // The ranks of a job that only observes lose no call: rank 0 says that it does not use the policy. Nor does a mistake
+  // of the site stop a job.
+  if (!report.ok() && !o.force && (o.strict || (report.asks_to_apply && !policy.empty()))) {
     for (const auto& p : report.problems)  // as `latecomer check` prints them
       std::cerr << policy_name << ":" << p.line << ": " << p.path << (p.path.empty() ? "" : ": ") << p.message << "\n";
     std::cerr
@@ -138,7 +149,7 @@ int run(const Options& o) {
     return 2;
   }
   if (!launch.open_mpi.empty()) {
-    if (!o.force && applies(report.policy))
+    if (!o.force && !policy.empty() && applies(report.policy))
       throw BadUsage("run: " + not_served + ", so the policy cannot be applied; --force runs the program unobserved");
     std::cerr
         << "latecomer: " << not_served
@@ -151,9 +162,15 @@ int run(const Options& o) {
     return start(launch);
   }
   const Ended ended = [&] {
-    Output output(o.output.empty() ? set("LATECOMER_OUTPUT") : o.output);
+    std::string name = o.output;
+    for (const std::string& next : {set("LATECOMER_OUTPUT"), report.policy.output, site.policy.output})
+      if (name.empty()) name = next;
+    Output output(name);
     const bool writes = !report.ok() || report.policy.mode != core::Mode::off;
     if (writes) output.claim(o.overwrite, o.strict);
+    else if (policy.empty())
+      std::cerr << "latecomer: " << shown_path(policy_name)
+                << " turns observation off; with LATECOMER_CONFIG= in the environment it has no effect\n";
     preload(launch, library);
     // Without snapshots, nothing is to be left.
     std::optional<JobWatch> watch;
@@ -201,7 +218,8 @@ void add_run(CLI::App& app, Action& action) {
       "Policy file, or the policy itself if the word begins with {. Without one, the job is observed only.");
   command->add_option(
       "--output", o->output,
-      "Profile file to write. %j stands for the job id, %p for the process id of rank 0, %h for its host. Default: "
+      "Profile file to write. %j stands for the job id, %u for the user, %p for the process id of rank 0, %h for its "
+      "host. Folders whose names hold one of these are made. Default: "
       "latecomer.%j.json. If it exists, or if another job uses it, the name gets a number: job.json, job-2.json, "
       "job-3.json.");
   command->add_option(

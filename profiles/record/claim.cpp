@@ -237,6 +237,35 @@ std::string numbered(const std::string& output, int number) {
   return output.substr(0, end) + "-" + std::to_string(number) + output.substr(end);
 }
 
+std::string fill_name(const std::string& form, const NameParts& parts) {
+  std::string out;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const char next = form[i] == '%' && i + 1 < form.size() ? form[i + 1] : '\0';
+    const std::string* part = next == 'j'   ? &parts.job
+                              : next == 'u' ? &parts.user
+                              : next == 'h' ? &parts.host
+                              : next == 'p' ? &parts.process
+                              : next == '%' ? &parts.percent
+                                            : nullptr;
+    if (part) out += *part, ++i;
+    else out += form[i];
+  }
+  return out;
+}
+
+std::string user_name() {
+  for (const char* name : {"USER", "LOGNAME"})
+    if (const char* value = std::getenv(name); value && *value && !std::strchr(value, '/')) return value;
+  return std::to_string(geteuid());
+}
+
+void make_folders(const std::string& form, const std::string& path) {
+  // Before its first pattern a form is equal to the path.
+  std::size_t slash = form.find('%');
+  if (slash == std::string::npos || (slash = form.rfind('/', slash)) == std::string::npos) return;
+  while ((slash = path.find('/', slash + 1)) != std::string::npos) mkdir(path.substr(0, slash).c_str(), 0777);
+}
+
 bool FolderState::of(std::uint64_t key) const { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
 
 FolderState folder_state(const std::string& folder) {

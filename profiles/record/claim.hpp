@@ -24,6 +24,19 @@ struct JobId {
 /// The names of the claims in a folder: of `latecomer run`, before the job starts, and of a process of the job.
 inline constexpr char kRunClaim[] = "run.claim", kJobClaim[] = "job.claim";
 
+/// The texts in the places of %j, %u, %h, %p and %% in a profile's name.
+struct NameParts {
+  std::string job, user, host, process, percent = "%";
+};
+std::string fill_name(const std::string& form, const NameParts& parts);
+
+/// USER or LOGNAME of the environment, else the number of the user. A look-up could ask a server, which may not answer.
+std::string user_name();
+
+/// Makes the missing folders of `path` whose names, in `form`, hold a pattern, and those below them. If one cannot be
+/// made, the claim of the name says why.
+void make_folders(const std::string& form, const std::string& path);
+
 /// "out.json", "out-2.json", "out-3.json".
 std::string numbered(const std::string& output, int number);
 

@@ -22,39 +22,22 @@ std::string first_set(std::initializer_list<const char*> names) {
 
 std::string slurm_step() { return first_set({"SLURM_STEP_ID", "SLURM_STEPID"}); }
 
-/// The absolute path of the profile, before it gets a number. (Programs change their directory.)
+/// The absolute path of the profile, before it gets a number. (Programs change their directory.) Makes its folders.
 std::string output_path(const Job& j) {
   std::string form = j.environment.output;
+  for (const OwnPolicy* policy : {&own_policy(j.environment), &configuration(j.environment)})
+    if (form.empty()) form = policy->report.policy.output;
   if (form.empty()) {
     const bool step = !first_set({"SLURM_JOB_ID"}).empty() && !slurm_step().empty();
     form = "latecomer.%j" + (step ? "." + slurm_step() : "") + ".json";
   }
-  std::string out;
-  for (std::size_t i = 0; i < form.size(); ++i) {
-    if (form[i] != '%' || i + 1 == form.size()) {
-      out += form[i];
-      continue;
-    }
-    switch (form[++i]) {
-      case 'j':
-        out += j.id.id;
-        break;
-      case 'p':
-        out += std::to_string(getpid());
-        break;
-      case 'h':
-        out += j.mine.host;
-        break;
-      case '%':
-        out += '%';
-        break;
-      default:
-        (out += '%') += form[i];
-    }
-  }
-  while (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  while (form.size() > 1 && form.ends_with('/')) form.pop_back();
   char folder[4096];
-  if (!out.starts_with('/') && getcwd(folder, sizeof folder)) out = std::string(folder) + "/" + out;
+  std::string before;
+  if (!form.starts_with('/') && getcwd(folder, sizeof folder)) before = std::string(folder) + "/";
+  const std::string out =
+      before + profiles::fill_name(form, {j.id.id, profiles::user_name(), j.mine.host, std::to_string(getpid())});
+  profiles::make_folders(before + form, out);
   return out;
 }
 

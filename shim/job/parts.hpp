@@ -13,19 +13,22 @@ namespace latecomer::shim {
 
 // policy.cpp
 
-/// The policy that this process reads: from its file or, with `latecomer run --auto`, from its text.
+/// A policy that this process reads: from its file or, with `latecomer run --auto`, from its text.
 struct OwnPolicy {
+  explicit OwnPolicy(const std::string& given);
   std::string text;
   bool good = false;  ///< the policy could be read
-  std::string name;   ///< for messages
+  std::string name;   ///< for messages; "": no policy
   std::string error;  ///< why it could not be read
   core::PolicyReport report;
   /// The policy, or nullptr if it is missing or has mistakes.
   const core::Policy* policy() const { return good && report.ok() ? &report.policy : nullptr; }
 };
 
-/// Reads the policy once. Without a policy, `good` is false.
+/// Reads the policy once: that of the environment, or else the configuration. Without either, `good` is false.
 const OwnPolicy& own_policy(const Environment& environment);
+/// Reads the configuration of the site once.
+const OwnPolicy& configuration(const Environment& environment);
 
 /// Gives rank 0's policy to every rank.
 void share_policy(Job& j);

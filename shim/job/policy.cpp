@@ -9,12 +9,11 @@
 namespace latecomer::shim {
 namespace {
 
-/// On rank 0, the text of a valid policy, else "".
-std::string load_policy(const Environment& environment) {
-  if (environment.policy.empty()) return "";
-  const OwnPolicy& own = own_policy(environment);
+/// On rank 0, the text of the policy if it is valid, else "" and a warning, which ends with the effect.
+std::string text_of(const OwnPolicy& own, const char* effect) {
+  if (own.name.empty()) return "";
   if (!own.good) {
-    warn("the policy: %s; observing only", own.error.c_str());
+    warn("the policy: %s; %s", own.error.c_str(), effect);
     return "";
   }
   const auto& report = own.report;
@@ -27,8 +26,8 @@ std::string load_policy(const Environment& environment) {
   std::string more;
   if (report.problems.size() > 1)
     more = "; and " + std::to_string(report.problems.size() - 1) + " more; run latecomer check";
-  warn("%s:%d: %s%s%s%s; the policy is not used, observing only", own.name.c_str(), p.line, p.path.c_str(),
-       p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str());
+  warn("%s:%d: %s%s%s%s; the policy is not used, %s", own.name.c_str(), p.line, p.path.c_str(),
+       p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str(), effect);
   return "";
 }
 
@@ -59,22 +58,32 @@ void keep_off_devices(Job& j) {
 }  // namespace
 
 const OwnPolicy& own_policy(const Environment& environment) {
-  static const OwnPolicy* const read = [&] {
-    auto* own = new OwnPolicy;
-    if (environment.policy.empty()) return own;
-    const bool inlined = environment.policy.starts_with("{");
-    own->name = inlined ? "LATECOMER_POLICY" : environment.policy;
-    const auto read = inlined ? core::Result<std::string>(environment.policy) : core::read_file(environment.policy);
-    own->good = static_cast<bool>(read);
-    if (!read) own->error = read.error();
-    else own->text = *read, own->report = core::parse_policy(own->text);
-    return own;
-  }();
-  return *read;
+  static const OwnPolicy* const own =
+      environment.policy.empty() ? &configuration(environment) : new OwnPolicy(environment.policy);
+  return *own;
+}
+
+const OwnPolicy& configuration(const Environment& environment) {
+  static const OwnPolicy* const own = new OwnPolicy(environment.config);
+  return *own;
+}
+
+OwnPolicy::OwnPolicy(const std::string& given) {
+  if (given.empty()) return;
+  const bool inlined = given.starts_with("{");
+  name = inlined ? "LATECOMER_POLICY" : given;
+  const auto read = inlined ? core::Result<std::string>(given) : core::read_file(given);
+  good = static_cast<bool>(read);
+  if (!read) error = read.error();
+  else text = *read, report = core::parse_policy(text);
 }
 
 void share_policy(Job& j) {
-  std::string text = j.rank == 0 ? load_policy(j.environment) : "";
+  std::string text;
+  if (j.rank == 0) {
+    text = text_of(own_policy(j.environment), "observing only");
+    if (!j.environment.policy.empty()) text_of(configuration(j.environment), "LATECOMER_POLICY names another");
+  }
   share(j, text);
   const core::Policy* own = own_policy(j.environment).policy();
   j.policy = own && own_policy(j.environment).text == text

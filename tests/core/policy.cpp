@@ -39,6 +39,8 @@ TEST_CASE("policy: each kind of error", "[policy]") {
       {"{\"version\":1,\"causes\":1}", 1, "causes", "expected true or false"},
       {"{\"version\":1,\"prometheus\":true}", 1, "prometheus", "string"},
       {"{\"version\":1,\"history\":\"\"}", 1, "history", "non-empty"},
+      {"{\"version\":1,\"output\":\"/logs/%U/%j.json\"}", 1, "output", "unknown pattern '%U', valid are %j, %u"},
+      {"{\"version\":1,\"output\":\"100%%/50%\"}", 1, "output", "unknown pattern '%'"},
       {"", 1, "", "empty"},
       {"{\"version\":1,\"predictor\":{\n\"window\":\"8\"}}", 2, "predictor.window",
        "expected an integer from 1 to 1024, got \"8\""},

@@ -302,6 +302,83 @@ def mounts():
                 file.unlink()
 
 
-for part in (loop, names, requeue, side_by_side, alone, unwritable, policies, swept, mounts):
+def site():
+    """The configuration of a site: folders by user and job, a mistake, a user's policy, nodes with different files, and two ways out."""
+    here = folder / "site"
+    here.mkdir()
+    config, ids = here / "config.json", {**plain, "JOB_ID": "5", "USER": "ada", "LATECOMER_CONFIG": str(here / "config.json")}
+    program = [a.bin + "/breakers", "divergent"]
+
+    def written(**keys):
+        config.write_text(json.dumps({"version": 1, "output": str(here / "%u/of %j/%h.json"), **keys}, indent=1))
+
+    def profile(number=1):
+        file = here / "ada/of 5" / f"{os.uname().nodename}{'' if number == 1 else f'-{number}'}.json"
+        return json.loads(file.read_text()) if file.exists() else {"job": {"mode": "no profile"}, "sites": []}
+
+    def job(*more, **environment):
+        return run(a.mpiexec, *more, "-n", 2, *program, cwd=here, LD_PRELOAD=a.library + ":" + a.support, **{**ids, **environment})
+
+    def launched(*options, **environment):
+        return run(a.cli, "run", *options, "--", "-n", 2, *program, cwd=here, LD_PRELOAD=a.support, **{**ids, **environment})
+
+    def files():
+        return sorted(str(f.relative_to(here)) for f in here.rglob("*.json*") if f != config)
+
+    written(mode="observe")
+    done = job()
+    check(done.returncode == 0 and profile()["job"]["mode"] == "observe" and done.stderr == "", f"the profile is in a new folder of the user and the job: {files()} {done.stderr}")
+    done = launched()
+    check(done.returncode == 0 and profile(2)["job"]["mode"] == "observe", f"with latecomer run as well: {files()} {done.stderr}")
+    done = job(LATECOMER_POLICY='{"version":1,"mode":"apply","rules":[{"match":{"op":"allreduce"},"use":"ring"}]}')
+    check(done.returncode == 0 and profile(3)["job"]["mode"] == "apply", f"a user's policy counts, and the site's folder: {files()} {done.stderr}")
+    done = launched("--output", here / "mine.json")
+    check(done.returncode == 0 and (here / "mine.json").exists(), f"--output counts: {files()} {done.stderr}")
+    done = job(LATECOMER_POLICY=json.dumps({"version": 1, "output": str(here / "policy.json")}))
+    check(done.returncode == 0 and (here / "policy.json").exists(), f"the output of a user's policy counts: {files()} {done.stderr}")
+
+    before = files()
+    done = job(LATECOMER_DISABLE="1")
+    check(done.returncode == 0 and done.stderr == "" and files() == before, f"LATECOMER_DISABLE: {files()} {done.stderr}")
+    done = job(LATECOMER_CONFIG="")
+    check(done.returncode == 0 and (here / "latecomer.5.json").exists(), f"an empty LATECOMER_CONFIG: {files()} {done.stderr}")
+    shell = run("/bin/sh", "-c", "echo hello; exit 3", LD_PRELOAD=a.library, **{**ids, "LATECOMER_CONFIG": str(here / "nowhere")})
+    check(shell.returncode == 3 and shell.stdout == "hello\n" and shell.stderr == "", f"a program without MPI never reads it: {shell.stderr}")
+    written(mode="off")
+    before = files()
+    done = job()
+    check(done.returncode == 0 and done.stderr == "" and files() == before, f"mode off: {files()} {done.stderr}")
+    done = launched()
+    check(done.returncode == 0 and files() == before and "config.json turns observation off" in done.stderr, f"latecomer run says that it is off: {files()} {done.stderr}")
+
+    # Nodes with different files: rank 0's decides. Whether each rank may need an engine is a question to each file.
+    written(mode="apply", rules=[{"match": {"op": "allreduce"}, "use": "ring"}])
+    other = here / "other"
+    for text in ('{"version":1,"mode":"off"}', '{"version":1,"mode":"apply","background":{"enabled":true},"rules":[{"match":{"op":"allreduce"},"use":"slt"}]}', "", None):
+        if text is not None:
+            other.write_text(text)
+        (here / "both.json").unlink(missing_ok=True)
+        done = run(a.mpiexec, *[word for rank in range(3) for word in ([":"] if rank else []) + ["-n", 1, "-env", "LATECOMER_CONFIG", other if rank == 1 else config, *program]],
+                   cwd=here, LD_PRELOAD=a.library + ":" + a.support, **{**ids, "LATECOMER_OUTPUT": str(here / "both.json")})
+        ran = {name for s in json.loads((here / "both.json").read_text())["sites"] if s["op"] == "allreduce" for name in s["dispatch"]} if (here / "both.json").exists() else None
+        check(done.returncode == 0 and "right" in done.stdout and ran == {"ring"}, f"rank 1 reads {text!r}: {ran} {done.stderr}")
+        other.unlink(missing_ok=True)
+
+    # A mistake stops no job, however it is started, even if the site asks to replace calls.
+    config.write_text(json.dumps({"version": 1, "output": str(here / "wrong/%u/%j.json"), "mode": "apply", "rulse": [{"match": {"op": "allreduce"}, "use": "ring"}]}, indent=1))
+    for number, done in enumerate((job(), launched()), 1):
+        said = [line for line in done.stderr.splitlines() if str(config) in line]
+        check(done.returncode == 0 and "right" in done.stdout and len(said) == 1 and f"{config}:5: rulse: unknown key, did you mean 'rules'?" in said[0], f"a mistake is named once: {done.stderr}")
+    check(not (here / "wrong").exists(), "a folder above the pattern is not made")
+    (here / "wrong").mkdir()
+    done = job()
+    check(done.returncode == 0 and (here / "wrong/ada/5.json").exists(), f"the output counts beside a mistake: {files()} {done.stderr}")
+    done = job(LATECOMER_POLICY='{"version":1}')
+    check(done.returncode == 0 and (here / "wrong/ada/5-2.json").exists() and "the policy is not used, LATECOMER_POLICY names another" in done.stderr, f"a mistake beside a user's policy: {files()} {done.stderr}")
+    done = launched("--strict")
+    check(done.returncode == 2 and done.stdout == "" and "rulse" in done.stderr, f"--strict refuses it: {done.returncode} {done.stderr}")
+
+
+for part in (loop, names, site, requeue, side_by_side, alone, unwritable, policies, swept, mounts):
     part()
 finish()
