@@ -102,7 +102,7 @@ Output::~Output() {
   else if (!fs::exists(fs::symlink_status(here_ + ".parts"))) std::rename(aside_.c_str(), (here_ + ".parts").c_str());
 }
 
-void Output::claim(bool overwrite, bool strict) {
+void Output::claim(bool overwrite, bool strict, bool quiet) {
   std::string problem;
   if (here_.empty()) {
     const fs::path folder = fs::path(for_ranks_).parent_path();
@@ -117,7 +117,7 @@ void Output::claim(bool overwrite, bool strict) {
         profiles::claim_output(wanted, {key_, job_, now_text(), host}, profiles::kRunClaim, overwrite, false);
     claimed_ = static_cast<bool>(claimed);
     if (!claimed) problem = claimed.error();
-    else if (!claimed->passed_over.empty())
+    else if (!claimed->passed_over.empty() && !quiet)
       std::cerr << "latecomer: " << claimed->passed_over << "; the profile is " << shown_path(claimed->output) << "\n";
     if (claimed) here_ = claimed->output;
     pattern_ = escaped(here_, "*?[]\\"), for_ranks_ = fill(here_, "%%j", "%%h", "%%p", "%%%%");

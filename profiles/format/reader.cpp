@@ -450,6 +450,17 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
 }  // namespace
 
 Profile load_profile(const std::string& path, const Wanted& wanted) {
+  if (wanted.worst_only) {
+    WholeProfile whole(path);
+    Json& sites = whole.profile["sites"];
+    const auto waited = [](const Json& site) { return number_in(site, "waited_ns"); };
+    const auto worst = std::ranges::max_element(sites, {}, waited);
+    for (auto site = sites.begin(); site != sites.end(); ++site)
+      if (site != worst) (*site)["ranks"] = Json::array();
+    std::string text;
+    whole.write([&](std::string_view piece) { text += piece; });
+    return read_profile(path, text, wanted);
+  }
   const Mapped file(path);
   if (!file.problem().empty()) throw CannotRead(path, file.problem());
   return parsed(path, file.begin(), file.end(), wanted);
