@@ -60,6 +60,13 @@ struct Rule {
   bool operator==(const Rule&) const = default;
 };
 
+/// The gain that `latecomer advise` expects, as shares of the run time.
+struct Promised {
+  bool given = false;
+  double least = 0, most = 0;
+  bool operator==(const Promised&) const = default;
+};
+
 struct Policy {
   Mode mode = Mode::observe;
   Reproducible reproducible = Reproducible::any;
@@ -88,6 +95,7 @@ struct Policy {
   std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;
   std::string history;
+  Promised promised;
   std::vector<Rule> rules;
 
   bool operator==(const Policy&) const = default;

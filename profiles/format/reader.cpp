@@ -344,6 +344,8 @@ analysis::Job job_of(const Json& profile) {
   out.start = job["start"].get<std::string>(), out.mpi_library = job["mpi_library"].get<std::string>();
   out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
   out.wall = 1e9 * job["wall_time_s"].get<double>();
+  if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
+    out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
