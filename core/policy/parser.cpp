@@ -187,6 +187,8 @@ class Parser {
     else if (path == "rest") policy_.rest = v.boolean;
     else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
     else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
+    else if (path == "promised.least") policy_.promised.least = v.number, policy_.promised.given = true;
+    else if (path == "promised.most") policy_.promised.most = v.number, policy_.promised.given = true;
     else if (path == "history") {
       policy_.history = v.text;
     } else if (path == "output") {

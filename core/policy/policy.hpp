@@ -60,6 +60,13 @@ struct Rule {
   bool operator==(const Rule&) const = default;
 };
 
+/// The gain that `latecomer advise` expects, as shares of the run time.
+struct Promised {
+  bool given = false;
+  double least = 0, most = 0;
+  bool operator==(const Promised&) const = default;
+};
+
 struct Policy {
   Mode mode = Mode::observe;
   Reproducible reproducible = Reproducible::any;
@@ -89,6 +96,7 @@ struct Policy {
   double roll_call_timeout_s = 5;
   std::string history;
   std::string output;  ///< name of the profile, with %j, %u, %h, %p and %%; empty: none
+  Promised promised;
   std::vector<Rule> rules;
 
   bool operator==(const Policy&) const = default;

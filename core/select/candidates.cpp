@@ -34,6 +34,38 @@ std::int64_t cost_of(const Algorithm& a, const Call& call, int segments, const N
 
 }  // namespace
 
+std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
+                           const Pattern& arrivals, const Parameters& parameters, bool known) {
+  const bool is_native = &algorithm == native_stand_in(call);
+  Played out;
+  if (closed_form) {
+    Call counted = call;
+    if (is_native) counted.ranks = native_ranks(call, parameters);
+    const auto form = closed_form_after_last(algorithm, counted, segments, parameters.network, arrivals);
+    if (!form) return {};
+    double waits = 0;
+    for (Rank r = 0; r < call.ranks; ++r) waits += static_cast<double>(arrivals.last() - arrivals.arrival(r));
+    out.after_last = *form, out.mean_elapsed = *form + waits / call.ranks;
+    return out;
+  }
+  // The background engine looks every few milliseconds (shim/dispatch/engine/thread.cpp): measured on a virtual
+  // machine, where it costs most.
+  constexpr double kReaction = 2.5e6;
+  Network with_engine = parameters.network;
+  with_engine.reaction_ns = kReaction;
+  Parameters segmented = parameters;
+  segmented.segments = segments;
+  const bool plans = algorithm.uses_pattern() && known;
+  auto run = is_native
+                 ? simulate_native(call, arrivals, segmented)
+                 : simulate(algorithm, Instance(call, plans ? arrivals : Pattern(), segmented), with_engine, arrivals);
+  if (!run) return {};
+  const double planning = planning_share_ns(algorithm, run->messages);
+  out.after_last = static_cast<double>(run->after_last) + planning, out.mean_elapsed = run->mean_elapsed + planning;
+  out.exits = std::move(run->finish);
+  return out;
+}
+
 std::string left_out_text(const Candidates& candidates, int ranks) {
   std::string out;
   for (const LeftOut& l : candidates.left_out) {
@@ -103,34 +135,11 @@ void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> mo
 void CandidateSearch::step() {
   const Trial t = std::move(trials_[next_++]);
   trials_[next_ - 1] = {t.algorithm, t.segments, t.cost};
-  const bool is_native = t.algorithm == native_stand_in(call_);
-  double ns = 0;
-  if (t.cost == 0 && call_.ranks > 1) {
-    Call call = call_;
-    if (is_native) call.ranks = native_ranks(call_, parameters_);
-    ns = *closed_form_after_last(*t.algorithm, call, t.segments, parameters_.network, pattern_);
-    if (objective_ == Objective::mean_elapsed) {
-      double waits = 0;
-      for (Rank r = 0; r < call_.ranks; ++r) waits += static_cast<double>(pattern_.last() - pattern_.arrival(r));
-      ns += waits / call_.ranks;
-    }
-  } else {
-    // The background engine looks every few milliseconds (shim/dispatch/engine/thread.cpp): measured on a virtual
-    // machine, where it costs most.
-    constexpr double kReaction = 2.5e6;
-    Network with_engine = parameters_.network;
-    with_engine.reaction_ns = kReaction;
-    Parameters parameters = parameters_;
-    parameters.segments = t.segments;
-    found_.messages += t.cost;
-    const bool plans = t.algorithm->uses_pattern() && known_;
-    const auto run = is_native ? simulate_native(call_, pattern_, parameters)
-                               : simulate(*t.algorithm, Instance(call_, plans ? pattern_ : Pattern(), parameters),
-                                          with_engine, pattern_);
-    if (!run) return;
-    ns = (objective_ == Objective::mean_elapsed ? run->mean_elapsed : static_cast<double>(run->after_last)) +
-         planning_share_ns(*t.algorithm, run->messages);
-  }
+  const bool is_native = t.algorithm == native_stand_in(call_), closed = t.cost == 0 && call_.ranks > 1;
+  const auto played = play(*t.algorithm, t.segments, closed, call_, pattern_, parameters_, known_);
+  found_.messages += t.cost;
+  if (!played) return;
+  const double ns = objective_ == Objective::mean_elapsed ? played->mean_elapsed : played->after_last;
   if (is_native) found_.native_ns = ns;
   const Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
   found_.list.insert(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,18 @@ struct Candidates {
   std::int64_t messages = 0;  ///< that were modelled or planned
   std::int64_t most = 0;      ///< that one candidate may take
 };
+
+/// A modelled call. Times in nanoseconds.
+struct Played {
+  double after_last = 0, mean_elapsed = 0;
+  std::vector<Nanoseconds> exits;  ///< [ranks], from the zero of the arrivals; empty: a closed form has none
+};
+
+/// Models one call of an algorithm, with the times that latecomer adds: its share of planning, and the background
+/// engine's reaction. What stands for native is played as native. `closed_form`: by its closed form. `known`: schedules
+/// are built for the arrivals. Empty: the algorithm has no closed form, or cannot end.
+std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
+                           const Pattern& arrivals, const Parameters& parameters, bool known);
 
 /// "clairvoyant with 256 segments: no budget at 1,024 ranks: 4,194,304 messages, 262,144 allowed", or "" if nothing
 /// is left out.

@@ -19,6 +19,7 @@ struct Job {
   int ranks = 0, unfinished = 0;  ///< `unfinished`: ranks whose figures end with a snapshot
   std::size_t hosts = 0;
   double wall = 0;
+  std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
   /// The first collective of several ranks: what they wait for there is the set-up of the program.
   struct FirstCall {
     double waited = 0, awaited = 0;  ///< sum over the ranks, and of it for `rank`

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `latecomer advise FILE`: makes a policy from a profile and states the gain that the model predicts.
+// `latecomer advise FILE`: makes a policy from a profile and states the gain to expect, as a range.
 #include "profiles/cli/advise.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
 #include "core/select/by_call.hpp"
+#include "core/select/gain.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
@@ -36,8 +38,16 @@ struct Advice {  // NOLINT(bugprone-exception-escape): the JSON library asserts 
   int segments = 0;
   std::optional<double> native_ns, native_modelled_ns, predicted_ns;  ///< of a call
   Json rule;                                                          ///< null: the site stays native
-  double gain_ns = 0;                                                 ///< of all calls together
+  core::Gain gain;                                                    ///< of all calls together, of the run time
+  double factor = 1;                                                  ///< modelled time over modelled native
   bool background = false;
+};
+
+/// What the advice for all sites depends on.
+struct Terms {
+  core::Network network;
+  core::Objective objective = core::Policy().objective;
+  bool foreground = false;
 };
 
 /// The site's element of --json.
@@ -53,7 +63,9 @@ Json json_of(const Advice& a) {
           {"native_ns", known(a.native_ns)},
           {"native_modelled_ns", known(a.native_modelled_ns)},
           {"predicted_ns", known(a.predicted_ns)},
-          {"gain_ns", a.gain_ns},
+          {"gain_ns", a.gain.likely},
+          {"gain_least_ns", a.gain.least},
+          {"gain_most_ns", a.gain.most},
           {"reason", a.reason}};
 }
 
@@ -91,22 +103,42 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
                      human_time(static_cast<double>(out.spread) / 3)};
 }
 
+/// The measured native calls of a site; nullptr: too few.
+const analysis::Dispatch* native_calls(const Site& site) {
+  const auto native = std::ranges::find(site.dispatch, "native", &analysis::Dispatch::algorithm);
+  return native == site.dispatch.end() || native->calls < core::Learner::kEnough ? nullptr : &*native;
+}
+
 /// The measured time of a native call in terms of the objective, in ns; -1 if too few calls were observed.
 double native_measured(const Site& site, core::Objective objective) {
-  const auto native = std::ranges::find(site.dispatch, "native", &analysis::Dispatch::algorithm);
-  if (native == site.dispatch.end() || native->calls < core::Learner::kEnough) return -1;
+  const analysis::Dispatch* native = native_calls(site);
+  if (!native) return -1;
   return objective == core::Objective::mean_elapsed ? native->elapsed : native->after_last;
 }
 
-/// The number of calls by communicator size that can put a plan into force (docs/explanation/agreement.md). The profile
-/// does not contain roots, so bcast and scatter do not count.
-using Showing = std::map<int, double>;
-Showing showing_calls(const Profile& profile) {
-  Showing out;
+/// Measured over modelled time of an algorithm at this site, where it ran.
+std::optional<double> own_error(const Site& site, std::string_view algorithm) {
+  const analysis::Decision* found = nullptr;
+  for (const analysis::Decision& d : site.decisions)
+    if (d.algorithm == algorithm && d.measured && d.predicted.value_or(0) > 0 && (!found || d.calls > found->calls))
+      found = &d;
+  return found ? std::optional(*found->measured / *found->predicted) : std::nullopt;
+}
+
+/// The number of calls on communicators of one size, and of those that can put a plan into force
+/// (docs/explanation/agreement.md). The profile does not contain roots, so bcast and scatter do not count as such.
+struct Showing {
+  double all = 0, showing = 0;
+};
+using ShowingBySize = std::map<int, Showing>;
+ShowingBySize showing_calls(const Profile& profile) {
+  ShowingBySize out;
   for (const Site& site : profile.sites) {
     const auto op = core::find_collective(site.op);
     const bool sized = site.bytes && site.least_bytes > 0;
-    if (op && core::depends_on_all(*op, sized ? 1 : 0)) out[static_cast<int>(site.comm_size)] += site.calls;
+    Showing& of_size = out[static_cast<int>(site.comm_size)];
+    of_size.all += site.calls;
+    if (op && core::depends_on_all(*op, sized ? 1 : 0)) of_size.showing += site.calls;
   }
   return out;
 }
@@ -139,24 +171,52 @@ Json rule_of(const Advice& advice, bool planned, bool measured) {
     match.erase("site");
     match["bytes"] = {{"min", site.least_bytes}, {"max", site.most_bytes}};
   }
-  return {{"match", match},
-          {"use", use},
-          {"comment", site.place() + ": " + advice.reason + "; native " + human_time(*advice.native_ns) +
-                          (measured ? ", measured" : ", modelled") + ", then " + human_time(*advice.predicted_ns) +
-                          " per call"}};
+  return {
+      {"match", match},
+      {"use", use},
+      {"comment", site.place() + ": " + advice.reason + "; " + advice.algorithm + " modelled " +
+                      human_time(*advice.predicted_ns) + ", native modelled " + human_time(*advice.native_modelled_ns) +
+                      (measured ? ", measured " + human_time(*advice.native_ns) : "") + ", per call"}};
 }
 
 /// The algorithms that the model compares at a site, the fastest first.
-core::Candidates candidates_of(const core::Call& call, const core::Forecast& forecast, const core::Network& network,
-                               core::Objective objective, bool planned) {
+core::Candidates candidates_of(const core::Call& call, const core::Forecast& forecast, const Terms& terms,
+                               bool planned) {
   core::Parameters parameters;
-  parameters.network = network;
-  return core::model_candidates(call, core::Pattern(forecast.offsets), parameters, objective, planned,
+  parameters.network = terms.network;
+  return core::model_candidates(call, core::Pattern(forecast.offsets), parameters, terms.objective, planned,
                                 core::kMostOffline);
 }
 
-Advice advise_site(const Showing& showing, const Site& site, const core::Network& network, core::Objective objective,
-                   bool foreground) {
+/// The calls of a communicator before its first plan is in force, at the earliest and as a rule: the second and the
+/// third boundary.
+constexpr double kBeforePlan[] = {2 * core::Sequence::kFirstBoundary, 4 * core::Sequence::kFirstBoundary};
+
+/// The gain of all calls that the rule serves. A rule by site waits for a plan. The site's communicator is taken for
+/// the only one of its size.
+core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showing& of_size, bool planned) {
+  const auto served = [&](double before) {
+    return site.unrested() * (planned ? std::max(0.0, 1 - before / std::max(1.0, of_size.all)) : 1);
+  };
+  const double most = served(kBeforePlan[0]), fewest = served(kBeforePlan[1]);
+  return {of_call.least * (of_call.least > 0 ? fewest : most), of_call.likely * (most + fewest) / 2,
+          of_call.most * (of_call.most > 0 ? most : fewest)};
+}
+
+/// "6.8%", "-0.4% to 6.8%"
+std::string share_range(const core::Gain& gain, double whole) {
+  const auto shown = [&](double ns) { return percent(std::abs(ns / whole) < 5e-4 ? 0 : ns / whole); };
+  const std::string least = shown(gain.least), most = shown(gain.most);
+  return least == most ? most : least + " to " + most;
+}
+std::string time_range(const core::Gain& gain) {
+  const std::string least = human_time(gain.least), most = human_time(gain.most);
+  return least == most ? most : least + " to " + most;
+}
+
+Advice advise_site(const ShowingBySize& showing, const Site& site, double run_ns, const Terms& terms) {
+  const core::Objective objective = terms.objective;
+  const bool foreground = terms.foreground;
   Advice out;
   out.site = &site;
   const auto leave = [&](const std::string& why) {
@@ -168,13 +228,16 @@ Advice advise_site(const Showing& showing, const Site& site, const core::Network
   const auto forecast = forecast_of(site, call->ranks);
   if (!forecast) return leave(forecast.error());
   // A plan comes into force only if some calls of its communicator show that every rank passed the boundary.
-  const auto shows = showing.find(call->ranks);
-  const bool planned = shows != showing.end() && shows->second > 2 + site.calls / core::Sequence::kSteadyEpoch;
-  auto candidates = candidates_of(*call, *forecast, network, objective, planned);
+  const Showing& shows = showing.at(call->ranks);
+  const bool planned = shows.showing > 2 + site.calls / core::Sequence::kSteadyEpoch;
+  auto candidates = candidates_of(*call, *forecast, terms, planned);
+  const core::Algorithm* stand_in = core::native_stand_in(*call);
+  const auto native_at = std::ranges::find(candidates.list, core::index_of(stand_in), &core::Candidate::algorithm);
+  const auto native = native_at == candidates.list.end() ? std::nullopt : std::optional(*native_at);
   const std::string left_out = core::left_out_text(candidates, call->ranks);
   std::erase_if(candidates.list,
                 [&](const core::Candidate& c) { return foreground && core::algorithm_at(c.algorithm).background; });
-  if (candidates.list.empty() || candidates.native_ns < 0)
+  if (candidates.list.empty() || !native)
     return leave("no algorithm to compare" + (left_out.empty()
                                                   ? std::string(foreground ? ": all need the background engine" : "")
                                                   : "; left out: " + left_out));
@@ -192,12 +255,26 @@ Advice advise_site(const Showing& showing, const Site& site, const core::Network
                                human_time(best.modelled_ns) + ", native modelled " + human_time(candidates.native_ns) +
                                (measured >= 0 ? ", measured " + human_time(measured) : "") +
                                (left_out.empty() ? "" : "; left out: " + left_out);
-  if (&algorithm == core::native_stand_in(*call))
-    return leave("the model predicts no algorithm faster than native's own: " + compared);
-  if (best.modelled_ns > core::kWorthTrying * std::min(native_ns, candidates.native_ns))
-    return leave("the modelled gain is below " + std::to_string(std::lround(100 * (1 - core::kWorthTrying))) +
-                 "%, too little for a different rounding of results: " + compared);
-  out.gain_ns = (native_ns - best.modelled_ns) * site.unrested();
+  if (&algorithm == stand_in) return leave("the model predicts no algorithm faster than native's own: " + compared);
+  core::Observed observed;
+  observed.arrivals = core::Pattern(forecast->offsets), observed.known = planned;
+  if (const auto* calls = native_calls(site)) observed.native_ns = calls->after_last;
+  observed.own_error = own_error(site, algorithm.name);
+  core::Parameters parameters;
+  parameters.network = terms.network;
+  const auto of_call = core::gain_of(*call, *native, best, observed, parameters);
+  const core::Gain gain = gain_of_all(of_call.value_or(core::Gain()), site, shows, planned);
+  // Of the time of a call: for the run, as corrected; for another objective, as modelled.
+  const double of_native = objective == core::Objective::run_time
+                               ? (of_call ? of_call->likely : 0) / std::max(1.0, native_ns)
+                               : 1 - best.modelled_ns / candidates.native_ns;
+  if (of_native < 1 - core::kWorthTrying)
+    return leave("the expected gain is " + share_range(gain, run_ns) + " of the run time, and " + percent(of_native) +
+                 " of the time of a call; below " + percent(1 - core::kWorthTrying) +
+                 " of a call it is too little for a different rounding of results: " + compared);
+  if (best.modelled_ns > core::kWorthTrying * native_ns)
+    return leave("the measured native is as fast as the best algorithm in the model: " + compared);
+  out.gain = gain, out.factor = best.modelled_ns / candidates.native_ns;
   out.algorithm = algorithm.name, out.segments = best.segments, out.background = algorithm.background;
   out.reason = "rank " + std::to_string(forecast->last()) + " comes last, " +
                human_time(static_cast<double>(forecast->spread)) + " after the first";
@@ -214,15 +291,16 @@ core::Network network_of(const Profile& profile, const Site& site, core::Network
   return network;
 }
 
-std::vector<Advice> advise_sites(const Profile& profile, const core::Network& network, core::Objective objective,
-                                 bool foreground) {
+std::vector<Advice> advise_sites(const Profile& profile, const Terms& terms) {
   std::vector<Advice> all;
-  const Showing showing = showing_calls(profile);
+  const ShowingBySize showing = showing_calls(profile);
   for (const Site& site : profile.sites) {
     if (site.comm_size < 2 || site.calls == 0) continue;
-    all.push_back(advise_site(showing, site, network_of(profile, site, network), objective, foreground));
+    Terms at_site = terms;
+    at_site.network = network_of(profile, site, terms.network);
+    all.push_back(advise_site(showing, site, std::max(1.0, profile.job.wall), at_site));
   }
-  std::stable_sort(all.begin(), all.end(), [](const Advice& a, const Advice& b) { return a.gain_ns > b.gain_ns; });
+  std::ranges::stable_sort(all, std::greater(), [](const Advice& a) { return a.gain.likely; });
   return all;
 }
 
@@ -282,39 +360,49 @@ int advise(const Options& o) {
   if (!read.ok()) throw BadUsage("advise: " + read.problems.front().path + ": " + read.problems.front().message);
   if (!o.format.empty())
     return advise_library(o, file ? &*file : nullptr, profile, read.policy.network, read.policy.objective);
-  const std::vector<Advice> all = advise_sites(profile, read.policy.network, read.policy.objective, o.foreground);
+  const std::vector<Advice> all = advise_sites(profile, {read.policy.network, read.policy.objective, o.foreground});
   Json rules = Json::array(), rows = Json::array();
-  double total = 0;
+  const double wall = std::max(1.0, profile.job.wall);
+  core::Gain total;
   for (const Advice& a : all) {
     rows.push_back(json_of(a));
-    total += a.gain_ns;
+    total.least += a.gain.least, total.likely += a.gain.likely, total.most += a.gain.most;
     if (!a.rule.is_null()) rules.push_back(a.rule);
     if (a.background) policy["background"] = {{"enabled", true}};
   }
+  if (!rules.empty())
+    policy["promised"] = {{"least", std::max(-1.0, total.least / wall)}, {"most", std::min(1.0, total.most / wall)}};
   policy["rules"] = rules;
   if (file) file->write(profiles::json_text(policy, 1) + "\n");
   if (only_file) return rules.empty() ? 1 : 0;
   if (o.json) {
-    std::printf("%s\n",
-                profiles::json_text(Json({{"gain_ns", total}, {"sites", rows}, {"policy", policy}}), 1).c_str());
+    std::printf("%s\n", profiles::json_text(Json({{"gain_ns", total.likely},
+                                                  {"gain_least_ns", total.least},
+                                                  {"gain_most_ns", total.most},
+                                                  {"sites", rows},
+                                                  {"policy", policy}}),
+                                            1)
+                            .c_str());
     return rules.empty() ? 1 : 0;
   }
   if (rules.empty())
     std::printf("No rule: no gain is expected at any of %zu sites%s. The reasons by site:\n\n", rows.size(),
                 o.output.empty() ? "" : (", and " + o.output + " keeps every call native").c_str());
-  std::printf("%-12s %5s %9s  %-22s %-26s %12s  %s\n", "collective", "ranks", "calls", "advice", "native > modelled",
+  std::printf("%-12s %5s %9s  %-22s %-26s %-24s  %s\n", "collective", "ranks", "calls", "advice", "modelled, of a call",
               "gain, all", "called from");
   for (const Advice& a : all) {
     const std::string advice = a.algorithm + (a.segments > 0 ? ", " + std::to_string(a.segments) + " segments" : ""),
-                      change = a.predicted_ns ? human_time(*a.native_ns) + " > " + human_time(*a.predicted_ns) : "-";
-    std::printf("%-12s %5.0f %9.0f  %-22s %-26s %12s  %s\n    %s\n", a.site->op.c_str(), a.site->comm_size,
-                a.site->calls, advice.c_str(), change.c_str(), human_time(a.gain_ns).c_str(), a.site->place().c_str(),
-                a.reason.c_str());
+                      change = a.predicted_ns ? human_time(*a.native_modelled_ns) + " > " + human_time(*a.predicted_ns)
+                                              : "-";
+    std::printf("%-12s %5.0f %9.0f  %-22s %-26s %-24s  %s\n    %s\n", a.site->op.c_str(), a.site->comm_size,
+                a.site->calls, advice.c_str(), change.c_str(), a.rule.is_null() ? "-" : time_range(a.gain).c_str(),
+                a.site->place().c_str(), a.reason.c_str());
   }
-  const double wall = profile.job.wall;
-  std::printf("\nModelled gain: %s of %s (%.1f%%), unless the ranks lose this time elsewhere; %zu rule%s",
-              human_time(total).c_str(), human_time(wall).c_str(), wall > 0 ? 100 * total / wall : 0, rules.size(),
-              rules.size() == 1 ? "" : "s");
+  if (!rules.empty())
+    std::printf("\nGain: %s of the run time (%s of %s), unless the ranks lose this time elsewhere; %zu rule%s",
+                share_range(total, wall).c_str(), time_range(total).c_str(), human_time(wall).c_str(), rules.size(),
+                rules.size() == 1 ? "" : "s");
+  else std::printf("\nGain: none; no rule");
   std::printf(o.output.empty() ? ". To write the policy, give -o POLICY.\n" : " in %s.\n", o.output.c_str());
   return rules.empty() ? 1 : 0;
 }
@@ -324,14 +412,14 @@ int advise(const Options& o) {
 std::map<std::string, Advised> advised_algorithms(const Profile& profile) {
   std::map<std::string, Advised> out;
   if (!profile.network) return out;
-  for (const Advice& a : advise_sites(profile, *profile.network, core::Policy().objective, false))
-    if (!a.rule.is_null()) out[a.site->id] = {a.algorithm, *a.predicted_ns / *a.native_ns};
+  for (const Advice& a : advise_sites(profile, {*profile.network}))
+    if (!a.rule.is_null()) out[a.site->id] = {a.algorithm, a.factor};
   return out;
 }
 
 void add_advise(CLI::App& app, Action& action) {
   auto* command =
-      app.add_subcommand("advise", "Make a policy from a profile, with the modelled gain per site and in total");
+      app.add_subcommand("advise", "Make a policy from a profile, with the gain to expect per site and in total");
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("-o,--output", o->output,
@@ -348,12 +436,16 @@ void add_advise(CLI::App& app, Action& action) {
   Progress::add_option(*command, o->patience);
   command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(R"(Columns of the table, one row per call site, largest gain first:
-  collective         the operation
-  ranks, calls       size of the communicator, calls from this site
-  advice             the algorithm, with its number of segments if it has one
-  native > modelled  time of a call: native, measured or modelled, then the advised algorithm, modelled
-  gain, all          modelled gain, sum of all calls
-  called from        the site; the line below gives the reason
+  collective           the operation
+  ranks, calls         size of the communicator, calls from this site
+  advice               the algorithm, with its number of segments if it has one
+  modelled, of a call  time after the last arrival in the model: native, then the advised algorithm
+  gain, all            part of the run time that all calls together save: least to most
+  called from          the site; the line below gives the reason
+
+The gain compares the model's native with the model's algorithm, corrected by the measured time of native. Its ends come
+from the known errors of the model. The policy keeps it as "promised", and latecomer diff shows it beside the gain of a
+run under that policy.
 
 With --format, latecomer itself is not needed in later runs. The answer is a file of shell variables (mpich, intel) or of
 rules (openmpi) for allreduce, reduce and bcast. Its comments give the reason per site. Without -o it goes to stdout.

@@ -11,7 +11,7 @@ namespace latecomer::cli {
 
 struct Advised {
   std::string algorithm;
-  double factor = 1;  ///< modelled time of a call after the last arrival, divided by native's
+  double factor = 1;  ///< modelled time of a call after the last arrival, divided by native's modelled time
 };
 
 /// By site id, for the sites where an algorithm would gain. Empty without figures of the network in the profile.

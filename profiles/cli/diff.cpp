@@ -168,6 +168,13 @@ void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows
         "noise, or\nthe program or the machine has changed.\n\n");
   std::printf("before: %s, %d ranks, %.2f s\nafter:  %s, %d ranks, %.2f s (%.2fx)\n\n", a.job.command_line.c_str(),
               a.job.ranks, before, b.job.command_line.c_str(), b.job.ranks, after, before > 0 ? after / before : 0);
+  if (b.job.promised && before > 0) {
+    const double gain = 1 - after / before;
+    std::printf(
+        "The policy of the second run promised that it saves %s to %s of the run time. The second run took %s %s.\n\n",
+        percent(b.job.promised->first).c_str(), percent(b.job.promised->second).c_str(),
+        percent(std::abs(gain)).c_str(), gain < 0 ? "more" : "less");
+  }
   std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean",
               "after last, mean", "first to last arrival, mean", "called from");
   for (const Row& row : rows) print_row(row);
@@ -194,6 +201,9 @@ int diff(const Options& o) {
   const Json out = {
       {"wall_time_s",
        {{"before", before}, {"after", after}, {"ratio", before > 0 ? Json(after / before) : Json(nullptr)}}},
+      {"promised",
+       b.job.promised ? Json({{"least", b.job.promised->first}, {"most", b.job.promised->second}}) : Json(nullptr)},
+      {"gain", before > 0 ? Json(1 - after / before) : Json(nullptr)},
       {"sites", sites}};
   std::printf("%s\n", profiles::json_text(out, 1).c_str());
   return 0;
@@ -216,6 +226,8 @@ void add_diff(CLI::App& app, Action& action) {
   after last, mean               last arrival to last exit
   first to last arrival, mean    the imbalance of a call
   called from                    the site; in brackets the algorithms that ran, if they differ
+
+If AFTER ran under a policy of latecomer advise, a line gives the promised and the measured gain of the whole run.
 
 Example:
   $ latecomer diff before.json after.json)");

@@ -92,7 +92,7 @@ Output::~Output() {
   else if (!fs::exists(fs::symlink_status(here_ + ".parts"))) std::rename(aside_.c_str(), (here_ + ".parts").c_str());
 }
 
-void Output::claim(bool overwrite, bool strict) {
+void Output::claim(bool overwrite, bool strict, bool quiet) {
   std::string problem;
   profiles::make_folders(form_, here_.empty() ? for_ranks_.substr(0, for_ranks_.find('%')) : here_);
   if (here_.empty()) {
@@ -108,7 +108,7 @@ void Output::claim(bool overwrite, bool strict) {
         profiles::claim_output(wanted, {key_, job_, now_text(), host}, profiles::kRunClaim, overwrite, false);
     claimed_ = static_cast<bool>(claimed);
     if (!claimed) problem = claimed.error();
-    else if (!claimed->passed_over.empty())
+    else if (!claimed->passed_over.empty() && !quiet)
       std::cerr << "latecomer: " << claimed->passed_over << "; the profile is " << shown_path(claimed->output) << "\n";
     if (claimed) here_ = claimed->output;
     pattern_ = escaped(here_, kGlob), for_ranks_.clear();

@@ -20,9 +20,9 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// Claims the name, prints where the profile goes if that is not the wanted name, and tells the ranks through their
-  /// environment. A profile that cannot be written is an error only if `strict`.
-  void claim(bool overwrite, bool strict);
+  /// Claims the name, prints where the profile goes if that is not the wanted name and not `quiet`, and tells the ranks
+  /// through their environment. A profile that cannot be written is an error only if `strict`.
+  void claim(bool overwrite, bool strict, bool quiet);
   /// The file that this job has written, or "".
   std::string written() const;
   /// A folder with snapshots of this job, without ".parts", or "".

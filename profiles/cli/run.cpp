@@ -15,8 +15,8 @@
 #include "core/policy/policy.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/ending.hpp"
 #include "profiles/cli/launch.hpp"
-#include "profiles/cli/name_profile.hpp"
 #include "profiles/cli/output.hpp"
 #include "profiles/cli/policy_text.hpp"
 #include "profiles/cli/watch.hpp"
@@ -30,7 +30,7 @@ struct Options {
   std::string policy, output, launcher;
   int verbose = -1;
   double still = 10;
-  bool automatic = false, record = false, force = false, overwrite = false, strict = false;
+  bool automatic = false, record = false, force = false, overwrite = false, strict = false, quiet = false;
   std::vector<std::string> command;
 };
 
@@ -72,29 +72,6 @@ bool applies(const core::Policy& policy) {
          });
 }
 
-/// What the job left, and the command that comes next.
-void say_next(const Output& output, const Ended& ended, const std::string& program) {
-  const std::string self = shell_word(program_invocation_name);
-  const std::string how = ended.passed_on ? "stopped by " + std::string(strsignal(ended.passed_on))
-                                          : "ended with status " + std::to_string(ended.status);
-  if (const std::string profile = output.written(); !profile.empty()) {
-    name_profile(profile);
-    std::cerr << "latecomer: profile " << shown_path(profile) << "; next: " << self << " report " << shown_path(profile)
-              << "\n";
-  } else if (const std::string left = output.left(); !left.empty()) {
-    std::cerr << "latecomer: the job " << how << " without a whole profile; its ranks left snapshots; next: " << self
-              << " recover " << shown_path(left) << "\n";
-  } else if (output.lost()) {
-    std::cerr << "latecomer: no profile\n";
-  } else if (ended.status == 0 && !ended.passed_on) {
-    std::cerr << "latecomer: no profile on this host: no rank called MPI_Init of an MPI that latecomer works with, or "
-                 "rank 0 wrote elsewhere or not at all; is "
-              << shell_word(program) << " an MPI program?\n";
-  } else {
-    std::cerr << "latecomer: no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
-  }
-}
-
 int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
@@ -107,7 +84,7 @@ int run(const Options& o) {
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
     for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force",
-                             "--overwrite", "--strict", "--still"})
+                             "--overwrite", "--strict", "--still", "--quiet"})
       if (!launch.slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
@@ -167,7 +144,7 @@ int run(const Options& o) {
       if (name.empty()) name = next;
     Output output(name);
     const bool writes = !report.ok() || report.policy.mode != core::Mode::off;
-    if (writes) output.claim(o.overwrite, o.strict);
+    if (writes) output.claim(o.overwrite, o.strict, o.quiet);
     else if (policy.empty())
       std::cerr << "latecomer: " << shown_path(policy_name)
                 << " turns observation off; with LATECOMER_CONFIG= in the environment it has no effect\n";
@@ -177,7 +154,7 @@ int run(const Options& o) {
     if (writes && report.policy.spool && report.policy.live) watch.emplace(output.key(), o.still);
     const Ended how = run_and_wait(launch, watch ? &*watch : nullptr);
     if (watch) watch->ended(!output.written().empty(), !output.left().empty());
-    if (writes) say_next(output, how, program);
+    if (writes) say_end(output, how, program, o.quiet);
     return how;
   }();
   if (ended.signal) {
@@ -249,6 +226,10 @@ void add_run(CLI::App& app, Action& action) {
   command->add_flag("--auto", o->automatic,
                     "Measure the network at start and let latecomer choose an algorithm for each call.");
   command->add_flag("--record", o->record, "Record the arrivals of single calls too, for latecomer whatif.");
+  command->add_flag(
+      "--quiet", o->quiet,
+      "Print nothing at the end. Otherwise the job is followed by the first sentences of the verdict, the "
+      "name of the profile and the next command, on stderr.");
   command->add_option("COMMAND", o->command, "Arguments of the launcher, after --: -n 8 ./program arguments.")
       ->expected(-1);
   command->positionals_at_end();

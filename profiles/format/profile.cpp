@@ -118,6 +118,8 @@ class ProfileWriter {
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
         {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
+        {"promised",
+         job.promised.given ? Json({{"least", job.promised.least}, {"most", job.promised.most}}) : Json(nullptr)},
         {"edges", edges_ == 0 ? Json(nullptr)
                               : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
         {"first_call", first_call_json()}};

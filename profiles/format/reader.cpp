@@ -358,6 +358,8 @@ analysis::Job job_of(const Json& profile) {
   out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
   out.wall = 1e9 * job["wall_time_s"].get<double>();
   out.unfinished = job.value("unfinished", 0);
+  if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
+    out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;
@@ -465,6 +467,17 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
 }  // namespace
 
 Profile load_profile(const std::string& path, const Wanted& wanted) {
+  if (wanted.worst_only) {
+    WholeProfile whole(path);
+    Json& sites = whole.profile["sites"];
+    const auto waited = [](const Json& site) { return number_in(site, "waited_ns"); };
+    const auto worst = std::ranges::max_element(sites, {}, waited);
+    for (auto site = sites.begin(); site != sites.end(); ++site)
+      if (site != worst) (*site)["ranks"] = Json::array();
+    std::string text;
+    whole.write([&](std::string_view piece) { text += piece; });
+    return read_profile(path, text, wanted);
+  }
   const Mapped file(path);
   if (!file.problem().empty()) throw CannotRead(path, file.problem());
   return parsed(path, file.begin(), file.end(), wanted);

@@ -43,6 +43,9 @@ struct Wanted {
   bool names = false;     ///< resolves names that the profile lacks
   bool redacted = false;  ///< profiles::redact()
   bool offsets = false, cells = false, record = false;
+  /// Rows of ranks of no site but the one with the longest waits. The others make up almost all of a large profile, and
+  /// only what compares the ranks of all sites needs them.
+  bool worst_only = false;
 };
 /// Reads the profile. Throws BadUsage on failure.
 Profile load_profile(const std::string& path, const Wanted& wanted);

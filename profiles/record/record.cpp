@@ -312,7 +312,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
     w.text(*text);
   w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network),
-      w.plain(job.record_arrivals);
+      w.plain(job.record_arrivals), w.plain(job.promised);
   w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
   w.plain(clock_offset), w.plain(clock_uncertainty), w.plain(clock_looks), w.plain(edges), w.plain(edge_sum);
@@ -359,7 +359,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
     r.text(*text);
   r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network),
-      r.plain(c.job.record_arrivals);
+      r.plain(c.job.record_arrivals), r.plain(c.job.promised);
   r.each([&] { r.plain(c.job.forced.emplace_back()); });
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
   r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);

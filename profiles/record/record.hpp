@@ -341,6 +341,7 @@ struct JobInfo {
   bool network_known = false;
   bool record_arrivals = false;
   core::Network network;
+  core::Promised promised;
   std::vector<ForcedRule> forced;  ///< in mode apply only
 };
 

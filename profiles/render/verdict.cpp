@@ -54,9 +54,6 @@ constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
     {"spends %s times as long as the others in collectives", "spends its time in collectives"},
 };
 
-/// Below this share of the ranks' time, no sentence asks for the cause. Derived: a report of the whole run cannot gain
-/// more.
-constexpr double kLittle = 0.01;
 /// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
 constexpr double kMessages = 0.05;
 /// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
@@ -117,6 +114,11 @@ std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row,
 double wait_share(const Profile& profile) {
   const Totals t = totals(profile);
   return t.time > 0 ? t.waited / t.time : 0;
+}
+
+double shortened_share(const Profile& profile) {
+  const Totals t = totals(profile);
+  return t.time > 0 ? t.large / t.time : 0;
 }
 
 namespace {

@@ -9,8 +9,8 @@
 
 namespace latecomer::cli {
 
-/// The sentences of a profile with names resolved. A statement that the data do not support is left out, or the
-/// sentence says what is uncertain.
+/// The sentences of a profile with names resolved, for which Wanted::worst_only is enough, but for the set-up. A
+/// statement that the data do not support is left out, or the sentence says what is uncertain.
 std::vector<std::string> verdict(const Profile& profile);
 
 /// What `latecomer who` says of ranks that stand still, or that stood still when the job ended: one paragraph. Empty:
@@ -19,5 +19,12 @@ std::vector<std::string> standstill(const analysis::LiveState& state);
 
 /// The share of the time of all ranks that they waited in collectives, 0 to 1.
 double wait_share(const Profile& profile);
+
+/// The share of the time of all ranks that an algorithm may shorten: what follows the last arrival in calls of more
+/// than 2 KiB, 0 to 1.
+double shortened_share(const Profile& profile);
+
+/// A smaller share is not worth a sentence. Derived: a report of the whole run cannot gain more.
+inline constexpr double kLittle = 0.01;
 
 }  // namespace latecomer::cli

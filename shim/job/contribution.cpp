@@ -66,6 +66,7 @@ void refresh(Job& j, bool finished) {
   c.job.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
   c.job.network_known = j.policy.network_given;
   c.job.network = j.policy.network;
+  c.job.promised = j.policy.promised;
   c.finished = finished;
   c.process.usage = sampler.total();
   c.process.peers = sampler.peers();

@@ -16,7 +16,7 @@ for name, extra in (("epoch", {}), ("again", {}), ("finalize", {"exchange": "fin
     policy.write_text(json.dumps({"version": 1, **extra}))
     out = folder / f"{name}.json"
     done = run(a.cli, "run", "--policy", policy, "--output", out, "--", "-n", 4, a.bin + "/patterns", 40, 10000, LD_PRELOAD=a.support)
-    check(done.returncode == 0 and all(line.startswith("latecomer: profile ") for line in done.stderr.splitlines()), f"{name}: {done.stderr[:300]}")
+    check(done.returncode == 0 and all(line.startswith("latecomer: ") for line in done.stderr.splitlines()), f"{name}: {done.stderr[:300]}")
     resolved = run(a.cli, "report", "--json", out)
     check(resolved.returncode == 0, f"report of {name}")
     profiles[name] = {s["frames"][0]["function"]: s for s in json.loads(resolved.stdout)["sites"]}

@@ -189,10 +189,18 @@ done = run(a.cli, "advise", folder / "observed.json", "--network", f"beta={beta:
 check(done.returncode == 0, f"advise: {done.stderr}")
 answer = json.loads(done.stdout)
 check(len(answer["policy"]["rules"]) == 2 and answer["gain_ns"] > 0 and all(r["gain_ns"] > 0 for r in answer["sites"]), f"advise names both sites: {answer['sites']}")
+check(all(r["gain_least_ns"] < r["gain_ns"] < r["gain_most_ns"] for r in answer["sites"]), f"advise gives a range: {answer['sites']}")
+wall = json.loads((folder / "observed.json").read_text())["job"]["wall_time_s"] * 1e9
+promised = answer["policy"]["promised"]
+check(abs(promised["least"] * wall - answer["gain_least_ns"]) < 2 and abs(promised["most"] * wall - answer["gain_most_ns"]) < 2, f"the policy keeps it as shares of the run time: {promised}")
 check(run(a.cli, "check", folder / "advised.json").returncode == 0, f"check accepts it: {run(a.cli, 'check', folder / 'advised.json').stdout}")
 profile = job("applied", 4, learn, "two_sites", 100, 50000, 30000, policy=folder / "advised.json")
 check(all(sum(d["calls"] for n, d in s["dispatch"].items() if n != "native") > 20 for s in profile["sites"]), f"applied: {[s['dispatch'] for s in profile['sites']]}")
-rows = json.loads(run(a.cli, "diff", "--json", folder / "observed.json", folder / "applied.json").stdout)["sites"]
+both = json.loads(run(a.cli, "diff", "--json", folder / "observed.json", folder / "applied.json").stdout)
+check(profile["job"]["promised"] == both["promised"] == promised and abs(both["gain"] - (1 - both["wall_time_s"]["ratio"])) < 1e-9, f"diff holds the promise beside the gain: {both['promised']} {both['gain']}")
+text = run(a.cli, "diff", folder / "observed.json", folder / "applied.json").stdout
+check("The policy of the second run promised " in text and "promised" not in run(a.cli, "diff", folder / "observed.json", folder / "observed.json").stdout, f"in words, where there is a promise: {text[:400]}")
+rows = both["sites"]
 check(all(r["predicted_ns"]["after"] and r["predicted_ns"]["before"] for r in rows), "diff holds the prediction against the measurement")
 (folder / "no_network.json").write_text((folder / "two_sites.json").read_text())
 done = run(a.cli, "advise", folder / "two_sites.json")
