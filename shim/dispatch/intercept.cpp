@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <array>
 #include <new>
 
 #include "core/base/text.hpp"
@@ -35,7 +36,9 @@ struct KnownType {
   std::uint8_t group;
 };
 
-constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
+/// No constant: the handles of some MPI libraries are not.
+auto known_types() {
+  return std::to_array<KnownType>({{MPI_CHAR, 0},
                                 {MPI_SIGNED_CHAR, kInteger},
                                 {MPI_UNSIGNED_CHAR, kInteger},
                                 {MPI_SHORT, kInteger},
@@ -80,7 +83,8 @@ constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
                                 {MPI_SHORT_INT, kPair},
                                 {MPI_AINT, kMulti},
                                 {MPI_OFFSET, kMulti},
-                                {MPI_COUNT, kMulti}};
+                                {MPI_COUNT, kMulti}});
+}
 
 /// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
 class TypeTable {
@@ -91,7 +95,7 @@ class TypeTable {
     std::int32_t size = 0;
   };
   TypeTable() {
-    for (const KnownType& known : kTypes) {
+    for (const KnownType& known : known_types()) {
       std::size_t at = place(known.type);
       while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
       MPI_Count size = 0;
@@ -110,7 +114,9 @@ class TypeTable {
  private:
   // Derived: the hash has 8 bits. The 46 types fill 18%, so a search is short and always ends at a free entry. 3 KiB.
   static constexpr std::size_t kSize = 256;
-  static std::size_t place(MPI_Datatype type) { return static_cast<std::uint32_t>(type) * 2654435761u >> 24; }
+  static std::size_t place(MPI_Datatype type) {
+    return static_cast<std::uint32_t>(bits_of(type) ^ bits_of(type) >> 4) * 2654435761u >> 24;
+  }
   Entry entries_[kSize];
 };
 const TypeTable* types = nullptr;
@@ -138,7 +144,7 @@ void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
     OpClass op_class;
     std::uint8_t groups;
   };
-  static constexpr Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
+  static const Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
                                   {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
                                   {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
                                   {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
@@ -180,7 +186,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   MPI_Count size = 0;
   if (const auto* known = predefined().find(type)) [[likely]] {
     size = known->size;
-    last_type.store(std::uint64_t{static_cast<std::uint32_t>(type)} << 32 | static_cast<std::uint32_t>(size),
+    last_type.store(std::uint64_t{bits_of(type)} << kSizeBits | static_cast<std::uint64_t>(size),
                     std::memory_order_relaxed);
   } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
   return static_cast<core::Bytes>(size * count * times);

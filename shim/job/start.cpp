@@ -174,6 +174,7 @@ bool start_late() noexcept try {
   return give_up(e.what()), false;
 }
 
+#if MPI_VERSION >= 4
 void start_session(MPI_Session session) noexcept try {
   Job& j = job();
   const std::lock_guard lock(start_mutex);
@@ -195,5 +196,6 @@ void start_session(MPI_Session session) noexcept try {
 } catch (const std::exception& e) {
   give_up(e.what());
 }
+#endif
 
 }  // namespace latecomer::shim
