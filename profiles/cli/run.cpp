@@ -53,13 +53,6 @@ void give_to_ranks(const PolicyText& policy) {
   setenv("LATECOMER_POLICY", policy.for_ranks.c_str(), 1);
 }
 
-/// Whether the policy asks for more than to observe.
-bool applies(const core::Policy& policy) {
-  return policy.mode == core::Mode::apply && std::any_of(policy.rules.begin(), policy.rules.end(), [](const auto& r) {
-           return r.use.kind != core::Use::Kind::native;
-         });
-}
-
 /// What the job left, and the command that comes next.
 void say_next(const Output& output, const Ended& ended, const std::string& program) {
   const std::string self = shell_word(program_invocation_name);
@@ -96,16 +89,10 @@ int run(const Options& o) {
     if (word == program) break;
     for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force",
                              "--overwrite", "--strict"})
-      if (!launch.slurm && word.substr(0, word.find('=')) == mine)
+      if (launch.kind != Launch::Kind::slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
   }
-  const std::string not_served =
-      program + " is linked against Open MPI (" + launch.open_mpi + "), and this latecomer serves MPICH";
-  if (!launch.open_mpi.empty() && !launch.starts_open_mpi)
-    throw BadUsage("run: " + not_served +
-                   ": compile the program with MPICH to observe it, or start it with Open MPI's "
-                   "launcher without latecomer");
   if (o.automatic || o.record)
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
@@ -133,14 +120,6 @@ int run(const Options& o) {
     std::cerr
         << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
     return 2;
-  }
-  if (!launch.open_mpi.empty()) {
-    if (!o.force && applies(report.policy))
-      throw BadUsage("run: " + not_served + ", so the policy cannot be applied; --force runs the program unobserved");
-    std::cerr
-        << "latecomer: " << not_served
-        << ": the job runs unobserved, and no profile is written; to observe it, compile the program with MPICH\n";
-    return start(launch);
   }
   const std::string library = find_library();
   if (set("LATECOMER_DISABLE") == "1") {
