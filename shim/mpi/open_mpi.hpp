@@ -6,8 +6,9 @@
 
 #include <mpi.h>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 // clang-format off
 #define LATECOMER_PREDEFINED_TYPES(ROW) \
@@ -68,25 +69,37 @@ inline int delete_nothing(MPI_Datatype, int, void*, void*) { return MPI_SUCCESS;
 
 namespace latecomer::shim {
 
-/// Whether MPI predefines the type, and it is no pair of a value and an index, which may have a gap. The predefined types
-/// lie together in MPI's library.
-inline bool is_basic(MPI_Datatype type) {
-  struct Range {
-    std::uintptr_t least = UINTPTR_MAX, most = 0;
-    Range() {
-#define LATECOMER_TYPE(global)                                                       \
-  least = std::min(least, reinterpret_cast<std::uintptr_t>(mpi_globals::global)); \
-  most = std::max(most, reinterpret_cast<std::uintptr_t>(mpi_globals::global));
-      LATECOMER_PREDEFINED_TYPES(LATECOMER_TYPE)
+/// The predefined types, but for pairs of a value and an index, which may have a gap. Their addresses have no order: some
+/// are the program's copies.
+class BasicTypes {
+ public:
+  BasicTypes() {
+#define LATECOMER_TYPE(global) put(mpi_globals::global);
+    LATECOMER_PREDEFINED_TYPES(LATECOMER_TYPE)
 #undef LATECOMER_TYPE
-    }
-  };
-  static const Range range;
-  const auto at = reinterpret_cast<std::uintptr_t>(type);
-  if (at < range.least || at > range.most || type == MPI_DATATYPE_NULL) return false;
-  for (const MPI_Datatype pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER})
-    if (type == pair) return false;
-  return true;
+  }
+  bool hold(MPI_Datatype type) const {
+    std::size_t at = place(type);
+    while (types_[at] && types_[at] != type) at = (at + 1) % kPlaces;
+    return types_[at] == type && type != nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kPlaces = 256;  // for 77 types: a search is short
+  static std::size_t place(const void* type) { return (reinterpret_cast<std::uintptr_t>(type) >> 5) * 2654435761u >> 16 & (kPlaces - 1); }
+  void put(void* type) {
+    for (const MPI_Datatype other : {MPI_DATATYPE_NULL, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
+                                     MPI_2INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER})
+      if (type == other) return;
+    std::size_t at = place(type);
+    while (types_[at]) at = (at + 1) % kPlaces;
+    types_[at] = type;
+  }
+  const void* types_[kPlaces] = {};
+};
+inline bool is_basic(MPI_Datatype type) {
+  static const BasicTypes basic;
+  return basic.hold(type);
 }
 
 }  // namespace latecomer::shim
