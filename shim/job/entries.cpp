@@ -18,7 +18,11 @@ namespace {
 
 /// With more ranks than cores on this machine, MPI_Init itself would be slow. MPI_Init then decides for the job.
 void yield_during_init() {
+#ifdef OPEN_MPI
+  const char* size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+#else
   const char* size = std::getenv("PMI_SIZE");
+#endif
   if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
 }
 
