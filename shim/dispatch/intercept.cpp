@@ -366,7 +366,7 @@ void write_log(const Call& call) {
     local = find_local(call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
-  if (!job().threads) sampler.leave(local->before, exit);
+  if (mpi_time.watched) sampler.leave(local->before, exit);
   job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
 }
 
@@ -406,7 +406,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   Job& j = job();
   call.slot = with_reserve([&] { return &site_of(return_address, frame); });
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
-  if (!j.threads) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
+  if (mpi_time.watched) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
 
   const bool talks = talking(j);
   if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]

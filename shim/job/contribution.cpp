@@ -68,7 +68,7 @@ void refresh(Job& j, bool finished) {
   c.job.network = j.policy.network;
   c.finished = finished;
   c.process.usage = sampler.total();
-  c.process.peers = sampler.peers();
+  if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
   c.process.courteous = j.courteous;
   if (j.together) {
     c.clock_offset = j.clocks.offset;
