@@ -239,22 +239,6 @@ std::vector<std::string> loaded_libraries(const std::string& program) {
   return out;
 }
 
-/// The MPI library that a program needs, as its file's name, or "": a script, or a program that loads MPI later.
-struct Needs {
-  std::string library;
-  bool open_mpi = false;
-};
-Needs needs_of(const std::string& program) {
-  for (const std::string& line : loaded_libraries(find_in_path(program)))
-    for (const auto& [name, open_mpi] : {std::pair{"libmpi.so.40", true},
-                                         {"libmpi_mpifh.so", true},
-                                         {"libmpi_usempi", true},
-                                         {"libmpich", false},
-                                         {"libmpi.so.12", false}})
-      if (line.starts_with(name)) return {line.substr(0, line.find_first_of(" \n")), open_mpi};
-  return {};
-}
-
 /// The words for another launcher, if they are options of both: "-n 4 ./program", else "-n RANKS PROGRAM".
 std::string in_common_words(const std::vector<std::string>& command, const std::string& program) {
   std::string out;
@@ -267,7 +251,25 @@ std::string in_common_words(const std::vector<std::string>& command, const std::
   return known ? out : " -n RANKS PROGRAM";
 }
 
-/// The path of the library's launcher in PATH, or "".
+}  // namespace
+
+Needs needs_of(const std::string& program) {
+  Needs out;
+  for (const std::string& line : loaded_libraries(find_in_path(program))) {
+    const std::string name = line.substr(0, line.find_first_of(" \n"));
+    const bool open_mpi = name.starts_with("libmpi.so.40"),
+               mpich = name.starts_with("libmpich.so") || name == "libmpi.so.12";
+    if (open_mpi || mpich) {
+      out.library = name, out.open_mpi = open_mpi;
+      if (const auto at = line.find("=> "); at != std::string::npos)
+        out.path = line.substr(at + 3, line.find(" (", at) - at - 3);
+    } else if (name.starts_with("libmpi_") || name.starts_with("libmpichfort") || name.starts_with("libmpichcxx")) {
+      out.bindings.push_back(name);
+    }
+  }
+  return out;
+}
+
 std::string find_launcher(bool open_mpi) {
   static constexpr const char* kMpich[] = {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"};
   static constexpr const char* kOpenMpi[] = {"mpiexec.openmpi", "mpirun.openmpi", "mpirun", "mpiexec"};
@@ -277,8 +279,6 @@ std::string find_launcher(bool open_mpi) {
 }
 
 const char* title(bool open_mpi) { return open_mpi ? "Open MPI" : "MPICH"; }
-
-}  // namespace
 
 bool is_launcher_option(const std::string& word) {
   const std::string one = word.starts_with("--") ? word.substr(1) : word;
@@ -318,7 +318,8 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
   using Kind = Launch::Kind;
   if (named.empty()) {
     // Both libraries' words have the same form up to the program, as far as both know them.
-    const Needs needs = needs_of(program_in(command, Kind::mpich)), other = needs_of(program_in(command, Kind::open_mpi));
+    const Needs needs = needs_of(program_in(command, Kind::mpich)),
+                other = needs_of(program_in(command, Kind::open_mpi));
     const bool open_mpi = needs.open_mpi || other.open_mpi;
     const bool told = open_mpi || !needs.library.empty();
     out.launcher = find_launcher(open_mpi);

@@ -15,6 +15,20 @@ std::string find_in_path(const std::string& name);
 /// command, which is build/bin or PREFIX/bin.
 std::string find_beside(const std::vector<std::string>& relative);
 
+/// The MPI library that a program needs.
+struct Needs {
+  std::string library;  ///< its file's name; "": none, as of a script or a program that loads MPI later
+  std::string path;     ///< as the dynamic linker finds it
+  bool open_mpi = false;
+  std::vector<std::string> bindings;  ///< names of the libraries of its other bindings
+};
+Needs needs_of(const std::string& program);
+
+/// The path of MPICH's or Open MPI's launcher in PATH, or "".
+std::string find_launcher(bool open_mpi);
+/// "MPICH" or "Open MPI".
+const char* title(bool open_mpi);
+
 /// A launcher and its arguments.
 struct Launch {
   enum class Kind { mpich, open_mpi, slurm };

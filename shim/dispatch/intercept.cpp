@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <array>
 #include <new>
 
 #include "core/base/text.hpp"
@@ -39,51 +38,51 @@ struct KnownType {
 /// No constant: the handles of some MPI libraries are not.
 auto known_types() {
   return std::to_array<KnownType>({{MPI_CHAR, 0},
-                                {MPI_SIGNED_CHAR, kInteger},
-                                {MPI_UNSIGNED_CHAR, kInteger},
-                                {MPI_SHORT, kInteger},
-                                {MPI_UNSIGNED_SHORT, kInteger},
-                                {MPI_INT, kInteger},
-                                {MPI_UNSIGNED, kInteger},
-                                {MPI_LONG, kInteger},
-                                {MPI_UNSIGNED_LONG, kInteger},
-                                {MPI_LONG_LONG, kInteger},
-                                {MPI_UNSIGNED_LONG_LONG, kInteger},
-                                {MPI_INT8_T, kInteger},
-                                {MPI_INT16_T, kInteger},
-                                {MPI_INT32_T, kInteger},
-                                {MPI_INT64_T, kInteger},
-                                {MPI_UINT8_T, kInteger},
-                                {MPI_UINT16_T, kInteger},
-                                {MPI_UINT32_T, kInteger},
-                                {MPI_UINT64_T, kInteger},
-                                {MPI_INTEGER, kInteger},
-                                {MPI_INTEGER1, kInteger},
-                                {MPI_INTEGER2, kInteger},
-                                {MPI_INTEGER4, kInteger},
-                                {MPI_INTEGER8, kInteger},
-                                {MPI_FLOAT, kFloating},
-                                {MPI_DOUBLE, kFloating},
-                                {MPI_LONG_DOUBLE, kFloating},
-                                {MPI_REAL, kFloating},
-                                {MPI_DOUBLE_PRECISION, kFloating},
-                                {MPI_REAL4, kFloating},
-                                {MPI_REAL8, kFloating},
-                                {MPI_LOGICAL, kLogical},
-                                {MPI_C_BOOL, kLogical},
-                                {MPI_COMPLEX, kComplex},
-                                {MPI_DOUBLE_COMPLEX, kComplex},
-                                {MPI_C_FLOAT_COMPLEX, kComplex},
-                                {MPI_C_DOUBLE_COMPLEX, kComplex},
-                                {MPI_BYTE, kByte},
-                                {MPI_FLOAT_INT, kPair},
-                                {MPI_DOUBLE_INT, kPair},
-                                {MPI_LONG_INT, kPair},
-                                {MPI_2INT, kPair},
-                                {MPI_SHORT_INT, kPair},
-                                {MPI_AINT, kMulti},
-                                {MPI_OFFSET, kMulti},
-                                {MPI_COUNT, kMulti}});
+                                   {MPI_SIGNED_CHAR, kInteger},
+                                   {MPI_UNSIGNED_CHAR, kInteger},
+                                   {MPI_SHORT, kInteger},
+                                   {MPI_UNSIGNED_SHORT, kInteger},
+                                   {MPI_INT, kInteger},
+                                   {MPI_UNSIGNED, kInteger},
+                                   {MPI_LONG, kInteger},
+                                   {MPI_UNSIGNED_LONG, kInteger},
+                                   {MPI_LONG_LONG, kInteger},
+                                   {MPI_UNSIGNED_LONG_LONG, kInteger},
+                                   {MPI_INT8_T, kInteger},
+                                   {MPI_INT16_T, kInteger},
+                                   {MPI_INT32_T, kInteger},
+                                   {MPI_INT64_T, kInteger},
+                                   {MPI_UINT8_T, kInteger},
+                                   {MPI_UINT16_T, kInteger},
+                                   {MPI_UINT32_T, kInteger},
+                                   {MPI_UINT64_T, kInteger},
+                                   {MPI_INTEGER, kInteger},
+                                   {MPI_INTEGER1, kInteger},
+                                   {MPI_INTEGER2, kInteger},
+                                   {MPI_INTEGER4, kInteger},
+                                   {MPI_INTEGER8, kInteger},
+                                   {MPI_FLOAT, kFloating},
+                                   {MPI_DOUBLE, kFloating},
+                                   {MPI_LONG_DOUBLE, kFloating},
+                                   {MPI_REAL, kFloating},
+                                   {MPI_DOUBLE_PRECISION, kFloating},
+                                   {MPI_REAL4, kFloating},
+                                   {MPI_REAL8, kFloating},
+                                   {MPI_LOGICAL, kLogical},
+                                   {MPI_C_BOOL, kLogical},
+                                   {MPI_COMPLEX, kComplex},
+                                   {MPI_DOUBLE_COMPLEX, kComplex},
+                                   {MPI_C_FLOAT_COMPLEX, kComplex},
+                                   {MPI_C_DOUBLE_COMPLEX, kComplex},
+                                   {MPI_BYTE, kByte},
+                                   {MPI_FLOAT_INT, kPair},
+                                   {MPI_DOUBLE_INT, kPair},
+                                   {MPI_LONG_INT, kPair},
+                                   {MPI_2INT, kPair},
+                                   {MPI_SHORT_INT, kPair},
+                                   {MPI_AINT, kMulti},
+                                   {MPI_OFFSET, kMulti},
+                                   {MPI_COUNT, kMulti}});
 }
 
 /// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
@@ -145,17 +144,17 @@ void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
     std::uint8_t groups;
   };
   static const Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
-                                  {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
-                                  {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
-                                  {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
-                                  {MPI_LAND, OpClass::logical, kInteger | kLogical},
-                                  {MPI_LOR, OpClass::logical, kInteger | kLogical},
-                                  {MPI_LXOR, OpClass::logical, kInteger | kLogical},
-                                  {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
-                                  {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
-                                  {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
-                                  {MPI_MAXLOC, OpClass::loc, kPair},
-                                  {MPI_MINLOC, OpClass::loc, kPair}};
+                              {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
+                              {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
+                              {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
+                              {MPI_LAND, OpClass::logical, kInteger | kLogical},
+                              {MPI_LOR, OpClass::logical, kInteger | kLogical},
+                              {MPI_LXOR, OpClass::logical, kInteger | kLogical},
+                              {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
+                              {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                              {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                              {MPI_MAXLOC, OpClass::loc, kPair},
+                              {MPI_MINLOC, OpClass::loc, kPair}};
   for (const Row& row : kRows) {
     if (row.op != op) continue;
     const std::uint8_t group = group_of(type);
@@ -195,6 +194,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
   classify(signature_, type, op);
+  signature_.servable = signature_.servable && signature_.bytes <= kMostCount;
 }
 
 namespace {

@@ -124,7 +124,8 @@ class Describe {
                 MPI_Datatype recv_type) {
     if (!call_.decides || signature_.bytes <= 0 || !has_its_root()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
-    signature_.servable = signature_.exact = true;
+    signature_.servable = signature_.bytes <= kMostCount;  // MPI's largest count
+    signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
   }
   template <typename Count>

@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "shim/causes/waits_for.hpp"
-#include "shim/mpi/level.hpp"
 #include "shim/guard.hpp"
+#include "shim/mpi/level.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -174,35 +174,38 @@ LATECOMER_F08_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, i
       1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, everything);
   if (ierror) *ierror = rc;
 }
-LATECOMER_LEVELS(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses), (count, requests, statuses), {
-  return waiting(
-      count, requests, [&] { return NEXT(count, requests, statuses); }, everything);
-})
+LATECOMER_LEVELS(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses),
+                 (count, requests, statuses), {
+                   return waiting(
+                       count, requests, [&] { return NEXT(count, requests, statuses); }, everything);
+                 })
 LATECOMER_F08_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, everything);
   if (ierror) *ierror = rc;
 }
-LATECOMER_LEVELS(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status), (count, requests, index, status), {
-  return waiting(
-      count, requests, [&] { return NEXT(count, requests, index, status); }, the_one(*index, 0));
-})
+LATECOMER_LEVELS(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status),
+                 (count, requests, index, status), {
+                   return waiting(
+                       count, requests, [&] { return NEXT(count, requests, index, status); }, the_one(*index, 0));
+                 })
 LATECOMER_F08_ENTRY(void, mpi_waitany_f08_,
-                (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
+                    (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
       the_one(*index, 1));
   if (ierror) *ierror = rc;
 }
-LATECOMER_LEVELS(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses), (count, requests, done, indices, statuses), {
-  return waiting(
-      count, requests, [&] { return NEXT(count, requests, done, indices, statuses); },
-      some(*done, indices, 0));
-})
+LATECOMER_LEVELS(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                 (count, requests, done, indices, statuses), {
+                   return waiting(
+                       count, requests, [&] { return NEXT(count, requests, done, indices, statuses); },
+                       some(*done, indices, 0));
+                 })
 LATECOMER_F08_ENTRY(void, mpi_waitsome_f08_,
-                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+                    (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
@@ -219,38 +222,42 @@ LATECOMER_F08_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void
       1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; }, if_set(*flag, everything));
   if (ierror) *ierror = rc;
 }
-LATECOMER_LEVELS(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses), (count, requests, flag, statuses), {
-  return completing(
-      count, requests, [&] { return NEXT(count, requests, flag, statuses); }, if_set(*flag, everything));
-})
+LATECOMER_LEVELS(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses),
+                 (count, requests, flag, statuses), {
+                   return completing(
+                       count, requests, [&] { return NEXT(count, requests, flag, statuses); },
+                       if_set(*flag, everything));
+                 })
 LATECOMER_F08_ENTRY(void, mpi_testall_f08_,
-                (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
+                    (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       *count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; },
       if_set(*flag, everything));
   if (ierror) *ierror = rc;
 }
-LATECOMER_LEVELS(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), {
-  return completing(
-      count, requests, [&] { return NEXT(count, requests, index, flag, status); },
-      if_set(*flag, the_one(*index, 0)));
-})
+LATECOMER_LEVELS(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+                 (count, requests, index, flag, status), {
+                   return completing(
+                       count, requests, [&] { return NEXT(count, requests, index, flag, status); },
+                       if_set(*flag, the_one(*index, 0)));
+                 })
 LATECOMER_F08_ENTRY(void, mpi_testany_f08_,
-                (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
+                    (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       *count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; },
       if_set(*flag, the_one(*index, 1)));
   if (ierror) *ierror = rc;
 }
-LATECOMER_LEVELS(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses), (count, requests, done, indices, statuses), {
-  return completing(
-      count, requests, [&] { return NEXT(count, requests, done, indices, statuses); },
-      some(*done, indices, 0));
-})
+LATECOMER_LEVELS(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                 (count, requests, done, indices, statuses), {
+                   return completing(
+                       count, requests, [&] { return NEXT(count, requests, done, indices, statuses); },
+                       some(*done, indices, 0));
+                 })
 LATECOMER_F08_ENTRY(void, mpi_testsome_f08_,
-                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+                    (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       *count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },

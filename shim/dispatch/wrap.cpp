@@ -12,11 +12,11 @@ namespace latecomer::shim {
 using core::CallKind;
 using core::Collective;
 
-#define LATECOMER_BODY(collective, kind, request, arguments, start, description)                                      \
-  {                                                                                                                   \
-    return intercept(                                                                                                 \
-        Collective::collective, CallKind::kind, comm, __builtin_return_address(0), request,                           \
-        [&](auto& d) { description; }, [&] { return NEXT arguments; }, start);                                        \
+#define LATECOMER_BODY(collective, kind, request, arguments, start, description)            \
+  {                                                                                         \
+    return intercept(                                                                       \
+        Collective::collective, CallKind::kind, comm, __builtin_return_address(0), request, \
+        [&](auto& d) { description; }, [&] { return NEXT arguments; }, start);              \
   }
 // Of MPI 4: no Fortran binding and no tool reaches their PMPI names.
 #define LATECOMER_MPI_LEVEL(symbol, parameters, ...) \
@@ -28,30 +28,30 @@ using core::Collective;
 #define LATECOMER_START(symbol, arguments) \
   [&](MPI_Request* request) { return next::symbol(LATECOMER_STRIP arguments, request); }
 
-#define NONBLOCKING(Name, collective, parameters, arguments, description)                                             \
-  LATECOMER_LEVELS(int, MPI_I##collective, (LATECOMER_STRIP parameters, MPI_Request * request),                       \
-                   (LATECOMER_STRIP arguments, request),                                                              \
-                   LATECOMER_BODY(collective, nonblocking, request, (LATECOMER_STRIP arguments, request), nullptr,    \
-                                  description))
-#define NONBLOCKING_C(Name, collective, parameters, arguments, description)                                           \
-  LATECOMER_MPI_LEVEL(MPI_I##collective##_c, (LATECOMER_STRIP parameters, MPI_Request * request),                     \
-                      LATECOMER_BODY(collective, nonblocking, request, (LATECOMER_STRIP arguments, request), nullptr, \
-                                     description))
-#define BLOCKING(Name, collective, parameters, arguments, description)       \
-  LATECOMER_LEVELS(int, MPI_##Name, parameters, arguments,                   \
-                   LATECOMER_BODY(collective, blocking, nullptr, arguments,  \
+#define NONBLOCKING(Name, collective, parameters, arguments, description)          \
+  LATECOMER_LEVELS(                                                                \
+      int, MPI_I##collective, (LATECOMER_STRIP parameters, MPI_Request * request), \
+      (LATECOMER_STRIP arguments, request),                                        \
+      LATECOMER_BODY(collective, nonblocking, request, (LATECOMER_STRIP arguments, request), nullptr, description))
+#define NONBLOCKING_C(Name, collective, parameters, arguments, description)       \
+  LATECOMER_MPI_LEVEL(                                                            \
+      MPI_I##collective##_c, (LATECOMER_STRIP parameters, MPI_Request * request), \
+      LATECOMER_BODY(collective, nonblocking, request, (LATECOMER_STRIP arguments, request), nullptr, description))
+#define BLOCKING(Name, collective, parameters, arguments, description)      \
+  LATECOMER_LEVELS(int, MPI_##Name, parameters, arguments,                  \
+                   LATECOMER_BODY(collective, blocking, nullptr, arguments, \
                                   LATECOMER_START(MPI_I##collective, arguments), description))
-#define BLOCKING_C(Name, collective, parameters, arguments, description)        \
-  LATECOMER_MPI_LEVEL(MPI_##Name##_c, parameters,                               \
-                      LATECOMER_BODY(collective, blocking, nullptr, arguments,  \
+#define BLOCKING_C(Name, collective, parameters, arguments, description)       \
+  LATECOMER_MPI_LEVEL(MPI_##Name##_c, parameters,                              \
+                      LATECOMER_BODY(collective, blocking, nullptr, arguments, \
                                      LATECOMER_START(MPI_I##collective##_c, arguments), description))
-#define PERSISTENT(Name, collective, parameters, arguments, description)                                             \
-  LATECOMER_MPI_LEVEL(MPI_##Name##_init, (LATECOMER_STRIP parameters, MPI_Info info, MPI_Request * request),         \
-                      LATECOMER_BODY(collective, persistent, request, (LATECOMER_STRIP arguments, info, request),    \
+#define PERSISTENT(Name, collective, parameters, arguments, description)                                          \
+  LATECOMER_MPI_LEVEL(MPI_##Name##_init, (LATECOMER_STRIP parameters, MPI_Info info, MPI_Request * request),      \
+                      LATECOMER_BODY(collective, persistent, request, (LATECOMER_STRIP arguments, info, request), \
                                      nullptr, description))
-#define PERSISTENT_C(Name, collective, parameters, arguments, description)                                           \
-  LATECOMER_MPI_LEVEL(MPI_##Name##_init_c, (LATECOMER_STRIP parameters, MPI_Info info, MPI_Request * request),       \
-                      LATECOMER_BODY(collective, persistent, request, (LATECOMER_STRIP arguments, info, request),    \
+#define PERSISTENT_C(Name, collective, parameters, arguments, description)                                        \
+  LATECOMER_MPI_LEVEL(MPI_##Name##_init_c, (LATECOMER_STRIP parameters, MPI_Info info, MPI_Request * request),    \
+                      LATECOMER_BODY(collective, persistent, request, (LATECOMER_STRIP arguments, info, request), \
                                      nullptr, description))
 
 LATECOMER_COLLECTIVES(NONBLOCKING, int, const int*, const int*, const MPI_Aint*)
@@ -83,7 +83,7 @@ LATECOMER_F08_ENTRY(void, mpi_ibarrier_f08_, (const MPI_Comm* handle, MPI_Reques
   if (ierror) *ierror = rc;
 }
 LATECOMER_F08_ENTRY(void, mpi_barrier_init_f08_,
-                (const MPI_Comm* handle, const MPI_Info* info, MPI_Request* request, int* ierror)) {
+                    (const MPI_Comm* handle, const MPI_Info* info, MPI_Request* request, int* ierror)) {
   int rc = MPI_SUCCESS;
   rc = intercept(
       Collective::barrier, CallKind::persistent, *handle, __builtin_return_address(0), request,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The seam between the front, which is preloaded and knows no MPI, and the families: one library per binary interface of
-// MPI, compiled with its header. The front opens a family when the process first uses MPI.
+// The seam between the front, which is preloaded and knows no MPI, and the families: one library per binary interface
+// of MPI, compiled with its header. The front opens a family when the process first uses MPI.
 #pragma once
 
 namespace latecomer::front {
 
-/// A handler of a family for one exported symbol of the front. The linker puts all rows into one table, and the compiler
-/// aligns large objects: without a size of 32 bytes, the table would have gaps.
+/// A handler of a family for one exported symbol of the front. The linker puts all rows into one table, and the
+/// compiler aligns large objects: without a size of 32 bytes, the table would have gaps.
 struct alignas(32) Entry {
   const char* name;
   void* handler;
@@ -23,8 +23,8 @@ struct Services {
 
 struct Family {
   const Entry *begin, *end;
-  /// Finds the functions of MPI that the family calls, and makes the job's state. Returns nullptr, or the reason why the
-  /// family stays inactive. The front calls it once, before any handler runs: MPI may start in another library's
+  /// Finds the functions of MPI that the family calls, and makes the job's state. Returns nullptr, or the reason why
+  /// the family stays inactive. The front calls it once, before any handler runs: MPI may start in another library's
   /// constructor.
   const char* (*start)(const Services& services);
   void (*edge)(double fraction);  ///< latecomer_preloaded_edge

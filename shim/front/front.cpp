@@ -150,7 +150,9 @@ const Entry* entry_of(const Family* in, const char* name) {
 }
 
 /// Of another library than MPI: its stub passes calls on until a family asks for them.
-bool waits_for_family(const char* name) { return std::strncmp(name, "ucp_", 4) == 0 || std::strncmp(name, "opal_", 5) == 0; }
+bool waits_for_family(const char* name) {
+  return std::strncmp(name, "ucp_", 4) == 0 || std::strncmp(name, "opal_", 5) == 0;
+}
 
 [[noreturn]] void missing() {
   warn("the program calls a function that its MPI library does not have");

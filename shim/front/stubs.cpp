@@ -25,14 +25,14 @@ asm(".pushsection .text\n"
     "pop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\npop %rax\n.cfi_adjust_cfa_offset -56\n"
     "ret\n.cfi_endproc\n.size latecomer_resolve_first,.-latecomer_resolve_first\n"
     ".popsection\n");
-#define CODE(symbol)                                                                          \
-  ".globl " #symbol "\n.type " #symbol ",@function\n.p2align 4\n" #symbol                     \
-  ":\n.cfi_startproc\n"                                                                       \
-  "jmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n.size " #symbol ",.-" #symbol       \
-  "\n"                                                                                        \
-  ".type latecomer_first_" #symbol ",@function\nlatecomer_first_" #symbol                     \
-  ":\n.cfi_startproc\n"                                                                       \
-  ".cfi_adjust_cfa_offset 0\ncall latecomer_resolve_first\njmp *latecomer_target_" #symbol    \
+#define CODE(symbol)                                                                       \
+  ".globl " #symbol "\n.type " #symbol ",@function\n.p2align 4\n" #symbol                  \
+  ":\n.cfi_startproc\n"                                                                    \
+  "jmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n.size " #symbol ",.-" #symbol    \
+  "\n"                                                                                     \
+  ".type latecomer_first_" #symbol ",@function\nlatecomer_first_" #symbol                  \
+  ":\n.cfi_startproc\n"                                                                    \
+  ".cfi_adjust_cfa_offset 0\ncall latecomer_resolve_first\njmp *latecomer_target_" #symbol \
   "(%rip)\n.cfi_endproc\n.size latecomer_first_" #symbol ",.-latecomer_first_" #symbol "\n"
 #else
 #error "entry stubs are written for x86-64; another processor needs the two jumps of CODE and latecomer_resolve_first"
@@ -42,20 +42,18 @@ namespace latecomer::front {
 namespace {
 
 // The targets of all stubs lie together: every call reads one.
-#define STUB(symbol)                                                                                  \
-  asm(".pushsection .text\n" CODE(symbol) ".popsection\n");                                           \
-  extern "C" {                                                                                        \
-  extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                         \
-  extern char latecomer_stub_##symbol __asm__(#symbol);                                               \
-  HIDDEN __attribute__((section("latecomer_targets"))) void* latecomer_target_##symbol =              \
-      &latecomer_first_##symbol;                                                                      \
-  }                                                                                                   \
-  __attribute__((section("latecomer_stubs"), used)) Stub latecomer_row_##symbol = {                   \
-      #symbol, &latecomer_target_##symbol, nullptr, &latecomer_stub_##symbol};
+#define STUB(symbol)                                                                                                \
+  asm(".pushsection .text\n" CODE(symbol) ".popsection\n");                                                         \
+  extern "C" {                                                                                                      \
+  extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                                       \
+  extern char latecomer_stub_##symbol __asm__(#symbol);                                                             \
+  HIDDEN __attribute__((section("latecomer_targets"))) void* latecomer_target_##symbol = &latecomer_first_##symbol; \
+  }                                                                                                                 \
+  __attribute__((section("latecomer_stubs"), used))                                                                 \
+  Stub latecomer_row_##symbol = {#symbol, &latecomer_target_##symbol, nullptr, &latecomer_stub_##symbol};
 #define BOTH(symbol) STUB(symbol) STUB(P##symbol)
 
-#define COLLECTIVE(Name, collective, ...) \
-  BOTH(MPI_##Name) BOTH(MPI_I##collective) STUB(MPI_##Name##_init)
+#define COLLECTIVE(Name, collective, ...) BOTH(MPI_##Name) BOTH(MPI_I##collective) STUB(MPI_##Name##_init)
 #define LARGE(Name, collective, ...) STUB(MPI_##Name##_c) STUB(MPI_I##collective##_c) STUB(MPI_##Name##_init_c)
 LATECOMER_COLLECTIVES(COLLECTIVE, , , , )
 LATECOMER_COLLECTIVES(LARGE, , , , )

@@ -12,7 +12,8 @@ namespace latecomer::front {
 struct Known {
   std::string_view name, label, version, title;
 };
-inline constexpr Known kFamilies[] = {{"mpich", "MPICH Version:", "4.", "MPICH 4"}, {"openmpi", "Open MPI", "v4.", "Open MPI 4"}};
+inline constexpr Known kFamilies[] = {{"mpich", "MPICH Version:", "4.", "MPICH 4"},
+                                      {"openmpi", "Open MPI", "v4.", "Open MPI 4"}};
 
 /// nullptr: no known family.
 constexpr const Known* family_of(std::string_view text) {

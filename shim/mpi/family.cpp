@@ -61,7 +61,8 @@ const char* own_build_ids() {
       const std::string id = frame_at(reinterpret_cast<std::uintptr_t>(address)).build_id;
       return id.empty() ? std::string("no-build-id") : id.substr(0, 20);
     };
-    const auto in_front = reinterpret_cast<const void*>(services.find), here = reinterpret_cast<const void*>(&start_family);
+    const auto in_front = reinterpret_cast<const void*>(services.find),
+               here = reinterpret_cast<const void*>(&start_family);
     std::snprintf(ids, sizeof ids, "%s-%s", half(in_front).c_str(), half(here).c_str());
   }
   return ids;

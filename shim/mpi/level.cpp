@@ -16,8 +16,8 @@ constinit thread_local bool counted = false;
 
 namespace {
 
-/// Return addresses and their answers: the address, and 1 in the lowest bit of its shifted value if it counts. A program
-/// has few calls of MPI that come through PMPI. Derived: 8 KiB.
+/// Return addresses and their answers: the address, and 1 in the lowest bit of its shifted value if it counts. A
+/// program has few calls of MPI that come through PMPI. Derived: 8 KiB.
 constexpr std::size_t kPlaces = 1024;
 std::atomic<std::uintptr_t> known[kPlaces];
 

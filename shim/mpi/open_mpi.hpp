@@ -69,8 +69,8 @@ inline int delete_nothing(MPI_Datatype, int, void*, void*) { return MPI_SUCCESS;
 
 namespace latecomer::shim {
 
-/// The predefined types, but for pairs of a value and an index, which may have a gap. Their addresses have no order: some
-/// are the program's copies.
+/// The predefined types, but for pairs of a value and an index, which may have a gap. Their addresses have no order:
+/// some are the program's copies.
 class BasicTypes {
  public:
   BasicTypes() {
@@ -86,10 +86,12 @@ class BasicTypes {
 
  private:
   static constexpr std::size_t kPlaces = 256;  // for 77 types: a search is short
-  static std::size_t place(const void* type) { return (reinterpret_cast<std::uintptr_t>(type) >> 5) * 2654435761u >> 16 & (kPlaces - 1); }
+  static std::size_t place(const void* type) {
+    return (reinterpret_cast<std::uintptr_t>(type) >> 5) * 2654435761u >> 16 & (kPlaces - 1);
+  }
   void put(void* type) {
-    for (const MPI_Datatype other : {MPI_DATATYPE_NULL, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
-                                     MPI_2INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER})
+    for (const MPI_Datatype other : {MPI_DATATYPE_NULL, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT,
+                                     MPI_LONG_DOUBLE_INT, MPI_2INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER})
       if (type == other) return;
     std::size_t at = place(type);
     while (types_[at]) at = (at + 1) % kPlaces;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Courteous waiting. MPI busy-waits. (Open MPI yields if it sees more ranks than cores, and is sometimes wrong.) With more ranks than cores, a waiting rank takes the core from the rank that it
-// waits for (8 ranks on 2 cores: 29 ms for an allreduce of one float). Two ways give the core away:
+// Courteous waiting. MPI busy-waits. (Open MPI yields if it sees more ranks than cores, and is sometimes wrong.) With
+// more ranks than cores, a waiting rank takes the core from the rank that it waits for (8 ranks on 2 cores: 29 ms for
+// an allreduce of one float). Two ways give the core away:
 //   progress     Each wait of MPICH over UCX calls ucp_worker_progress, each wait of Open MPI opal_progress. If that
 //                call finds nothing to do, yield. The program's communication stays the same, so this way is taken if
 //                all ranks have the function.
 //   nonblocking  Blocking collectives run in their non-blocking form, with tests and yields. MPICH may associate a
 //                reduction differently there. So reductions that are not exact stay as they are, unless the policy
 //                allows another rounding.
-#include "shim/waiting/courteous.hpp"
-
 #include <sched.h>
 
 #include <atomic>
@@ -16,6 +15,7 @@
 #include "shim/entry.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/job.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 
@@ -50,7 +50,9 @@ auto polled(Poll poll) {
 // progress.
 #ifdef OPEN_MPI
 constexpr const char* kProgress = "opal_progress";
-LATECOMER_ENTRY(int, opal_progress, (void)) { return polled([] { return next::opal_progress(); }); }
+LATECOMER_ENTRY(int, opal_progress, (void)) {
+  return polled([] { return next::opal_progress(); });
+}
 static bool has_progress() { return next::opal_progress; }
 #else
 constexpr const char* kProgress = "ucp_worker_progress";
