@@ -10,7 +10,8 @@ endif()
 
 install(TARGETS latecomer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(LATECOMER_BUILD_SHIM)
-  install(TARGETS latecomer_shim latecomer_symbols latecomer_client latecomer_range latecomer_core LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  list(TRANSFORM LATECOMER_FAMILIES PREPEND latecomer_ OUTPUT_VARIABLE _families)
+  install(TARGETS latecomer_shim ${_families} latecomer_symbols latecomer_client latecomer_range latecomer_core LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(LATECOMER_STRIP)  # CMake leaves archives as they are
     set(_archives)
     foreach(_archive latecomer_client latecomer_range latecomer_core)

@@ -12,6 +12,7 @@ find_library(MPICH_LIBRARY NAMES mpich HINTS ${_libdirs} REQUIRED)
 find_path(LIBUNWIND_INCLUDE_DIR libunwind.h REQUIRED)
 find_library(LIBUNWIND_LIBRARY unwind REQUIRED)
 
+list(APPEND LATECOMER_FAMILIES mpich)
 # Headers only: the shim must not link MPI (docs/explanation/architecture.md).
 add_library(mpich_headers INTERFACE)
 target_include_directories(mpich_headers SYSTEM INTERFACE ${MPICH_INCLUDE_DIR})

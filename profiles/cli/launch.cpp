@@ -17,6 +17,8 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <span>
+#include <string_view>
 
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -111,6 +113,49 @@ const std::set<std::string> kSrunValues = {"-n",
                                            "--clusters"};
 // Options that take the next two words as their value.
 const std::set<std::string> kMpiexecTwo = {"-env", "-genv"};
+// Of Open MPI, which takes one or two dashes.
+const std::set<std::string> kOpenMpiValues = {"-n",
+                                              "-np",
+                                              "-c",
+                                              "-H",
+                                              "-host",
+                                              "-hostfile",
+                                              "-machinefile",
+                                              "-default-hostfile",
+                                              "-x",
+                                              "-N",
+                                              "-npernode",
+                                              "-npersocket",
+                                              "-map-by",
+                                              "-bind-to",
+                                              "-rank-by",
+                                              "-rankfile",
+                                              "-rf",
+                                              "-cpu-set",
+                                              "-cpu-list",
+                                              "-slot-list",
+                                              "-cpus-per-proc",
+                                              "-cpus-per-rank",
+                                              "-wd",
+                                              "-wdir",
+                                              "-path",
+                                              "-prefix",
+                                              "-am",
+                                              "-tune",
+                                              "-output-filename",
+                                              "-xterm",
+                                              "-stdin",
+                                              "-max-restarts",
+                                              "-timeout",
+                                              "-launch-agent",
+                                              "-report-uri",
+                                              "-report-pid",
+                                              "-ompi-server",
+                                              "-server-wait-time",
+                                              "-personality",
+                                              "-ppr",
+                                              "-app"};
+const std::set<std::string> kOpenMpiTwo = {"-mca", "-gmca"};
 
 bool is_srun(const std::string& path) { return fs::path(path).filename() == "srun"; }
 bool is_launcher(const std::string& word) {
@@ -119,17 +164,16 @@ bool is_launcher(const std::string& word) {
          name.starts_with("mpiexec.");
 }
 
-std::string program_in(const std::vector<std::string>& arguments, bool slurm) {
+std::string program_in(const std::vector<std::string>& arguments, Launch::Kind kind) {
+  const bool open_mpi = kind == Launch::Kind::open_mpi;
+  const auto& values = kind == Launch::Kind::slurm ? kSrunValues : open_mpi ? kOpenMpiValues : kMpiexecValues;
+  const auto& two = open_mpi ? kOpenMpiTwo : kMpiexecTwo;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string word = arguments[i];
     if (!word.starts_with("-")) return arguments[i];
-    if (slurm) {
-      if (kSrunValues.count(word)) ++i;
-      continue;
-    }
-    if (word.starts_with("--")) word.erase(0, 1);
-    if (kMpiexecTwo.count(word)) i += 2;
-    else if (kMpiexecValues.count(word)) ++i;
+    if (kind != Launch::Kind::slurm && word.starts_with("--")) word.erase(0, 1);
+    if (kind != Launch::Kind::slurm && two.count(word)) i += 2;
+    else if (values.count(word)) ++i;
   }
   return "";
 }
@@ -196,39 +240,51 @@ std::vector<std::string> loaded_libraries(const std::string& program) {
   return out;
 }
 
-/// The library of Open MPI that a program needs, or "".
-std::string open_mpi_library(const std::string& program) {
-  for (const std::string& line : loaded_libraries(find_in_path(program)))
-    for (const char* name : {"libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi"})
-      if (line.starts_with(name)) return line.substr(0, line.find_first_of(" \n"));
-  return "";
-}
-
-/// The words for MPICH's launcher, if it has the same options: "-n 4 ./program", else "-n RANKS ./program".
-std::string in_mpich_words(const std::vector<std::string>& command) {
-  const std::string program = program_in(command, false);
+/// The words for another launcher, if they are options of both: "-n 4 ./program", else "-n RANKS PROGRAM".
+std::string in_common_words(const std::vector<std::string>& command, const std::string& program) {
   std::string out;
   bool known = true, before = true;
   for (const std::string& word : command) {
     before = before && word != program;
-    known = known && (!before || !word.starts_with("-") || kMpiexecValues.count(word));
+    known = known && (!before || !word.starts_with("-") || (kMpiexecValues.count(word) && kOpenMpiValues.count(word)));
     out += " " + shell_word(word);
   }
   return known ? out : " -n RANKS PROGRAM";
 }
 
-/// The path of MPICH's launcher in PATH, or "".
-std::string find_mpich_launcher() {
-  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"})
-    if (std::string found = find_in_path(name); !found.empty() && !is_open_mpi(found)) return found;
+}  // namespace
+
+Needs needs_of(const std::string& program) {
+  Needs out;
+  for (const std::string& line : loaded_libraries(find_in_path(program))) {
+    const std::string name = line.substr(0, line.find_first_of(" \n"));
+    const bool open_mpi = name.starts_with("libmpi.so.40"),
+               mpich = name.starts_with("libmpich.so") || name == "libmpi.so.12";
+    if (open_mpi || mpich) {
+      out.library = name, out.open_mpi = open_mpi;
+      if (const auto at = line.find("=> "); at != std::string::npos)
+        out.path = line.substr(at + 3, line.find(" (", at) - at - 3);
+    } else if (name.starts_with("libmpi_") || name.starts_with("libmpichfort") || name.starts_with("libmpichcxx")) {
+      out.bindings.push_back(name);
+    }
+  }
+  return out;
+}
+
+std::string find_launcher(bool open_mpi) {
+  static constexpr const char* kMpich[] = {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"};
+  static constexpr const char* kOpenMpi[] = {"mpiexec.openmpi", "mpirun.openmpi", "mpirun", "mpiexec"};
+  for (const char* name : open_mpi ? std::span<const char* const>(kOpenMpi) : std::span<const char* const>(kMpich))
+    if (std::string found = find_in_path(name); !found.empty() && is_open_mpi(found) == open_mpi) return found;
   return "";
 }
 
-}  // namespace
+const char* title(bool open_mpi) { return open_mpi ? "Open MPI" : "MPICH"; }
 
 bool is_launcher_option(const std::string& word) {
   const std::string one = word.starts_with("--") ? word.substr(1) : word;
-  return kMpiexecValues.count(one) || kMpiexecTwo.count(one) || kSrunValues.count(word.substr(0, word.find('=')));
+  return kMpiexecValues.count(one) || kMpiexecTwo.count(one) || kOpenMpiValues.count(one) || kOpenMpiTwo.count(one) ||
+         kSrunValues.count(word.substr(0, word.find('=')));
 }
 
 std::string find_in_path(const std::string& name) {
@@ -260,30 +316,34 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
     named = command.front();
     command.erase(command.begin());
   }
-  out.launcher = named.empty() ? find_mpich_launcher() : find_in_path(named);
-  if (out.launcher.empty())
-    throw BadUsage(verb + (named.empty()
-                               ? ": no launcher in PATH: expected MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"
-                               : ": launcher '" + named + "' not found"));
-  out.slurm = is_srun(out.launcher);
-  if (is_open_mpi(out.launcher)) {
-    // Open MPI's options are not known here. The program is the first word that needs its library.
-    for (const std::string& word : command)
-      if (out.open_mpi = open_mpi_library(word); !out.open_mpi.empty()) {
-        out.program = word;
-        break;
-      }
-    const std::string mpich = find_mpich_launcher();
-    if (out.program.empty())
-      throw BadUsage(verb + ": '" + named + "' is Open MPI's launcher (" + out.launcher + "); latecomer needs MPICH's" +
-                     (mpich.empty() ? ", which is not in PATH"
-                                    : ": write latecomer " + verb + " -- " + fs::path(mpich).filename().string() +
-                                          in_mpich_words(command)));
-    out.starts_open_mpi = true;
+  using Kind = Launch::Kind;
+  if (named.empty()) {
+    // Both libraries' words have the same form up to the program, as far as both know them.
+    const Needs needs = needs_of(program_in(command, Kind::mpich)),
+                other = needs_of(program_in(command, Kind::open_mpi));
+    const bool open_mpi = needs.open_mpi || other.open_mpi;
+    const bool told = open_mpi || !needs.library.empty();
+    out.launcher = find_launcher(open_mpi);
+    if (out.launcher.empty() && !told) out.launcher = find_launcher(!open_mpi);
+    if (out.launcher.empty())
+      throw BadUsage(verb + ": no launcher in PATH: expected " +
+                     (open_mpi ? "Open MPI's mpiexec.openmpi, mpirun or mpiexec"
+                               : "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"));
   } else {
-    out.program = program_in(command, out.slurm);
-    out.open_mpi = open_mpi_library(out.program);
-    out.starts_open_mpi = out.slurm;
+    out.launcher = find_in_path(named);
+    if (out.launcher.empty()) throw BadUsage(verb + ": launcher '" + named + "' not found");
+  }
+  out.kind = is_srun(out.launcher) ? Kind::slurm : is_open_mpi(out.launcher) ? Kind::open_mpi : Kind::mpich;
+  out.program = program_in(command, out.kind);
+  const Needs needs = needs_of(out.program);
+  if (!needs.library.empty() && out.kind != Kind::slurm && needs.open_mpi != (out.kind == Kind::open_mpi)) {
+    const std::string right = find_launcher(needs.open_mpi);
+    throw BadUsage(verb + ": '" + (named.empty() ? out.launcher : named) + "' is " + title(!needs.open_mpi) +
+                   "'s launcher, and " + out.program + " is linked against " + title(needs.open_mpi) + " (" +
+                   needs.library + "); its launcher " +
+                   (right.empty() ? "is not in PATH"
+                                  : "is " + right + ": write latecomer " + verb + " -- " +
+                                        fs::path(right).filename().string() + in_common_words(command, out.program)));
   }
   out.arguments = std::move(command);
   return out;
@@ -295,7 +355,7 @@ void preload(Launch& launch, const std::string& library) {
   // The launcher and its proxies are not MPI programs: do not preload them.
   unsetenv("LD_PRELOAD");
   std::vector<std::string> words;
-  if (launch.slurm) {
+  if (launch.kind == Launch::Kind::slurm) {
     // srun accepts one --export, so extend the user's.
     std::string exported = "ALL";
     for (auto at = launch.arguments.begin(); at != launch.arguments.end() && *at != launch.program; ++at) {
@@ -309,6 +369,12 @@ void preload(Launch& launch, const std::string& library) {
     for (const char* name :
          {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE", "LATECOMER_CLAIM", "LATECOMER_CONFIG"})
       if (std::getenv(name) && exported != "ALL") words.back() += std::string(",") + name;  // with srun's own value
+  } else if (launch.kind == Launch::Kind::open_mpi) {
+    // Ranks on other hosts get the variables that -x names.
+    words = {"-x", "LD_PRELOAD=" + value};
+    for (char** entry = environ; *entry; ++entry)
+      if (const std::string_view text = *entry; text.starts_with("LATECOMER_"))
+        words.insert(words.end(), {"-x", std::string(text.substr(0, text.find('=')))});
   } else {
     words = {"-genv", "LD_PRELOAD", value};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starts MPI programs: finds the launcher and the files of this installation, and separates the program from the
-// launcher's options. Knows MPICH's mpiexec and Slurm's srun.
+// launcher's options. Knows the launchers of MPICH and Open MPI, and Slurm's srun.
 #pragma once
 
 #include <string>
@@ -15,19 +15,32 @@ std::string find_in_path(const std::string& name);
 /// command, which is build/bin or PREFIX/bin.
 std::string find_beside(const std::vector<std::string>& relative);
 
+/// The MPI library that a program needs.
+struct Needs {
+  std::string library;  ///< its file's name; "": none, as of a script or a program that loads MPI later
+  std::string path;     ///< as the dynamic linker finds it
+  bool open_mpi = false;
+  std::vector<std::string> bindings;  ///< names of the libraries of its other bindings
+};
+Needs needs_of(const std::string& program);
+
+/// The path of MPICH's or Open MPI's launcher in PATH, or "".
+std::string find_launcher(bool open_mpi);
+/// "MPICH" or "Open MPI".
+const char* title(bool open_mpi);
+
 /// A launcher and its arguments.
 struct Launch {
+  enum class Kind { mpich, open_mpi, slurm };
   std::string launcher;  ///< path
-  bool slurm = false;
+  Kind kind = Kind::mpich;
   std::vector<std::string> arguments;  ///< without the launcher
   std::string program;                 ///< one of the arguments; "" if they name no program
-  std::string open_mpi;                ///< the library of Open MPI that the program needs, or ""
-  /// Whether the launcher starts programs of Open MPI, too. MPICH's starts each rank as a job of its own.
-  bool starts_open_mpi = false;
 };
 
-/// `command`: the words after `--`; the first may be a launcher. `wanted`: the value of --launcher, or "". Throws
-/// BadUsage with the prefix `verb: ` if no launcher is found, or if it is Open MPI's and starts no program of Open MPI.
+/// `command`: the words after `--`; the first may be a launcher. `wanted`: the value of --launcher, or "". Without
+/// either, the launcher is that of the program's MPI library. Throws BadUsage with the prefix `verb: ` if no launcher is
+/// found, or if it is another library's than the program: each rank would be a job of its own.
 Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted);
 
 /// Sets LD_PRELOAD for the ranks only, and keeps the libraries that the user preloads.

@@ -65,13 +65,6 @@ core::PolicyReport configuration(const std::string& path) {
   return text ? core::parse_policy(*text) : core::PolicyReport{};  // rank 0 says what is wrong
 }
 
-/// Whether the policy asks for more than to observe.
-bool applies(const core::Policy& policy) {
-  return policy.mode == core::Mode::apply && std::any_of(policy.rules.begin(), policy.rules.end(), [](const auto& r) {
-           return r.use.kind != core::Use::Kind::native;
-         });
-}
-
 int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
@@ -85,16 +78,10 @@ int run(const Options& o) {
     if (word == program) break;
     for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force",
                              "--overwrite", "--strict", "--still", "--quiet"})
-      if (!launch.slurm && word.substr(0, word.find('=')) == mine)
+      if (launch.kind != Launch::Kind::slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
   }
-  const std::string not_served =
-      program + " is linked against Open MPI (" + launch.open_mpi + "), and this latecomer serves MPICH";
-  if (!launch.open_mpi.empty() && !launch.starts_open_mpi)
-    throw BadUsage("run: " + not_served +
-                   ": compile the program with MPICH to observe it, or start it with Open MPI's "
-                   "launcher without latecomer");
   if (o.automatic || o.record)
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
@@ -124,14 +111,6 @@ int run(const Options& o) {
     std::cerr
         << "latecomer: run: the policy has mistakes and was not used; --force runs the program anyway, observed only\n";
     return 2;
-  }
-  if (!launch.open_mpi.empty()) {
-    if (!o.force && !policy.empty() && applies(report.policy))
-      throw BadUsage("run: " + not_served + ", so the policy cannot be applied; --force runs the program unobserved");
-    std::cerr
-        << "latecomer: " << not_served
-        << ": the job runs unobserved, and no profile is written; to observe it, compile the program with MPICH\n";
-    return start(launch);
   }
   const std::string library = find_library();
   if (set("LATECOMER_DISABLE") == "1") {

@@ -5,7 +5,7 @@
 
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
-#include "shim/entry.hpp"
+#include "shim/mpi/level.hpp"
 #include "shim/guard.hpp"
 #include "shim/state/job.hpp"
 
@@ -25,30 +25,38 @@ namespace latecomer::shim {
     waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
 #define AFTER_unknown
 
-#define TIMED(symbol, time, parameters, arguments, whom)                               \
-  LATECOMER_ENTRY(int, symbol, parameters) {                                           \
+#define TIMED(time, arguments, whom)                                                   \
+  {                                                                                    \
     TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && !inside); \
     const FileCall file_call(&mpi_time.time == &mpi_time.io);                          \
-    BEFORE_##whom const int rc = next::symbol arguments;                               \
+    BEFORE_##whom const int rc = NEXT arguments;                                       \
     AFTER_##whom return rc;                                                            \
   }
-#define PLAIN(Name, time, parameters, arguments, whom) TIMED(MPI_##Name, time, parameters, arguments, whom)
-#define LARGE(Name, time, parameters, arguments, whom) TIMED(MPI_##Name##_c, time, parameters, arguments, whom)
+#define PLAIN(Name, time, parameters, arguments, whom) \
+  LATECOMER_LEVELS(int, MPI_##Name, parameters, arguments, TIMED(time, arguments, whom))
+#define LARGE(Name, time, parameters, arguments, whom) \
+  LATECOMER_ENTRY(int, MPI_##Name##_c, parameters) {   \
+    const auto NEXT = next::MPI_##Name##_c;            \
+    TIMED(time, arguments, whom)                       \
+  }
 
 LATECOMER_COUNTED_CALLS(PLAIN, int)
 LATECOMER_COUNTED_CALLS(LARGE, MPI_Count)
 LATECOMER_UNCOUNTED_CALLS(PLAIN)
 
-#define STARTS(symbol, parameters, arguments, peer, receives, persistent)                                           \
-  LATECOMER_ENTRY(int, symbol, parameters) {                                                                        \
-    const int rc = next::symbol arguments;                                                                          \
+#define STARTS(arguments, peer, receives, persistent)                                                               \
+  {                                                                                                                 \
+    const int rc = NEXT arguments;                                                                                  \
     if (mpi_time.watched && !inside && rc == MPI_SUCCESS) note_started(*request, comm, peer, receives, persistent); \
     return rc;                                                                                                      \
   }
 #define STARTS_PLAIN(Name, parameters, arguments, peer, receives, persistent) \
-  STARTS(MPI_##Name, parameters, arguments, peer, receives, persistent)
+  LATECOMER_LEVELS(int, MPI_##Name, parameters, arguments, STARTS(arguments, peer, receives, persistent))
 #define STARTS_LARGE(Name, parameters, arguments, peer, receives, persistent) \
-  STARTS(MPI_##Name##_c, parameters, arguments, peer, receives, persistent)
+  LATECOMER_ENTRY(int, MPI_##Name##_c, parameters) {                          \
+    const auto NEXT = next::MPI_##Name##_c;                                   \
+    STARTS(arguments, peer, receives, persistent)                             \
+  }
 
 LATECOMER_STARTS(STARTS_PLAIN, int)
 LATECOMER_STARTS(STARTS_LARGE, MPI_Count)

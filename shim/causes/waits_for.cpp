@@ -11,7 +11,7 @@
 namespace latecomer::shim {
 
 constinit StartedMessages started_messages;
-constinit std::atomic<MPI_Comm> translated{MPI_COMM_NULL};
+constinit std::atomic<MPI_Comm> translated{};
 
 namespace {
 
@@ -102,7 +102,7 @@ void Awaited::done(const Message& message, bool awaited) const {
   if (started.request != message.request) return;
   if (awaited && waited_ > 0 && started.peer >= 0 && started.peer != job().rank)
     sampler.wait_for(started.peer, waited_);
-  if (!started.persistent) started.request = MPI_REQUEST_NULL;
+  if (!started.persistent) started.request = {};
 }
 
 void Awaited::all_done() const {

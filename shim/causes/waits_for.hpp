@@ -10,7 +10,7 @@
 #include <span>
 
 #include "shim/causes/usage.hpp"
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
 
@@ -20,7 +20,7 @@ void waited_for(MPI_Comm comm, int rank, Nanoseconds waited);
 
 /// The message of a request.
 struct StartedMessage {
-  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Request request{};
   Rank peer = -1;  ///< in MPI_COMM_WORLD; negative: none
   bool receives = false, persistent = false;
 };
@@ -37,7 +37,7 @@ class StartedMessages {
   }
   /// The handle stands for something else from now on.
   void forget(MPI_Request request) {
-    if (StartedMessage* there = find(request)) there->request = MPI_REQUEST_NULL;
+    if (StartedMessage* there = find(request)) there->request = {};
   }
 
  private:
@@ -54,7 +54,7 @@ extern constinit StartedMessages started_messages;
 /// The communicator whose ranks were translated last. The translation lives as long as the communicator.
 extern constinit std::atomic<MPI_Comm> translated;
 /// Before a communicator ends.
-inline void forget_translation() { translated.store(MPI_COMM_NULL, std::memory_order_relaxed); }
+inline void forget_translation() { translated.store({}, std::memory_order_relaxed); }
 
 /// That rank of `comm` in MPI_COMM_WORLD. Negative if it is another job's, or outside the communicator.
 Rank peer_of(MPI_Comm comm, int rank);

@@ -35,52 +35,55 @@ struct KnownType {
   std::uint8_t group;
 };
 
-constexpr KnownType kTypes[] = {{MPI_CHAR, 0},
-                                {MPI_SIGNED_CHAR, kInteger},
-                                {MPI_UNSIGNED_CHAR, kInteger},
-                                {MPI_SHORT, kInteger},
-                                {MPI_UNSIGNED_SHORT, kInteger},
-                                {MPI_INT, kInteger},
-                                {MPI_UNSIGNED, kInteger},
-                                {MPI_LONG, kInteger},
-                                {MPI_UNSIGNED_LONG, kInteger},
-                                {MPI_LONG_LONG, kInteger},
-                                {MPI_UNSIGNED_LONG_LONG, kInteger},
-                                {MPI_INT8_T, kInteger},
-                                {MPI_INT16_T, kInteger},
-                                {MPI_INT32_T, kInteger},
-                                {MPI_INT64_T, kInteger},
-                                {MPI_UINT8_T, kInteger},
-                                {MPI_UINT16_T, kInteger},
-                                {MPI_UINT32_T, kInteger},
-                                {MPI_UINT64_T, kInteger},
-                                {MPI_INTEGER, kInteger},
-                                {MPI_INTEGER1, kInteger},
-                                {MPI_INTEGER2, kInteger},
-                                {MPI_INTEGER4, kInteger},
-                                {MPI_INTEGER8, kInteger},
-                                {MPI_FLOAT, kFloating},
-                                {MPI_DOUBLE, kFloating},
-                                {MPI_LONG_DOUBLE, kFloating},
-                                {MPI_REAL, kFloating},
-                                {MPI_DOUBLE_PRECISION, kFloating},
-                                {MPI_REAL4, kFloating},
-                                {MPI_REAL8, kFloating},
-                                {MPI_LOGICAL, kLogical},
-                                {MPI_C_BOOL, kLogical},
-                                {MPI_COMPLEX, kComplex},
-                                {MPI_DOUBLE_COMPLEX, kComplex},
-                                {MPI_C_FLOAT_COMPLEX, kComplex},
-                                {MPI_C_DOUBLE_COMPLEX, kComplex},
-                                {MPI_BYTE, kByte},
-                                {MPI_FLOAT_INT, kPair},
-                                {MPI_DOUBLE_INT, kPair},
-                                {MPI_LONG_INT, kPair},
-                                {MPI_2INT, kPair},
-                                {MPI_SHORT_INT, kPair},
-                                {MPI_AINT, kMulti},
-                                {MPI_OFFSET, kMulti},
-                                {MPI_COUNT, kMulti}};
+/// No constant: the handles of some MPI libraries are not.
+auto known_types() {
+  return std::to_array<KnownType>({{MPI_CHAR, 0},
+                                   {MPI_SIGNED_CHAR, kInteger},
+                                   {MPI_UNSIGNED_CHAR, kInteger},
+                                   {MPI_SHORT, kInteger},
+                                   {MPI_UNSIGNED_SHORT, kInteger},
+                                   {MPI_INT, kInteger},
+                                   {MPI_UNSIGNED, kInteger},
+                                   {MPI_LONG, kInteger},
+                                   {MPI_UNSIGNED_LONG, kInteger},
+                                   {MPI_LONG_LONG, kInteger},
+                                   {MPI_UNSIGNED_LONG_LONG, kInteger},
+                                   {MPI_INT8_T, kInteger},
+                                   {MPI_INT16_T, kInteger},
+                                   {MPI_INT32_T, kInteger},
+                                   {MPI_INT64_T, kInteger},
+                                   {MPI_UINT8_T, kInteger},
+                                   {MPI_UINT16_T, kInteger},
+                                   {MPI_UINT32_T, kInteger},
+                                   {MPI_UINT64_T, kInteger},
+                                   {MPI_INTEGER, kInteger},
+                                   {MPI_INTEGER1, kInteger},
+                                   {MPI_INTEGER2, kInteger},
+                                   {MPI_INTEGER4, kInteger},
+                                   {MPI_INTEGER8, kInteger},
+                                   {MPI_FLOAT, kFloating},
+                                   {MPI_DOUBLE, kFloating},
+                                   {MPI_LONG_DOUBLE, kFloating},
+                                   {MPI_REAL, kFloating},
+                                   {MPI_DOUBLE_PRECISION, kFloating},
+                                   {MPI_REAL4, kFloating},
+                                   {MPI_REAL8, kFloating},
+                                   {MPI_LOGICAL, kLogical},
+                                   {MPI_C_BOOL, kLogical},
+                                   {MPI_COMPLEX, kComplex},
+                                   {MPI_DOUBLE_COMPLEX, kComplex},
+                                   {MPI_C_FLOAT_COMPLEX, kComplex},
+                                   {MPI_C_DOUBLE_COMPLEX, kComplex},
+                                   {MPI_BYTE, kByte},
+                                   {MPI_FLOAT_INT, kPair},
+                                   {MPI_DOUBLE_INT, kPair},
+                                   {MPI_LONG_INT, kPair},
+                                   {MPI_2INT, kPair},
+                                   {MPI_SHORT_INT, kPair},
+                                   {MPI_AINT, kMulti},
+                                   {MPI_OFFSET, kMulti},
+                                   {MPI_COUNT, kMulti}});
+}
 
 /// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
 class TypeTable {
@@ -91,7 +94,7 @@ class TypeTable {
     std::int32_t size = 0;
   };
   TypeTable() {
-    for (const KnownType& known : kTypes) {
+    for (const KnownType& known : known_types()) {
       std::size_t at = place(known.type);
       while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
       MPI_Count size = 0;
@@ -110,7 +113,9 @@ class TypeTable {
  private:
   // Derived: the hash has 8 bits. The 46 types fill 18%, so a search is short and always ends at a free entry. 3 KiB.
   static constexpr std::size_t kSize = 256;
-  static std::size_t place(MPI_Datatype type) { return static_cast<std::uint32_t>(type) * 2654435761u >> 24; }
+  static std::size_t place(MPI_Datatype type) {
+    return static_cast<std::uint32_t>(bits_of(type) ^ bits_of(type) >> 4) * 2654435761u >> 24;
+  }
   Entry entries_[kSize];
 };
 const TypeTable* types = nullptr;
@@ -138,18 +143,18 @@ void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
     OpClass op_class;
     std::uint8_t groups;
   };
-  static constexpr Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
-                                  {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
-                                  {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
-                                  {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
-                                  {MPI_LAND, OpClass::logical, kInteger | kLogical},
-                                  {MPI_LOR, OpClass::logical, kInteger | kLogical},
-                                  {MPI_LXOR, OpClass::logical, kInteger | kLogical},
-                                  {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
-                                  {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
-                                  {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
-                                  {MPI_MAXLOC, OpClass::loc, kPair},
-                                  {MPI_MINLOC, OpClass::loc, kPair}};
+  static const Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
+                              {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
+                              {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
+                              {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
+                              {MPI_LAND, OpClass::logical, kInteger | kLogical},
+                              {MPI_LOR, OpClass::logical, kInteger | kLogical},
+                              {MPI_LXOR, OpClass::logical, kInteger | kLogical},
+                              {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
+                              {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                              {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
+                              {MPI_MAXLOC, OpClass::loc, kPair},
+                              {MPI_MINLOC, OpClass::loc, kPair}};
   for (const Row& row : kRows) {
     if (row.op != op) continue;
     const std::uint8_t group = group_of(type);
@@ -180,7 +185,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   MPI_Count size = 0;
   if (const auto* known = predefined().find(type)) [[likely]] {
     size = known->size;
-    last_type.store(std::uint64_t{static_cast<std::uint32_t>(type)} << 32 | static_cast<std::uint32_t>(size),
+    last_type.store(std::uint64_t{bits_of(type)} << kSizeBits | static_cast<std::uint64_t>(size),
                     std::memory_order_relaxed);
   } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
   return static_cast<core::Bytes>(size * count * times);
@@ -189,6 +194,7 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
   classify(signature_, type, op);
+  signature_.servable = signature_.servable && signature_.bytes <= kMostCount;
 }
 
 namespace {
@@ -360,7 +366,7 @@ void write_log(const Call& call) {
     local = find_local(call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
-  if (!job().threads) sampler.leave(local->before, exit);
+  if (mpi_time.watched) sampler.leave(local->before, exit);
   job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
 }
 
@@ -400,7 +406,7 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   Job& j = job();
   call.slot = with_reserve([&] { return &site_of(return_address, frame); });
   if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
-  if (!j.threads) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
+  if (mpi_time.watched) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
 
   const bool talks = talking(j);
   if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]

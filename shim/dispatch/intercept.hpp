@@ -68,8 +68,8 @@ class Describe {
   void total(MPI_Count count, MPI_Datatype type, int times) {
     // Programs use few datatypes, so try the predefined type of the last call first.
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    signature_.bytes = last >> 32 == static_cast<std::uint32_t>(type) && count >= 0
-                           ? static_cast<core::Bytes>(last & 0xffffffff) * count * times
+    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0
+                           ? static_cast<core::Bytes>(last & kMostSize) * count * times
                            : bytes_of(count, type, times);
   }
   void bcast(void* buffer, MPI_Count count, MPI_Datatype type) {
@@ -114,7 +114,7 @@ class Describe {
   /// The predefined datatype of the last call that had one, and its size in bytes.
   static std::pair<MPI_Datatype, std::int32_t> known_type() {
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    return {static_cast<MPI_Datatype>(last >> 32), static_cast<std::int32_t>(last)};
+    return {handle_of<MPI_Datatype>(last >> kSizeBits), static_cast<std::int32_t>(last & kMostSize)};
   }
 
  private:
@@ -124,7 +124,8 @@ class Describe {
                 MPI_Datatype recv_type) {
     if (!call_.decides || signature_.bytes <= 0 || !has_its_root()) return;
     signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
-    signature_.servable = signature_.exact = true;
+    signature_.servable = signature_.bytes <= kMostCount;  // MPI's largest count
+    signature_.exact = true;
     operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
   }
   template <typename Count>
@@ -142,7 +143,10 @@ class Describe {
   }
   void operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
-  static inline constinit std::atomic<std::uint64_t> last_type{0};  // handle and size
+  // Handle and size. Derived: addresses of objects take 47 bits on x86-64, and predefined types 32 bytes.
+  static inline constinit std::atomic<std::uint64_t> last_type{0};
+  static constexpr int kSizeBits = 16;
+  static constexpr std::uint64_t kMostSize = (1u << kSizeBits) - 1;
   Call& call_;
   const CommState& state_;
   core::Signature& signature_;

@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "shim/causes/waits_for.hpp"
-#include "shim/entry.hpp"
 #include "shim/guard.hpp"
+#include "shim/mpi/level.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -23,14 +23,14 @@ int high = 0;  // entries in use lie below
 
 PendingCall* find(MPI_Request request) {
   for (int i = 0; i < high; ++i)
-    if (table[i].request == request && table[i].request != MPI_REQUEST_NULL) return &table[i];
+    if (table[i].request == request && request != MPI_Request{}) return &table[i];
   return nullptr;
 }
 
 void drop(PendingCall& call) {
-  call.request = MPI_REQUEST_NULL;
+  call.request = {};
   pending.fetch_sub(1, std::memory_order_relaxed);
-  while (high > 0 && table[high - 1].request == MPI_REQUEST_NULL) --high;
+  while (high > 0 && table[high - 1].request == MPI_Request{}) --high;
 }
 
 void finish(MPI_Request request, Nanoseconds exit) {
@@ -144,7 +144,7 @@ void note_pending(const PendingCall& call) {
   // MPI uses the handle again: its former operation completed in a call that latecomer does not intercept.
   if (PendingCall* stale = find(call.request)) drop(*stale);
   int slot = 0;
-  while (slot < kTable && table[slot].request != MPI_REQUEST_NULL) ++slot;
+  while (slot < kTable && table[slot].request != MPI_Request{}) ++slot;
   if (slot == kTable) {
     profiles::CallRecord record = call.record;  // counted, exit unknown
     if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size, call.rested);
@@ -164,120 +164,127 @@ void forget_pending(const CommState* state) {
 
 // Each completion call has two entry points, because MPICH's mpi_f08 binding bypasses the C level. Its statuses and
 // request handles have the layout of C in memory. ierror is optional.
-LATECOMER_ENTRY(int, MPI_Wait, (MPI_Request * request, MPI_Status* status)) {
+LATECOMER_LEVELS(int, MPI_Wait, (MPI_Request * request, MPI_Status* status), (request, status), {
   return waiting(
-      1, request, [&] { return next::MPI_Wait(request, status); }, everything);
-}
-LATECOMER_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
+      1, request, [&] { return NEXT(request, status); }, everything);
+})
+LATECOMER_F08_ENTRY(void, mpi_wait_f08_, (MPI_Request * request, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       1, request, [&] { return next::mpi_wait_f08_(request, status, &rc), rc; }, everything);
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses)) {
-  return waiting(
-      count, requests, [&] { return next::MPI_Waitall(count, requests, statuses); }, everything);
-}
-LATECOMER_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
+LATECOMER_LEVELS(int, MPI_Waitall, (int count, MPI_Request* requests, MPI_Status* statuses),
+                 (count, requests, statuses), {
+                   return waiting(
+                       count, requests, [&] { return NEXT(count, requests, statuses); }, everything);
+                 })
+LATECOMER_F08_ENTRY(void, mpi_waitall_f08_, (const int* count, MPI_Request* requests, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitall_f08_(count, requests, statuses, &rc), rc; }, everything);
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status)) {
-  return waiting(
-      count, requests, [&] { return next::MPI_Waitany(count, requests, index, status); }, the_one(*index, 0));
-}
-LATECOMER_ENTRY(void, mpi_waitany_f08_,
-                (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
+LATECOMER_LEVELS(int, MPI_Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status),
+                 (count, requests, index, status), {
+                   return waiting(
+                       count, requests, [&] { return NEXT(count, requests, index, status); }, the_one(*index, 0));
+                 })
+LATECOMER_F08_ENTRY(void, mpi_waitany_f08_,
+                    (const int* count, MPI_Request* requests, int* index, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitany_f08_(count, requests, index, status, &rc), rc; },
       the_one(*index, 1));
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return waiting(
-      count, requests, [&] { return next::MPI_Waitsome(count, requests, done, indices, statuses); },
-      some(*done, indices, 0));
-}
-LATECOMER_ENTRY(void, mpi_waitsome_f08_,
-                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+LATECOMER_LEVELS(int, MPI_Waitsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                 (count, requests, done, indices, statuses), {
+                   return waiting(
+                       count, requests, [&] { return NEXT(count, requests, done, indices, statuses); },
+                       some(*done, indices, 0));
+                 })
+LATECOMER_F08_ENTRY(void, mpi_waitsome_f08_,
+                    (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   waiting(
       *count, requests, [&] { return next::mpi_waitsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
       some(*done, indices, 1));
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
+LATECOMER_LEVELS(int, MPI_Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), {
   return completing(
-      1, request, [&] { return next::MPI_Test(request, flag, status); }, if_set(*flag, everything));
-}
-LATECOMER_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* status, int* ierror)) {
+      1, request, [&] { return NEXT(request, flag, status); }, if_set(*flag, everything));
+})
+LATECOMER_F08_ENTRY(void, mpi_test_f08_, (MPI_Request * request, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       1, request, [&] { return next::mpi_test_f08_(request, flag, status, &rc), rc; }, if_set(*flag, everything));
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses)) {
-  return completing(
-      count, requests, [&] { return next::MPI_Testall(count, requests, flag, statuses); }, if_set(*flag, everything));
-}
-LATECOMER_ENTRY(void, mpi_testall_f08_,
-                (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
+LATECOMER_LEVELS(int, MPI_Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses),
+                 (count, requests, flag, statuses), {
+                   return completing(
+                       count, requests, [&] { return NEXT(count, requests, flag, statuses); },
+                       if_set(*flag, everything));
+                 })
+LATECOMER_F08_ENTRY(void, mpi_testall_f08_,
+                    (const int* count, MPI_Request* requests, int* flag, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       *count, requests, [&] { return next::mpi_testall_f08_(count, requests, flag, statuses, &rc), rc; },
       if_set(*flag, everything));
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status)) {
-  return completing(
-      count, requests, [&] { return next::MPI_Testany(count, requests, index, flag, status); },
-      if_set(*flag, the_one(*index, 0)));
-}
-LATECOMER_ENTRY(void, mpi_testany_f08_,
-                (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
+LATECOMER_LEVELS(int, MPI_Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+                 (count, requests, index, flag, status), {
+                   return completing(
+                       count, requests, [&] { return NEXT(count, requests, index, flag, status); },
+                       if_set(*flag, the_one(*index, 0)));
+                 })
+LATECOMER_F08_ENTRY(void, mpi_testany_f08_,
+                    (const int* count, MPI_Request* requests, int* index, int* flag, void* status, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       *count, requests, [&] { return next::mpi_testany_f08_(count, requests, index, flag, status, &rc), rc; },
       if_set(*flag, the_one(*index, 1)));
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses)) {
-  return completing(
-      count, requests, [&] { return next::MPI_Testsome(count, requests, done, indices, statuses); },
-      some(*done, indices, 0));
-}
-LATECOMER_ENTRY(void, mpi_testsome_f08_,
-                (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
+LATECOMER_LEVELS(int, MPI_Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+                 (count, requests, done, indices, statuses), {
+                   return completing(
+                       count, requests, [&] { return NEXT(count, requests, done, indices, statuses); },
+                       some(*done, indices, 0));
+                 })
+LATECOMER_F08_ENTRY(void, mpi_testsome_f08_,
+                    (const int* count, MPI_Request* requests, int* done, int* indices, void* statuses, int* ierror)) {
   int rc = MPI_SUCCESS;
   completing(
       *count, requests, [&] { return next::mpi_testsome_f08_(count, requests, done, indices, statuses, &rc), rc; },
       some(*done, indices, 1));
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(int, MPI_Start, (MPI_Request * request)) {
+LATECOMER_LEVELS(int, MPI_Start, (MPI_Request * request), (request), {
   start_persistent(1, request);
-  return next::MPI_Start(request);
-}
-LATECOMER_ENTRY(void, mpi_start_f08_, (MPI_Request * request, int* ierror)) {
+  return NEXT(request);
+})
+LATECOMER_F08_ENTRY(void, mpi_start_f08_, (MPI_Request * request, int* ierror)) {
   start_persistent(1, request);
   next::mpi_start_f08_(request, ierror);
 }
-LATECOMER_ENTRY(int, MPI_Startall, (int count, MPI_Request* requests)) {
+LATECOMER_LEVELS(int, MPI_Startall, (int count, MPI_Request* requests), (count, requests), {
   start_persistent(count, requests);
-  return next::MPI_Startall(count, requests);
-}
-LATECOMER_ENTRY(void, mpi_startall_f08_, (const int* count, MPI_Request* requests, int* ierror)) {
+  return NEXT(count, requests);
+})
+LATECOMER_F08_ENTRY(void, mpi_startall_f08_, (const int* count, MPI_Request* requests, int* ierror)) {
   start_persistent(*count, requests);
   next::mpi_startall_f08_(count, requests, ierror);
 }
-LATECOMER_ENTRY(int, MPI_Request_free, (MPI_Request * request)) {
+LATECOMER_LEVELS(int, MPI_Request_free, (MPI_Request * request), (request), {
   forget_request(*request);
-  return next::MPI_Request_free(request);
-}
-LATECOMER_ENTRY(void, mpi_request_free_f08_, (MPI_Request * request, int* ierror)) {
+  return NEXT(request);
+})
+LATECOMER_F08_ENTRY(void, mpi_request_free_f08_, (MPI_Request * request, int* ierror)) {
   forget_request(*request);
   next::mpi_request_free_f08_(request, ierror);
 }

@@ -9,7 +9,7 @@ namespace latecomer::shim {
 
 /// A collective with a request.
 struct PendingCall {
-  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Request request{};
   CommState* state = nullptr;  ///< nullptr once the communicator is gone
   std::uint64_t n = 0;
   profiles::CallRecord record;

@@ -69,7 +69,7 @@ void refresh(Job& j, bool finished) {
   c.job.promised = j.policy.promised;
   c.finished = finished;
   c.process.usage = sampler.total();
-  c.process.peers = sampler.peers();
+  if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
   c.process.courteous = j.courteous;
   if (j.together) {
     c.clock_offset = j.clocks.offset;

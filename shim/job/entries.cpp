@@ -7,7 +7,7 @@
 
 #include "shim/dispatch/completion.hpp"
 #include "shim/dispatch/engine/engine.hpp"
-#include "shim/entry.hpp"
+#include "shim/mpi/level.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
@@ -18,7 +18,11 @@ namespace {
 
 /// With more ranks than cores on this machine, MPI_Init itself would be slow. MPI_Init then decides for the job.
 void yield_during_init() {
+#ifdef OPEN_MPI
+  const char* size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+#else
   const char* size = std::getenv("PMI_SIZE");
+#endif
   if (size && std::atol(size) > sysconf(_SC_NPROCESSORS_ONLN)) yield_in_progress(true);
 }
 
@@ -50,10 +54,7 @@ int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) 
 
 }  // namespace
 
-extern "C" {
-__attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }
-
-__attribute__((visibility("default"))) void latecomer_preloaded_edge(double fraction) {
+void say_edge(double fraction) {
   if (!active.load(std::memory_order_acquire) || !(fraction >= 0 && fraction <= 1)) return;
   engine_edge(fraction, common_now());
   const JobLock lock;
@@ -63,11 +64,11 @@ __attribute__((visibility("default"))) void latecomer_preloaded_edge(double frac
 }
 
 /// Gets MPI_Pcontrol's first argument, and the register of a first double argument.
-LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) {
-  if (level == 5711) latecomer_preloaded_edge(fraction);  // LATECOMER_EDGE
+extern "C" LATECOMER_HIDDEN void latecomer_pcontrol(int level, double fraction) {
+  if (level == 5711) say_edge(fraction);  // LATECOMER_EDGE
 }
 
-__attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
+int flush() try {
   if (!active.load() || !job().spool.begun()) return 1;
   const KeepErrno keep;
   const JobLock lock;
@@ -75,21 +76,20 @@ __attribute__((visibility("default"))) int latecomer_preloaded_flush() try {
 } catch (...) {
   return 1;
 }
-}
 
 // The Fortran 2008 binding bypasses the C level here. ierror is optional.
-LATECOMER_ENTRY(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided)) {
+LATECOMER_LEVELS(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided), {
   return start_mpi(
-      required, provided, [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
-      [&] { return next::MPI_Init_thread(argc, argv, required, provided); });
-}
-LATECOMER_ENTRY(int, MPI_Init, (int* argc, char*** argv)) {
+      required, provided, [&](int level, int* granted) { return NEXT(argc, argv, level, granted); },
+      [&] { return NEXT(argc, argv, required, provided); });
+})
+LATECOMER_LEVELS(int, MPI_Init, (int* argc, char*** argv), (argc, argv), {
   return start_mpi(
       default_level(), nullptr,
       [&](int level, int* granted) { return next::MPI_Init_thread(argc, argv, level, granted); },
-      [&] { return next::MPI_Init(argc, argv); });
-}
-LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
+      [&] { return NEXT(argc, argv); });
+})
+LATECOMER_F08_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided, int* ierror)) {
   int rc = MPI_SUCCESS;
   start_mpi(
       *required, provided,
@@ -97,7 +97,7 @@ LATECOMER_ENTRY(void, mpi_init_thread_f08_, (const int* required, int* provided,
       [&] { return next::mpi_init_thread_f08_(required, provided, &rc), rc; });
   if (ierror) *ierror = rc;
 }
-LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
+LATECOMER_F08_ENTRY(void, mpi_init_f08_, (int* ierror)) {
   int rc = MPI_SUCCESS;
   start_mpi(
       default_level(), nullptr,
@@ -107,46 +107,48 @@ LATECOMER_ENTRY(void, mpi_init_f08_, (int* ierror)) {
 }
 // MPI_Finalize must not begin while a thread is inside MPI: MPI 4.0, section 11.2.2 forbids it, and MPICH leaves locks
 // behind.
-LATECOMER_ENTRY(int, MPI_Finalize, (void)) {
+LATECOMER_LEVELS(int, MPI_Finalize, (void), (), {
   stop_engine();
-  return next::MPI_Finalize();
-}
-LATECOMER_ENTRY(void, mpi_finalize_f08_, (int* ierror)) {
+  return NEXT();
+})
+LATECOMER_F08_ENTRY(void, mpi_finalize_f08_, (int* ierror)) {
   stop_engine();
   next::mpi_finalize_f08_(ierror);
 }
-LATECOMER_ENTRY(int, MPI_Query_thread, (int* provided)) {
-  const int rc = next::MPI_Query_thread(provided);
+LATECOMER_LEVELS(int, MPI_Query_thread, (int* provided), (provided), {
+  const int rc = NEXT(provided);
   if (rc == MPI_SUCCESS && told_level >= 0) *provided = told_level;
   return rc;
-}
-LATECOMER_ENTRY(void, mpi_query_thread_f08_, (int* provided, int* ierror)) {
+})
+LATECOMER_F08_ENTRY(void, mpi_query_thread_f08_, (int* provided, int* ierror)) {
   int rc = MPI_SUCCESS;
   next::mpi_query_thread_f08_(provided, &rc);
   if (rc == MPI_SUCCESS && told_level >= 0) *provided = told_level;
   if (ierror) *ierror = rc;
 }
+#if MPI_VERSION >= 4
 LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)) {
   const int rc = next::MPI_Session_init(info, errhandler, session);
   if (rc == MPI_SUCCESS) start([&] { start_session(*session); });
   return rc;
 }
-LATECOMER_ENTRY(void, mpi_session_init_f08_,
+LATECOMER_F08_ENTRY(void, mpi_session_init_f08_,
                 (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
   int rc = MPI_SUCCESS;
   next::mpi_session_init_f08_(info, errhandler, session, &rc);
   if (rc == MPI_SUCCESS) start([&] { start_session(*session); });
   if (ierror) *ierror = rc;
 }
+#endif
 // MPI_Pcontrol has unknown arguments, which a handler in C cannot pass on. The stub calls the function in assembly and
 // passes every argument on unchanged.
 LATECOMER_PASSING_ENTRY(MPI_Pcontrol, latecomer_pcontrol)
 
-LATECOMER_ENTRY(int, MPI_Abort, (MPI_Comm comm, int code)) {
+LATECOMER_LEVELS(int, MPI_Abort, (MPI_Comm comm, int code), (comm, code), {
   before_abort();
-  return next::MPI_Abort(comm, code);
-}
-LATECOMER_ENTRY(void, mpi_abort_f08_, (const MPI_Comm* comm, const int* code, int* ierror)) {
+  return NEXT(comm, code);
+})
+LATECOMER_F08_ENTRY(void, mpi_abort_f08_, (const MPI_Comm* comm, const int* code, int* ierror)) {
   before_abort();
   next::mpi_abort_f08_(comm, code, ierror);
 }

@@ -161,6 +161,14 @@ void start_job() noexcept;
 
 /// Starts observation in a session without MPI_Init. MPI_COMM_WORLD does not exist, but its process set contains this
 /// rank.
+#if MPI_VERSION >= 4
 void start_session(MPI_Session session) noexcept;
+#endif
+
+// entries.cpp
+
+/// The functions of latecomer.h, behind the front.
+void say_edge(double fraction);
+int flush();
 
 }  // namespace latecomer::shim

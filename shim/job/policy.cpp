@@ -33,9 +33,11 @@ std::string text_of(const OwnPolicy& own, const char* effect) {
 
 /// Whether MPI takes buffers in GPU memory.
 bool supports_device_buffers() {
+#ifdef MPIX_GPU_SUPPORT_CUDA  // MPICH
   if (const auto query = reinterpret_cast<int (*)(int, int*)>(find_function("MPIX_GPU_query_support")))
     for (const int kind : {MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_ZE, MPIX_GPU_SUPPORT_HIP})
       if (int supported = 0; query(kind, &supported) == MPI_SUCCESS && supported) return true;
+#endif
   for (const char* name :
        {"MPIX_Query_cuda_support", "MPIX_Query_ze_support", "MPIX_Query_hip_support", "MPIX_Query_rocm_support"})
     if (const auto query = reinterpret_cast<int (*)()>(find_function(name)); query && query()) return true;

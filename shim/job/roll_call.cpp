@@ -20,9 +20,9 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/process.hpp"
+#include "shim/entry.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
-#include "shim/sites/sites.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -142,7 +142,7 @@ bool roll_call(int rank, int size, double timeout_s) {
     return rank == 0 && alone("the process manager's name service answers names that nobody published");
   // Ranks that observe alone need rank 0's answer to the question which job this is.
   char here[MPI_MAX_PORT_NAME];
-  std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_id(), static_cast<unsigned long long>(job().id.key),
+  std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_ids(), static_cast<unsigned long long>(job().id.key),
                 plain(job().id.id) ? job().id.id.c_str() : "");
   if (!names.publish("here", rank, here)) return rank == 0 && alone("the process manager has no name service");
   const int parent = rank & (rank - 1);
@@ -156,7 +156,7 @@ bool roll_call(int rank, int size, double timeout_s) {
 
   const auto is_here = [&](int other) {
     return names.wait_for("here", other, deadline, value) &&
-           std::string_view(value).substr(0, std::string_view(value).find('#')) == own_build_id();
+           std::string_view(value).substr(0, std::string_view(value).find('#')) == own_build_ids();
   };
   bool yes = rank == 0 || is_here(parent);
   const bool parent_here = yes;

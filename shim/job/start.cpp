@@ -55,7 +55,7 @@ void stay_alone(Job& j, const char* why, const std::string& suffix = "") {
 /// From now on `latecomer who` can see the process, and its waiting calls are timed.
 void show_job(const Job& j) {
   if (!j.policy.causes) sampler.never();
-  else if (!j.threads) sampler.begin();
+  else sampler.begin();
   timing.store(j.policy.causes, std::memory_order_relaxed);
   if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
 }
@@ -174,6 +174,7 @@ bool start_late() noexcept try {
   return give_up(e.what()), false;
 }
 
+#if MPI_VERSION >= 4
 void start_session(MPI_Session session) noexcept try {
   Job& j = job();
   const std::lock_guard lock(start_mutex);
@@ -195,5 +196,6 @@ void start_session(MPI_Session session) noexcept try {
 } catch (const std::exception& e) {
   give_up(e.what());
 }
+#endif
 
 }  // namespace latecomer::shim

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "shim/mpi/names.hpp"
 #include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {
@@ -24,18 +25,6 @@ namespace {
 
 unsigned long long unloaded = 0, loaded = 0;
 std::vector<std::string>* wrappers = nullptr;  // globs; never destroyed: callbacks may run after exit handlers
-
-const char* base_name(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
-bool is_mpi_library(const char* path) {
-  const char* name = base_name(path);
-  for (const char* prefix : {"libmpich", "libmpi.", "libmpifort", "libmpicxx", "libmpi_", "liblatecomer"})
-    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
-  return false;
-}
 
 int note_mappings(dl_phdr_info* info, std::size_t, void*) {
   if (!info->dlpi_name) return 0;
@@ -189,15 +178,6 @@ void sites_refresh() {
   dl_iterate_phdr(note_mappings, nullptr);
   forget_keys();
   forget_rules();
-}
-
-const char* own_build_id() {
-  static const std::string& id = *new std::string([] {
-    Search search{reinterpret_cast<std::uintptr_t>(&own_build_id), {}};
-    dl_iterate_phdr(find_module, &search);
-    return search.frame.build_id.empty() ? std::string("no-build-id") : search.frame.build_id;
-  }());
-  return id.c_str();
 }
 
 }  // namespace latecomer::shim

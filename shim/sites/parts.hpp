@@ -86,7 +86,6 @@ struct Loaded {
 std::vector<Loaded> loaded_modules();
 
 /// The frame of a return address, with the hash of that address alone.
-profiles::Frame frame_at(std::uintptr_t address);
 
 /// Whether the address lies in the code that starts a program or a thread: the C library, or the program's entry.
 bool starts_program(std::uintptr_t address, const profiles::Frame& frame);

@@ -61,8 +61,8 @@ inline SiteSlot& site_of(void* return_address, void* frame) {
   return rarer_site(address, reinterpret_cast<std::uintptr_t>(frame));
 }
 
-/// The build-id of this library, which the roll call compares.
-const char* own_build_id();
+/// The frame of an address: its module, with build-id and offset.
+profiles::Frame frame_at(std::uintptr_t address);
 
 /// Forgets addresses if a library was unloaded, because another may occupy them now.
 void sites_refresh();

@@ -20,7 +20,7 @@
 #include "profiles/record/record.hpp"
 #include "profiles/record/spool.hpp"
 #include "shim/environment.hpp"
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 #include "shim/state/clocks.hpp"
 #include "shim/tags.hpp"
 

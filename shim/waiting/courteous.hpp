@@ -3,7 +3,7 @@
 // progress function of UCX, and a wait that polls. It must not decide which calls wait courteously.
 #pragma once
 
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
 

@@ -53,6 +53,7 @@ static void comm_free(void) {
   }
 }
 
+#if MPI_VERSION >= 4
 // Ranks may start persistent operations in different orders.
 static void persistent(void) {
   int a = rank, b = 2 * rank, sum_a, sum_b, data;
@@ -76,6 +77,9 @@ static void persistent(void) {
   MPI_Request_free(&first);
   MPI_Request_free(&second);
 }
+#else
+static void persistent(void) {}
+#endif
 
 // A root runs 40 broadcasts ahead of a late leader. No rank may wait for a message meanwhile.
 static void run_ahead(void) {
@@ -160,7 +164,11 @@ static void divergent(void) {
       // The same operation from another line. Not in place: all ranks must agree on that.
       MPI_Allreduce(in, out, 300, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     } else {
+#if MPI_VERSION >= 4
       MPI_Allreduce_c(in, out, 300, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#else
+      PMPI_Allreduce(in, out, 300, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#endif
     }
     CHECK(out[299] == size * (size - 1) / 2 + size * 299.0);
     if (rank == i % size) usleep(300);

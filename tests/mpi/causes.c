@@ -7,7 +7,7 @@
  * Other CAUSES are for the verdict. In setup, the rank sleeps before the first call only. In prepare, it works before a
  * first barrier only. In burst, a thousand quick barriers stand before a few long calls with work. In load, it works
  * beside a process that is always busy. A pipeline has no collective: messages pass from rank to rank, and the rank
- * works longer on each. */
+ * works longer on each. With the environment variable THREAD_MULTIPLE, MPI is started at that level. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -196,7 +196,9 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 3 * (ranks ? atoi(ranks) : 4); ++i) disturb(cause, ms);
   if (is_late && strcmp(cause, "pipe") == 0) serve(ms);
   if (is_late && strcmp(cause, "load") == 0) disturb("burner", ms);
-  MPI_Init(&argc, &argv);
+  int level;
+  if (getenv("THREAD_MULTIPLE")) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  else MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -128,14 +128,14 @@ void sweep(const Shape& shape, int victim, bool memory) {
                               std::to_string(victim) + " fails at " + std::to_string(at);
     Shape s = shape;
     s.count += memory ? at % 50 : 0;  // another size, so that the schedule is built anew
-    PMPI_Barrier(kWorld);             // the background engine may still run parts of the call before
+    NATIVE(PMPI_Barrier)(kWorld);             // the background engine may still run parts of the call before
     Fault fault{memory, rank_world == victim ? at : -1}, none;
     const int rc = run(s, where, fault);
     int fired = fault.fired, bad = rc != MPI_SUCCESS;
     if (fired && !memory && !background && rc == MPI_SUCCESS) fail(where + ": the failing rank returns success");
-    PMPI_Bcast(&fired, 1, MPI_INT, victim, kWorld);
+    NATIVE(PMPI_Bcast)(&fired, 1, MPI_INT, victim, kWorld);
     int failed = 0;
-    PMPI_Allreduce(&bad, &failed, 1, MPI_INT, MPI_SUM, kWorld);
+    NATIVE(PMPI_Allreduce)(&bad, &failed, 1, MPI_INT, MPI_SUM, kWorld);
     if (!fired && failed) fail(where + ": an error without a fault");
     if (run(s, where + ", then again", none) != MPI_SUCCESS) fail(where + ": an error in the next call");
     if (!fired) return;
@@ -185,25 +185,25 @@ void arguments(const std::vector<std::string>& served) {
       MPI_Request request = MPI_REQUEST_NULL;
       same_error(
           "Ibcast", [&] { return MPI_Ibcast(a.data(), 64, MPI_INT, root, kWorld, &request); },
-          [&] { return PMPI_Ibcast(a.data(), 64, MPI_INT, root, kWorld, &request); });
+          [&] { return NATIVE(PMPI_Ibcast)(a.data(), 64, MPI_INT, root, kWorld, &request); });
       same_error(
           "Bcast", [&] { return MPI_Bcast(a.data(), 64, MPI_INT, root, kWorld); },
-          [&] { return PMPI_Bcast(a.data(), 64, MPI_INT, root, kWorld); });
+          [&] { return NATIVE(PMPI_Bcast)(a.data(), 64, MPI_INT, root, kWorld); });
       same_error(
           "Reduce", [&] { return MPI_Reduce(a.data(), b.data(), 64, MPI_INT, MPI_SUM, root, kWorld); },
-          [&] { return PMPI_Reduce(a.data(), b.data(), 64, MPI_INT, MPI_SUM, root, kWorld); });
+          [&] { return NATIVE(PMPI_Reduce)(a.data(), b.data(), 64, MPI_INT, MPI_SUM, root, kWorld); });
       same_error(
           "Gather", [&] { return MPI_Gather(a.data(), 64, MPI_INT, all.data(), 64, MPI_INT, root, kWorld); },
-          [&] { return PMPI_Gather(a.data(), 64, MPI_INT, all.data(), 64, MPI_INT, root, kWorld); });
+          [&] { return NATIVE(PMPI_Gather)(a.data(), 64, MPI_INT, all.data(), 64, MPI_INT, root, kWorld); });
       same_error(
           "Scatter", [&] { return MPI_Scatter(all.data(), 64, MPI_INT, a.data(), 64, MPI_INT, root, kWorld); },
-          [&] { return PMPI_Scatter(all.data(), 64, MPI_INT, a.data(), 64, MPI_INT, root, kWorld); });
+          [&] { return NATIVE(PMPI_Scatter)(all.data(), 64, MPI_INT, a.data(), 64, MPI_INT, root, kWorld); });
     }
   for (const int v : b)
     if (v != 2) fail("a reduce without a root has written to a buffer");
   same_error(
       "operator", [&] { return MPI_Allreduce(a.data(), b.data(), 4, MPI_FLOAT, MPI_BAND, kWorld); },
-      [&] { return PMPI_Allreduce(a.data(), b.data(), 4, MPI_FLOAT, MPI_BAND, kWorld); });
+      [&] { return NATIVE(PMPI_Allreduce)(a.data(), b.data(), 4, MPI_FLOAT, MPI_BAND, kWorld); });
   MPI_Datatype raw;
   MPI_Type_vector(4, 1, 2, MPI_INT, &raw);  // not committed
   for (int i = 0; i < 3; ++i)

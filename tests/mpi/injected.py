@@ -20,9 +20,10 @@ INJECTED = {
 BLAMED = re.compile(r"(?:Rank (\d+) (?:computes|waits|is asleep|spends)|mostly in messages with.*rank (\d+), which (?:computes|spends|is asleep|waits for a core))")
 for cause, (ranks, arguments, wanted) in INJECTED.items():
     right = wrong = 0
+    level = {"THREAD_MULTIPLE": "1"} if cause in ("pipeline", "burst") else {}  # only the thread that starts MPI is measured
     for round in range(rounds):
         profile = folder / f"{cause}.json"
-        ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, *arguments)
+        ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, *arguments, **level)
         check(ran.returncode == 0, f"{cause} runs {ran.stderr[-300:] if ran.returncode else ''}")
         said = " ".join(json.loads(run(a.cli, "report", "--json", profile).stdout)["verdict"])
         blamed = {int(rank) for pair in BLAMED.findall(said) for rank in pair if rank}

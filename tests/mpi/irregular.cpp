@@ -68,6 +68,7 @@ std::vector<int> sizes_for(int ranks, bool even) {
 
 void one(MPI_Comm comm, int round, bool scatters, int root, bool in_place, bool large, const std::vector<int>& sizes,
          bool even) {
+  large = large && kLargeCounts;
   int rank, ranks;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &ranks);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/mpi/native.hpp"
+
 inline int failures = 0, rank_world = 0;
 
 inline void fail(const std::string& what) {
@@ -71,7 +73,7 @@ struct Communicators {
 /// Prints the number of failures of all ranks and ends MPI. Returns the exit status.
 inline int finish() {
   int total = 0;
-  PMPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  NATIVE(PMPI_Allreduce)(&failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank_world == 0) std::printf("%d failures\n", total);
   MPI_Finalize();
   return total != 0;

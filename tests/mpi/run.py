@@ -18,6 +18,7 @@ import tempfile
 parser = argparse.ArgumentParser()
 for name in ("cli", "mpiexec", "root", "np", "policies", "support"):
     parser.add_argument("--" + name, required=True)
+parser.add_argument("--family", default="mpich", choices=["mpich", "openmpi"], help="the MPI library of the program and of --mpiexec")
 parser.add_argument("--dispatches", action="store_true")
 parser.add_argument("--background", action="store_true", help="the background engine is on")
 parser.add_argument("--without-native", action="store_true", help="natively it crashes: status 0 is wanted")
@@ -30,7 +31,9 @@ parser.add_argument("command", nargs=argparse.REMAINDER)
 a = parser.parse_args()
 command = a.command[1:] if a.command[0] == "--" else a.command
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
-environment = dict(os.environ, LD_PRELOAD=a.support)
+open_mpi = a.family == "openmpi"
+# Open MPI yields its cores by itself where ranks share them. Tests may run as root, on fewer cores than ranks.
+environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1") if open_mpi else dict(os.environ, LD_PRELOAD=a.support)
 failures = []
 
 
@@ -53,7 +56,7 @@ if a.without_native:
     want = {"status": 0}
 native_environment = {k: v for k, v in environment.items() if k != "LD_PRELOAD"}
 if not a.without_native:
-    native = subprocess.run([a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", a.np, *command], capture_output=True, text=True,
+    native = subprocess.run([a.mpiexec, *([] if open_mpi else ["-genv", "LD_PRELOAD", a.support]), "-n", a.np, *command], capture_output=True, text=True,
                             errors="replace", timeout=a.timeout, cwd=a.cwd, env=native_environment)
     want = facts((native.returncode, native.stdout, native.stderr))
     print("native:", {k: v for k, v in want.items() if k != "output"})

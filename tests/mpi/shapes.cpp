@@ -72,7 +72,7 @@ void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -
   const bool result = root < 0 || rank == root;
   if (in_place) got = want = send;
   const std::vector<char> sent = send;
-  PMPI_Allreduce(in_place ? MPI_IN_PLACE : send.data(), want.data(), count, kind.type, kind.op, comm);
+  NATIVE(PMPI_Allreduce)(in_place ? MPI_IN_PLACE : send.data(), want.data(), count, kind.type, kind.op, comm);
   if (root < 0) {
     MPI_Allreduce(in_place ? MPI_IN_PLACE : send.data(), got.data(), count, kind.type, kind.op, comm);
   } else if (result) {
@@ -98,7 +98,7 @@ void one(MPI_Comm comm, const Kind& kind, int count, bool in_place, int root = -
     }
     if (root >= 0) return;
     std::vector<char> first = got;
-    PMPI_Bcast(first.data(), static_cast<int>(bytes - 16), MPI_BYTE, 0, comm);
+    NATIVE(PMPI_Bcast)(first.data(), static_cast<int>(bytes - 16), MPI_BYTE, 0, comm);
     if (first != got) fail(where + ": ranks differ bitwise");
   }
 }
@@ -177,11 +177,13 @@ int main(int argc, char** argv) {
            put<Extrema>(at, i, x);
          }
        }},
+#ifndef OPEN_MPI  // Open MPI 4.1.4 writes beyond its own buffers there, and crashes
       {"gapped ints", gapped, gapped_op, 24, true,
        [](char* at, int n, int r) {
          for (int i = 0; i < n; ++i)
            for (int k : {1, 3, 4}) put<std::int32_t>(at, i * 6 + k, r * 100 + i * 5 + k);
        }},
+#endif
   };
   Communicators comms;
   for (int round = 0; round < rounds; ++round)

@@ -140,30 +140,6 @@ done = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.library}:{a.support}", 
 check(done.returncode == 0 and alone.stdout == done.stdout, f"stacked before: same output: {done.stderr[-300:]}")
 check(len(warned(done)) <= 1, f"one line at most: {warned(done)}")
 
-# A program of another MPI with other handles: latecomer is inactive and prints one clear line.
-other = pathlib.Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/xdlu")
-launcher = shutil.which("mpiexec.openmpi")
-if other.exists() and launcher:
-    words = [launcher, "--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader", "-n", 2]
-    here = {"cwd": other.parent, "OMPI_MCA_mpi_yield_when_idle": "1"}
-    native = run(*words, other, **here)
-    done = run(*words, "-x", f"LD_PRELOAD={a.library}", other, **here)
-    check(done.returncode == native.returncode == 0 and done.stdout.count("PASSED") == native.stdout.count("PASSED") > 0,
-          f"Open MPI: {done.returncode}, {done.stdout.count('PASSED')} of {native.stdout.count('PASSED')} checks")
-    check(len(warned(done)) == 1 and "this program runs on Open MPI" in warned(done)[0], f"Open MPI: one line: {warned(done)}")
-    refused = run(a.cli, "run", "--", "-n", 2, other)
-    check(refused.returncode == 2 and f"{other} is linked against Open MPI (libmpi" in refused.stderr and "serves MPICH" in refused.stderr,
-          f"MPICH's launcher would start each rank alone, so latecomer run refuses: {refused.returncode} {refused.stderr}")
-    launched = run(a.cli, "run", "--", *words, other, **here)
-    said = [line for line in launched.stderr.splitlines() if line.startswith("latecomer")]
-    check(launched.returncode == 0 and launched.stdout.count("PASSED") == native.stdout.count("PASSED") and len(said) == 1 and "runs unobserved" in said[0],
-          f"with Open MPI's launcher it runs unobserved: {launched.returncode} {said}")
-    applied = run(a.cli, "run", "--auto", "--", *words, other, **here)
-    check(applied.returncode == 2 and "PASSED" not in applied.stdout and "cannot be applied" in applied.stderr and "--force" in applied.stderr, f"unless a policy asks for more: {applied.returncode} {applied.stderr}")
-    for options, says in ((["-np", 2], "-np 2 "), (["--map-by", "core", "-np", 2], "mpiexec.mpich -n RANKS PROGRAM")):
-        mixed = run(a.cli, "run", "--", launcher, *options, a.bin + "/patterns")
-        check(mixed.returncode == 2 and "is Open MPI's launcher" in mixed.stderr and says in mixed.stderr, f"a program of MPICH with Open MPI's launcher and {options}: {mixed.stderr}")
-
 # Python: by default the binding's line is the site, with sites.python each Python line.
 embed = pathlib.Path(a.bin + "/embed")
 if embed.exists():

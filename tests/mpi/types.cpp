@@ -37,7 +37,7 @@ void lay(std::vector<MPI_Aint>& map, const Type& child, int length, MPI_Aint pla
 
 Type around(Type child, Draw pick) {
   const int n = 1 + pick(3), length = 1 + pick(2), kind = pick(12);
-  const bool large = pick(2), dense = pick(3) == 0;
+  const bool large = pick(2) && kLargeCounts, dense = pick(3) == 0;
   MPI_Datatype made = MPI_DATATYPE_NULL;
   std::vector<MPI_Aint> map;
   int lengths[3], places[3];
@@ -296,7 +296,7 @@ void one(int round, int op, MPI_Op sum) {
     Buffer b(n, 1, !at_root, own_draw);
     b.fill(round);
     compare(b, where,
-            [&](bool native) { return (native ? PMPI_Bcast : MPI_Bcast)(b.data(), b.count(), b.type(), root, comm); });
+            [&](bool native) { return (native ? NATIVE(PMPI_Bcast) : MPI_Bcast)(b.data(), b.count(), b.type(), root, comm); });
   } else if (op <= 4) {
     const bool scatters = op == 1 || op == 3, irregular = op > 2;
     Buffer all(at_root ? n : 0, size, !scatters, own_draw), mine(n, 1, scatters, own_draw);
@@ -306,15 +306,15 @@ void one(int round, int op, MPI_Op sum) {
     for (int r = 0; r < size; ++r) places[static_cast<std::size_t>(r)] = (size - 1 - r) * all.count();
     compare(into, where, [&](bool native) {
       if (irregular && scatters)
-        return (native ? PMPI_Scatterv : MPI_Scatterv)(all.data(), counts.data(), places.data(), all.type(),
+        return (native ? NATIVE(PMPI_Scatterv) : MPI_Scatterv)(all.data(), counts.data(), places.data(), all.type(),
                                                        mine.data(), mine.count(), mine.type(), root, comm);
       if (irregular)
-        return (native ? PMPI_Gatherv : MPI_Gatherv)(mine.data(), mine.count(), mine.type(), all.data(), counts.data(),
+        return (native ? NATIVE(PMPI_Gatherv) : MPI_Gatherv)(mine.data(), mine.count(), mine.type(), all.data(), counts.data(),
                                                      places.data(), all.type(), root, comm);
       if (scatters)
-        return (native ? PMPI_Scatter : MPI_Scatter)(all.data(), all.count(), all.type(), mine.data(), mine.count(),
+        return (native ? NATIVE(PMPI_Scatter) : MPI_Scatter)(all.data(), all.count(), all.type(), mine.data(), mine.count(),
                                                      mine.type(), root, comm);
-      return (native ? PMPI_Gather : MPI_Gather)(mine.data(), mine.count(), mine.type(), all.data(), all.count(),
+      return (native ? NATIVE(PMPI_Gather) : MPI_Gather)(mine.data(), mine.count(), mine.type(), all.data(), all.count(),
                                                  all.type(), root, comm);
     });
   } else {
@@ -324,14 +324,14 @@ void one(int round, int op, MPI_Op sum) {
     // Call allreduce natively, because MPICH 4.0.2's reduce in place to a root other than 0 crashes.
     if (op == 5) {
       compare(b, where, [&](bool native) {
-        return (native ? PMPI_Allreduce : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
+        return (native ? NATIVE(PMPI_Allreduce) : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
       });
     } else {
       // With root 0, native may serve the call, too.
       const auto before = b.memory();
       compare(b, where, [&](bool native) {
         if (native) {
-          const int rc = PMPI_Allreduce(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
+          const int rc = NATIVE(PMPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
           if (rank_world != 0) b.memory().assign(before.begin(), before.end());
           return rc;
         }

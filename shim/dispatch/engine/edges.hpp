@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/pap/pattern.hpp"
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
 

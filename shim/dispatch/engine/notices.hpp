@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/types.hpp"
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
 

@@ -9,9 +9,6 @@
 namespace latecomer::shim {
 namespace {
 
-static_assert(is_basic(MPI_BYTE) && is_basic(MPI_DOUBLE) && is_basic(MPI_PACKED) && !is_basic(MPI_DOUBLE_INT) &&
-              !is_basic(MPI_DATATYPE_NULL));
-
 bool is_run(MPI_Datatype type);
 
 /// Follows a typemap: every part has to begin where the part before ended.

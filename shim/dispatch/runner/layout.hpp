@@ -6,13 +6,9 @@
 #include <cstdint>
 
 #include "core/schedule/schedule.hpp"
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
-
-/// MPICH's handle of a basic datatype has its kind in the two upper bits. Derived types and pairs of a value and an
-/// index have another.
-constexpr bool is_basic(MPI_Datatype type) { return static_cast<std::uint32_t>(type) >> 30 == 1; }
 
 /// Datatype geometry in bytes. Slices are element ranges: element i of the program's buffers lies at base + i * extent,
 /// element i of scratch memory at base + i * pitch.

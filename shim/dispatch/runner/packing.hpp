@@ -2,7 +2,7 @@
 // Packing and unpacking of items at any address, MPI_BOTTOM too.
 #pragma once
 
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
 

@@ -11,7 +11,7 @@
 
 #include "core/schedule/pieces.hpp"
 #include "shim/dispatch/runner/layout.hpp"
-#include "shim/mpi.hpp"
+#include "shim/mpi/api.hpp"
 #include "shim/patience.hpp"
 
 namespace latecomer::shim {

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Open MPI by its own wrappers' names, for the family openmpi. Without it, the family is not built.
+find_program(OPENMPI_MPICC NAMES mpicc.openmpi)
+find_program(OPENMPI_MPIEXEC NAMES mpiexec.openmpi)
+if(OPENMPI_MPICC)
+  execute_process(COMMAND ${OPENMPI_MPICC} --showme:incdirs OUTPUT_VARIABLE _incdirs OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${OPENMPI_MPICC} --showme:libdirs OUTPUT_VARIABLE _libdirs OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  separate_arguments(_incdirs)
+  separate_arguments(_libdirs)
+  find_path(OPENMPI_INCLUDE_DIR mpi.h HINTS ${_incdirs} NO_DEFAULT_PATH)
+  find_library(OPENMPI_LIBRARY NAMES mpi HINTS ${_libdirs} NO_DEFAULT_PATH)
+endif()
+if(OPENMPI_INCLUDE_DIR AND OPENMPI_LIBRARY)
+  list(APPEND LATECOMER_FAMILIES openmpi)
+  add_library(openmpi_headers INTERFACE)
+  target_include_directories(openmpi_headers SYSTEM INTERFACE ${OPENMPI_INCLUDE_DIR})
+  target_compile_definitions(openmpi_headers INTERFACE OMPI_SKIP_MPICXX)  # its C++ bindings are no part of MPI any more
+  add_library(openmpi INTERFACE)
+  target_link_libraries(openmpi INTERFACE openmpi_headers ${OPENMPI_LIBRARY})
+else()
+  message(STATUS "Open MPI is not installed: no family openmpi")
+endif()

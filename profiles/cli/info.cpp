@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `latecomer info`: which MPI libraries this installation works with, and what it does with a program.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "profiles/cli/commands.hpp"
+#include "profiles/cli/common.hpp"
+#include "profiles/cli/launch.hpp"
+#include "shim/front/version.hpp"
+
+namespace latecomer::cli {
+namespace {
+
+/// The first line of the text with which an MPI library names itself, or "". A child asks: the library may start
+/// threads when it is opened.
+std::string version_of(const std::string& library) {
+  int ends[2];
+  if (library.empty() || pipe(ends) != 0) return "";
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    static char text[16384];
+    int length = 0;
+    void* opened = dlopen(library.c_str(), RTLD_NOW);
+    const auto ask =
+        opened ? reinterpret_cast<int (*)(char*, int*)>(dlsym(opened, "MPI_Get_library_version")) : nullptr;
+    if (ask && ask(text, &length) == 0) [[maybe_unused]]
+      const auto written = write(ends[1], text, std::strlen(text));
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string out;
+  char some[4096];
+  for (ssize_t n; child > 0 && (n = read(ends[0], some, sizeof some)) > 0;)
+    out.append(some, static_cast<std::size_t>(n));
+  close(ends[0]);
+  if (child > 0) waitpid(child, nullptr, 0);
+  return out;
+}
+
+std::string family_library(bool open_mpi) {
+  const std::string name = open_mpi ? "liblatecomer-openmpi.so" : "liblatecomer-mpich.so";
+  return find_beside({"../lib/" + name, "../lib64/" + name, LATECOMER_LIBRARY_FROM_BIN "/" + name});
+}
+
+void line(const char* what, const std::string& text) { std::printf("%-12s%s\n", what, text.c_str()); }
+
+std::string first_line(std::string text) {
+  std::ranges::replace(text, '\t', ' ');
+  return text.substr(0, text.find('\n'));
+}
+
+int say_installation() {
+  line("latecomer", LATECOMER_VERSION);
+  const std::string front = find_beside(
+      {"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
+  line("preload", front.empty() ? "liblatecomer.so is not beside this command" : front);
+  for (const bool open_mpi : {false, true}) {
+    const std::string library = family_library(open_mpi), launcher = find_launcher(open_mpi);
+    line(title(open_mpi),
+         (library.empty() ? std::string("programs run unobserved: this installation was built without it") : library) +
+             (launcher.empty() ? "; its launcher is not in PATH" : "; launcher " + launcher));
+  }
+  return 0;
+}
+
+int say_program(const std::string& program) {
+  if (find_in_path(program).empty()) throw BadUsage("info: cannot find an executable '" + program + "'");
+  const Needs needs = needs_of(program);
+  if (needs.library.empty()) {
+    line("MPI",
+         "the program needs no MPI library that latecomer knows. A script, or a program that loads MPI later, is "
+         "recognised when it starts MPI; name its launcher: latecomer run -- mpiexec.openmpi -n 4 " +
+             shell_word(program));
+    return 1;
+  }
+  const std::string version = version_of(needs.path);
+  const auto* known = front::family_of(version);
+  line("MPI", needs.path + (version.empty() ? "" : ": " + first_line(version)));
+  std::string bindings = "C";
+  for (const std::string& name : needs.bindings) bindings += ", " + name;
+  line("bindings", bindings);
+  const std::string launcher = find_launcher(needs.open_mpi), family = family_library(needs.open_mpi);
+  line("launcher", launcher.empty()
+                       ? std::string(title(needs.open_mpi)) + "'s launcher is not in PATH; under srun none is needed"
+                       : launcher);
+  std::string not_observed;
+  if (!version.empty() && !known) not_observed = "latecomer knows MPICH 4 and Open MPI 4";
+  else if (family.empty()) not_observed = std::string("this installation was built without ") + title(needs.open_mpi);
+  if (!not_observed.empty()) {
+    line("observed", "no: " + not_observed);
+    return 1;
+  }
+  line("observed", "yes, through " + family);
+  line("served", needs.open_mpi ? "yes; calls of more than 2 GiB stay native" : "yes");
+  line("next", "latecomer run -- -n 4 " + shell_word(program));
+  return 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("info", "Say what latecomer does with a program, by its MPI library");
+  auto program = std::make_shared<std::string>();
+  command->add_option("PROGRAM", *program,
+                      "The program. Without one, the MPI libraries that this installation works with.");
+  command->footer("The exit status is 1 if the program would run unobserved.");
+  command->callback([&action, program] {
+    action = [program] { return program->empty() ? say_installation() : say_program(*program); };
+  });
+}
+
+}  // namespace latecomer::cli

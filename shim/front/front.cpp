@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds the process's MPI library, opens the family that knows it, and sets the targets of the stubs.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "shim/front/family.hpp"
+#include "shim/front/stubs.hpp"
+#include "shim/front/version.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::front {
+namespace {
+
+using shim::warn;
+
+std::mutex mutex;
+bool resolved = false;
+std::atomic<const Family*> family{nullptr};
+// Derived: MPICH over UCX loads up to four libraries with these names, Open MPI up to eight. The paths take 16 KiB.
+// Beyond, a library is not kept, and dlsym's default search must find its functions.
+constexpr int kHandles = 16;
+void* handles[kHandles];
+int handle_count = 0;
+
+struct Paths {
+  char text[kHandles][1024];
+  int count = 0;
+};
+
+int note_library(dl_phdr_info* info, std::size_t, void* data) {
+  auto& paths = *static_cast<Paths*>(data);
+  const char* path = info->dlpi_name;
+  if (!path || !*path || paths.count == kHandles || std::strlen(path) >= sizeof paths.text[0]) return 0;
+  const char* name = std::strrchr(path, '/');
+  name = name ? name + 1 : path;
+  for (const char* prefix : {"libmpi", "libucp", "libopen-"})
+    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) {
+      std::strcpy(paths.text[paths.count++], path);
+      break;
+    }
+  return 0;
+}
+
+/// Opens the libraries that dlsym's default search may not reach. Keeps the handles, so that the libraries stay loaded.
+void note_libraries() {
+  static Paths paths;
+  dl_iterate_phdr(note_library, &paths);
+  for (int i = 0; i < paths.count; ++i)
+    if (void* handle = dlopen(paths.text[i], RTLD_LAZY | RTLD_NOLOAD)) handles[handle_count++] = handle;
+}
+
+/// The definition behind the front's own.
+void* next_function(const char* name) {
+  if (void* found = dlsym(RTLD_NEXT, name)) return found;
+  for (int i = 0; i < handle_count; ++i)  // MPI that was loaded with RTLD_LOCAL
+    if (void* found = dlsym(handles[i], name)) return found;
+  return nullptr;
+}
+
+/// The first definition that is not the front's own. Variables of MPI may be the program's copies of them, and Python's
+/// functions the program's.
+void* find(const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  for (const Stub* s = stubs_begin(); s != stubs_end(); ++s)
+    if (s->stub == found) found = nullptr;
+  return found ? found : next_function(name);
+}
+
+bool first_process() {
+  for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"})
+    if (const char* value = std::getenv(name)) return std::strcmp(value, "0") == 0;
+  return true;
+}
+
+/// The path of the front's own file up to the last slash, with `name` behind it. Empty: too long.
+template <std::size_t N>
+void beside(char (&path)[N], const char* name) {
+  Dl_info info;
+  path[0] = '\0';
+  if (!dladdr(reinterpret_cast<void*>(&beside<N>), &info) || !info.dli_fname) return;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const int folder = slash ? static_cast<int>(slash - info.dli_fname) + 1 : 0;
+  if (std::snprintf(path, N, "%.*s%s", folder, info.dli_fname, name) >= static_cast<int>(N)) path[0] = '\0';
+}
+
+/// Asks the library that defines the next MPI_Init, or one that it needs: a process may hold several MPI libraries, and
+/// a tool behind this one defines MPI_Init as well.
+const Known* known_mpi() {
+  using Version = int (*)(char*, int*);
+  Version version = nullptr;
+  Dl_info info;
+  if (void* init = next_function("MPI_Init"); init && dladdr(init, &info) && info.dli_fname)
+    if (void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
+      version = reinterpret_cast<Version>(dlsym(library, "PMPI_Get_library_version"));
+      dlclose(library);
+    }
+  if (!version) version = reinterpret_cast<Version>(find("PMPI_Get_library_version"));
+  if (!version) {
+    if (first_process()) warn("this process has no MPI library: latecomer is inactive");
+    return nullptr;
+  }
+  static char text[16384];  // MPI_MAX_LIBRARY_VERSION_STRING is 8,192 in MPICH and 256 in Open MPI
+  int length = 0;
+  version(text, &length);
+  if (const Known* known = family_of(text)) return known;
+  for (char* c = text; *c; ++c)
+    if (*c == '\n' || *c == ',') *c = '\0';
+    else if (*c == '\t') *c = ' ';
+  if (first_process())
+    warn("this program runs on %.80s, but latecomer needs MPICH 4 or Open MPI 4: latecomer is inactive", text);
+  return nullptr;
+}
+
+void aim(const char* symbol, bool at_handler);
+
+/// Opens the family's library. nullptr: it stays inactive, and a warning has said why.
+const Family* open_family(const Known& known) {
+  char name[64], path[4096];
+  std::snprintf(name, sizeof name, "liblatecomer-%.*s.so", static_cast<int>(known.name.size()), known.name.data());
+  beside(path, name);
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const auto get = library ? reinterpret_cast<GetFamily>(dlsym(library, kGetFamily)) : nullptr;
+  if (!get) {
+    const char* why = dlerror();
+    if (first_process())
+      warn("latecomer is inactive: this program runs on %.*s, and %s cannot be used: %s",
+           static_cast<int>(known.title.size()), known.title.data(), name, why ? why : "it is no library of latecomer");
+    return nullptr;
+  }
+  const Family* found = get();
+  static constexpr Services kServices{&find, &aim};
+  if (const char* why = found->start(kServices)) {
+    if (first_process()) warn("%s: latecomer is inactive", why);
+    return nullptr;
+  }
+  return found;
+}
+
+const Entry* entry_of(const Family* in, const char* name) {
+  if (in)
+    for (const Entry* e = in->begin; e != in->end; ++e)
+      if (std::strcmp(e->name, name) == 0) return e;
+  return nullptr;
+}
+
+/// Of another library than MPI: its stub passes calls on until a family asks for them.
+bool waits_for_family(const char* name) {
+  return std::strncmp(name, "ucp_", 4) == 0 || std::strncmp(name, "opal_", 5) == 0;
+}
+
+[[noreturn]] void missing() {
+  warn("the program calls a function that its MPI library does not have");
+  std::abort();
+}
+
+void set_target(const Stub& stub, void* to) {
+  __atomic_store_n(stub.target, to ? to : reinterpret_cast<void*>(&missing), __ATOMIC_RELEASE);
+}
+
+void aim(const char* symbol, bool at_handler) {
+  const Entry* entry = entry_of(family.load(std::memory_order_acquire), symbol);
+  for (const Stub* s = stubs_begin(); s != stubs_end(); ++s)
+    if (entry && s->next && std::strcmp(s->name, symbol) == 0) set_target(*s, at_handler ? entry->handler : s->next);
+}
+
+}  // namespace
+}  // namespace latecomer::front
+
+extern "C" {
+void latecomer_resolve() {
+  using namespace latecomer::front;
+  const std::lock_guard lock(mutex);
+  if (resolved) return;
+  note_libraries();
+  const char* disable = std::getenv("LATECOMER_DISABLE");
+  const Known* known = disable && std::strcmp(disable, "1") == 0 ? nullptr : known_mpi();
+  const Family* ours = known ? open_family(*known) : nullptr;
+  for (Stub* s = stubs_begin(); s != stubs_end(); ++s) {
+    s->next = next_function(s->name);
+    const Entry* entry = entry_of(ours, s->name);
+    if (entry) *entry->next = s->next;
+    // A handler of a function that MPI lacks would call nothing.
+    set_target(*s, entry && s->next && !waits_for_family(s->name) ? entry->handler : s->next);
+  }
+  family.store(ours, std::memory_order_release);
+  resolved = true;
+}
+
+__attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }
+
+__attribute__((visibility("default"))) void latecomer_preloaded_edge(double fraction) {
+  if (const auto* f = latecomer::front::family.load(std::memory_order_acquire)) f->edge(fraction);
+}
+
+__attribute__((visibility("default"))) int latecomer_preloaded_flush() {
+  const auto* f = latecomer::front::family.load(std::memory_order_acquire);
+  return f ? f->flush() : 1;
+}
+}

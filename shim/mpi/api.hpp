@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one way the shim sees MPI. The library refers to no MPI symbol. With strong references, children without MPI fail
+// to start under LD_BIND_NOW=1 (measured). Weak ones stay null when the program brings MPI with
+// dlopen(RTLD_LOCAL), as Python's extension modules do. family.cpp takes the functions from the front.
+// This file lists every PMPI function that the shim calls, except the non-blocking forms that wrap.cpp lists.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#if defined(OPEN_MPI) && !defined(LATECOMER_LINKS_MPI)
+#include "shim/mpi/open_mpi.hpp"
+#endif
+
+// Every PMPI function that the shim calls, beside the non-blocking forms that wrap.cpp lists for itself.
+// clang-format indents every line of rows further than the line before.
+// clang-format off
+#define LATECOMER_PMPI(ROW) \
+  ROW(PMPI_Abort) ROW(PMPI_Allgather) ROW(PMPI_Allreduce) ROW(PMPI_Bcast) ROW(PMPI_Cancel) ROW(PMPI_Comm_call_errhandler) \
+  ROW(PMPI_Comm_create) ROW(PMPI_Comm_create_keyval) ROW(PMPI_Comm_get_attr) ROW(PMPI_Comm_get_errhandler) \
+  ROW(PMPI_Comm_get_parent) ROW(PMPI_Comm_group) ROW(PMPI_Comm_rank) ROW(PMPI_Comm_remote_group) ROW(PMPI_Comm_set_attr) \
+  ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) ROW(PMPI_Error_class) \
+  ROW(PMPI_Finalized) ROW(PMPI_Get_count) ROW(PMPI_Get_elements_x) ROW(PMPI_Get_library_version) \
+  ROW(PMPI_Get_processor_name) ROW(PMPI_Group_free) ROW(PMPI_Group_rank) ROW(PMPI_Group_size) \
+  ROW(PMPI_Group_translate_ranks) ROW(PMPI_Iallreduce) ROW(PMPI_Ibarrier) ROW(PMPI_Improbe) ROW(PMPI_Initialized) \
+  ROW(PMPI_Iprobe) ROW(PMPI_Ireduce_scatter_block) ROW(PMPI_Lookup_name) \
+  ROW(PMPI_Mrecv) ROW(PMPI_Op_commutative) ROW(PMPI_Publish_name) ROW(PMPI_Query_thread) \
+  ROW(PMPI_Recv) ROW(PMPI_Request_free) ROW(PMPI_Send) ROW(PMPI_Test) ROW(PMPI_Testsome) ROW(PMPI_Type_commit) \
+  ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_extent_x) \
+  ROW(PMPI_Type_get_true_extent_x) ROW(PMPI_Type_set_attr) ROW(PMPI_Type_size_x) ROW(PMPI_Unpublish_name) \
+  ROW(PMPI_Isend)
+#define LATECOMER_PMPI_4(ROW) \
+  ROW(PMPI_Group_from_session_pset) ROW(PMPI_Irecv_c) ROW(PMPI_Isend_c) ROW(PMPI_Pack_c) ROW(PMPI_Reduce_local_c) \
+  ROW(PMPI_Sendrecv_c) ROW(PMPI_Type_create_hindexed_c) ROW(PMPI_Type_create_resized_c) ROW(PMPI_Type_create_struct_c) \
+  ROW(PMPI_Type_get_contents_c) ROW(PMPI_Type_get_envelope_c) ROW(PMPI_Unpack_c)
+// clang-format on
+
+// The range library is linked with MPI like any program.
+#ifndef LATECOMER_LINKS_MPI
+namespace latecomer::shim {
+
+// Inside this namespace PMPI_Wait(...) is a call through a pointer that family.cpp fills.
+#define LATECOMER_POINTER(function) inline decltype(&::function) function = nullptr;
+LATECOMER_PMPI(LATECOMER_POINTER)
+#if MPI_VERSION >= 4
+LATECOMER_PMPI_4(LATECOMER_POINTER)
+#endif
+#undef LATECOMER_POINTER
+
+}  // namespace latecomer::shim
+#endif
+
+#if MPI_VERSION >= 4
+namespace latecomer::shim {
+inline constexpr MPI_Count kMostCount = INT64_MAX;
+}
+#else
+#include "shim/mpi/mpi_3.hpp"
+#endif
+
+namespace latecomer::shim {
+
+#ifndef OPEN_MPI
+/// MPICH's handle of a basic datatype has its kind in the two upper bits. Derived types and pairs of a value and an
+/// index have another.
+constexpr bool is_basic(MPI_Datatype type) { return static_cast<std::uint32_t>(type) >> 30 == 1; }
+static_assert(is_basic(MPI_BYTE) && is_basic(MPI_DOUBLE) && is_basic(MPI_PACKED) && !is_basic(MPI_DOUBLE_INT) &&
+              !is_basic(MPI_DATATYPE_NULL));
+#endif
+
+/// The bits of a handle: an integer in MPICH, a pointer in Open MPI.
+template <typename Handle>
+std::uintptr_t bits_of(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>) return reinterpret_cast<std::uintptr_t>(handle);
+  else return static_cast<std::make_unsigned_t<Handle>>(handle);
+}
+template <typename Handle>
+Handle handle_of(std::uintptr_t bits) {
+  if constexpr (std::is_pointer_v<Handle>) return reinterpret_cast<Handle>(bits);
+  else return static_cast<Handle>(bits);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI 3.1 under the names of MPI 4. A message of more items than an int counts is one item of a derived type. No call
+// with a payload of more bytes is served, if all ranks know its size (kMostCount): packing and operators cannot do it.
+#pragma once
+
+#include <climits>
+#include <vector>
+
+namespace latecomer::shim {
+
+inline constexpr MPI_Count kMostCount = INT_MAX;
+
+// clang-format off
+#define LATECOMER_PMPI_3(ROW) \
+  ROW(PMPI_Irecv) ROW(PMPI_Pack) ROW(PMPI_Reduce_local) ROW(PMPI_Sendrecv) ROW(PMPI_Type_contiguous) ROW(PMPI_Type_create_hindexed) \
+  ROW(PMPI_Type_create_resized) ROW(PMPI_Type_create_struct) ROW(PMPI_Type_get_contents) ROW(PMPI_Type_get_envelope) \
+  ROW(PMPI_Unpack)
+// clang-format on
+#ifndef LATECOMER_LINKS_MPI
+#define LATECOMER_POINTER(function) inline decltype(&::function) function = nullptr;
+LATECOMER_PMPI_3(LATECOMER_POINTER)
+#undef LATECOMER_POINTER
+#endif
+
+inline bool fits(MPI_Count count) { return count <= kMostCount; }
+inline int narrow(MPI_Count count) { return static_cast<int>(count); }
+template <typename Wide>
+std::vector<int> narrow(MPI_Count n, const Wide* values) {
+  return {values, values + n};
+}
+inline std::vector<MPI_Aint> addresses(MPI_Count n, const MPI_Count* values) { return {values, values + n}; }
+
+/// Calls use(count, type) for `count` items of `type`, which may be more than an int holds.
+template <typename Use>
+int in_one(MPI_Count count, MPI_Datatype type, Use use) {
+  if (fits(count)) return use(narrow(count), type);
+  constexpr int kChunk = 1 << 30;
+  MPI_Count lower = 0, extent = 0;
+  MPI_Datatype made[3] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+  int rc = PMPI_Type_get_extent_x(type, &lower, &extent);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_contiguous(kChunk, type, &made[0]);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_contiguous(narrow(count / kChunk), made[0], &made[1]);
+  const int lengths[] = {1, narrow(count % kChunk)};
+  const MPI_Aint places[] = {0, count / kChunk * kChunk * extent};
+  const MPI_Datatype types[] = {made[1], type};
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_create_struct(2, lengths, places, types, &made[2]);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&made[2]);
+  if (rc == MPI_SUCCESS) rc = use(1, made[2]);
+  for (MPI_Datatype& one : made)
+    if (one != MPI_DATATYPE_NULL) PMPI_Type_free(&one);
+  return rc;
+}
+
+inline int PMPI_Isend_c(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                        MPI_Request* request) {
+  return in_one(count, type, [&](int n, MPI_Datatype of) { return PMPI_Isend(data, n, of, to, tag, comm, request); });
+}
+inline int PMPI_Irecv_c(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                        MPI_Request* request) {
+  return in_one(count, type, [&](int n, MPI_Datatype of) { return PMPI_Irecv(data, n, of, from, tag, comm, request); });
+}
+inline int PMPI_Reduce_local_c(const void* in, void* inout, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+  return fits(count) ? PMPI_Reduce_local(in, inout, narrow(count), type, op) : MPI_ERR_COUNT;
+}
+inline int PMPI_Sendrecv_c(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, void* received,
+                           MPI_Count received_count, MPI_Datatype received_type, int from, int received_tag,
+                           MPI_Comm comm, MPI_Status* status) {
+  return in_one(count, type, [&](int n, MPI_Datatype of) {
+    return in_one(received_count, received_type, [&](int room, MPI_Datatype into) {
+      return PMPI_Sendrecv(data, n, of, to, tag, received, room, into, from, received_tag, comm, status);
+    });
+  });
+}
+inline int PMPI_Pack_c(const void* data, MPI_Count count, MPI_Datatype type, void* packed, MPI_Count bytes,
+                       MPI_Count* position, MPI_Comm comm) {
+  if (!fits(count) || !fits(*position)) return MPI_ERR_COUNT;
+  int at = narrow(*position);
+  const int rc = PMPI_Pack(data, narrow(count), type, packed, fits(bytes) ? narrow(bytes) : INT_MAX, &at, comm);
+  *position = at;
+  return rc;
+}
+inline int PMPI_Unpack_c(const void* packed, MPI_Count bytes, MPI_Count* position, void* data, MPI_Count count,
+                         MPI_Datatype type, MPI_Comm comm) {
+  if (!fits(count) || !fits(*position)) return MPI_ERR_COUNT;
+  int at = narrow(*position);
+  const int rc = PMPI_Unpack(packed, fits(bytes) ? narrow(bytes) : INT_MAX, &at, data, narrow(count), type, comm);
+  *position = at;
+  return rc;
+}
+inline int PMPI_Type_create_hindexed_c(MPI_Count n, const MPI_Count* lengths, const MPI_Count* places,
+                                       MPI_Datatype type, MPI_Datatype* made) {
+  for (MPI_Count i = 0; i < n; ++i)
+    if (!fits(lengths[i])) return MPI_ERR_COUNT;
+  return PMPI_Type_create_hindexed(narrow(n), narrow(n, lengths).data(), addresses(n, places).data(), type, made);
+}
+inline int PMPI_Type_create_struct_c(MPI_Count n, const MPI_Count* lengths, const MPI_Count* places,
+                                     const MPI_Datatype* types, MPI_Datatype* made) {
+  for (MPI_Count i = 0; i < n; ++i)
+    if (!fits(lengths[i])) return MPI_ERR_COUNT;
+  return PMPI_Type_create_struct(narrow(n), narrow(n, lengths).data(), addresses(n, places).data(), types, made);
+}
+inline int PMPI_Type_create_resized_c(MPI_Datatype type, MPI_Count lower, MPI_Count extent, MPI_Datatype* made) {
+  return PMPI_Type_create_resized(type, lower, extent, made);
+}
+inline int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses, MPI_Count* large,
+                                    MPI_Count* types, int* combiner) {
+  int n[3] = {};
+  const int rc = PMPI_Type_get_envelope(type, &n[0], &n[1], &n[2], combiner);
+  *integers = n[0], *addresses = n[1], *large = 0, *types = n[2];
+  return rc;
+}
+inline int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count integers, MPI_Count addresses, MPI_Count,
+                                    MPI_Count types, int* i, MPI_Aint* a, MPI_Count*, MPI_Datatype* t) {
+  return PMPI_Type_get_contents(type, narrow(integers), narrow(addresses), narrow(types), i, a, t);
+}
+
+}  // namespace latecomer::shim

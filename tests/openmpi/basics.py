@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs of Open MPI under latecomer run: the launcher follows the program, calls of MPI's own plugins do not count, the verdict names the late rank, a killed job leaves its observations, and `auto` serves."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
+from common import a, check, finish, folder, run
+
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+binaries = pathlib.Path(a.bin)
+launcher = pathlib.Path(a.mpiexec).name
+
+
+def observed(name, *words, options=(), **extra):
+    profile = folder / f"{name}.json"
+    done = run(a.cli, "run", "--output", profile, "--overwrite", *options, "--", *words, **extra)
+    return done, json.loads(profile.read_text()) if profile.exists() else None
+
+
+def warned(done):
+    return [line for line in done.stderr.splitlines() if "warning" in line]
+
+
+# The launcher is that of the program's library, and words for the other library's are refused with the right ones.
+done, profile = observed("work", "-n", 4, binaries / "causes", "work", 2, 100, 6)
+check(done.returncode == 0 and profile and profile["job"]["ranks"] == 4 and "Open MPI v4" in profile["job"]["mpi_library"], f"-n 4 PROGRAM: {done.returncode} {done.stderr[-400:]}")
+check(not warned(done), f"no warning: {warned(done)}")
+said = json.loads(run(a.cli, "report", "--json", folder / "work.json").stdout)["verdict"]
+check(any("100% of that is for rank 2" in s or re.search(r"9\d% of that is for rank 2", s) for s in said) and any("Rank 2 computes" in s for s in said), f"the verdict: {said}")
+mpich = binaries.parent / "patterns"
+for words, says in (((launcher, "-np", 2), f"-- mpiexec.mpich -np 2 {mpich}"), ((launcher, "--map-by", "core", "-np", 2), "-- mpiexec.mpich -n RANKS PROGRAM")):
+    done = run(a.cli, "run", "--", *words, mpich)
+    check(done.returncode == 2 and "is Open MPI's launcher" in done.stderr and "is linked against MPICH" in done.stderr and says in done.stderr, f"a program of MPICH with {words}: {done.stderr}")
+done = run(a.cli, "run", "--", "mpiexec.mpich", "-n", 2, binaries / "causes", "none", 0, 1, 1)
+check(done.returncode == 2 and "is MPICH's launcher" in done.stderr and f"-- {launcher} -n 2 {binaries}/causes" in done.stderr, f"a program of Open MPI with MPICH's launcher: {done.stderr}")
+info = run(a.cli, "info", binaries / "causes")
+check(info.returncode == 0 and "Open MPI v4" in info.stdout and "liblatecomer-openmpi.so" in info.stdout and launcher in info.stdout, f"info: {info.stdout}")
+check(run(a.cli, "info", mpich).stdout.count("liblatecomer-mpich.so") == 1 and run(a.cli, "info", "/bin/ls").returncode == 1, "info: MPICH, and no MPI")
+
+# Each plugin for files calls MPI's collectives. Only those of the program count, and the ranks agree on their numbers.
+for plugin in ("ompio", "romio321"):
+    done, profile = observed(plugin, "-n", 3, "--mca", "io", plugin, binaries / "files", folder / "written", LATECOMER_CHECK="1")
+    calls = {s["op"]: s["calls"] for s in profile["sites"]} if profile else None
+    check(done.returncode == 0 and "right" in done.stdout and calls == {"allreduce": 5, "barrier": 5}, f"{plugin}: {calls} {done.stderr[-300:]}")
+    check(profile and all(s["patterns"] == s["calls"] for s in profile["sites"]), f"{plugin}: all calls have records of all ranks")
+
+# `auto` learns and serves.
+done, profile = observed("auto", "-n", 4, binaries / "causes", "work", 1, 20, 1, options=("--auto",))
+check(done.returncode == 0 and profile and profile["job"]["mode"] == "apply" and not warned(done), f"auto runs: {done.stderr[-300:]}")
+policy = folder / "ring.json"
+policy.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
+done, profile = observed("ring", "-n", 3, binaries / "causes", "none", 0, 40, 1, options=("--policy", policy))
+ran = {name: d["calls"] for s in profile["sites"] if s["op"] == "allreduce" for name, d in s["dispatch"].items()} if profile else None
+check(done.returncode == 0 and ran and ran.get("ring", 0) >= 39, f"a rule: {ran} {done.stderr[-300:]}")
+
+# A killed job leaves what it observed.
+profile = folder / "killed.json"
+job = subprocess.Popen([a.cli, "run", "--output", str(profile), "--", "-n", "3", str(binaries / "causes"), "work", "1", "100000", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+deadline = time.time() + 100
+while time.time() < deadline and len(list(folder.glob("killed.json.parts/*"))) < 3:
+    time.sleep(0.2)
+time.sleep(2)
+os.killpg(job.pid, signal.SIGKILL)
+job.communicate(timeout=60)
+recovered = run(a.cli, "recover", profile)
+while time.time() < deadline and not profile.exists():  # the ranks end after the launcher
+    time.sleep(1)
+    recovered = run(a.cli, "recover", profile)
+whole = json.loads(profile.read_text()) if profile.exists() else None
+check(whole is not None and sum(s["calls"] for s in whole["sites"] if s["op"] == "allreduce") > 0, f"a killed job is recovered: {recovered.stdout} {recovered.stderr}")
+finish()
