@@ -17,10 +17,17 @@ struct Options {
 };
 
 int calibrate(const Options& o) {
-  const std::string helper = find_beside({"latecomer-calibrate", LATECOMER_HELPERS_FROM_BIN "/latecomer-calibrate"});
+  // Each MPI library has a program of its own.
+  const auto helper_of = [](bool open_mpi) {
+    const std::string name = open_mpi ? "latecomer-calibrate-openmpi" : "latecomer-calibrate";
+    return find_beside({name, LATECOMER_HELPERS_FROM_BIN "/" + name});
+  };
+  const bool open_mpi = o.launcher.empty() ? find_launcher(false).empty() && !find_launcher(true).empty()
+                                           : is_open_mpi(find_in_path(o.launcher));
+  const std::string helper = helper_of(open_mpi);
   if (helper.empty())
-    throw BadUsage(
-        "calibrate: latecomer-calibrate is not installed with this command; build it with LATECOMER_BUILD_SHIM=ON");
+    throw BadUsage(std::string("calibrate: the program that measures with ") + title(open_mpi) +
+                   " is not installed with this command; build it where that library is, with LATECOMER_BUILD_SHIM=ON");
   std::vector<std::string> words = o.more;
   words.insert(words.end(), {"-n", std::to_string(o.ranks), helper});
   // With fewer cores than ranks on one machine, a waiting rank must yield its core.
@@ -37,7 +44,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   command->add_option("-n,--ranks", o->ranks, "Ranks to start. Rank 0 measures with up to eight of the others.")
       ->capture_default_str()
       ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--launcher", o->launcher, "Launcher to use instead of MPICH's mpiexec, such as srun.");
+  command->add_option("--launcher", o->launcher, "Launcher to use instead of MPICH's mpiexec, such as srun or mpiexec.openmpi.");
   command->add_option("OPTIONS", o->more, "Further options of the launcher, after --.")->expected(-1);
   command->add_flag("--json", o->json, "Accepted as for other commands. The answer is always JSON.");
   command->positionals_at_end();

@@ -201,17 +201,6 @@ std::set<std::string> needed_libraries(const std::string& path) {
   return out;
 }
 
-/// Whether the launcher at `path` belongs to Open MPI, by the name behind all links or by its libraries.
-bool is_open_mpi(const std::string& path) {
-  std::error_code error;
-  const std::string real = fs::canonical(path, error).filename().string();
-  if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
-  for (const std::string& needed : needed_libraries(path))
-    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte"))
-      return true;
-  return false;
-}
-
 /// The lines in which the program's dynamic linker lists all libraries that it would load, also those that others need.
 /// The program does not run. Empty for a file that is no dynamic program.
 std::vector<std::string> loaded_libraries(const std::string& program) {
@@ -253,6 +242,16 @@ std::string in_common_words(const std::vector<std::string>& command, const std::
 }
 
 }  // namespace
+
+bool is_open_mpi(const std::string& path) {
+  std::error_code error;
+  const std::string real = fs::canonical(path, error).filename().string();
+  if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
+  for (const std::string& needed : needed_libraries(path))
+    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte"))
+      return true;
+  return false;
+}
 
 Needs needs_of(const std::string& program) {
   Needs out;

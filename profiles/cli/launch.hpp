@@ -24,6 +24,8 @@ struct Needs {
 };
 Needs needs_of(const std::string& program);
 
+/// Whether the launcher at `path` belongs to Open MPI, by the name behind all links or by its libraries.
+bool is_open_mpi(const std::string& path);
 /// The path of MPICH's or Open MPI's launcher in PATH, or "".
 std::string find_launcher(bool open_mpi);
 /// "MPICH" or "Open MPI".
