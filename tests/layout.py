@@ -55,8 +55,8 @@ for path in (root / "profiles").rglob("*"):
                 problems.append(f"{name}: profiles/{mine} may not include profiles/{folder}")
             if mine == "analysis" and "nlohmann" in path.read_text():
                 problems.append(f"{name}: profiles/analysis uses no JSON")
-# Inside the shim, in the same way; "" is the folder itself.
-order = ["", "live", "state", "causes", "waiting", "sites", "dispatch/runner", "dispatch/engine", "dispatch/executor", "dispatch/exchange", "dispatch", "job", "range"]
+# Inside the shim, in the same way; "" is the folder itself. The front and what differs between MPI libraries come first.
+order = ["", "front", "mpi", "live", "state", "causes", "waiting", "sites", "dispatch/runner", "dispatch/engine", "dispatch/executor", "dispatch/exchange", "dispatch", "job", "range"]
 for path in (root / "shim").rglob("*"):
     if path.suffix in (".cpp", ".hpp"):
         name = path.relative_to(root)

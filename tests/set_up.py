@@ -125,7 +125,7 @@ verdict(sentences(chain, part="verdict"), ["mostly in messages with rank 2, whic
 verdict(sentences(bound[:3], part="verdict", patterns=0, waited_ns=0), ["cannot say which rank is late"], ["too short"])
 verdict(sentences([*bound[:1], *bound[2:]], part="verdict", job={"ranks": 4}), ["cannot say which rank is late: it lacks rank 1, and", "preload"], ["too short", "cannot help"])
 # A profile that ends with snapshots cannot say that nothing is wrong.
-verdict(sentences(bound, part="verdict", job={"unfinished": 4}), ["Until the last snapshots, after 1.000 s, ranks spent", "Until then, the waits for late ranks were too short", "`latecomer run` keeps it of one that is killed"], ["cannot help", "stood still"])
+verdict(sentences(bound, part="verdict", job={"unfinished": 4}), ["Until the last snapshots, after 1.000 s, ranks spent", "Until then, the waits for late ranks in collectives were too short", "`latecomer run` keeps it of one that is killed"], ["cannot help", "stood still"])
 
 
 def stood(rank, inside, call, **more):

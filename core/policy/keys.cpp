@@ -99,10 +99,10 @@ constexpr KeyRow kPolicyKeys[] = {
      "one "
      "of these, and all folders below them, are made. This key counts even if another key has a mistake."},
     {"promised", KeyType::object, "", 0, 0, "", "The gain that `latecomer advise` expects of the rules."},
-    {"promised.least", KeyType::number, "", -1, 1, "0",
+    {"promised.least", KeyType::number, "", -1, 1, "",
      "The least share of the run time that `latecomer advise` expects the rules to save; negative: a loss. It changes "
      "nothing. The profile copies it, and `latecomer diff` prints it beside the measured gain."},
-    {"promised.most", KeyType::number, "", -1, 1, "0", "The greatest share, likewise."},
+    {"promised.most", KeyType::number, "", -1, 1, "", "The greatest share, likewise."},
     {"rules", KeyType::array, "", 0, 0, "[]",
      "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
      "`apply` only."},

@@ -14,7 +14,7 @@
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
-#include "shim/front/version.hpp"
+#include "profiles/base/mpi_version.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -83,7 +83,7 @@ int say_program(const std::string& program) {
     return 1;
   }
   const std::string version = version_of(needs.path);
-  const auto* known = front::family_of(version);
+  const auto* known = profiles::family_of(version);
   line("MPI", needs.path + (version.empty() ? "" : ": " + first_line(version)));
   std::string bindings = "C";
   for (const std::string& name : needs.bindings) bindings += ", " + name;
@@ -112,7 +112,10 @@ void add_info(CLI::App& app, Action& action) {
   auto program = std::make_shared<std::string>();
   command->add_option("PROGRAM", *program,
                       "The program. Without one, the MPI libraries that this installation works with.");
-  command->footer("The exit status is 1 if the program would run unobserved.");
+  command->footer(R"(The exit status is 1 if the program would run unobserved.
+
+Example:
+  $ latecomer info ./program)");
   command->callback([&action, program] {
     action = [program] { return program->empty() ? say_installation() : say_program(*program); };
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The entry points of MPI's blocking calls that are no collectives, and of those that start a message. They add up
 // their time and note for whom it waits, without call sites.
-#include "shim/causes/waiting_calls.def"
+#include "shim/front/waiting_calls.def"
 
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"

@@ -3,7 +3,7 @@
 #include "shim/dispatch/idle.hpp"
 
 #include "shim/dispatch/intercept.hpp"
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
 

@@ -9,14 +9,16 @@
 #include <cstring>
 #include <mutex>
 
+#include "profiles/base/mpi_version.hpp"
 #include "shim/front/family.hpp"
 #include "shim/front/stubs.hpp"
-#include "shim/front/version.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::front {
 namespace {
 
+using profiles::family_of;
+using profiles::Known;
 using shim::warn;
 
 std::mutex mutex;

@@ -2,8 +2,8 @@
 // Makes the stubs from the tables of symbols. The types in the rows of the tables are never read.
 #include "shim/front/stubs.hpp"
 
-#include "shim/causes/waiting_calls.def"
-#include "shim/dispatch/collectives.def"
+#include "shim/front/waiting_calls.def"
+#include "shim/front/collectives.def"
 #include "shim/front/symbols.def"
 
 #define HIDDEN __attribute__((visibility("hidden"), used))

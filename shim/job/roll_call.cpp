@@ -20,7 +20,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/process.hpp"
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 

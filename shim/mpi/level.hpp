@@ -5,7 +5,7 @@
 // that comes from the program or a Fortran binding, and not from within a call that counts.
 #pragma once
 
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 
 #ifdef OPEN_MPI
 

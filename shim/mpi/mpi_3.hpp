@@ -30,10 +30,10 @@ std::vector<int> narrow(MPI_Count n, const Wide* values) {
 }
 inline std::vector<MPI_Aint> addresses(MPI_Count n, const MPI_Count* values) { return {values, values + n}; }
 
-/// Calls use(count, type) for `count` items of `type`, which may be more than an int holds.
-template <typename Use>
-int in_one(MPI_Count count, MPI_Datatype type, Use use) {
-  if (fits(count)) return use(narrow(count), type);
+/// Calls transfer(count, type) for `count` items of `type`, which may be more than an int holds.
+template <typename Transfer>
+int in_one(MPI_Count count, MPI_Datatype type, Transfer transfer) {
+  if (fits(count)) return transfer(narrow(count), type);
   constexpr int kChunk = 1 << 30;
   MPI_Count lower = 0, extent = 0;
   MPI_Datatype made[3] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
@@ -45,7 +45,7 @@ int in_one(MPI_Count count, MPI_Datatype type, Use use) {
   const MPI_Datatype types[] = {made[1], type};
   if (rc == MPI_SUCCESS) rc = PMPI_Type_create_struct(2, lengths, places, types, &made[2]);
   if (rc == MPI_SUCCESS) rc = PMPI_Type_commit(&made[2]);
-  if (rc == MPI_SUCCESS) rc = use(1, made[2]);
+  if (rc == MPI_SUCCESS) rc = transfer(1, made[2]);
   for (MPI_Datatype& one : made)
     if (one != MPI_DATATYPE_NULL) PMPI_Type_free(&one);
   return rc;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/sites/parts.hpp"
 
 namespace latecomer::shim {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
 

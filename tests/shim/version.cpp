@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The versions of MPI that the preloaded library accepts, by the texts that MPI libraries give.
-#include "shim/front/version.hpp"
+#include "profiles/base/mpi_version.hpp"
 
 #include <catch2/catch.hpp>
 #include <string_view>
 
-using latecomer::front::family_of;
+using latecomer::profiles::family_of;
 
 namespace {
 std::string_view name_of(std::string_view text) {

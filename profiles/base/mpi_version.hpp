@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace latecomer::front {
+namespace latecomer::profiles {
 
 /// The family of an MPI library: its name, as in the file liblatecomer-NAME.so, and how its version texts begin. Blanks
 /// may follow the label, and a digit must follow the dot. MPICH 4.0 writes a tab there, 4.2 spaces. Every release of
@@ -30,4 +30,4 @@ constexpr const Known* family_of(std::string_view text) {
   return nullptr;
 }
 
-}  // namespace latecomer::front
+}  // namespace latecomer::profiles

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/sites/sites.hpp"
 

@@ -12,7 +12,7 @@
 
 #include <atomic>
 
-#include "shim/entry.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/job.hpp"
 #include "shim/waiting/courteous.hpp"
