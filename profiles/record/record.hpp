@@ -341,8 +341,8 @@ struct JobInfo {
   bool network_known = false;
   bool record_arrivals = false;
   core::Network network;
-  core::Promised promised;
-  std::vector<ForcedRule> forced;  ///< in mode apply only
+  core::Promised promised{};
+  std::vector<ForcedRule> forced{};  ///< in mode apply only
 };
 
 /// Records of one member that no leader has processed. The profile writer matches them with those of the other members.
