@@ -44,7 +44,8 @@ void add_calibrate(CLI::App& app, Action& action) {
   command->add_option("-n,--ranks", o->ranks, "Ranks to start. Rank 0 measures with up to eight of the others.")
       ->capture_default_str()
       ->check(CLI::Range(2, 1 << 20));
-  command->add_option("--launcher", o->launcher, "Launcher to use instead of MPICH's mpiexec, such as srun or mpiexec.openmpi.");
+  command->add_option("--launcher", o->launcher,
+                      "Launcher to use instead of MPICH's mpiexec, such as srun or mpiexec.openmpi.");
   command->add_option("OPTIONS", o->more, "Further options of the launcher, after --.")->expected(-1);
   command->add_flag("--json", o->json, "Accepted as for other commands. The answer is always JSON.");
   command->positionals_at_end();

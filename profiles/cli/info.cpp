@@ -11,10 +11,10 @@
 #include <memory>
 #include <string>
 
+#include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/launch.hpp"
-#include "profiles/base/mpi_version.hpp"
 
 namespace latecomer::cli {
 namespace {

@@ -77,7 +77,8 @@ void print_ranks(const analysis::Analysis& analysis, int most) {
             std::snprintf(text, sizeof text, " %9s %15s  %s", "last", "late", "cause");
             return std::string(text);
           }
-          const std::string late = row->late ? (*row->late < 0 ? "early " : "") + human_time(std::abs(*row->late)) : "-";
+          const std::string late =
+              row->late ? (*row->late < 0 ? "early " : "") + human_time(std::abs(*row->late)) : "-";
           std::snprintf(text, sizeof text, " %9.0f %15s  ", row->last, late.c_str());
           return text + main_cause(*row);
         });

@@ -5,8 +5,8 @@
 
 #include "shim/causes/usage.hpp"
 #include "shim/causes/waits_for.hpp"
-#include "shim/mpi/level.hpp"
 #include "shim/guard.hpp"
+#include "shim/mpi/level.hpp"
 #include "shim/state/job.hpp"
 
 namespace latecomer::shim {

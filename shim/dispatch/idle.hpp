@@ -19,7 +19,7 @@ struct Idle {
   std::uint64_t first = 0;     ///< number of the first of these calls
   std::int64_t granted = 0;    ///< `left` at first; idle_stop() passes the difference to the sequence
   MPI_Comm comm{};
-  MPI_Datatype type{};         ///< a predefined one, and its size in bytes
+  MPI_Datatype type{};  ///< a predefined one, and its size in bytes
   std::int32_t type_size = 0;
   int size = 0;  ///< of the communicator
   /// The calls from one return address that are not in the profile yet.

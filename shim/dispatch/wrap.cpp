@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The 129 entry points, made from collectives.def: 21 rows with counts times {blocking, non-blocking,
 // persistent} times {int, MPI_Count}, and the barrier's three.
-#include "shim/front/collectives.def"
 #include "shim/dispatch/intercept.hpp"
+#include "shim/front/collectives.def"
 #include "shim/mpi/level.hpp"
 
 #define LATECOMER_STRIP(...) __VA_ARGS__

@@ -2,9 +2,9 @@
 // Makes the stubs from the tables of symbols. The types in the rows of the tables are never read.
 #include "shim/front/stubs.hpp"
 
-#include "shim/front/waiting_calls.def"
 #include "shim/front/collectives.def"
 #include "shim/front/symbols.def"
+#include "shim/front/waiting_calls.def"
 
 #define HIDDEN __attribute__((visibility("hidden"), used))
 

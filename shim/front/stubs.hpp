@@ -10,7 +10,7 @@ namespace latecomer::front {
 struct alignas(32) Stub {  // as Entry in family.hpp
   const char* name;
   void** target;  ///< of the stub's jump
-  void* next;     ///< the next definition; nullptr: there is none
+  void* next;     ///< the next definition; nullptr: MPI has no such function
   void* stub;
 };
 

@@ -7,10 +7,10 @@
 
 #include "shim/dispatch/completion.hpp"
 #include "shim/dispatch/engine/engine.hpp"
-#include "shim/mpi/level.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/level.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -78,11 +78,12 @@ int flush() try {
 }
 
 // The Fortran 2008 binding bypasses the C level here. ierror is optional.
-LATECOMER_LEVELS(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided), {
-  return start_mpi(
-      required, provided, [&](int level, int* granted) { return NEXT(argc, argv, level, granted); },
-      [&] { return NEXT(argc, argv, required, provided); });
-})
+LATECOMER_LEVELS(int, MPI_Init_thread, (int* argc, char*** argv, int required, int* provided),
+                 (argc, argv, required, provided), {
+                   return start_mpi(
+                       required, provided, [&](int level, int* granted) { return NEXT(argc, argv, level, granted); },
+                       [&] { return NEXT(argc, argv, required, provided); });
+                 })
 LATECOMER_LEVELS(int, MPI_Init, (int* argc, char*** argv), (argc, argv), {
   return start_mpi(
       default_level(), nullptr,
@@ -133,7 +134,7 @@ LATECOMER_ENTRY(int, MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler
   return rc;
 }
 LATECOMER_F08_ENTRY(void, mpi_session_init_f08_,
-                (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
+                    (const MPI_Info* info, const MPI_Errhandler* errhandler, MPI_Session* session, int* ierror)) {
   int rc = MPI_SUCCESS;
   next::mpi_session_init_f08_(info, errhandler, session, &rc);
   if (rc == MPI_SUCCESS) start([&] { start_session(*session); });

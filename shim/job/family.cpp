@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "shim/mpi/entry.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/mpi/entry.hpp"
 #include "shim/sites/sites.hpp"
 
 extern "C" {

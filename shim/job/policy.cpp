@@ -2,9 +2,9 @@
 // The policy of the whole job, which is rank 0's.
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
-#include "shim/mpi/entry.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
 namespace {

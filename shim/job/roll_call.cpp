@@ -20,9 +20,9 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/process.hpp"
-#include "shim/mpi/entry.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
 namespace {

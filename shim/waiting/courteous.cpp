@@ -8,6 +8,8 @@
 //   nonblocking  Blocking collectives run in their non-blocking form, with tests and yields. MPICH may associate a
 //                reduction differently there. So reductions that are not exact stay as they are, unless the policy
 //                allows another rounding.
+#include "shim/waiting/courteous.hpp"
+
 #include <sched.h>
 
 #include <atomic>
@@ -15,7 +17,6 @@
 #include "shim/mpi/entry.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/job.hpp"
-#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 

@@ -128,7 +128,7 @@ void sweep(const Shape& shape, int victim, bool memory) {
                               std::to_string(victim) + " fails at " + std::to_string(at);
     Shape s = shape;
     s.count += memory ? at % 50 : 0;  // another size, so that the schedule is built anew
-    NATIVE(PMPI_Barrier)(kWorld);             // the background engine may still run parts of the call before
+    NATIVE(PMPI_Barrier)(kWorld);     // the background engine may still run parts of the call before
     Fault fault{memory, rank_world == victim ? at : -1}, none;
     const int rc = run(s, where, fault);
     int fired = fault.fired, bad = rc != MPI_SUCCESS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI's own functions, behind every preload. MPICH's PMPI functions are. Open MPI's are intercepted, because its Fortran
-// bindings call them, so they are taken from the library itself.
+// MPI's own functions, behind every preload. MPICH's PMPI functions are. Open MPI's are intercepted, because its
+// Fortran bindings call them, so they are taken from the library itself.
 #pragma once
 
 #include <mpi.h>
@@ -17,10 +17,10 @@
 // Without counts of type MPI_Count, no call of these is reached (kLargeCounts).
 inline constexpr bool kLargeCounts = MPI_VERSION >= 4;
 #if MPI_VERSION < 4
-#define LATECOMER_NONE(function)       \
-  template <typename... Arguments>     \
+#define LATECOMER_NONE(function)      \
+  template <typename... Arguments>    \
   int function(const Arguments&...) { \
-    return MPI_ERR_COUNT;              \
+    return MPI_ERR_COUNT;             \
   }
 LATECOMER_NONE(MPI_Gatherv_c)
 LATECOMER_NONE(MPI_Scatterv_c)

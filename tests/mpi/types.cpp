@@ -295,8 +295,9 @@ void one(int round, int op, MPI_Op sum) {
   if (op == 0) {
     Buffer b(n, 1, !at_root, own_draw);
     b.fill(round);
-    compare(b, where,
-            [&](bool native) { return (native ? NATIVE(PMPI_Bcast) : MPI_Bcast)(b.data(), b.count(), b.type(), root, comm); });
+    compare(b, where, [&](bool native) {
+      return (native ? NATIVE(PMPI_Bcast) : MPI_Bcast)(b.data(), b.count(), b.type(), root, comm);
+    });
   } else if (op <= 4) {
     const bool scatters = op == 1 || op == 3, irregular = op > 2;
     Buffer all(at_root ? n : 0, size, !scatters, own_draw), mine(n, 1, scatters, own_draw);
@@ -307,15 +308,15 @@ void one(int round, int op, MPI_Op sum) {
     compare(into, where, [&](bool native) {
       if (irregular && scatters)
         return (native ? NATIVE(PMPI_Scatterv) : MPI_Scatterv)(all.data(), counts.data(), places.data(), all.type(),
-                                                       mine.data(), mine.count(), mine.type(), root, comm);
+                                                               mine.data(), mine.count(), mine.type(), root, comm);
       if (irregular)
-        return (native ? NATIVE(PMPI_Gatherv) : MPI_Gatherv)(mine.data(), mine.count(), mine.type(), all.data(), counts.data(),
-                                                     places.data(), all.type(), root, comm);
+        return (native ? NATIVE(PMPI_Gatherv) : MPI_Gatherv)(mine.data(), mine.count(), mine.type(), all.data(),
+                                                             counts.data(), places.data(), all.type(), root, comm);
       if (scatters)
-        return (native ? NATIVE(PMPI_Scatter) : MPI_Scatter)(all.data(), all.count(), all.type(), mine.data(), mine.count(),
-                                                     mine.type(), root, comm);
-      return (native ? NATIVE(PMPI_Gather) : MPI_Gather)(mine.data(), mine.count(), mine.type(), all.data(), all.count(),
-                                                 all.type(), root, comm);
+        return (native ? NATIVE(PMPI_Scatter) : MPI_Scatter)(all.data(), all.count(), all.type(), mine.data(),
+                                                             mine.count(), mine.type(), root, comm);
+      return (native ? NATIVE(PMPI_Gather) : MPI_Gather)(mine.data(), mine.count(), mine.type(), all.data(),
+                                                         all.count(), all.type(), root, comm);
     });
   } else {
     Buffer b(n, 1, true, shared_draw);
@@ -324,7 +325,8 @@ void one(int round, int op, MPI_Op sum) {
     // Call allreduce natively, because MPICH 4.0.2's reduce in place to a root other than 0 crashes.
     if (op == 5) {
       compare(b, where, [&](bool native) {
-        return (native ? NATIVE(PMPI_Allreduce) : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum, comm);
+        return (native ? NATIVE(PMPI_Allreduce) : MPI_Allreduce)(MPI_IN_PLACE, b.data(), b.count(), b.type(), sum,
+                                                                 comm);
       });
     } else {
       // With root 0, native may serve the call, too.

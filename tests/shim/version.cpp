@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The versions of MPI that the preloaded library accepts, by the texts that MPI libraries give.
-#include "profiles/base/mpi_version.hpp"
-
 #include <catch2/catch.hpp>
 #include <string_view>
+
+#include "profiles/base/mpi_version.hpp"
 
 using latecomer::profiles::family_of;
 
@@ -28,12 +28,26 @@ TEST_CASE("version: every Open MPI 4 is accepted", "[shim]") {
 }
 
 TEST_CASE("version: other libraries, other major versions and broken texts are refused", "[shim]") {
-  for (const char* text :
-       {"", "MPICH", "MPICH Version:", "MPICH Version:\t", "MPICH Version:4.2.1", "MPICH Version:\t4",
-        "MPICH Version:\t4.", "MPICH Version:\t4.x", "MPICH Version:\t3.4.3\n", "MPICH Version:      5.0.0\n",
-        "MPICH Version:\t40.1\n", "MPICH Version:\t14.2\n", "MPICH2 Version:\t4.0\n", "Open MPI v5.0.7, package: x",
-        "Open MPI 4.1.4", "Open MPI v4", "Open MPIv4.1.4", "Intel(R) MPI Library 2021.4 for Linux* OS\n",
-        "MVAPICH Version:\t4.0\n", " MPICH Version:\t4.0\n"}) {
+  for (const char* text : {"",
+                           "MPICH",
+                           "MPICH Version:",
+                           "MPICH Version:\t",
+                           "MPICH Version:4.2.1",
+                           "MPICH Version:\t4",
+                           "MPICH Version:\t4.",
+                           "MPICH Version:\t4.x",
+                           "MPICH Version:\t3.4.3\n",
+                           "MPICH Version:      5.0.0\n",
+                           "MPICH Version:\t40.1\n",
+                           "MPICH Version:\t14.2\n",
+                           "MPICH2 Version:\t4.0\n",
+                           "Open MPI v5.0.7, package: x",
+                           "Open MPI 4.1.4",
+                           "Open MPI v4",
+                           "Open MPIv4.1.4",
+                           "Intel(R) MPI Library 2021.4 for Linux* OS\n",
+                           "MVAPICH Version:\t4.0\n",
+                           " MPICH Version:\t4.0\n"}) {
     CAPTURE(text);
     CHECK(name_of(text).empty());
   }
