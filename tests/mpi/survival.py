@@ -112,7 +112,7 @@ for way, does, calls in (("syscall", "is asleep", 5), ("loop", "computes", 40)):
         text, found = hung(f"{name}_{way}_{calls}", way, calls, end)
         verdict = " ".join(found["verdict"])
         wanted = f"for rank 2, which {does}, outside collectives"
-        check(found["verdict"][0].startswith(STOOD) and wanted in found["verdict"][0] and f"(call {calls} on MPI_COMM_WORLD)" in verdict, f"{name}, {way}, {calls}: {verdict}")
+        check(found["verdict"][0].startswith(STOOD) and wanted in found["verdict"][0] and f"(call {calls} on " in verdict, f"{name}, {way}, {calls}: {verdict}")
         check(" ".join(text.split()).startswith(STOOD) and "too short to look" not in verdict.replace("were too short to look", "") and "cannot help" not in verdict, f"{name}, {way}, {calls}: the report begins with it: {text[:300]}")
         check(found["last_state"]["findings"] == [found["verdict"][0].removeprefix("The job stood still when last seen. ")] and [s["rank"] for s in found["last_state"]["states"]] == [0, 1, 2, 3], f"{name}, {way}, {calls}: --json has it: {found['last_state']['findings']}")
 page = run(a.cli, "report", "--html", "-", folder / "told_to_end_loop_40.json").stdout
