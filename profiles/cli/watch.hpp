@@ -30,7 +30,7 @@ class Watch {
 
  private:
   std::vector<LiveRank> ranks_;
-  std::map<int, std::int64_t> gone_;  ///< by rank: since when it is gone while others live
+  std::map<int, std::int64_t> gone_;  ///< by rank: when a look first found it gone while others lived
   bool ends_ = false;
 };
 

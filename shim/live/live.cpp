@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <memory>
 #include <new>
 #include <vector>
+
+#include "profiles/base/descriptor.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -40,9 +43,18 @@ struct Kept {
   char name[64];
 };
 
+/// Whether the file is of an earlier job with the name of this one: the user has given up its snapshots.
+bool is_replaced(int folder, const char* name, std::uint64_t job, const std::string& output) {
+  const profiles::Descriptor its_file(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  char text[sizeof profiles::LiveFile::output] = {};
+  std::uint64_t its = job;
+  return pread(its_file.get(), &its, sizeof its, offsetof(profiles::LiveFile, job)) == sizeof its && its != job &&
+         pread(its_file.get(), text, sizeof text - 1, offsetof(profiles::LiveFile, output)) > 0 && output == text;
+}
+
 /// A killed process leaves its file. Removes those of this user that nobody needs any more. Containers may share the
 /// folder, so a process of another pid namespace may live.
-void sweep(profiles::ProcessId process) noexcept try {
+void sweep(profiles::ProcessId process, std::uint64_t job, const std::string& output) noexcept try {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(profiles::kLiveFolder), closedir);
   if (!folder) return;
   const int in = dirfd(folder.get());
@@ -55,13 +67,14 @@ void sweep(profiles::ProcessId process) noexcept try {
     if (std::strncmp(name, profiles::kLivePrefix, kPrefix) != 0 || std::strlen(name) >= sizeof Kept::name ||
         fstatat(in, name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode) || about.st_uid != geteuid())
       continue;
-    const bool marked = (about.st_mode & S_IWUSR) == 0, old = marked && now - about.st_mtime > kKept_s;
-    if (!marked || old) {
+    const bool marked = (about.st_mode & S_IWUSR) == 0, old = marked && now - about.st_mtime > kKept_s,
+               replaced = is_replaced(in, name, job, output);
+    if (!marked || old || replaced) {
       unsigned long long space = 0, started = 0;
       if (std::sscanf(name + kPrefix, "%llx-%d-%llx", &space, &process.pid, &started) != 3) continue;
       process.pid_namespace = space, process.started = started;
       if (profiles::life_of(process) != profiles::Life::ended) continue;
-      if (old) {
+      if (old || replaced) {
         unlinkat(in, name, 0);
         continue;
       }
@@ -82,7 +95,7 @@ constinit profiles::LiveLine* live = &nowhere;
 
 void live_start(int rank, int ranks, std::uint64_t job, const std::string& host, const std::string& output) {
   const profiles::ProcessId process = profiles::this_process();
-  sweep(process);
+  sweep(process, job, output);
   std::snprintf(path, sizeof path, "%s/%s%llx-%d-%llx", profiles::kLiveFolder, profiles::kLivePrefix,
                 static_cast<unsigned long long>(process.pid_namespace), process.pid,
                 static_cast<unsigned long long>(process.started));

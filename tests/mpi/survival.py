@@ -107,20 +107,20 @@ def kill_ranks(job, pids):
 
 ENDS = {"ranks_killed": kill_ranks, "one_killed": lambda job, pids: os.kill(pids[1], signal.SIGKILL), "told_to_end": lambda job, pids: job.terminate(), "all_at_once": lambda job, pids: end_tree(job)}
 # Before the first snapshot, and after some.
-for way, does, calls in (("syscall", "is asleep", 5), ("loop", "computes", 300)):
+for way, does, calls in (("syscall", "is asleep", 5), ("loop", "computes", 40)):
     for name, end in ENDS.items():
         text, found = hung(f"{name}_{way}_{calls}", way, calls, end)
         verdict = " ".join(found["verdict"])
         wanted = f"for rank 2, which {does}, outside collectives"
-        check(found["verdict"][0].startswith(STOOD) and wanted in found["verdict"][0] and f"(call {calls} on MPI_COMM_WORLD)" in verdict, f"{name}, {way}, {calls}: {verdict}")
+        check(found["verdict"][0].startswith(STOOD) and wanted in found["verdict"][0] and f"(call {calls} on " in verdict, f"{name}, {way}, {calls}: {verdict}")
         check(" ".join(text.split()).startswith(STOOD) and "too short to look" not in verdict.replace("were too short to look", "") and "cannot help" not in verdict, f"{name}, {way}, {calls}: the report begins with it: {text[:300]}")
         check(found["last_state"]["findings"] == [found["verdict"][0].removeprefix("The job stood still when last seen. ")] and [s["rank"] for s in found["last_state"]["states"]] == [0, 1, 2, 3], f"{name}, {way}, {calls}: --json has it: {found['last_state']['findings']}")
-page = run(a.cli, "report", "--html", "-", folder / "told_to_end_loop_300.json").stdout
+page = run(a.cli, "report", "--html", "-", folder / "told_to_end_loop_40.json").stdout
 check(STOOD in page and "Last state of the ranks" in page, "the page has it")
-redacted = run(a.cli, "recover", "--redact", "-o", "-", folder / "told_to_end_loop_300.json").stdout
+redacted = run(a.cli, "recover", "--redact", "-o", "-", folder / "told_to_end_loop_40.json").stdout
 check(os.uname().nodename not in redacted and str(folder) not in redacted and "host-1" in redacted, "a redacted profile names no host")
 # The time limit of a shell, which ends launcher and ranks with one signal.
-text, found = hung("time_limit", "loop", 300, lambda job, pids: None, ("timeout", str(30 * patience)))
+text, found = hung("time_limit", "loop", 40, lambda job, pids: None, ("timeout", str(30 * patience)))
 check(found["verdict"][0].startswith(STOOD) and "for rank 2, which computes" in found["verdict"][0], f"time_limit: {found['verdict']}")
 
 # A job that ends normally leaves only its profile.
