@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -80,15 +81,24 @@ bool first_process() {
   return true;
 }
 
-/// The path of the front's own file up to the last slash, with `name` behind it. Empty: too long.
+/// The path of the front's own file up to the last slash, with `name` behind it. Empty: unknown, or too long. The name
+/// of the preload may be a link, or relative to a folder that the program has left, so the kernel is asked.
 template <std::size_t N>
 void beside(char (&path)[N], const char* name) {
-  Dl_info info;
   path[0] = '\0';
-  if (!dladdr(reinterpret_cast<void*>(&beside<N>), &info) || !info.dli_fname) return;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const int folder = slash ? static_cast<int>(slash - info.dli_fname) + 1 : 0;
-  if (std::snprintf(path, N, "%.*s%s", folder, info.dli_fname, name) >= static_cast<int>(N)) path[0] = '\0';
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (!maps) return;
+  const auto here = reinterpret_cast<std::uintptr_t>(&beside<N>);
+  char line[N + 128];
+  while (std::fgets(line, sizeof line, maps)) {
+    unsigned long begin = 0, end = 0;
+    const char* file = std::strchr(line, '/');
+    if (!file || std::sscanf(line, "%lx-%lx", &begin, &end) != 2 || here < begin || here >= end) continue;
+    const int folder = static_cast<int>(std::strrchr(file, '/') - file) + 1;
+    if (std::snprintf(path, N, "%.*s%s", folder, file, name) >= static_cast<int>(N)) path[0] = '\0';
+    break;
+  }
+  std::fclose(maps);
 }
 
 /// Asks the library that defines the next MPI_Init, or one that it needs: a process may hold several MPI libraries, and

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,16 @@ check(done.returncode == 2 and "is MPICH's launcher" in done.stderr and f"-- {la
 info = run(a.cli, "info", binaries / "causes")
 check(info.returncode == 0 and "Open MPI v4" in info.stdout and "liblatecomer-openmpi.so" in info.stdout and launcher in info.stdout, f"info: {info.stdout}")
 check(run(a.cli, "info", mpich).stdout.count("liblatecomer-mpich.so") == 1 and run(a.cli, "info", "/bin/ls").returncode == 1, "info: MPICH, and no MPI")
+
+# The front finds the family beside the file behind a link. Without the family, one line says so and the program runs.
+alone = folder / "alone"
+alone.mkdir()
+(alone / "link.so").symlink_to(a.library)
+shutil.copy(a.library, alone / "liblatecomer.so")
+for name, lines in (("link.so", 0), ("liblatecomer.so", 1)):
+    done = run(a.mpiexec, "-n", 2, "-x", f"LD_PRELOAD=./{name}", "-x", "LATECOMER_OUTPUT", binaries / "causes", "none", 0, 20, 1, cwd=alone, LATECOMER_OUTPUT=alone / f"{name}.json")
+    check(done.returncode == 0 and len(warned(done)) == lines and (alone / f"{name}.json").exists() == (lines == 0), f"{name}: {done.stderr[-400:]}")
+    check(lines == 0 or "liblatecomer-openmpi.so cannot be used" in warned(done)[0], f"{name}: {warned(done)}")
 
 # Each plugin for files calls MPI's collectives. Only those of the program count, and the ranks agree on their numbers.
 for plugin in ("ompio", "romio321"):
