@@ -19,7 +19,8 @@ namespace {
 
 /// Of the verdict: the share of waiting, the worst site and its cause.
 constexpr std::size_t kSentences = 3;
-/// Chosen: a user waits for the prompt. Measured: 1 GB, of 10,000 ranks and 1,000 sites, takes 1.1 s.
+/// Chosen: a user waits for the prompt. Measured: 1.2 GB, of 10,000 ranks and 1,000 sites, take 2.7 s on a busy
+/// machine.
 constexpr std::chrono::seconds kLongest{10};
 
 constexpr const char* kMark = "latecomer: ";

@@ -504,11 +504,10 @@ WholeProfile::WholeProfile(const std::string& name, std::string_view text) {
   cut(name, text.data(), text.data() + text.size());
 }
 
-void WholeProfile::cut(const std::string& name, const char* at, const char* end) {
-  check_nesting(name, at, end);
+void WholeProfile::cut(const std::string& name, const char* const begin, const char* end) {
   // Cut only arrays: the job's `ranks` is a number and stays.
   std::string rest;
-  const char* from = at;
+  const char *at = begin, *from = begin;
   constexpr std::string_view kKey = "\"ranks\":";
   while (at < end) {
     const auto* quote = static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
@@ -530,8 +529,16 @@ void WholeProfile::cut(const std::string& name, const char* at, const char* end)
     ++at;
   }
   rest.append(from, end);
+  // A scan of all rows takes long, and nothing parses them.
+  if (!core::nested_too_deep(rest).empty())
+    check_nesting(name, begin, end), check_nesting(name, rest.data(), rest.data() + rest.size());
   profile = Json::parse(rest, nullptr, false);
-  check_profile(name, profile, !profile.is_discarded());
+  try {
+    check_profile(name, profile, !profile.is_discarded());
+  } catch (const BadUsage&) {
+    check_nesting(name, begin, end);
+    throw;
+  }
 }
 
 WholeProfile::~WholeProfile() = default;

@@ -70,7 +70,7 @@ class WholeProfile {
   void write(const profiles::Sink& sink) const;
 
  private:
-  void cut(const std::string& name, const char* at, const char* end);
+  void cut(const std::string& name, const char* begin, const char* end);
   std::unique_ptr<class Mapped> file_;
   std::vector<std::string_view> rows_;
 };
