@@ -93,10 +93,10 @@ constexpr KeyRow kPolicyKeys[] = {
      "Path of a profile of an earlier run. Its plan applies from the first call on, and its patterns start the "
      "forecasts."},
     {"promised", KeyType::object, "", 0, 0, "", "The gain that `latecomer advise` expects of the rules."},
-    {"promised.least", KeyType::number, "", -1, 1, "0",
+    {"promised.least", KeyType::number, "", -1, 1, "",
      "The least share of the run time that `latecomer advise` expects the rules to save; negative: a loss. It changes "
      "nothing. The profile copies it, and `latecomer diff` prints it beside the measured gain."},
-    {"promised.most", KeyType::number, "", -1, 1, "0", "The greatest share, likewise."},
+    {"promised.most", KeyType::number, "", -1, 1, "", "The greatest share, likewise."},
     {"rules", KeyType::array, "", 0, 0, "[]",
      "The first rule whose `match` fits a call decides. A call that no rule fits stays native. Rules count in mode "
      "`apply` only."},
