@@ -67,7 +67,7 @@ LiveRank rank_of(const Json& row, int ranks) {
   r.site = number_of(row["site"]);
   r.comm_size = row["comm_size"].get<int>(), r.root = static_cast<int>(known("root")), r.bytes = known("bytes");
   r.watched = known("watched_ns"), r.moves = r.watched >= 0 && r.watched < analysis::kStandsStill_ns;
-  // A clock on which the rank was looked at after all that is known of it.
+  // On a clock of its own: the look came after all that is known of the rank.
   const std::int64_t since = known("since_ns"), message = known("message_ns");
   if (since >= 0 || message >= 0 || r.watched >= 0) r.looked = std::max({since, message, r.watched}) + 1;
   if (since >= 0) r.since = r.looked - since;
