@@ -374,6 +374,11 @@ void preload(Launch& launch, const std::string& library) {
     for (char** entry = environ; *entry; ++entry)
       if (const std::string_view text = *entry; text.starts_with("LATECOMER_"))
         words.insert(words.end(), {"-x", std::string(text.substr(0, text.find('=')))});
+    // It counts for one program of several only: -n 2 ./a : -n 2 ./b.
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i)
+      if (launch.arguments[i] == ":")
+        launch.arguments.insert(launch.arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.begin(),
+                                words.end());
   } else {
     words = {"-genv", "LD_PRELOAD", value};
   }
