@@ -178,9 +178,9 @@ void add_run(CLI::App& app, Action& action) {
       "host. Folders whose names hold one of these are made. Default: "
       "latecomer.%j.json. If it exists, or if another job uses it, the name gets a number: job.json, job-2.json, "
       "job-3.json.");
-  command->add_option(
-      "--launcher", o->launcher,
-      "Launcher to use instead of MPICH's mpiexec, such as srun. COMMAND may also begin with the launcher.");
+  command->add_option("--launcher", o->launcher,
+                      "Launcher to use instead of that of the program's MPI library, such as srun. COMMAND may also "
+                      "begin with the launcher.");
   command
       ->add_option("--verbose", o->verbose,
                    "0: print warnings only. 1: also the configuration and a summary. 2 and 3: also the plans.")

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "profiles/cli/live_copies.hpp"
 #include "profiles/record/claim.hpp"
@@ -62,8 +63,10 @@ bool Watch::stands_still(std::int64_t for_ns) const {
   return std::any_of(ranks_.begin(), ranks_.end(), [&](const LiveRank& r) { return r.waits() && r.watched >= for_ns; });
 }
 
-void JobWatch::start() {
+void JobWatch::start() noexcept try {
   thread_ = std::thread([this] { run(); });
+} catch (const std::system_error&) {
+  // Without a thread, the job runs unwatched. ended() still takes a look.
 }
 
 void JobWatch::told_to_end() {

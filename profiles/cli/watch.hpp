@@ -47,7 +47,7 @@ class JobWatch {
   JobWatch& operator=(const JobWatch&) = delete;
 
   /// Call this after the launcher was forked, with the signals blocked that this process waits for.
-  void start();
+  void start() noexcept;
   /// The job was told to end, so this may be the last look.
   void told_to_end();
   /// The job has ended. `whole`: with a profile, so no file stays. `left`: with snapshots, so the last state stays
