@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "shim/causes/usage.hpp"
@@ -43,9 +42,8 @@ class StartedMessages {
  private:
   static constexpr std::size_t kPlaces = 1024;
   StartedMessage& place(MPI_Request request) {
-    std::uintptr_t bits = 0;
-    std::memcpy(&bits, &request, sizeof request);
-    return places_[bits % kPlaces];
+    const std::uintptr_t bits = bits_of(request);  // of an object's address, the low bits are zero
+    return places_[(bits ^ bits >> 10) % kPlaces];
   }
   StartedMessage places_[kPlaces];
 };
