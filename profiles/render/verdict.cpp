@@ -325,19 +325,25 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   const Totals t = totals(profile);
   if (t.time <= 0) return;
   const bool part_only = t.seen < kKnown * t.calls;
-  out.push_back((cut_short(profile)
-                     ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks spent "
-                     : "Ranks spent ") +
-                std::string(part_only ? "at least " : "") + percent(t.waited / t.time) +
-                " of their time waiting for late ranks in collectives" +
-                (t.collectives > 0 ? ", and " + percent(t.collectives / t.time) + " in collectives altogether." : "."));
+  const std::string known = "rrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+  const std::string ranks =
+      cut_short(profile) ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks" : "Ranks";
+  const std::string altogether = t.collectives > 0 ? percent(t.collectives / t.time) : "";
+  const bool unknown = part_only && percent(t.waited / t.time) == percent(0);  // a bound that says nothing
+  if (unknown) {
+    out.push_back((altogether.empty() ? "" : ranks + " spent " + altogether + " of their time in collectives. ") +
+                  "How long ranks waited for late ranks is not known, since a" + known);
+  } else {
+    out.push_back(ranks + " spent " + (part_only ? "at least " : "") + percent(t.waited / t.time) +
+                  " of their time waiting for late ranks in collectives" +
+                  (altogether.empty() ? "." : ", and " + altogether + " in collectives altogether."));
+  }
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
     out.back() +=
         " At the first recorded collective alone, they waited for " + percent(first.waited / t.time) +
         " of their time" +
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
-  if (part_only)
-    out.back() += " Arrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+  if (part_only && !unknown) out.back() += " A" + known;
   judge_messages(profile, t, out);
   judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);
