@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints the mean time of an allreduce of 8 B, of a broadcast and of a round trip of one message in nanoseconds, as rank
-// 0 sees them. tests/bench/overhead runs it natively and observed, in turns.
+// Prints the mean time in nanoseconds of an allreduce of 8 B, of a broadcast and of a round trip of one message. Rank 0
+// measures. tests/bench/overhead runs it natively and observed, in turns.
 #include <mpi.h>
 #include <stdio.h>
 
