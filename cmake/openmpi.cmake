@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Open MPI by its own wrappers' names, for the family openmpi. Without it, the family is not built.
+option(LATECOMER_OPENMPI "Build the family openmpi where Open MPI is installed" ON)
+if(NOT LATECOMER_OPENMPI)
+  return()
+endif()
 find_program(OPENMPI_MPICC NAMES mpicc.openmpi)
 find_program(OPENMPI_MPIEXEC NAMES mpiexec.openmpi)
 if(OPENMPI_MPICC)
