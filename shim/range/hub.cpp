@@ -11,6 +11,9 @@
 #include "shim/tags.hpp"
 
 namespace latecomer::range {
+
+using namespace shim;  // mpi_3.hpp, where MPI has no functions with MPI_Count
+
 namespace {
 
 constexpr int kEnvelopeTag = 0;

@@ -3,7 +3,7 @@
 beside served native collectives. A creation calls no MPI function and allocates nothing."""
 import re
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, openmpi, run
 
 program = a.bin + "/range"
 
@@ -22,7 +22,7 @@ for ranks in (2, 4):
     ranges(ranks, 85, "threads")
 ranges(2, 0, "large")
 
-undefined = [line.split()[-1] for line in run("nm", "-u", a.build + "/shim/CMakeFiles/latecomer_range.dir/range/create.cpp.o").stdout.splitlines()]
+undefined = [line.split()[-1] for line in run("nm", "-u", f"{a.build}/shim/CMakeFiles/latecomer_range{'_openmpi' if openmpi else ''}.dir/range/create.cpp.o").stdout.splitlines()]
 check(not [name for name in undefined if not name.startswith("__") and name != "_GLOBAL_OFFSET_TABLE_"], f"creation calls nothing: {undefined}")
 
 # Served collectives beside those of ranges.
