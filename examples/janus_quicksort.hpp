@@ -77,7 +77,16 @@ struct Ranges {
   }
 };
 
-/// MPI communicators from MPI_Comm_create_group. All members must take part.
+#if MPI_VERSION >= 4
+#define JANUS_COUNTED(function) function##_c
+using Length = MPI_Count;
+#else
+#define JANUS_COUNTED(function) function
+using Length = int;
+#endif
+
+/// MPI communicators from MPI_Comm_create_group. All members must take part. With MPI 3.1, a message has less than 2
+/// GiB.
 struct MpiComms {
   using Comm = MPI_Comm;
   using Request = MPI_Request;
@@ -110,13 +119,13 @@ struct MpiComms {
   }
   static void spend(Comm, Count) {}
   static void ibcast(void* data, Count bytes, int root, Comm c, Request* r) {
-    MPI_Ibcast_c(data, bytes, MPI_BYTE, root, c, r);
+    JANUS_COUNTED(MPI_Ibcast)(data, static_cast<Length>(bytes), MPI_BYTE, root, c, r);
   }
   static void iscan(const Count* in, Count* out, int n, Comm c, Request* r) {
     MPI_Iscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r);
   }
   static void isend(const void* data, Count bytes, int to, int tag, Comm c, Request* r) {
-    MPI_Isend_c(data, bytes, MPI_BYTE, to, tag, c, r);
+    JANUS_COUNTED(MPI_Isend)(data, static_cast<Length>(bytes), MPI_BYTE, to, tag, c, r);
   }
   static bool all_done(std::vector<Request>& r) {
     int flag = 0;
@@ -132,7 +141,8 @@ struct MpiComms {
     if (!flag) return false;
     MPI_Count bytes = 0;
     MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-    MPI_Mrecv_c(room(status.MPI_TAG, bytes), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    JANUS_COUNTED(MPI_Mrecv)
+    (room(status.MPI_TAG, bytes), static_cast<Length>(bytes), MPI_BYTE, &message, MPI_STATUS_IGNORE);
     return true;
   }
 };

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#if defined(OPEN_MPI) && !defined(LATECOMER_LINKS_MPI)
+#ifdef OPEN_MPI
 #include "shim/mpi/open_mpi.hpp"
 #endif
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI 3.1 under the names of MPI 4. A message of more items than an int counts is one item of a derived type. No call
-// with a payload of more bytes is served, if all ranks know its size (kMostCount): packing and operators cannot do it.
+// MPI 3.1 under the names of MPI 4. A message of more items than an int counts is one item of a derived type. Packing
+// and operators take such items in pieces, but not one item of more bytes. The preloaded library serves no call with a
+// payload of more bytes, if all ranks know its size (kMostCount).
 #pragma once
 
+#include <algorithm>
 #include <climits>
 #include <vector>
 
@@ -24,6 +26,7 @@ LATECOMER_PMPI_3(LATECOMER_POINTER)
 
 inline bool fits(MPI_Count count) { return count <= kMostCount; }
 inline int narrow(MPI_Count count) { return static_cast<int>(count); }
+inline int room(MPI_Count bytes) { return fits(bytes) ? narrow(bytes) : INT_MAX; }
 template <typename Wide>
 std::vector<int> narrow(MPI_Count n, const Wide* values) {
   return {values, values + n};
@@ -51,6 +54,19 @@ int in_one(MPI_Count count, MPI_Datatype type, Transfer transfer) {
   return rc;
 }
 
+/// Calls move(place, n) for `count` items in pieces of at most 1 GiB, or of one item. `place`: of a piece, in bytes.
+template <typename Move>
+int in_pieces(MPI_Count count, MPI_Datatype type, Move move) {
+  constexpr MPI_Count kPiece = 1 << 30;
+  MPI_Count size = 0, lower = 0, extent = 0;
+  int rc = PMPI_Type_size_x(type, &size);
+  if (rc == MPI_SUCCESS) rc = PMPI_Type_get_extent_x(type, &lower, &extent);
+  const MPI_Count most = std::max<MPI_Count>(1, kPiece / std::max<MPI_Count>(1, size));
+  for (MPI_Count done = 0; rc == MPI_SUCCESS && done < count; done += most)
+    rc = move(done * extent, narrow(std::min(most, count - done)));
+  return rc;
+}
+
 inline int PMPI_Isend_c(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                         MPI_Request* request) {
   return in_one(count, type, [&](int n, MPI_Datatype of) { return PMPI_Isend(data, n, of, to, tag, comm, request); });
@@ -59,8 +75,17 @@ inline int PMPI_Irecv_c(void* data, MPI_Count count, MPI_Datatype type, int from
                         MPI_Request* request) {
   return in_one(count, type, [&](int n, MPI_Datatype of) { return PMPI_Irecv(data, n, of, from, tag, comm, request); });
 }
+#ifdef LATECOMER_LINKS_MPI  // only ranges have synchronous sends
+inline int PMPI_Issend_c(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
+  return in_one(count, type, [&](int n, MPI_Datatype of) { return PMPI_Issend(data, n, of, to, tag, comm, request); });
+}
+#endif
 inline int PMPI_Reduce_local_c(const void* in, void* inout, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  return fits(count) ? PMPI_Reduce_local(in, inout, narrow(count), type, op) : MPI_ERR_COUNT;
+  if (fits(count)) return PMPI_Reduce_local(in, inout, narrow(count), type, op);
+  return in_pieces(count, type, [&](MPI_Count place, int n) {
+    return PMPI_Reduce_local(static_cast<const char*>(in) + place, static_cast<char*>(inout) + place, n, type, op);
+  });
 }
 inline int PMPI_Sendrecv_c(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, void* received,
                            MPI_Count received_count, MPI_Datatype received_type, int from, int received_tag,
@@ -73,19 +98,28 @@ inline int PMPI_Sendrecv_c(const void* data, MPI_Count count, MPI_Datatype type,
 }
 inline int PMPI_Pack_c(const void* data, MPI_Count count, MPI_Datatype type, void* packed, MPI_Count bytes,
                        MPI_Count* position, MPI_Comm comm) {
-  if (!fits(count) || !fits(*position)) return MPI_ERR_COUNT;
-  int at = narrow(*position);
-  const int rc = PMPI_Pack(data, narrow(count), type, packed, fits(bytes) ? narrow(bytes) : INT_MAX, &at, comm);
-  *position = at;
-  return rc;
+  const auto piece = [&](const void* from, int n) {
+    int used = 0;
+    const int rc =
+        PMPI_Pack(from, n, type, static_cast<char*>(packed) + *position, room(bytes - *position), &used, comm);
+    *position += used;
+    return rc;
+  };
+  if (fits(count) && fits(bytes)) return piece(data, narrow(count));
+  return in_pieces(count, type,
+                   [&](MPI_Count place, int n) { return piece(static_cast<const char*>(data) + place, n); });
 }
 inline int PMPI_Unpack_c(const void* packed, MPI_Count bytes, MPI_Count* position, void* data, MPI_Count count,
                          MPI_Datatype type, MPI_Comm comm) {
-  if (!fits(count) || !fits(*position)) return MPI_ERR_COUNT;
-  int at = narrow(*position);
-  const int rc = PMPI_Unpack(packed, fits(bytes) ? narrow(bytes) : INT_MAX, &at, data, narrow(count), type, comm);
-  *position = at;
-  return rc;
+  const auto piece = [&](void* to, int n) {
+    int used = 0;
+    const int rc =
+        PMPI_Unpack(static_cast<const char*>(packed) + *position, room(bytes - *position), &used, to, n, type, comm);
+    *position += used;
+    return rc;
+  };
+  if (fits(count) && fits(bytes)) return piece(data, narrow(count));
+  return in_pieces(count, type, [&](MPI_Count place, int n) { return piece(static_cast<char*>(data) + place, n); });
 }
 inline int PMPI_Type_create_hindexed_c(MPI_Count n, const MPI_Count* lengths, const MPI_Count* places,
                                        MPI_Datatype type, MPI_Datatype* made) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Open MPI's predefined handles. Its header makes them from the addresses of variables in MPI's library. A library that
 // does not link MPI cannot refer to them, so each is a pointer that start_family() sets. Constants of MPI are therefore
-// no constants of the compiler here: no static object may hold one.
+// no constants of the compiler here: no static object may hold one. The range library links MPI and takes its header's.
 #pragma once
 
 #include <mpi.h>
@@ -39,6 +39,7 @@
 #define LATECOMER_PREDEFINED(ROW) LATECOMER_PREDEFINED_TYPES(ROW) LATECOMER_PREDEFINED_OTHERS(ROW)
 // clang-format on
 
+#ifndef LATECOMER_LINKS_MPI
 namespace latecomer::shim::mpi_globals {
 #define LATECOMER_POINTER(global) inline void* global = nullptr;
 LATECOMER_PREDEFINED(LATECOMER_POINTER)
@@ -66,6 +67,7 @@ inline int delete_nothing(MPI_Datatype, int, void*, void*) { return MPI_SUCCESS;
 #define MPI_TYPE_NULL_COPY_FN latecomer::shim::copy_nothing
 #undef MPI_TYPE_NULL_DELETE_FN
 #define MPI_TYPE_NULL_DELETE_FN latecomer::shim::delete_nothing
+#endif
 
 namespace latecomer::shim {
 
@@ -74,7 +76,7 @@ namespace latecomer::shim {
 class BasicTypes {
  public:
   BasicTypes() {
-#define LATECOMER_TYPE(global) put(mpi_globals::global);
+#define LATECOMER_TYPE(global) put(OMPI_PREDEFINED_GLOBAL(void*, global));
     LATECOMER_PREDEFINED_TYPES(LATECOMER_TYPE)
 #undef LATECOMER_TYPE
   }

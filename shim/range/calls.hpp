@@ -19,17 +19,25 @@ inline int class_of(int rc) {
   return out;
 }
 
-/// Runs `body` under the library's lock. No exception leaves it.
+/// Runs `body`. No exception leaves it.
 template <typename Body>
-int inside(Body body) {
+int guarded(Body body) {
   try {
-    const std::lock_guard guard(library().lock);
     return class_of(body());
   } catch (const std::bad_alloc&) {
     return MPI_ERR_NO_MEM;
   } catch (...) {
     return MPI_ERR_INTERN;
   }
+}
+
+/// Runs `body` under the library's lock. No exception leaves it.
+template <typename Body>
+int inside(Body body) {
+  return guarded([&] {
+    const std::lock_guard guard(library().lock);
+    return body();
+  });
 }
 
 inline int wrong_range(const latecomer_range* r) {

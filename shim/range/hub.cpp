@@ -8,9 +8,13 @@
 
 #include "core/base/text.hpp"
 #include "shim/dispatch/runner/packing.hpp"
+#include "shim/mpi/progress.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::range {
+
+using namespace shim;  // mpi_3.hpp, where MPI has no functions with MPI_Count
+
 namespace {
 
 constexpr int kEnvelopeTag = 0;
@@ -20,9 +24,6 @@ constexpr int kFirstPayload = 8192;
 // The number of short sends in flight from which progress() tests them. Derived: a test of 64 requests takes 0.4 us
 // (measured, 2 ranks in shared memory), and 64 chunks of 8 KiB take 512 KiB.
 constexpr std::size_t kMany = 64;
-// Up to this size, data travel in their envelope. Measured, 2 ranks in shared memory, MPICH 4.0.2 over UCX: a message
-// of 8 KiB takes 1.5 us, one of 16 KiB 4.1 us. The copy of 8 KiB takes 0.03 us, a second message at least 0.3 us.
-constexpr MPI_Count kShort = 8192;
 
 }  // namespace
 
@@ -137,7 +138,7 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   m->sends = true;
   m->envelope = key;
   m->envelope.bytes = layout.size * count;
-  const bool apart = synchronous || m->envelope.bytes > kShort;
+  const bool apart = synchronous || m->envelope.bytes > kShortMessage;
   if (apart) m->envelope.payload = kFirstPayload + static_cast<int>(sent_++ % static_cast<std::uint32_t>(tags_));
   const std::size_t head = sizeof(Envelope), body = apart ? 0 : static_cast<std::size_t>(m->envelope.bytes);
   m->chunk.resize(head + body);

@@ -90,10 +90,28 @@ class Collective final : public Operation, private shim::Wire {
   std::vector<MPI_Aint> packed_places_;
 };
 
+/// The library's lock. A thread may take it again.
+class Lock {
+ public:
+  void lock() { mutex_.lock(), ++depth_; }
+  void unlock() { --depth_, mutex_.unlock(); }
+  /// Returns false also if this thread has the lock: MPI may call us from within our own calls of MPI.
+  bool try_lock() {
+    if (!mutex_.try_lock()) return false;
+    if (depth_++ == 0) return true;
+    unlock();
+    return false;
+  }
+
+ private:
+  std::recursive_mutex mutex_;
+  int depth_ = 0;
+};
+
 /// The state of the library in this process.
 class Library {
  public:
-  std::recursive_mutex lock;
+  Lock lock;
   /// The hub of a communicator. The first call for a communicator is collective. Returns an MPI error class.
   int attach(MPI_Comm comm, Hub** hub);
   void detach(Hub* hub);
@@ -103,6 +121,8 @@ class Library {
   void drive(Operation* operation) { driven_.push_back(operation); }
   void forget(Operation* operation);
   bool knows(const Hub* hub) const;
+  /// Whether a communicator is attached. MPI_Finalize detaches all.
+  bool attached() const { return !hubs_.empty(); }
 
   /// borrow(): memory of at least `bytes` for a collective. give_back(): returns it, so that it stays mapped.
   std::vector<char> borrow(std::size_t bytes);

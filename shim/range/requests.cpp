@@ -5,7 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "shim/mpi/progress.hpp"
 #include "shim/range/calls.hpp"
 
 namespace latecomer::range {
@@ -41,8 +43,10 @@ bool complete(latecomer_range_request request) { return !request || request->loo
 /// A generalized request of MPI that stands for an operation.
 struct Exported {
   Operation* operation;
-  MPI_Request handle;
-  bool told;
+  MPI_Request handle = MPI_REQUEST_NULL;
+  bool told = false;
+  int rc = MPI_SUCCESS;  // of the progress that the operation needs
+  /// Tells MPI if the operation is complete. MPI may free this object here.
   void tell() {
     if (!told && operation->complete) told = true, PMPI_Grequest_complete(handle);
   }
@@ -52,7 +56,7 @@ extern "C" {
 int latecomer_range_query(void* state, MPI_Status* status) {
   auto& e = *static_cast<Exported*>(state);
   e.operation->fill(status);
-  return e.operation->rc;
+  return e.rc != MPI_SUCCESS ? e.rc : e.operation->rc;
 }
 int latecomer_range_free(void* state) {
   auto* const e = static_cast<Exported*>(state);
@@ -62,12 +66,53 @@ int latecomer_range_free(void* state) {
   return MPI_SUCCESS;
 }
 int latecomer_range_cancel(void*, int) { return MPI_SUCCESS; }  // nothing here can be cancelled
+}
+
+#ifdef OPEN_MPI
+
+/// Requests that MPI does not know to be complete.
+std::vector<Exported*>& unfinished = *new std::vector<Exported*>;  // must outlive exit handlers
+
+/// Open MPI does not ask a generalized request for its state. While there are any, its progress moves all operations.
+int move_all() {
+  int told = 0;
+  // Another thread that has the library moves the operations too.
+  const std::unique_lock guard(library().lock, std::try_to_lock);
+  if (!guard || !library().attached()) return 0;
+  const int rc = guarded([] { return library().progress(); });
+  for (std::size_t i = 0; i < unfinished.size();) {
+    Exported* const e = unfinished[i];
+    if (rc != MPI_SUCCESS) e->rc = rc, e->operation->complete = true;  // it can never end
+    if (!e->operation->complete && !e->operation->look()) {
+      ++i;
+      continue;
+    }
+    unfinished[i] = unfinished.back(), unfinished.pop_back();
+    e->tell();
+    ++told;
+  }
+  if (unfinished.empty()) shim::stop_polling(move_all);
+  return told;
+}
+
+int start_request(Exported& e) {
+  unfinished.reserve(unfinished.size() + 1);
+  if (unfinished.empty() && !shim::start_polling(move_all)) return MPI_ERR_UNSUPPORTED_OPERATION;
+  const int rc =
+      PMPI_Grequest_start(latecomer_range_query, latecomer_range_free, latecomer_range_cancel, &e, &e.handle);
+  if (rc == MPI_SUCCESS) unfinished.push_back(&e);
+  return rc;
+}
+
+#else
+
+extern "C" {
 int latecomer_range_poll(void* state, MPI_Status*) {
   auto& e = *static_cast<Exported*>(state);
   // Another thread that has the library moves this operation too.
   const std::unique_lock guard(library().lock, std::try_to_lock);
   if (!guard) return MPI_SUCCESS;
-  const int rc = library().progress();
+  const int rc = guarded([] { return library().progress(); });
   e.operation->look();
   e.tell();
   return rc;
@@ -86,6 +131,15 @@ int latecomer_range_wait_all(int count, void** states, double, MPI_Status*) {
   });
 }
 }
+
+int start_request(Exported& e) {
+  const int rc = PMPIX_Grequest_start(latecomer_range_query, latecomer_range_free, latecomer_range_cancel,
+                                      latecomer_range_poll, latecomer_range_wait_all, &e, &e.handle);
+  if (rc == MPI_SUCCESS) e.tell();
+  return rc;
+}
+
+#endif
 
 }  // namespace
 }  // namespace latecomer::range
@@ -174,15 +228,10 @@ int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request
     if (!request || !mpi_request) return MPI_ERR_REQUEST;
     *mpi_request = MPI_REQUEST_NULL;
     if (!*request) return MPI_SUCCESS;
-    auto exported = std::make_unique<Exported>(Exported{*request, MPI_REQUEST_NULL, false});
-    const int rc = PMPIX_Grequest_start(latecomer_range_query, latecomer_range_free, latecomer_range_cancel,
-                                        latecomer_range_poll, latecomer_range_wait_all, exported.get(), mpi_request);
-    if (rc != MPI_SUCCESS) return rc;
-    exported->handle = *mpi_request;
-    exported->tell();
-    (void)exported.release();
-    *request = nullptr;
-    return MPI_SUCCESS;
+    auto exported = std::make_unique<Exported>(Exported{*request});
+    const int rc = start_request(*exported);
+    if (rc == MPI_SUCCESS) *mpi_request = exported.release()->handle, *request = nullptr;
+    return rc;
   });
 }
 }

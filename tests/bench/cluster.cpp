@@ -41,7 +41,7 @@ struct Figures {
   double member_ns = 10;    // per member, to write the table of an MPI communicator; chosen, not measured
   double element_ns = 1.5;  // to compare and move an element once; chosen, not measured
   double range_ns = 10;     // to create a range; chosen, not measured
-  Count envelope = 40, short_message = 8192;  // derived from shim/range/hub.cpp
+  Count envelope = 40, short_message = 8192;  // derived from shim/range/hub.cpp and shim/mpi/progress.hpp
   static constexpr Count mask = 260;          // bytes of MPICH's mask of contexts and one flag
 };
 

@@ -16,6 +16,7 @@ a = parser.parse_args()
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 patience = 1  # factor of time-outs
+openmpi = pathlib.Path(a.bin).name == "openmpi"  # the MPI library of a.mpiexec and of the programs in a.bin
 
 
 def check(condition, what):

@@ -15,8 +15,9 @@ check(done.returncode == 0, f"cmake --install: {done.stderr[-300:]}")
 first.rename(prefix)
 built = [p for p in prefix.rglob("*") if p.is_file() and not p.is_symlink() and (p.suffix in (".so", ".a") or p.stat().st_mode & 0o111)]
 wanted = {"latecomer", "latecomer-calibrate", "liblatecomer.so", "liblatecomer-mpich.so", "liblatecomer_symbols.so", "liblatecomer_client.a", "liblatecomer_core.a", "liblatecomer_range.a"}
-if (pathlib.Path(a.build) / "lib/liblatecomer-openmpi.so").exists():
-    wanted |= {"latecomer-calibrate-openmpi", "liblatecomer-openmpi.so"}
+with_openmpi = (pathlib.Path(a.build) / "lib/liblatecomer-openmpi.so").exists()
+if with_openmpi:
+    wanted |= {"latecomer-calibrate-openmpi", "liblatecomer-openmpi.so", "liblatecomer_range_openmpi.a"}
 check({p.name for p in built} == wanted and len(built) == len(wanted), f"what was compiled and installed: {[p.name for p in built]}")
 for file in built:
     sections = run("readelf", "-SW", file).stdout
@@ -124,23 +125,32 @@ int main(int argc, char** argv) {
   MPI_Finalize();
 }
 """)
-(client / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.20)
+
+
+def build_parts(mpi, suffix, mpiexec, **environment):
+    (client / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.20)
 project(part C CXX)
 find_package(latecomer 0.1 REQUIRED)
 add_executable(part part.c)
-target_link_libraries(part latecomer::range)
+target_link_libraries(part latecomer::range{suffix})
 add_executable(part_cpp part.cpp)
-target_link_libraries(part_cpp latecomer::range)
+target_link_libraries(part_cpp latecomer::range{suffix})
 """)
-done = run("cmake", "-S", client, "-B", client / "parts", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=mpicc.mpich", "-DCMAKE_CXX_COMPILER=mpicxx.mpich")
-done = run("cmake", "--build", client / "parts") if done.returncode == 0 else done
-check(done.returncode == 0, f"latecomer::range builds: {done.stdout[-600:]} {done.stderr[-600:]}")
-check(run(a.mpiexec, "-n", 4, client / "parts/part", LD_PRELOAD=a.support).stdout == "4\n", "a C program uses ranges")
-check(run(a.mpiexec, "-n", 4, client / "parts/part_cpp", LD_PRELOAD=a.support).stdout == "6\n", "a C++ program uses ranges")
-flags = run("pkg-config", "--cflags", "--libs", "latecomer-range", **paths).stdout.strip()
-done = run("sh", "-c", f"mpicc.mpich part.c {flags} -o part_by_pkg_config", cwd=client)
-check(done.returncode == 0, f"pkg-config latecomer-range: {flags}: {done.stderr[-600:]}")
-check(run(a.mpiexec, "-n", 4, client / "part_by_pkg_config", LD_PRELOAD=a.support).stdout == "4\n", "and by pkg-config")
+    built, package = client / f"parts{suffix}", "latecomer-range" + suffix.replace("_", "-")
+    done = run("cmake", "-S", client, "-B", built, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER=mpicc.{mpi}", f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}")
+    done = run("cmake", "--build", built) if done.returncode == 0 else done
+    check(done.returncode == 0, f"latecomer::range{suffix} builds: {done.stdout[-600:]} {done.stderr[-600:]}")
+    check(run(mpiexec, "-n", 4, built / "part", **environment).stdout == "4\n", f"{mpi}: a C program uses ranges")
+    check(run(mpiexec, "-n", 4, built / "part_cpp", **environment).stdout == "6\n", f"{mpi}: a C++ program uses ranges")
+    flags = run("pkg-config", "--cflags", "--libs", package, **paths).stdout.strip()
+    done = run("sh", "-c", f"mpicc.{mpi} part.c {flags} -o {built}/by_pkg_config", cwd=client)
+    check(done.returncode == 0, f"pkg-config {package}: {flags}: {done.stderr[-600:]}")
+    check(run(mpiexec, "-n", 4, built / "by_pkg_config", **environment).stdout == "4\n", f"{mpi}: and by pkg-config")
+
+
+build_parts("mpich", "", a.mpiexec, LD_PRELOAD=a.support)
+if with_openmpi:
+    build_parts("openmpi", "_openmpi", "mpiexec.openmpi", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
 
 # Fortran, by bind(C), as docs/guide/fortran.md shows.
 (client / "edge.f90").write_text("""program edge

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Range communicators: the acceptance tests (by number, on their numbers of ranks), and every collective on random
 // ranges compared with MPI on a communicator of the same ranks. Usage: range [rounds]
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -380,6 +382,41 @@ void details() {
   }
 }
 
+/// Operations as requests of MPI that only MPI waits for, while other operations of ranges go on.
+void exported() {
+  const int next = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
+  const MPI_Count n = 300000;
+  std::vector<int> out(static_cast<std::size_t>(n), world_rank), in(out.size(), -1);
+  Request request;
+  MPI_Request late, sent, freed, sum_known;
+  MPI_Status status;
+  int small = -1, sum = 0, again = 0, flag = 0, count = 0;
+  good(world.irecv(in.data(), n, MPI_INT, before, 31, &request), "irecv");
+  good(latecomer_range_to_mpi_request(&request, &late), "to_mpi_request");
+  good(world.irecv(&small, MPI_Count{1}, MPI_INT, before, 32, &request), "irecv");
+  good(latecomer_range_to_mpi_request(&request, &freed), "to_mpi_request");
+  MPI_Request_free(&freed);
+  good(world.iallreduce(&world_rank, &sum, MPI_Count{1}, MPI_INT, MPI_SUM, &request), "iallreduce");
+  good(latecomer_range_to_mpi_request(&request, &sum_known), "to_mpi_request");
+  good(world.allreduce(&world_rank, &again, 1, MPI_INT, MPI_SUM), "allreduce");
+  good(world.send(&world_rank, 1, MPI_INT, next, 32), "send");
+  if (world_rank == 0) nap(20);
+  good(world.isend(out.data(), n, MPI_INT, next, 31, &request), "isend");
+  good(latecomer_range_to_mpi_request(&request, &sent), "to_mpi_request");
+  MPI_Wait(&late, &status);
+  MPI_Get_count(&status, MPI_INT, &count);
+  check(
+      in.front() == before && in.back() == before && count == n && status.MPI_SOURCE == before && status.MPI_TAG == 31,
+      "a long message that only MPI_Wait waits for: %d, %d items from %d", in.back(), count, status.MPI_SOURCE);
+  while (!flag) MPI_Test(&sent, &flag, MPI_STATUS_IGNORE);
+  MPI_Wait(&sum_known, MPI_STATUS_IGNORE);
+  check(sum == world_size * (world_size - 1) / 2 && again == sum, "sums %d and %d", sum, again);
+  // The operation of a freed request goes on.
+  for (int i = 0; i < 10000 && small != before; ++i)
+    good(world.iprobe(before, 99, &flag, MPI_STATUS_IGNORE), "iprobe"), sched_yield();
+  check(small == before, "a receive whose request was freed: %d", small);
+}
+
 /// Every collective on random ranges compared with MPI, several at once.
 void random_collectives(int rounds) {
   std::mt19937 random(42);  // the same on all ranks
@@ -586,6 +623,18 @@ void threads() {
           ++wrong;
       }
     });
+  // The threads hold the library while MPI waits here, and MPI the core while they wait.
+  const int next = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
+  for (int i = 0; i < 40; ++i) {
+    int got = -1;
+    Request request;
+    MPI_Request handle;
+    good(world.irecv(&got, MPI_Count{1}, MPI_INT, before, 40, &request), "irecv");
+    good(latecomer_range_to_mpi_request(&request, &handle), "to_mpi_request");
+    good(world.send(&world_rank, 1, MPI_INT, next, 40), "send");
+    MPI_Wait(&handle, MPI_STATUS_IGNORE);
+    if (got != before) ++wrong;
+  }
   for (auto& t : all) t.join();
   check(wrong == 0, "%d wrong in threads", wrong.load());
 }
@@ -613,6 +662,7 @@ int main(int argc, char** argv) {
     if (world_size == 4) any_source();
     late_ranks();
     details();
+    exported();
     random_collectives(rounds);
     if (threaded) threads();
     // Frees a communicator of the program with an unreceived message.
