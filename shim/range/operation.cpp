@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/select/by_call.hpp"
 #include "shim/dispatch/runner/packing.hpp"
@@ -257,7 +258,24 @@ bool Collective::done(void* ticket, int* rc) {
 
 void Collective::drop(void* ticket) { hub_of(range_).release(static_cast<Message*>(ticket)); }
 
+void Library::discard(Operation* operation) {
+  operation->next_discarded = discarded_.load(std::memory_order_relaxed);
+  while (!discarded_.compare_exchange_weak(operation->next_discarded, operation, std::memory_order_release,
+                                           std::memory_order_relaxed)) {
+  }
+}
+
+void Library::delete_discarded(bool incomplete) {
+  if (!discarded_.load(std::memory_order_relaxed)) return;
+  for (Operation* next = discarded_.exchange(nullptr, std::memory_order_acquire); next;) {
+    Operation* const o = std::exchange(next, next->next_discarded);
+    if (incomplete || o->complete || o->look()) delete o;
+    else discard(o);
+  }
+}
+
 int Library::progress() {
+  delete_discarded(false);
   int rc = MPI_SUCCESS;
   for (const auto& hub : hubs_)
     if (const int one = hub->progress(); rc == MPI_SUCCESS) rc = one;
@@ -321,6 +339,7 @@ void Library::detach(Hub* hub) {
 }
 
 void Library::end() {
+  delete_discarded(true);
   kept_.clear(), spare_.clear();
   hubs_.clear();
   // Free the keyvals. Attributes that are still set keep their callbacks, which then do nothing.

@@ -2,6 +2,7 @@
 // Operations in flight. Every call that tests or waits advances all of them.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,6 +21,7 @@ struct latecomer_range_operation {
   virtual void fill(MPI_Status* status) const;
   bool complete = false;
   int rc = MPI_SUCCESS;
+  latecomer_range_operation* next_discarded = nullptr;
 };
 
 namespace latecomer::range {
@@ -120,6 +122,9 @@ class Library {
   int progress();
   void drive(Operation* operation) { driven_.push_back(operation); }
   void forget(Operation* operation);
+  /// Deletes the operation when it is complete. Takes no lock: MPI calls back with its own lock, for which the thread
+  /// with the library's lock may wait.
+  void discard(Operation* operation);
   bool knows(const Hub* hub) const;
   /// Whether a communicator is attached. MPI_Finalize detaches all.
   bool attached() const { return !hubs_.empty(); }
@@ -131,6 +136,7 @@ class Library {
   std::shared_ptr<shim::Compiled> schedule(const core::Call& call, Rank me);
 
  private:
+  void delete_discarded(bool incomplete);
   struct Kept {
     core::Call call;
     Rank me;
@@ -140,6 +146,7 @@ class Library {
   std::vector<Operation*> driven_;
   std::vector<Kept> kept_;
   std::vector<std::vector<char>> spare_;
+  std::atomic<Operation*> discarded_{nullptr};
   std::size_t next_victim_ = 0;
   int keyval_ = MPI_KEYVAL_INVALID, end_keyval_ = MPI_KEYVAL_INVALID;
 };

@@ -60,8 +60,7 @@ int latecomer_range_query(void* state, MPI_Status* status) {
 }
 int latecomer_range_free(void* state) {
   auto* const e = static_cast<Exported*>(state);
-  const std::lock_guard guard(library().lock);
-  delete e->operation;
+  library().discard(e->operation);
   delete e;
   return MPI_SUCCESS;
 }
