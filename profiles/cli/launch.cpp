@@ -6,18 +6,19 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <span>
+#include <sstream>
 #include <string_view>
 
 #include "profiles/cli/commands.hpp"
@@ -201,6 +202,31 @@ std::set<std::string> needed_libraries(const std::string& path) {
   return out;
 }
 
+/// The output of a command, "" if it cannot run. No shell is between: not every shell takes every name of a file.
+std::string output_of(std::vector<std::string> words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const bool runs = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string out;
+  char some[4096];
+  for (ssize_t got = 0; runs && ((got = read(ends[0], some, sizeof some)) > 0 || (got < 0 && errno == EINTR));)
+    if (got > 0) out.append(some, static_cast<std::size_t>(got));
+  close(ends[0]);
+  while (runs && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return out;
+}
+
 /// The lines in which the program's dynamic linker lists all libraries that it would load, also those that others need.
 /// The program does not run. Empty for a file that is no dynamic program.
 std::vector<std::string> loaded_libraries(const std::string& program) {
@@ -220,12 +246,9 @@ std::vector<std::string> loaded_libraries(const std::string& program) {
   close(fd);
   std::vector<std::string> out;
   if (linker.empty()) return out;
-  const std::string command = shell_word(linker) + " --list " + shell_word(program) + " 2>/dev/null";
-  if (std::FILE* listed = popen(command.c_str(), "re")) {
-    char line[4096];
-    while (std::fgets(line, sizeof line, listed)) out.emplace_back(line + std::strspn(line, " \t"));
-    pclose(listed);
-  }
+  std::istringstream listed(output_of({linker, "--list", program}));
+  for (std::string line; std::getline(listed, line);)
+    out.push_back(line.substr(std::min(line.size(), line.find_first_not_of(" \t"))));
   return out;
 }
 

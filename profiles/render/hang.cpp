@@ -76,12 +76,22 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
   for (const LiveRank* r : members)
     kinds[call_text(*r)].push_back(r->rank), ranks.push_back(r->rank), longest = std::max(longest, age(*r));
   const std::string number = "call " + std::to_string(any.n) + " on " + communicator(any);
+  std::size_t made = members.size();
+  // MPI may let a rank leave a call that the others wait in, also where it made another call than they.
+  const auto left = [&](const LiveRank& r) {
+    return r.inside != 1 && !r.stale && any.communicator != 0 && r.communicator == any.communicator && r.n == any.n;
+  };
+  const auto differs = [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); };
+  if (std::any_of(state_.ranks.begin(), state_.ranks.end(), differs))
+    for (const LiveRank& r : state_.ranks)
+      if (left(r)) kinds[call_text(r)].push_back(r.rank), ++made;
   if (any.communicator != 0 && kinds.size() > 1) {
     std::string text = "The program makes different calls as " + number + ": ";
     bool first = true;
+    for (auto& [kind, of] : kinds) std::sort(of.begin(), of.end());
     for (const auto& [kind, of] : kinds) text += (first ? "" : ", ") + ranks_named(of) + " " + kind, first = false;
     out.push_back(text + ".");
-    if (static_cast<int>(members.size()) >= any.comm_size) return;
+    if (static_cast<int>(made) >= any.comm_size) return;
   }
   if (static_cast<int>(members.size()) >= any.comm_size) {
     out.push_back("All " + std::to_string(members.size()) + " ranks of " + communicator(any) + " are in " +
@@ -89,7 +99,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
     return;
   }
   std::string text = (ranks.size() == 1 ? "Rank " : "Ranks ") + ranks_text(ranks) +
-                     (ranks.size() == 1 ? " waits in " : " wait in ") + kinds.begin()->first + " (" + number + ")" +
+                     (ranks.size() == 1 ? " waits in " : " wait in ") + call_text(any) + " (" + number + ")" +
                      lasting(longest);
   const auto missing = absent(any, members);
   std::vector<std::string> details;

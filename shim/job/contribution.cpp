@@ -13,6 +13,7 @@
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
+#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -70,7 +71,7 @@ void refresh(Job& j, bool finished) {
   c.finished = finished;
   c.process.usage = sampler.total();
   if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
-  c.process.courteous = j.courteous;
+  c.process.courteous = j.courteous || yields_by_itself();
   if (j.together) {
     c.clock_offset = j.clocks.offset;
     c.clock_uncertainty = j.clocks.uncertainty_now();

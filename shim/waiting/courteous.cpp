@@ -55,12 +55,18 @@ LATECOMER_ENTRY(int, opal_progress, (void)) {
   return polled([] { return next::opal_progress(); });
 }
 static bool has_progress() { return next::opal_progress; }
+/// Open MPI yields where its launcher saw more ranks than cores, or as its parameter mpi_yield_when_idle says.
+bool yields_by_itself() {
+  static const auto yielding = static_cast<const bool*>(find_function("opal_progress_yield_when_idle"));
+  return yielding && *yielding;
+}
 #else
 constexpr const char* kProgress = "ucp_worker_progress";
 LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   return polled([&] { return next::ucp_worker_progress(worker); });
 }
 static bool has_progress() { return next::ucp_worker_progress; }
+bool yields_by_itself() { return false; }
 #endif
 
 bool yield_in_progress(bool on) {

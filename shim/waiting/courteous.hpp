@@ -10,6 +10,9 @@ namespace latecomer::shim {
 /// Turns the progress hook on or off. Until then, native waits spin. Returns false if this MPI has no hook.
 bool yield_in_progress(bool on);
 
+/// Whether this MPI gives the core away while it waits, without the hook.
+bool yields_by_itself();
+
 /// Makes network_progress count, if this MPI has the hook.
 void count_progress();
 

@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
   const int late = atoi(argv[2]), calls = atoi(argv[3]);
   const double ms = atof(argv[4]);
   /* The launcher gives the rank before MPI does. A child is made before MPI runs. */
-  const char* number = getenv("PMI_RANK");
+  const char* number = getenv(getenv("PMI_RANK") ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK");
   const int is_late = number && atoi(number) == late;
   const int own_core = strcmp(cause, "burner") == 0 || strcmp(cause, "threads") == 0;
   if (own_core) {
@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
   calibrate();
   if (is_late && strcmp(cause, "stop") == 0) disturb(cause, ms);
   /* The late rank has the first core, and shares it with more burners than the other core has ranks. */
-  const char* ranks = getenv("PMI_SIZE");
+  const char* ranks = getenv(getenv("PMI_SIZE") ? "PMI_SIZE" : "OMPI_COMM_WORLD_SIZE");
   if (is_late && strcmp(cause, "burner") == 0)
     for (int i = 0; i < 3 * (ranks ? atoi(ranks) : 4); ++i) disturb(cause, ms);
   if (is_late && strcmp(cause, "pipe") == 0) serve(ms);

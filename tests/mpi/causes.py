@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, open_mpi, run
 
 LATE, CALLS, MS = 1, 120, 8
 # What each cause must be found as. `neighbour`: the late rank waits in MPI_Recv for a rank that is asleep. `pipe`: the
@@ -18,7 +18,8 @@ cores = len(os.sched_getaffinity(0))
 
 def observed(cause, ranks, calls):
     profile = folder / f"{cause}.{ranks}.json"
-    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, MS, folder)
+    unbound = {"OMPI_MCA_hwloc_base_binding_policy": "none"} if open_mpi else {}  # the program places its ranks
+    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, MS, folder, **unbound)
     check(ran.returncode == 0, f"{cause}, {ranks} ranks: runs {ran.stderr[-300:] if ran.returncode else ''}")
     report = json.loads(run(a.cli, "report", "--json", profile).stdout)
     report["injected_ns"] = float(ran.stdout or calls * MS) * 1e6  # `faults` prints its time in the kernel

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, patience
+from common import a, built, check, finish, folder, open_mpi, patience
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts
@@ -17,7 +17,7 @@ from processes import end_tree
 
 RANKS = 3
 STEP_MS = 3
-drift = next(pathlib.Path(a.build).rglob("libdrift_clock.so"))
+drift = built("drift_clock")
 name = "latecomer-t"
 
 
@@ -53,12 +53,16 @@ exec ip netns exec {name}$PMI_RANK unshare -u -T --monotonic $((PMI_RANK * 1000)
   sh -c 'hostname host$PMI_RANK; exec env LD_PRELOAD='"$preload"' DRIFT_PPM='"$ppm"' "$@"' sh "$@"
 """)
 wrapper.chmod(0o755)
-network = hosts.environment
+launch, network = ["-n", RANKS, wrapper], hosts.environment
+if open_mpi:  # one proxy per host, in that host's namespaces
+    apart = "-T --monotonic $((host * 1000)) --fork --kill-child"
+    drifts = "case $host in 1) export DRIFT_PPM=$SLOW_PPM;; 2) export DRIFT_PPM=$FAST_PPM;; esac; "
+    launch = hosts.launch(folder / "start", 1, open_mpi=True, spaces=apart, first=drifts)
 
 try:
     for case, calls, slow, fast in (("shifted", 150, 0, 0), ("drifting", 500, -1000, 1000)):
         out = folder / f"{case}.json"
-        said = run_here(out, a.cli, "run", "--output", out, "--verbose", 1, "--", "-n", RANKS, wrapper, a.bin + "/patterns", calls, STEP_MS * 1000,
+        said = run_here(out, *(hosts.inside if open_mpi else []), a.cli, "run", "--output", out, "--verbose", 1, "--", *launch, a.bin + "/patterns", calls, STEP_MS * 1000,
                    LD_PRELOAD=f"{drift}:{a.support}", ARRIVALS=folder, SLOW_PPM=str(slow), FAST_PPM=str(fast), **network)
         check(out.exists(), f"{case}: a profile: {said[-800:]}")
         if not out.exists():

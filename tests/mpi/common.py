@@ -16,7 +16,11 @@ a = parser.parse_args()
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 patience = 1  # factor of time-outs
-openmpi = pathlib.Path(a.bin).name == "openmpi"  # the MPI library of a.mpiexec and of the programs in a.bin
+open_mpi = ".openmpi" in pathlib.Path(a.mpiexec).name  # the library of the programs
+if open_mpi:  # tests may run as root, on fewer cores than ranks
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+launcher = [a.mpiexec] if open_mpi else []  # before a command that is no program of MPI itself
+RANK = "OMPI_COMM_WORLD_RANK" if open_mpi else "PMI_RANK"  # the launcher's variable
 
 
 def check(condition, what):
@@ -29,6 +33,19 @@ def run(*words, timeout=120, cwd=None, **extra):
     environment = dict(os.environ)
     environment.update(extra)
     return subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", timeout=patience * timeout, cwd=cwd, env=environment)
+
+
+def natively(ranks, *words, preload=None if open_mpi else a.support):
+    """Words that run a program without latecomer. Waiting ranks of MPICH give their cores away, as those of Open MPI do."""
+    preloads = [] if preload is None else ["-x", f"LD_PRELOAD={preload}"] if open_mpi else ["-genv", "LD_PRELOAD", preload]
+    return [a.mpiexec, *preloads, "-n", ranks, *words]
+
+
+def built(name):
+    """A library of the tests, of the family if it has one of its own."""
+    libraries = pathlib.Path(a.build) / "lib"
+    own = libraries / "openmpi" / f"lib{name}.so"
+    return own if open_mpi and own.exists() else libraries / f"lib{name}.so"
 
 
 # The sanitizer that the library was built with, libasan or libtsan, or None. It has its own allocator and is slow.

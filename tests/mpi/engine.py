@@ -7,7 +7,7 @@ import os
 import pathlib
 import re
 
-from common import a, check, finish, folder, run
+from common import a, built, check, finish, folder, run
 
 mixed = a.bin + "/mixed"
 ON = {"background": {"enabled": True}}
@@ -72,7 +72,7 @@ for asked in ("init", "0", "1", "2", "3"):
     done, profile = job("level" + asked, named, 2, threads, asked)
     native = run(a.mpiexec, "-n", 2, threads, asked, LD_PRELOAD=a.support)
     check(done.returncode == 0 and sorted(done.stdout.splitlines()) == sorted(native.stdout.splitlines()), f"asked for {asked}: {done.stdout!r} natively {native.stdout!r} {done.stderr[-200:]}")
-less = str(next(pathlib.Path(a.build).rglob("libgrant_less.so")))
+less = str(built("grant_less"))
 for who in ("all", "1"):
     done, profile = job("less" + who, named, 2, mixed, 800, 1, LD_PRELOAD=f"{a.support}:{less}", GRANT_LESS=who)
     check(done.returncode == 0 and done.stdout == "right\n", f"less granted to {who}: {done.returncode} {done.stdout} {done.stderr[-300:]}")

@@ -2,9 +2,9 @@
 """Janus Quicksort on ranges and on MPI communicators: every shape of input, 1 to 17 ranks, on Open MPI some of them."""
 import re
 
-from common import a, check, finish, openmpi, run
+from common import a, check, finish, open_mpi, run
 
-for ranks in (2, 5, 8) if openmpi else range(1, 18):
+for ranks in (2, 5, 8) if open_mpi else range(1, 18):
     done = run(a.mpiexec, "-n", ranks, a.bin + "/janus_quicksort", "check", timeout=300, LD_PRELOAD=a.support)
     check(done.returncode == 0 and "sorted and in balance: 225 cases" in done.stdout, f"{ranks} ranks: {done.returncode} {done.stdout[-500:]} {done.stderr[-500:]}")
     most = [int(n) for n in re.findall(r"greedy (\d+), deterministic (\d+)", done.stdout)[0]]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, patience, run
+from common import a, built, check, finish, folder, patience, run
 
 sys.path.append(str(pathlib.Path(a.root) / "tests/support"))
 from processes import end_tree
@@ -77,7 +77,7 @@ check(all(r["causes"] is None for r in reports["without"]["ranks"]) and "altoget
 check(reports["without"]["wait_share"] > 0.1, "waiting is known all the same")
 
 # GPU memory: if MPI supports it on one rank, all ranks stay native, and one line says so.
-preload = f"{a.support}:{next(pathlib.Path(a.build).rglob('libdevice_buffers.so'))}"
+preload = f"{a.support}:{built('device_buffers')}"
 ring = {"mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}
 for name, query, rank, keys in (("gpu_first", "MPIX_GPU_query_support", 0, {}), ("gpu_last", "MPIX_Query_cuda_support", 2, {}), ("gpu_nowhere", "MPIX_GPU_query_support", 3, {}),
                                 ("gpu_unused", "MPIX_GPU_query_support", 1, {"device_buffers": "none"})):

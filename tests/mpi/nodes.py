@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from common import a, check, finish, folder
+from common import a, check, finish, folder, open_mpi
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts, run_until_profile
@@ -42,9 +42,8 @@ def run(name, launch, op, use, *program):
 
 
 try:
-    launch = hosts.launch(folder / "start", PER_HOST)
-    # One rank per host in turn: ranks 0, 3, 6 share the first host.
-    in_turn = [re.sub(f":{PER_HOST}", ":1", str(w)) for w in launch]
+    launch = hosts.launch(folder / "start", PER_HOST, open_mpi=open_mpi)
+    in_turn = hosts.launch(folder / "start", PER_HOST, open_mpi=open_mpi, in_turn=True)  # ranks 0, 3, 6 share the first host
     for placement, words in (("blocks", launch), ("in turn", in_turn)):
         for op, use, passes in (("allreduce", "arrival_trees", 2), ("allreduce", "slt", 2), ("reduce", "arrival_trees", 1), ("bcast", "arrival_trees", 1)):
             said, ran, most = run(f"{op}.{use}.{placement.split()[0]}", words, op, {"algorithm": use, "segments": 16}, pathlib.Path(a.bin) / "wire_bench", op, CALLS, FLOATS, "0," * 8 + "5")

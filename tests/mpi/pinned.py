@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, launcher, open_mpi, run
 
 cores = sorted(os.sched_getaffinity(0))
 program = pathlib.Path(a.bin) / "causes"
@@ -13,7 +13,7 @@ program = pathlib.Path(a.bin) / "causes"
 def report(name, waiting, *launch):
     policy, profile = folder / f"{waiting}.json", folder / f"{name}.json"
     policy.write_text(json.dumps({"version": 1, "waiting": waiting}))
-    ran = run(a.cli, "run", "--policy", policy, "--output", profile, "--overwrite", "--", *launch)
+    ran = run(a.cli, "run", "--policy", policy, "--output", profile, "--overwrite", "--", *launcher, *launch)
     check(ran.returncode == 0, f"{name}: runs {ran.stderr[-300:] if ran.returncode else ''}")
     return json.loads(profile.read_text()), json.loads(run(a.cli, "report", "--json", profile).stdout)["setup"]
 
@@ -36,4 +36,8 @@ check(len(found) >= 1 and f"runs {ranks} ranks on" in found[0] and "waiting rank
 # The parts of a rank's time do not take the naps of courteous waiting for sleep of the program.
 asleep = max(p["blocked_ns"] / p["wall_ns"] for p in profile["processes"])
 check(asleep < 0.1, f"at most {asleep:.0%} of a rank's time is sleep in a program that does not sleep")
+# Without latecomer's help, Open MPI yields where it sees more ranks than cores, and MPICH never does.
+_, found = report("crowded.spin", "spin", "-n", ranks, program, "none", 0, 40, 1)
+says = "waiting ranks give their core away" if open_mpi else "waiting ranks keep their core, so set the policy key `waiting`"
+check(len(found) >= 1 and says in found[0], f"more ranks than cores, waiting is not courteous: {found}")
 finish()

@@ -3,10 +3,10 @@
 same output."""
 import json
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, natively, run
 
 program = [a.bin + "/breakers", "divergent"]
-native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 2, *program)
+native = run(*natively(2, *program))
 rule = '{"version":1,"mode":"apply","rules":[\n{"match":%s,"use":%s}]}'
 mistakes = {
     "syntax": ('{"version":1,\n"mode":"apply",,}', ":2:", "syntax error"),

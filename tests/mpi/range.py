@@ -3,7 +3,7 @@
 beside served native collectives. A creation calls no MPI function and allocates nothing."""
 import re
 
-from common import a, check, finish, folder, openmpi, run
+from common import a, check, finish, folder, open_mpi, run
 
 program = a.bin + "/range"
 
@@ -14,7 +14,7 @@ def ranges(ranks, *arguments, launch=(), timeout=200, **environment):
     return done.stdout
 
 
-rounds = 85 if openmpi else 170
+rounds = 85 if open_mpi else 170
 for ranks in (1, 2, 3, 4, 5, 7, 10):
     ranges(ranks, rounds)
 said = ranges(8, 2 * rounds)
@@ -23,7 +23,7 @@ for ranks in (2, 4):
     ranges(ranks, 85, "threads")
 ranges(2, 0, "large")
 
-undefined = [line.split()[-1] for line in run("nm", "-u", f"{a.build}/shim/CMakeFiles/latecomer_range{'_openmpi' if openmpi else ''}.dir/range/create.cpp.o").stdout.splitlines()]
+undefined = [line.split()[-1] for line in run("nm", "-u", f"{a.build}/shim/CMakeFiles/latecomer_range{'_openmpi' if open_mpi else ''}.dir/range/create.cpp.o").stdout.splitlines()]
 check(not [name for name in undefined if not name.startswith("__") and name != "_GLOBAL_OFFSET_TABLE_"], f"creation calls nothing: {undefined}")
 
 # Served collectives beside those of ranges.

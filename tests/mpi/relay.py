@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, patience, run
+from common import RANK, a, check, finish, folder, open_mpi, patience, run
 
 sys.path.append(a.root + "/tests/support")
 from hosts import Hosts
@@ -50,7 +50,7 @@ class Job:
 
     def __init__(self, way):
         self.profile = folder / f"{way}.json"
-        words = [*hosts.inside, a.cli, "run", "--output", self.profile, "--overwrite", "--", *hosts.launch(folder / "start", 2, own_memory=True), hang, way, "40"]
+        words = [*hosts.inside, a.cli, "run", "--output", self.profile, "--overwrite", "--", *hosts.launch(folder / "start", 2, own_memory=True, open_mpi=open_mpi), hang, way, "40"]
         self.job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, LD_PRELOAD=a.support, **hosts.environment_of_nodes), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.relays = {}
         self.ranks = {}
@@ -64,7 +64,7 @@ class Job:
             ahead += children(pid)
             try:
                 if pathlib.Path(f"/proc/{pid}/comm").read_text() == "hang\n":
-                    number = next(v for v in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if v.startswith(b"PMI_RANK="))
+                    number = next(v for v in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if v.startswith(RANK.encode() + b"="))
                     self.ranks.setdefault(int(number.split(b"=")[1]) // 2, []).append(pid)
             except (OSError, StopIteration):
                 continue

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, open_mpi, run
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -165,7 +165,7 @@ def places(profile):
 
 # `latecomer run` has put the names into the profile: the report is the same after the program was rebuilt or moved.
 # A launcher that keeps the profile as rank 0 wrote it, and replaces the program before `latecomer run` resolves names.
-launcher = folder / "launcher"
+launcher = folder / ("launcher.openmpi" if open_mpi else "launcher")  # by its name, latecomer knows its library
 launcher.write_text("""#!/bin/sh
 "$LAUNCHER" "$@"
 cp "$PROFILE" "$PROFILE.before"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import a, check, finish, folder, patience, run, sanitized
+from common import a, check, finish, folder, natively, patience, run, sanitized
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -29,7 +29,7 @@ def recovered(name):
 # after 2,000 times the duration of a write, which under a sanitizer may be after the end.
 WRITTEN = 128 if sanitized else 256
 for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_killed", "exit_in_thread", "exit_in_operator"):
-    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", name)
+    native = run(*natively(4, a.bin + "/traps", name))
     done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
     # Ranks leave without MPI_Finalize. The launcher's status is a race of its own (natively 0 in 36 of 40 runs, 9 in 4,
     # seldom 1).

@@ -5,7 +5,7 @@ import pathlib
 import re
 import shutil
 
-from common import a, check, finish, folder, run, sanitized
+from common import a, built, check, finish, folder, launcher, natively, open_mpi, run, sanitized
 
 ring = folder / "ring.json"
 ring.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "ring"}]}))
@@ -15,7 +15,7 @@ def under(name, *command, ranks=4, policy=None, preload=a.support, **extra):
     """Runs under the preload. Returns the result and the profile, which is recovered if the ranks were alone."""
     out = folder / f"{name}.json"
     options = ["--overwrite", "--output", out] + (["--policy", policy] if policy else [])
-    done = run(a.cli, "run", *options, "--", "-n", ranks, *command, LD_PRELOAD=preload, **extra)
+    done = run(a.cli, "run", *options, "--", *launcher, "-n", ranks, *command, LD_PRELOAD=preload, **extra)
     if not out.exists() and (folder / f"{name}.json.parts").exists():
         recovered = run(a.cli, "recover", out)
         check(recovered.returncode == 0, f"{name}: recover: {recovered.stderr}")
@@ -34,13 +34,16 @@ def warned(done):
 automatic = folder / "auto.json"
 automatic.write_text(json.dumps({"version": 1, "mode": "apply", "network": "eth1g", "rules": [{"match": {}, "use": "auto"}]}))
 
+churned = 500 if open_mpi else 1500
 # case, least number of allreduces in the profile, expected warning
-for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", 1500, None), ("inter", 100, None), ("one_error", 800, None),
-                             ("children", 40, None), ("messages", 300, None), ("handles", 40, None), ("contexts", 240, None), ("thread_init", 200, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
+for case, least, warning in [("in_place_null", 0, None), ("after_finalize", 20, None), ("churn", churned, None), ("inter", 100, None), ("one_error", 800, None),
+                             ("children", 40, None), ("messages", 200 if open_mpi else 300, None), ("handles", 40, None), ("contexts", 240, None), ("thread_init", 200, None), ("sessions", 80, "MPI sessions"), ("sessions_and_world", 120, "MPI sessions"), ("spawn", 40, "spawned processes")]:
     if case == "contexts" and sanitized:  # their stacks are unknown to the sanitizers
         continue
+    if case.startswith("sessions") and open_mpi:  # of MPI 4, which Open MPI 4 does not have
+        continue
     ranks = 2 if case == "spawn" else 4
-    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", ranks, a.bin + "/traps", case)
+    native = run(*natively(ranks, a.bin + "/traps", case))
     if case == "spawn" and native.returncode != 0:
         print("this MPICH cannot spawn processes (Debian's ch4:ucx cannot)")
         continue
@@ -58,13 +61,14 @@ check(named and named <= set(range(4)), f"a message to a rank that does not exis
 reused = json.loads((folder / "handles.observe.json").read_text())["processes"]
 awaited = {p["rank"]: (p["messages_ns"], sum(w["wait_ns"] for w in p.get("waits_for", []))) for p in reused}
 check(all(by_rank < 0.5 * every for rank, (every, by_rank) in awaited.items() if rank != 3), f"waits for a collective are no waits for messages: {awaited}")
-sessions = json.loads((folder / "sessions.observe.json").read_text())
-check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") == 80, "recovered sessions have their arrival patterns")
-check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
+if not open_mpi:
+    sessions = json.loads((folder / "sessions.observe.json").read_text())
+    check(sum(s["patterns"] for s in sessions["sites"] if s["op"] == "allreduce") == 80, "recovered sessions have their arrival patterns")
+    check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
 check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.observe.json.spawned-*.parts")), "spawned processes left their own")
 
 # Vectors of 2.2 GiB. The program checks the results. Two ranks with the copies of MPI take up to 10 GiB, and the thread
-# sanitizer adds four bytes to each.
+# sanitizer adds four bytes to each. Without counts of MPI_Count, such calls stay native.
 free = int(re.search(r"MemAvailable: *(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]) >> 20
 wide = folder / "wide.json"
 wide.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce", "bytes": {"min": 4096}}, "use": "ring"}, {"match": {"op": "bcast"}, "use": "binomial"}]}))
@@ -74,13 +78,13 @@ if free < needed:
 for policy in (None, wide) if free >= needed else ():
     done, profile = under("large", a.bin + "/traps", "large", ranks=2, policy=policy, timeout=300)
     ran = {name for s in profile["sites"] if s["op"] == "bcast" for name in s["dispatch"]} if profile else None
-    check(done.returncode == 0 and "right" in done.stdout and ran == {"binomial" if policy else "native"}, f"vectors of 2.2 GiB, {ran}: {done.returncode} {done.stdout[-300:]} {done.stderr[-300:]}")
+    check(done.returncode == 0 and "right" in done.stdout and ran == {"binomial" if policy and not open_mpi else "native"}, f"vectors of 2.2 GiB, {ran}: {done.returncode} {done.stdout[-300:]} {done.stderr[-300:]}")
 
 # Low limits of memory, files and stack under which the program runs natively. (Less stack is too little for MPICH's
 # MPI_Comm_create. With fewer files the profile may be lost, but not the program.)
 for limit, kept in () if sanitized else (("-v 250000", True), ("-n 48", True), ("-n 32", False), ("-s 256", True)):
     words = ["sh", "-c", f"ulimit {limit}; exec {a.bin}/patterns 40 100"]
-    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 2, *words)
+    native = run(*natively(2, *words))
     for policy in (None, ring):
         name = f"ulimit {limit}"
         done, profile = under(name.replace(" ", ""), *words, ranks=2, policy=policy)
@@ -89,7 +93,7 @@ for limit, kept in () if sanitized else (("-v 250000", True), ("-n 48", True), (
 
 # MPI_Abort from a timer's handler, at any point: the job ends as natively, and its observations can be recovered.
 for us in (8000, 20000, 21357, 33333, 50000):
-    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/traps", "abort_in_handler", us)
+    native = run(*natively(4, a.bin + "/traps", "abort_in_handler", us))
     for policy in (None, ring):
         done = run(a.cli, "run", "--overwrite", "--output", folder / "abort.json", *(["--policy", policy] if policy else []), "--", "-n", 4, a.bin + "/traps", "abort_in_handler", us, LD_PRELOAD=a.support)
         check(done.returncode == native.returncode != 0, f"MPI_Abort in a handler after {us} us, {'ring' if policy else 'observe'}: {done.returncode}, natively {native.returncode}")
@@ -100,7 +104,7 @@ planned, background = folder / "planned.json", folder / "background.json"
 planned.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": "clairvoyant"}]}))
 background.write_text(json.dumps({"version": 1, "mode": "apply", "background": {"enabled": True}, "rules": [{"match": {"op": "allreduce"}, "use": "prr"}]}))
 for program in ("early", "early_host"):
-    native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, f"{a.bin}/{program}")
+    native = run(*natively(4, f"{a.bin}/{program}"))
     for policy in (None, ring, planned, background):
         done, profile = under("early", f"{a.bin}/{program}", policy=policy)
         check(done.returncode == native.returncode == 0 and done.stdout.startswith("right\n") and native.stdout == "right\n", f"MPI in static objects, {program}: {done.returncode} {done.stdout} {done.stderr[-300:]}")
@@ -117,11 +121,11 @@ for allocator in () if sanitized else ("libjemalloc.so.2", "libtcmalloc_minimal.
     for policy in (None, ring):
         for preload in (f"{found}:{a.support}", f"{a.support}:{found}"):
             done, profile = under("allocator", a.bin + "/traps", "churn", policy=policy, preload=preload)
-            check(done.returncode == 0 and "right" in done.stdout and profile and calls(profile) >= 1500 and not warned(done), f"{allocator}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
+            check(done.returncode == 0 and "right" in done.stdout and profile and calls(profile) >= churned and not warned(done), f"{allocator}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
 
 # MPI in a plugin: dlopen with RTLD_LOCAL, early and late binding.
-plugin = next(pathlib.Path(a.build).rglob("libplugin.so"))
-native = run(a.mpiexec, "-genv", "LD_PRELOAD", a.support, "-n", 4, a.bin + "/plugin_host", plugin)
+plugin = built("plugin")
+native = run(*natively(4, a.bin + "/plugin_host", plugin))
 check(native.returncode == 0 and "right" in native.stdout, f"plugin natively, with the tests' own preload: {native.returncode} {native.stdout} {native.stderr[-300:]}")
 for extra in ({}, {"LD_BIND_NOW": "1"}):
     done, profile = under(f"plugin{len(extra)}", a.bin + "/plugin_host", plugin, **extra)
@@ -129,14 +133,14 @@ for extra in ({}, {"LD_BIND_NOW": "1"}):
     check(profile is not None and calls(profile) == 60 and not warned(done), f"plugin {extra}: seen whole")
 
 # A tool behind latecomer sees the program's calls. A tool before it may keep MPI_Init to itself.
-tool = next(pathlib.Path(a.build).rglob("libother_tool.so"))
+tool = built("other_tool")
 done, profile = under("stacked", a.bin + "/patterns", 40, 100, preload=f"{tool}:{a.support}")
 seen = re.search(r"other tool: (\d+) allreduces, (\d+) broadcasts", done.stdout)
 check(done.returncode == 0 and seen and profile and calls(profile) == int(seen[1]), f"stacked behind: {seen and seen[0]}, we saw {profile and calls(profile)}")
-alone = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.support}", "-n", 4, a.bin + "/patterns", 40, 100)
+alone = run(*natively(4, a.bin + "/patterns", 40, 100, preload=f"{tool}:{a.support}"))
 check(seen and seen[0] in alone.stdout, "it sees as much as without us")
 out = folder / "before.json"
-done = run(a.mpiexec, "-genv", "LD_PRELOAD", f"{tool}:{a.library}:{a.support}", "-n", 4, a.bin + "/patterns", 40, 100, LATECOMER_OUTPUT=out)
+done = run(*natively(4, a.bin + "/patterns", 40, 100, preload=f"{tool}:{a.library}:{a.support}"), LATECOMER_OUTPUT=out)
 check(done.returncode == 0 and alone.stdout == done.stdout, f"stacked before: same output: {done.stderr[-300:]}")
 check(len(warned(done)) <= 1, f"one line at most: {warned(done)}")
 

@@ -47,6 +47,17 @@ def look(way, calls, wanted):
     return text, answer, table
 
 
+def live_files(profile):
+    """The contents of the files of a job. Other jobs may begin and end meanwhile."""
+    found = []
+    for file in pathlib.Path("/dev/shm").glob("latecomer-live-*"):
+        try:
+            found.append(file.read_bytes())
+        except FileNotFoundError:
+            continue
+    return [data for data in found if str(profile).encode() + b"\0" in data]
+
+
 for way, wanted in HANGS.items():
     text, answer, table = look(way, 5, wanted)
     check(answer.returncode == 1, f"{way}: exit status {answer.returncode}, expected 1")
@@ -91,11 +102,10 @@ check(report.returncode == 2 and "its job has left snapshots: if it has ended, l
 run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
 top = run(a.cli, "top", profile)
 check(top.returncode == 0 and "The job has ended" in top.stdout, f"top of a job that is over: {top.stdout[-300:]} {top.stderr}")
-left = [f for f in os.listdir("/dev/shm") if f.startswith("latecomer-live-")]
 answer = run(a.cli, "who", profile)
 check(answer.returncode == 2 and "is visible on this host" in answer.stderr, f"a job that is over: {answer.returncode} {answer.stderr}")
 run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "5")
-check(not [f for f in os.listdir("/dev/shm") if f.startswith("latecomer-live-") and f not in left], "a job removes its files")
+check(not live_files(profile), "a job removes its files")
 
 # Other users can put files into /dev/shm. Here it is another one, so that no other command sees them.
 LIVE = "/dev/shm/latecomer-live-"
@@ -107,12 +117,11 @@ def planted(make, *words):
 
 
 # A real file of a process that has ended since. Rank and ranks follow the magic and the version.
-before = set(pathlib.Path("/dev/shm").glob("latecomer-live-*"))
 job = subprocess.Popen([a.cli, "run", "--output", folder / "planted.json", "--", "-n", "2", pathlib.Path(a.bin) / "hang", "none", "200000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 real = b""
 try:
-    while job.poll() is None and str(folder / "planted.json").encode() not in real:
-        real = next((f.read_bytes() for f in set(pathlib.Path("/dev/shm").glob("latecomer-live-*")) - before), b"")
+    while job.poll() is None and not real:
+        real = next(iter(live_files(folder / "planted.json")), b"")
 finally:
     end_tree(job)
 output = str(folder / "planted.json").encode()

@@ -13,7 +13,6 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
 from common import a, check, finish, folder, run
 
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
 binaries = pathlib.Path(a.bin)
 launcher = pathlib.Path(a.mpiexec).name
 

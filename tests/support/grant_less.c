@@ -11,7 +11,7 @@
 
 static int is_named(const char* variable) {
   const char* who = getenv(variable);
-  const char* rank = getenv("PMI_RANK");
+  const char* rank = getenv(getenv("PMI_RANK") ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK");
   return who && (strcmp(who, "all") == 0 || (rank && strcmp(who, rank) == 0));
 }
 

@@ -119,19 +119,24 @@ exec ip netns exec {self.name}$PMI_RANK unshare -u env PRELOAD="$preload" sh -c 
         path.chmod(0o755)
         return path
 
-    def launch(self, path, per_host, own_memory=False):
-        """Words that start MPICH's launcher with `per_host` consecutive ranks on each host, as a cluster does: one proxy
-        per host, so that MPICH knows the nodes. Ranks of a host use its shared memory. Set `environment_of_nodes`.
-        `path`: of a script that this function writes; the launcher starts it instead of ssh. own_memory: each host has
-        a /dev/shm of its own."""
-        spaces, memory = ("-u -i -m", "mount -t tmpfs memory /dev/shm; ") if own_memory else ("-u -i", "")
+    def launch(self, path, per_host, own_memory=False, open_mpi=False, in_turn=False, spaces="", first=""):
+        """Words that start a launcher with `per_host` ranks on each host, as a cluster does: one proxy per host, so that
+        MPI knows the nodes. Ranks of a host are consecutive, or with in_turn the hosts take turns. They use its shared
+        memory. Set `environment_of_nodes`. `path`: of a script that this function writes; the launcher starts it
+        instead of ssh. own_memory: each host has a /dev/shm of its own. spaces: further options of unshare. first:
+        commands of the shell that starts the proxy. Both may use $host."""
+        spaces, first = ("-u -i -m " + spaces, "mount -t tmpfs memory /dev/shm; " + first) if own_memory else ("-u -i " + spaces, first)
         path.write_text(f"""#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$((${{1##*.}} - 1)); shift
-exec ip netns exec {self.name}$host unshare {spaces} sh -c "{memory}hostname host$host; $*"
+exec ip netns exec {self.name}$host unshare {spaces} sh -c "{first}hostname host$host; $*"
 """)
         path.chmod(0o755)
-        hosts = ",".join(f"10.77.0.{r + 1}:{per_host}" for r in range(self.count))
+        hosts = ",".join(f"10.77.0.{r + 1}:{1 if in_turn and not open_mpi else per_host}" for r in range(self.count))
+        if open_mpi:
+            settings = {"plm_rsh_agent": path, "oob_tcp_if_include": "10.77.0.0/24", "btl_tcp_if_include": "10.77.0.0/24", "pml": "ob1", "btl": "tcp,vader,self"}
+            return ["mpiexec.openmpi", *(str(word) for name, value in settings.items() for word in ("--mca", name, value)), "--map-by", "node" if in_turn else "slot", "--bind-to", "none",
+                    "-host", hosts, "-n", str(self.count * per_host)]
         return ["mpiexec.mpich", "-localhost", "10.77.0.254", "-launcher", "ssh", "-launcher-exec", str(path), "-hosts", hosts, "-n", str(self.count * per_host)]
 
     @property

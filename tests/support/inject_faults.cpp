@@ -21,8 +21,12 @@ bool fails(Kind of) {
   return true;
 }
 
-/// The messages that agree on the adaptive tree are no part of a schedule.
-bool of_tree(int tag) { return tag % 4096 == 4010; }
+/// The messages that agree on the adaptive tree are no part of a schedule. Logs and plans, with channels from 4,000 on
+/// (shim/tags.hpp), take the functions with counts of type int, which are those of schedules, too, before MPI 4.
+bool of_schedule(int tag) {
+  const int channel = tag % 4096;
+  return channel != 4010 && (MPI_VERSION >= 4 || channel < 4000);
+}
 
 template <typename Function>
 Function* next(Function*& known, const char* name) {
@@ -48,27 +52,33 @@ EXPORTED int inject_disarm() {
   return fired;
 }
 
+#define TEXT(name) #name
 #define INJECT(name, parameters, arguments, eligible)     \
   EXPORTED int name parameters {                          \
     static decltype(&name) known;                         \
     if ((eligible) && fails(kMpi)) return MPI_ERR_INTERN; \
-    return next(known, #name) arguments;                  \
+    return next(known, TEXT(name)) arguments;             \
   }
-INJECT(PMPI_Isend_c, (const void* b, MPI_Count n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request* r),
-       (b, n, t, to, tag, c, r), !of_tree(tag))
-INJECT(PMPI_Irecv_c, (void* b, MPI_Count n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request* r),
-       (b, n, t, from, tag, c, r), !of_tree(tag))
-INJECT(PMPI_Reduce_local_c, (const void* in, void* inout, MPI_Count n, MPI_Datatype t, MPI_Op op),
+#if MPI_VERSION >= 4
+#define NAME(function) function##_c
+using Count = MPI_Count;
+#else
+#define NAME(function) function
+using Count = int;
+#endif
+INJECT(NAME(PMPI_Isend), (const void* b, Count n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request* r),
+       (b, n, t, to, tag, c, r), of_schedule(tag))
+INJECT(NAME(PMPI_Irecv), (void* b, Count n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request* r),
+       (b, n, t, from, tag, c, r), of_schedule(tag))
+INJECT(NAME(PMPI_Reduce_local), (const void* in, void* inout, Count n, MPI_Datatype t, MPI_Op op),
        (in, inout, n, t, op), true)
-INJECT(PMPI_Sendrecv_c,
-       (const void* b, MPI_Count n, MPI_Datatype t, int to, int tag, void* into, MPI_Count m, MPI_Datatype u, int from,
+INJECT(NAME(PMPI_Sendrecv),
+       (const void* b, Count n, MPI_Datatype t, int to, int tag, void* into, Count m, MPI_Datatype u, int from,
         int tag2, MPI_Comm c, MPI_Status* s),
        (b, n, t, to, tag, into, m, u, from, tag2, c, s), true)
-INJECT(PMPI_Unpack_c,
-       (const void* from, MPI_Count bytes, MPI_Count* at, void* into, MPI_Count n, MPI_Datatype t, MPI_Comm c),
+INJECT(NAME(PMPI_Unpack), (const void* from, Count bytes, Count* at, void* into, Count n, MPI_Datatype t, MPI_Comm c),
        (from, bytes, at, into, n, t, c), true)
-INJECT(PMPI_Pack_c,
-       (const void* from, MPI_Count n, MPI_Datatype t, void* into, MPI_Count bytes, MPI_Count* at, MPI_Comm c),
+INJECT(NAME(PMPI_Pack), (const void* from, Count n, MPI_Datatype t, void* into, Count bytes, Count* at, MPI_Comm c),
        (from, n, t, into, bytes, at, c), n > 0)
 
 void* operator new(std::size_t bytes) { return allocate(bytes); }

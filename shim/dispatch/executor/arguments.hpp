@@ -12,4 +12,8 @@ namespace latecomer::shim {
 /// buffer for input and output, an uncommitted datatype. Local. Returns MPI's error class, or MPI_SUCCESS.
 int check_arguments(const core::Signature& signature, Rank rank, const Operands& operands);
 
+/// The operands, with MPI_IN_PLACE if input and output are one buffer and this MPI library runs such a call as if in
+/// place. Local.
+Operands with_in_place(const core::Signature& signature, Rank rank, const Operands& operands);
+
 }  // namespace latecomer::shim

@@ -81,7 +81,8 @@ ScheduleKey Executor::shape_of(const CommState& state, const core::Signature& si
   shape.root = call.root;
   // Ranks other than the root may pass any pointer as the buffer that they do not use.
   const bool matters = !core::is_rooted(signature.op) || state.rank == call.root;
-  shape.in_place = matters && (core::is_scatter(signature.op) ? operands.recv : operands.send) == MPI_IN_PLACE;
+  const Operands o = with_in_place(signature, state.rank, operands);
+  shape.in_place = matters && (core::is_scatter(signature.op) ? o.recv : o.send) == MPI_IN_PLACE;
   shape.commutative = call.commutative;
   return shape;
 }
@@ -163,7 +164,8 @@ void Executor::change_plans() {
 }
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
-                  const Operands& given, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
+                  const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
+  const Operands given = with_in_place(signature, state.rank, raw);
   std::optional<OwnPattern> own;
   if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
   if (own) forecast = {true, own->pattern.arrival(state.rank)};
@@ -184,11 +186,11 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
   // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
   warn("%s could not complete on this rank (%s); the communicator's error handler decides",
        std::string(decision.algorithm->name).c_str(),
-       failure == MPI_ERR_BUFFER ? "MPI does not allow its buffers"
-       : failure == MPI_ERR_TYPE ? "its datatype is not committed"
-       : rc == MPI_ERR_NO_MEM    ? "out of memory"
-       : rc == MPI_ERR_OTHER     ? "another rank failed in the call"
-                                 : "an operation failed inside MPI");
+       failure == MPI_ERR_BUFFER || failure == MPI_ERR_ARG ? "MPI does not allow its buffers"
+       : failure == MPI_ERR_TYPE                           ? "its datatype is not committed"
+       : rc == MPI_ERR_NO_MEM                              ? "out of memory"
+       : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
+                                                           : "an operation failed inside MPI");
   inside = false;  // the handler is the program's
   PMPI_Comm_call_errhandler(state.comm, rc);
   inside = true;
