@@ -13,7 +13,9 @@ namespace {
 
 // A longer time lets a command seem to hang. A shorter one fills the terminal: a minute takes 30 lines now.
 constexpr double kLineEvery_s = 2;
-volatile sig_atomic_t interrupts = 0;
+// Read by worker threads, too. A lock-free atomic may be written in a signal handler.
+std::atomic<bool> caught{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace
 
@@ -66,11 +68,11 @@ std::string Progress::line() const {
 
 void take_interrupt() {
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupts = 1; };
+  action.sa_handler = [](int) { caught.store(true, std::memory_order_relaxed); };
   action.sa_flags = SA_RESETHAND;
   sigaction(SIGINT, &action, nullptr);
 }
 
-bool interrupted() { return interrupts != 0; }
+bool interrupted() { return caught.load(std::memory_order_relaxed); }
 
 }  // namespace latecomer::cli
