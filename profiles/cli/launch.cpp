@@ -23,6 +23,7 @@
 
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
+#include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
 namespace latecomer::cli {
@@ -388,8 +389,8 @@ void preload(Launch& launch, const std::string& library) {
       break;
     }
     words = {"--export=" + exported + ",LD_PRELOAD=" + value};
-    for (const char* name :
-         {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE", "LATECOMER_CLAIM", "LATECOMER_CONFIG"})
+    for (const char* name : {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE", "LATECOMER_CLAIM",
+                             "LATECOMER_CONFIG", "LATECOMER_ROLL_CALL"})
       if (std::getenv(name) && exported != "ALL") words.back() += std::string(",") + name;  // with srun's own value
   } else if (launch.kind == Launch::Kind::open_mpi) {
     // Ranks on other hosts get the variables that -x names.
@@ -420,7 +421,7 @@ int start(const Launch& launch) {
   return 2;
 }
 
-Ended run_and_wait(const Launch& launch, JobWatch* watch) {
+Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
   // The terminal sends Ctrl-C to the whole foreground group, so the launcher gets it directly.
   sigset_t ours, before;
   sigemptyset(&ours);
@@ -450,6 +451,7 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch) {
     std::cerr << "latecomer: cannot start " << launch.launcher << ": " << std::strerror(errno) << "\n";
     out.status = 2;
   }
+  if (child > 0 && roll_call) roll_call->start();
   if (child > 0 && watch) watch->start();
   while (child > 0) {
     siginfo_t came{};

@@ -59,10 +59,11 @@ struct Ended {
 };
 
 class JobWatch;
+class RollCall;
 
 /// Runs the launcher and waits for its end. Forwards signals to the launcher. The launcher dies if this process is
-/// killed. Starts `watch`, if there is one, and tells it of signals that end the job.
-Ended run_and_wait(const Launch& launch, JobWatch* watch);
+/// killed. Starts `watch` and `roll_call`, as far as they exist, and tells `watch` of signals that end the job.
+Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call);
 
 /// Whether `word` is an option of a launcher that an MPI user may write first, such as `-n`, `-np` or `-ppn`.
 bool is_launcher_option(const std::string& word);

@@ -19,6 +19,7 @@
 #include "profiles/cli/launch.hpp"
 #include "profiles/cli/output.hpp"
 #include "profiles/cli/policy_text.hpp"
+#include "profiles/cli/roll_call.hpp"
 #include "profiles/cli/watch.hpp"
 
 namespace latecomer::cli {
@@ -127,11 +128,14 @@ int run(const Options& o) {
     else if (policy.empty())
       std::cerr << "latecomer: " << shown_path(policy_name)
                 << " turns observation off; with LATECOMER_CONFIG= in the environment it has no effect\n";
+    std::optional<RollCall> roll_call;
+    if (writes) roll_call.emplace();
     preload(launch, library);
     // Without snapshots, nothing is to be left.
     std::optional<JobWatch> watch;
     if (writes && report.policy.spool && report.policy.live) watch.emplace(output.key(), o.still);
-    const Ended how = run_and_wait(launch, watch ? &*watch : nullptr);
+    const Ended how = run_and_wait(launch, watch ? &*watch : nullptr, roll_call ? &*roll_call : nullptr);
+    roll_call.reset();
     if (watch) watch->ended(!output.written().empty(), !output.left().empty());
     if (writes) say_end(output, how, program, o.quiet);
     return how;

@@ -63,17 +63,12 @@ std::string job_id() {
   return id.empty() ? std::to_string(getppid()) : id;
 }
 
-void identify_job(Job& j) {
-  j.id.id = job_id(), j.id.start = j.mine.job.start, j.id.host = j.mine.host;
-  const std::string& claim = j.environment.claim;
-  j.replaces = claim.find(":replace") != std::string::npos, j.loss_said = claim.find(":said") != std::string::npos;
-  j.id.key = std::strtoull(claim.c_str(), nullptr, 16);
-  if (j.id.key != 0) return;
+std::uint64_t job_signature() {
   // MPICH's launcher may run several jobs in one step, but other launchers run one.
   const bool hydra = !first_set({"HYDI_CONTROL_FD"}).empty();
   std::string common = first_set({"PMIX_NAMESPACE"});
   if (common.empty() && !hydra && !slurm_step().empty())
-    common = first_set({"SLURM_CLUSTER_NAME"}) + "/" + j.id.id + "/" + slurm_step() + "/" +
+    common = first_set({"SLURM_CLUSTER_NAME"}) + "/" + job_id() + "/" + slurm_step() + "/" +
              first_set({"SLURM_RESTART_COUNT"});
   if (common.empty()) {
     const profiles::ProcessId launcher = profiles::process_id(getppid());
@@ -81,7 +76,16 @@ void identify_job(Job& j) {
       common += std::to_string(part) + "/";
     common += std::to_string(launcher.pid);
   }
-  j.id.key = core::mix64(core::fnv1a(common)) | 1;
+  return core::mix64(core::fnv1a(common));
+}
+
+void identify_job(Job& j) {
+  j.id.id = job_id(), j.id.start = j.mine.job.start, j.id.host = j.mine.host;
+  const std::string& claim = j.environment.claim;
+  j.replaces = claim.find(":replace") != std::string::npos, j.loss_said = claim.find(":said") != std::string::npos;
+  j.id.key = std::strtoull(claim.c_str(), nullptr, 16);
+  if (j.id.key != 0) return;
+  j.id.key = job_signature() | 1;
 }
 
 void share_output(Job& j) {

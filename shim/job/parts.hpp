@@ -73,6 +73,10 @@ void survey_hosts(Job& j);
 /// The id of the batch job, or the launcher's process id.
 std::string job_id();
 
+/// Equal on all ranks that one launcher has started, as far as they can know it without communication: on several hosts
+/// only with PMIx or under Slurm. Different in other jobs.
+std::uint64_t job_signature();
+
 /// Fills in Job::id, as far as this process knows its job. Ranks of a job have equal keys if they know a batch job's
 /// step or have the same launcher.
 void identify_job(Job& j);
@@ -150,9 +154,20 @@ int default_level();
 
 // roll_call.cpp
 
-/// Confirms that every rank of MPI_COMM_WORLD runs this library build. All ranks get the same answer. Uses only local
-/// calls (MPI_Publish_name, MPI_Lookup_name), no MPI communication.
+/// Confirms that every rank of MPI_COMM_WORLD runs this library build. All ranks get the same answer. Uses no MPI
+/// communication: MPI_Publish_name and MPI_Lookup_name are local calls.
 bool roll_call(int rank, int size, double timeout_s);
+
+// run_channel.cpp
+
+struct RunAnswer {
+  enum { silent, no, yes } verdict = silent;  ///< silent: it offers no channel, or does not answer; others may hear no
+  std::string why;                            ///< of no, if this rank says it
+};
+/// Whether `latecomer run` has started the job and offers its channel.
+bool run_offers_roll_call();
+/// Asks `latecomer run`, which has started the job, whether every rank of MPI_COMM_WORLD asks it, too.
+RunAnswer ask_run(int rank, int size, Nanoseconds deadline);
 
 // start.cpp
 

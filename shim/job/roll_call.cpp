@@ -10,9 +10,14 @@
 // - verdict: the root's is its `up`; the other ranks repeat their parent's.
 // A rank that gives up has said no before, so all ranks get the same verdict. A rank that publishes no `here` says no,
 // because its neighbours wait for it in vain.
+//
+// A name service may fail or lie. A rank that does not find its own `here` says `deaf` in place of no, and waits for
+// nobody. A rank that does not hear yes asks `latecomer run` (run_channel.cpp), which says yes only if all ranks ask.
+// So no rank hears yes anywhere unless all do.
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -47,6 +52,21 @@ class QuietErrors {
   MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
   MPI_Errhandler before_[2];
 };
+
+/// The program that has started the ranks, for messages.
+std::string launcher() {
+  const auto set = [](const char* name) { return std::getenv(name) != nullptr; };
+  if (set("HYDI_CONTROL_FD")) return "MPICH's mpiexec";
+  if (set("OMPI_COMM_WORLD_SIZE")) return "Open MPI's mpiexec";
+  if (set("SLURM_STEP_ID") || set("SLURM_STEPID")) return "Slurm's srun";
+  char path[64], name[64] = "";
+  std::snprintf(path, sizeof path, "/proc/%d/comm", static_cast<int>(getppid()));
+  if (std::FILE* file = std::fopen(path, "re")) {
+    if (std::fgets(name, sizeof name, file)) name[std::strcspn(name, "\n")] = '\0';
+    std::fclose(file);
+  }
+  return name[0] ? "the launcher (" + std::string(name) + ")" : "the launcher";
+}
 
 /// The name service of the process manager.
 class Names {
@@ -122,77 +142,106 @@ void adopt(const std::string& value) {
   if (id + 1 < value.size()) job().id.id = value.substr(id + 1);
 }
 
-}  // namespace
+/// The answer of a subtree or of the whole tree. The lowest counts.
+enum class Said { no, deaf, yes };
+const char* word_of(Said said) { return said == Said::yes ? "yes" : said == Said::deaf ? "deaf" : "no"; }
+Said said_by(const char* word) {
+  return std::strcmp(word, "yes") == 0 ? Said::yes : std::strcmp(word, "deaf") == 0 ? Said::deaf : Said::no;
+}
 
-bool roll_call(int rank, int size, double timeout_s) {
-  if (size == 1) return true;
-  const QuietErrors quiet;
-  const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
-  char value[MPI_MAX_PORT_NAME];
-  Names names;
-  const auto alone = [&](const char* why) {
-    if (names.look_up("here", 0, value)) adopt(value);
-    choose_output_alone(job(), "");
-    if (why)
-      warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s", why,
-           (job().output + ".parts").c_str());
-    return false;
-  };
-  if (!names.sound(rank))
-    return rank == 0 && alone("the process manager's name service answers names that nobody published");
+/// Asks the name service. Each thing that is wrong is in `wrong` of one rank.
+bool ask_names(Names& names, int rank, int size, double timeout_s, Nanoseconds deadline,
+               std::vector<std::string>& wrong) {
+  char value[MPI_MAX_PORT_NAME], here[MPI_MAX_PORT_NAME];
   // Ranks that observe alone need rank 0's answer to the question which job this is.
-  char here[MPI_MAX_PORT_NAME];
   std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_ids(), static_cast<unsigned long long>(job().id.key),
                 plain(job().id.id) ? job().id.id.c_str() : "");
-  if (!names.publish("here", rank, here)) return rank == 0 && alone("the process manager has no name service");
-  const int parent = rank & (rank - 1);
-  if (!names.wait_for("here", rank, deadline, value) || std::strcmp(value, here) != 0) {
+  const std::string otherwise =
+      run_offers_roll_call() ? ", and latecomer run does not answer" : " (latecomer run would help)";
+  const std::string deaf = "the name service of " + launcher() + " does not show a rank its own name" + otherwise;
+  std::string broken;
+  if (!names.sound(rank))
+    broken = "the name service of " + launcher() + " answers names that nobody published" + otherwise;
+  else if (!names.publish("here", rank, here)) broken = launcher() + " has no name service" + otherwise;
+  else if (!names.look_up("here", rank, value) || std::strcmp(value, here) != 0) broken = deaf;
+  if (!broken.empty()) {
     // Other ranks may see the name all the same, and then wait for these two.
-    names.publish("up", rank, "no");
-    names.publish("verdict", rank, "no");
-    return (rank == 0 || names.look_up("here", parent, value)) &&
-           alone("the process manager's name service does not show a rank its own name");
+    names.publish("up", rank, word_of(Said::deaf));
+    names.publish("verdict", rank, word_of(Said::deaf));
+    if (rank == 0) wrong.push_back(broken);
+    return false;
   }
 
+  const int parent = rank & (rank - 1);
   const auto is_here = [&](int other) {
     return names.wait_for("here", other, deadline, value) &&
            std::string_view(value).substr(0, std::string_view(value).find('#')) == own_build_ids();
   };
-  bool yes = rank == 0 || is_here(parent);
-  const bool parent_here = yes;
-  // One warning per missing rank, from its parent, or from rank 1 if rank 0 is missing.
-  const auto missing = [&](int who) {
-    char why[320];
+  const bool parent_here = rank == 0 || is_here(parent);
+  Said said = parent_here ? Said::yes : Said::no;
+  // One line per missing rank, from its parent, or from rank 1 if rank 0 is missing.
+  const auto missing = [&](int other) {
+    char why[400];
     std::snprintf(why, sizeof why,
                   names.shared()
                       ? "rank %d did not answer through mpiexec -nameserver: it is on another host, or its parent is "
                         "not the launcher, or it is not preloaded with this build of latecomer, or it answers more "
                         "than %g s late (policy key roll_call_timeout_s)"
                       : "rank %d is not preloaded with this build of latecomer, or it answers more than %g s late "
-                        "(policy key roll_call_timeout_s)",
-                  who, timeout_s);
-    alone(why);
+                        "(policy key roll_call_timeout_s), or the name service of %s does not show it",
+                  other, timeout_s, launcher().c_str());
+    wrong.emplace_back(why);
   };
-  if (!yes && rank == 1) missing(0);
+  if (!parent_here && rank == 1) missing(0);
   for (int bit = 1; rank + bit < size && (rank & bit) == 0; bit <<= 1) {
     const int child = rank + bit;
     // A child that is here publishes `up` in any case, so the wait for it ends.
     const bool came = is_here(child);
     if (!came) missing(child);
-    yes = came && names.wait_for("up", child, 0, value) && std::strcmp(value, "yes") == 0 && yes;
+    said = std::min(said, came && names.wait_for("up", child, 0, value) ? said_by(value) : Said::no);
   }
-  names.publish("up", rank, yes ? "yes" : "no");
-  if (rank != 0 && parent_here) yes = names.wait_for("verdict", parent, 0, value) && std::strcmp(value, "yes") == 0;
-  names.publish("verdict", rank, yes ? "yes" : "no");
-  if (yes) {
-    // Unpublish names that no rank reads any more. All ranks read `here` and `up` before the verdict exists. The
-    // children read `verdict`, and this rank cannot wait for them here: `verdict` stays until the job ends.
-    names.unpublish("here", rank);
-    names.unpublish("up", rank);
-  } else {
-    alone(nullptr);
+  names.publish("up", rank, word_of(said));
+  if (rank != 0 && parent_here) {
+    names.wait_for("verdict", parent, 0, value);
+    said = said_by(value);
+  } else if (said == Said::deaf) {
+    wrong.push_back(deaf);  // of another rank
   }
-  return yes;
+  names.publish("verdict", rank, word_of(said));
+  if (said != Said::yes) return false;
+  // Unpublish names that no rank reads any more. All ranks read `here` and `up` before the verdict exists. The
+  // children read `verdict`, and this rank cannot wait for them here: `verdict` stays until the job ends.
+  names.unpublish("here", rank);
+  names.unpublish("up", rank);
+  return true;
+}
+
+}  // namespace
+
+bool roll_call(int rank, int size, double timeout_s) {
+  if (size == 1) return true;
+  constexpr Nanoseconds kGrace = 2'000'000'000;  // chosen: time-outs of ranks that began together differ by less
+  const QuietErrors quiet;
+  const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
+  Names names;
+  std::vector<std::string> wrong;
+  if (ask_names(names, rank, size, timeout_s, deadline, wrong)) return true;
+  const RunAnswer run = ask_run(rank, size, std::max(deadline, now()) + kGrace);
+  if (run.verdict == RunAnswer::yes) {
+    if (rank == 0) say(1, "the ranks found each other through latecomer run");
+    return true;
+  }
+  if (run.verdict == RunAnswer::no) {
+    wrong.clear();
+    if (!run.why.empty()) wrong.push_back(run.why);
+  }
+  char value[MPI_MAX_PORT_NAME];
+  if (names.look_up("here", 0, value)) adopt(value);
+  choose_output_alone(job(), "");
+  for (const std::string& why : wrong)
+    warn("%s: every rank observes alone and all calls stay native; after the job, run latecomer recover %s",
+         why.c_str(), (job().output + ".parts").c_str());
+  return false;
 }
 
 }  // namespace latecomer::shim
