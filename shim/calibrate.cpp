@@ -2,8 +2,10 @@
 // latecomer-calibrate: an MPI program of its own that prints the network's figures as the policy's `network` object.
 // Started by `latecomer calibrate`. Links MPI; no part of the preload.
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "core/model/plausible.hpp"
 #include "shim/measure.hpp"
@@ -19,12 +21,38 @@ struct Mpi {
   }
   static void test(MPI_Request* request, int* done) { MPI_Test(request, done, MPI_STATUS_IGNORE); }
   static void ibarrier(MPI_Comm comm, MPI_Request* request) { MPI_Ibarrier(comm, request); }
-  static void processor_name(char* name, int* length) { MPI_Get_processor_name(name, length); }
-  static void allgather(const void* mine, void* all, int bytes, MPI_Comm comm) {
-    MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm);
-  }
   static void reduce_local(const float* in, float* inout, int n) { MPI_Reduce_local(in, inout, n, MPI_FLOAT, MPI_SUM); }
+  class Wait {
+   public:
+    explicit Wait(bool yielding) : yielding_(yielding) {}
+    bool again() const {
+      if (yielding_) sched_yield();
+      return true;
+    }
+
+   private:
+    bool yielding_;
+  };
 };
+
+using Measurement = latecomer::shim::Measurement<Mpi>;
+alignas(64) char buffers[2][Measurement::kHalf];
+
+/// The number of each rank's host, by MPI's names of the processors.
+std::vector<int> hosts_of_ranks(int size) {
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  std::vector<char> names(static_cast<std::size_t>(size) * sizeof name);
+  MPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, MPI_COMM_WORLD);
+  std::map<std::string, int> numbers;
+  std::vector<int> out;
+  for (int r = 0; r < size; ++r)
+    out.push_back(
+        numbers.try_emplace(&names[static_cast<std::size_t>(r) * sizeof name], static_cast<int>(numbers.size()))
+            .first->second);
+  return out;
+}
 
 }  // namespace
 
@@ -38,20 +66,15 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  auto n =
-      latecomer::shim::Measurement<Mpi>(MPI_COMM_WORLD, rank, size, argc > 1 && std::strcmp(argv[1], "yield") == 0, 1)
-          .run();
-  if (rank == 0)
-    for (const std::string& doubt : latecomer::core::implausible(n))
+  const bool yielding = argc > 1 && std::strcmp(argv[1], "yield") == 0;
+  const std::vector<int> hosts = hosts_of_ranks(size);
+  if (const auto n = Measurement(MPI_COMM_WORLD, rank, hosts, latecomer::shim::thorough(yielding),
+                                 Measurement::Buffer(buffers[0]), Measurement::Buffer(buffers[1]))
+                         .run()
+                         .network) {
+    for (const std::string& doubt : latecomer::core::implausible(*n))
       std::fprintf(stderr, "latecomer: calibrate: warning: %s\n", doubt.c_str());
-  if (rank == 0) {
-    // Repeated measurements agree in two digits.
-    for (const auto& time : latecomer::core::kNetworkTimes) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.4g", n.*time.value);
-      n.*time.value = std::strtod(text, nullptr);
-    }
-    std::printf("%s\n", latecomer::core::network_text(n).c_str());
+    std::printf("%s\n", latecomer::core::network_text(*n).c_str());
     std::fflush(stdout);
   }
   MPI_Finalize();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures the figures of the network model between rank 0 of a communicator and up to eight others, and takes medians.
-// Used by `latecomer calibrate`'s program and, for "network": "measure", in MPI_Init. The template parameter Mpi gives
-// the MPI functions.
+// Used by `latecomer calibrate`'s program, in MPI_Init for "network": "measure", and in MPI_Finalize. The template
+// parameter Mpi gives the MPI functions, and the class Mpi::Wait: its again() waits a moment in a wait for a message,
+// and returns false to give up.
 //
 // Each parameter of core/network/network.hpp comes from an experiment that shows it alone:
 // - latency, eager and rendezvous: round trips;
@@ -10,10 +11,10 @@
 // - alpha and overhead: a train of small messages;
 // - gamma and copy: local loops;
 // - duplex: an exchange of large messages that one side posts later;
-// - ranks per host: MPI's names of the processors. Rank 0 measures with ranks of other hosts, and the figures inside a
-//   host with rank 1.
+// - ranks per host: the hosts of all ranks. Rank 0 measures with ranks of other hosts, and inside its host with rank 1.
 // The time is bounded on any network: a few messages show its speed, which gives the sizes and the numbers of rounds.
-// Rank 0 chooses them and sends them to its partner.
+// Rank 0 chooses them and sends them to its partner, so both end every round together. Nothing is allocated, because a
+// rank that failed alone would leave its partner waiting.
 #pragma once
 
 #include <mpi.h>
@@ -21,65 +22,108 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <string_view>
-#include <vector>
+#include <optional>
+#include <span>
 
 #include "core/network/network.hpp"
 
 namespace latecomer::shim {
 
+/// How exactly to measure, and how long. All ranks have the same.
+struct Effort {
+  double budget_ns;  ///< chooses the sizes and the rounds
+  double most_ns;    ///< gives up on a network whose least sizes take longer
+  int partners;      ///< on other hosts, or on the only one
+  int hurry;         ///< divides the numbers of rounds
+  double nap_ns;     ///< a partner sleeps so long while rank 0 tests whether a send completes
+  int local_rounds;  ///< of reductions and copies
+  bool yielding;     ///< waits give the core away
+};
+constexpr double kNoLimit = 1e18;
+/// Derived: the median of eight partners is right while fewer than four of them are disturbed. A longer budget delays
+/// the user, a shorter one has fewer rounds and less exact medians. A nap of 10 ms hides a late timer.
+constexpr Effort thorough(bool yielding) { return {6e9, kNoLimit, 8, 1, 10e6, 15, yielding}; }
+/// A quarter of the time, in MPI_Init. A shorter one leaves a single partner.
+constexpr Effort at_start(bool yielding) { return {1.5e9, kNoLimit, 2, 4, 10e6, 15, yielding}; }
+/// In MPI_Finalize. Derived: two partners have 30 ms each, which is 4 rounds of the largest messages at 5 GB/s; the
+/// search for the eager threshold takes four naps. `most_ns`: what the job may spend, of which 0.6 are planned.
+constexpr Effort at_end(bool yielding, double most_ns) {
+  return {std::min(0.6 * most_ns, 60e6), most_ns, 2, 2, 1e6, 5, yielding};
+}
+
 template <typename Mpi>
 class Measurement {
  public:
-  /// `yielding`: waits give the core away. `hurry`: 1 is thorough and takes about 6 s at most. A larger number divides
-  /// the time, the rounds and the number of partners.
-  Measurement(MPI_Comm comm, int rank, int size, bool yielding, int hurry)
-      : comm_(comm), rank_(rank), size_(size), hurry_(hurry), yielding_(yielding), buffer_(kHalf), other_(kHalf) {}
+  /// The larger size of the slope. Derived: 2 MiB take 84 us at 25 GB/s, so an error of 0.1 us is 0.1%. An eager
+  /// threshold beyond kMostEager, the smaller size of the slope, counts as kMostEager.
+  static constexpr int kHalf = 1 << 21, kMostEager = 1 << 20, kMostPartners = 8;
+  using Buffer = std::span<char, kHalf>;
 
-  /// Collective; at least two ranks. The figures are valid on rank 0.
-  core::Network run() {
-    std::vector<Figures> all;
-    const double begin = now_ns(), most = kMostSeconds * 1e9 / hurry_;
+  /// `hosts`: the number of each rank's host, in the order in which they first appear; equal on all ranks. After a wait
+  /// that was given up, MPI may still use the buffers.
+  Measurement(MPI_Comm comm, int rank, std::span<const int> hosts, const Effort& effort, Buffer buffer, Buffer other)
+      : comm_(comm),
+        rank_(rank),
+        size_(static_cast<int>(hosts.size())),
+        hosts_(hosts),
+        effort_(effort),
+        buffer_(buffer),
+        other_(other) {}
+
+  struct Answer {
+    bool given_up = false;
+    std::optional<core::Network> network;  ///< on rank 0, unless the network is too slow
+    double factor = 1;                     ///< the most by which the median of equal small messages exceeds the least
+  };
+
+  /// Collective; at least two ranks.
+  Answer run() try {
+    Figures all[kMostPartners + 1];
+    int pairs = 0;
+    const double begin = now_ns(), most = effort_.budget_ns;
     const int per_host = ranks_per_host(), first = per_host < size_ ? per_host : 1;
     const bool inside = per_host > 1 && per_host < size_;  // measure a pair of one host, too
     // Partners spread over the other hosts, or over the only one. The others sleep, so that they do not take the cores.
-    // Derived: a median of eight is right while fewer than four partners are disturbed.
-    const int others = std::min(8 / hurry_, size_ - first), partners = others + inside;
+    const int others = std::min({effort_.partners, kMostPartners, size_ - first}), partners = others + inside;
+    bool slow = false;
     for (int i = 0; i < partners; ++i) {
       const int with = i == others ? 1 : first + static_cast<int>(static_cast<long>(i) * (size_ - first) / others);
       if (rank_ == 0 || rank_ == with) {
         peer_ = rank_ == 0 ? with : 0;
         // On a slow network, one partner is enough.
         const double left = most - (now_ns() - begin);
-        if (agreed(i == 0 || i == others || left > most / partners)) {
-          const Figures f = pair(std::max(left, most / 2) / (partners - i));
-          if (rank_ == 0) all.push_back(f);
+        if (agreed(!slow && (i == 0 || i == others || left > most / partners))) {
+          const std::optional<Figures> f = pair(std::max(left, most / 2) / (partners - i));
+          slow = !f;
+          if (f) all[pairs++] = *f;
         }
       }
-      MPI_Request request;
+      MPI_Request request = MPI_REQUEST_NULL;
       Mpi::ibarrier(comm_, &request);
+      typename Mpi::Wait wait(true);
       for (int done = 0; !done;) {
-        const timespec nap{0, 200'000};
         Mpi::test(&request, &done);
-        if (!done) nanosleep(&nap, nullptr);
+        if (done) break;
+        const timespec nap{0, 200'000};
+        nanosleep(&nap, nullptr);
+        if (!wait.again()) throw GivenUp();
       }
     }
+    if (rank_ != 0 || slow) return {};
     core::Network out;
-    if (rank_ != 0) return out;
     if (inside) {
       out.ranks_per_host = per_host;
-      out.memory_beta_ns_per_byte = all.back().beta;
-      out.memory_latency_ns = all.back().latency;
-      all.pop_back();
+      --pairs;
+      out.memory_beta_ns_per_byte = all[pairs].beta;
+      out.memory_latency_ns = all[pairs].latency;
     }
     const auto of = [&](double Figures::*field) {
-      std::vector<double> v;
-      v.reserve(all.size());
-      for (const Figures& f : all) v.push_back(f.*field);
-      return median(v);
+      Times values;
+      for (int i = 0; i < pairs; ++i) values.add(all[i].*field);
+      return values.median();
     };
     out.alpha_ns = of(&Figures::alpha), out.beta_ns_per_byte = of(&Figures::beta),
     out.overhead_ns = of(&Figures::overhead);
@@ -87,40 +131,53 @@ class Measurement {
     out.eager_bytes = static_cast<core::Bytes>(of(&Figures::eager_bytes));
     out.half_duplex = of(&Figures::turns) > 0.5;
     local(out);
-    return out;
+    // Repeated measurements agree in two digits.
+    for (const core::NetworkTime& time : core::kNetworkTimes) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.4g", out.*time.value);
+      out.*time.value = std::strtod(text, nullptr);
+    }
+    return {false, out, factor_};
+  } catch (const GivenUp&) {
+    return {true, {}};
   }
 
  private:
-  /// Consecutive ranks on each host, by MPI's name of the processor; 1 if hosts do not hold blocks of one size.
-  int ranks_per_host() {
-    char name[MPI_MAX_PROCESSOR_NAME] = {};
-    int length = 0;
-    Mpi::processor_name(name, &length);
-    const std::uint64_t mine = std::hash<std::string_view>()({name, static_cast<std::size_t>(length)});
-    std::vector<std::uint64_t> names(static_cast<std::size_t>(size_));
-    Mpi::allgather(&mine, names.data(), sizeof mine, comm_);
-    const auto block = std::find_if(names.begin(), names.end(), [&](auto n) { return n != names[0]; }) - names.begin();
-    std::vector<std::uint64_t> hosts;
-    for (std::size_t r = 0; r < names.size(); ++r) {
-      const std::size_t first = r - r % static_cast<std::size_t>(block);
-      if (r == first) hosts.push_back(names[r]);
-      else if (names[r] != names[first]) return 1;
-    }
-    std::sort(hosts.begin(), hosts.end());
-    return std::adjacent_find(hosts.begin(), hosts.end()) == hosts.end() ? static_cast<int>(block) : 1;
+  struct GivenUp {};
+  static constexpr std::size_t kMost = 200;  // rounds of an experiment, and messages of a train
+
+  /// Consecutive ranks on each host; 1 if hosts do not hold blocks of one size.
+  int ranks_per_host() const {
+    const auto block =
+        static_cast<int>(std::find_if(hosts_.begin(), hosts_.end(), [](int h) { return h != 0; }) - hosts_.begin());
+    for (int r = 0; r < size_; ++r)
+      if (hosts_[static_cast<std::size_t>(r)] != r / block) return 1;
+    return block;
   }
 
-  /// The larger size of the slope. Derived: 2 MiB take 84 us at 25 GB/s, so an error of 0.1 us is 0.1%. The two buffers
-  /// take 4 MiB per rank. An eager threshold beyond kMostEager, the smaller size of the slope, counts as kMostEager.
-  static constexpr int kHalf = 1 << 21, kMostEager = 1 << 20;
-  /// The budget of time. A smaller one gives fewer rounds and less exact medians, a larger one delays the user. In
-  /// MPI_Init, `hurry` reduces it to 1.5 s.
-  static constexpr double kMostSeconds = 6;
+  /// Some times, of which the median counts.
+  class Times {
+   public:
+    void add(double ns) {
+      if (count_ < kMost) ns_[count_++] = ns;
+    }
+    double median() {
+      std::sort(ns_, ns_ + count_);
+      return ns_[count_ / 2];
+    }
+    /// After median().
+    double least() const { return ns_[0]; }
+
+   private:
+    double ns_[kMost];
+    std::size_t count_ = 0;
+  };
+
   /// The fewest rounds whose median excludes one disturbed round.
   static constexpr int kLeastRounds = 3;
   /// Messages of a train. Derived: the time of a train contains the latency of its first message and of the answer. For
   /// a latency of 2 us, they add 20 ns per message.
-  static constexpr int kMessages = 200;
+  static constexpr int kMessages = kMost;
   /// The sizes and rounds that fit into the time. At first the most: 200 round trips of 2 us take 0.4 ms, and a median
   /// of 9 rounds is right with 4 disturbed rounds.
   struct Pace {
@@ -136,23 +193,21 @@ class Measurement {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
   }
-  static double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-  }
   void finish(MPI_Request& request) {
-    for (int done = 0; !done;) {
+    typename Mpi::Wait wait(effort_.yielding);
+    for (int done = 0;;) {
       Mpi::test(&request, &done);
-      if (!done && yielding_) sched_yield();
+      if (done) return;
+      if (!wait.again()) throw GivenUp();
     }
   }
   void send(int bytes, int tag) {
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     Mpi::isend(buffer_.data(), bytes, peer_, kTag + tag, comm_, &request);
     finish(request);
   }
   void receive(int bytes, int tag) {
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     Mpi::irecv(other_.data(), bytes, peer_, kTag + tag, comm_, &request);
     finish(request);
   }
@@ -166,8 +221,8 @@ class Measurement {
     return value;
   }
 
-  /// The sizes and rounds that fit into `budget` nanoseconds on this network.
-  Pace pace(double budget) {
+  /// The sizes and rounds that fit into `budget` nanoseconds on this network. Nothing if the least ones take too long.
+  std::optional<Pace> pace(double budget) {
     Pace out;
     // The probe sets the sizes only, so its time may err by a factor. A longer probe would be more exact, but slow on a
     // slow network: 8 KiB take 8 ms at 1 MB/s.
@@ -194,31 +249,35 @@ class Measurement {
     out.rounds = rounds(0.6 * budget, kSizes / 3 * per_byte * out.half, out.rounds);
     out.most_eager =
         static_cast<int>(std::clamp(0.1 * budget / std::max(per_byte, 1e-3), 16384.0, static_cast<double>(kMostEager)));
+    const bool fit = kSizes * per_byte * out.half < 0.6 * effort_.most_ns;
+    if (!agreed(fit)) return {};
     return agreed(out);
   }
 
   /// Half a round trip of messages of that size. Both ranks of the pair call it.
   double one_way(int bytes, int rounds) {
-    std::vector<double> ns;
-    for (int i = -2; i < std::max(kLeastRounds, rounds / hurry_); ++i) {
+    Times ns;
+    for (int i = -2; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
       const double begin = now_ns();
       if (rank_ == 0) send(bytes, 1), receive(bytes, 2);
       else receive(bytes, 1), send(bytes, 2);
-      if (i >= 0) ns.push_back((now_ns() - begin) / 2);
+      if (i >= 0) ns.add((now_ns() - begin) / 2);
     }
-    return median(ns);
+    const double out = ns.median();
+    if (bytes == 1) factor_ = std::max(factor_, out / std::max(1.0, ns.least()));
+    return out;
   }
 
   /// Messages of that size both ways at once.
   double both_ways(int bytes, int rounds) {
-    std::vector<double> ns;
-    for (int i = -1; i < std::max(kLeastRounds, rounds / hurry_); ++i) {
+    Times ns;
+    for (int i = -1; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
       meet();
       const double begin = now_ns();
       exchange(bytes);
-      if (i >= 0) ns.push_back(now_ns() - begin);
+      if (i >= 0) ns.add(now_ns() - begin);
     }
-    return median(ns);
+    return ns.median();
   }
   /// Both ranks of the pair leave at about the same time.
   void meet() {
@@ -226,7 +285,7 @@ class Measurement {
     else receive(0, 8), send(0, 8);
   }
   void exchange(int bytes) {
-    MPI_Request out, in;
+    MPI_Request out = MPI_REQUEST_NULL, in = MPI_REQUEST_NULL;
     Mpi::irecv(other_.data(), bytes, peer_, kTag + 9, comm_, &in);
     Mpi::isend(buffer_.data(), bytes, peer_, kTag + 9, comm_, &out);
     finish(in), finish(out);
@@ -236,17 +295,17 @@ class Measurement {
   /// quarter of that later, while MPI makes progress. Measured, 128 KiB over TCP at 100 Mbit/s: 21.9 ms instead
   /// of 11.1; if both post at once, the messages share the time.
   bool take_turns(int bytes, double one) {
-    std::vector<double> ns;
+    Times ns;
     one = agreed(one);
     for (int i = 0; i < kLeastRounds; ++i) {
       meet();
       const double begin = now_ns();
       if (rank_ == 0) {
         exchange(bytes);
-        ns.push_back(now_ns() - begin);
+        ns.add(now_ns() - begin);
         send(0, 10);
       } else {
-        MPI_Request later;
+        MPI_Request later = MPI_REQUEST_NULL;
         Mpi::irecv(other_.data(), 0, peer_, kTag + 10, comm_, &later);
         for (int done = 0; now_ns() < begin + one / 4;) Mpi::test(&later, &done);
         exchange(bytes);
@@ -254,41 +313,57 @@ class Measurement {
       }
     }
     // Derived: the middle between 1.25, if the messages share the time, and 2.
-    return agreed(rank_ == 0 && median(ns) > 1.6 * one);
+    return agreed(rank_ == 0 && ns.median() > 1.6 * one);
   }
 
   /// Whether a send of that size completes while the partner sleeps. The partner receives afterwards. Both ranks of the
-  /// pair return the same value. Derived: the sender tests for 3 ms of the partner's 10 ms of sleep, so a late timer
-  /// makes no difference.
+  /// pair return the same value. The sender tests for a third of the sleep, so a late timer makes no difference.
   bool eager(int bytes) {
     int completed = 0;
+    meet();
     if (rank_ == 0) {
-      MPI_Request request;
+      MPI_Request request = MPI_REQUEST_NULL;
+      const double begin = now_ns();
       Mpi::isend(buffer_.data(), bytes, peer_, kTag + 3, comm_, &request);
-      const double until = now_ns() + 3e6;
-      while (!completed && now_ns() < until) Mpi::test(&request, &completed);
+      do Mpi::test(&request, &completed);
+      while (!completed && now_ns() < begin + effort_.nap_ns / 3);
       if (!completed) finish(request);
+      else if (now_ns() > begin + effort_.nap_ns / 2) completed = 0;  // the partner may have received
     } else {
-      const timespec nap{0, 10'000'000};
+      const timespec nap{0, static_cast<long>(effort_.nap_ns)};
       nanosleep(&nap, nullptr);
       receive(bytes, 3);
     }
     return agreed(completed) != 0;
   }
 
+  /// The largest eager size: a power of two from 1 KiB to `most`, or 0.
+  int eager_bytes(int most) {
+    int eager_sizes = 0, sizes = 0;
+    while ((1024 << sizes) <= most) ++sizes;
+    while (eager_sizes < sizes) {
+      const int middle = (eager_sizes + sizes + 1) / 2;
+      // A disturbed send looks as if it waited, so only two of them say that it does.
+      if (eager(512 << middle) || eager(512 << middle)) eager_sizes = middle;
+      else sizes = middle - 1;
+    }
+    return eager_sizes == 0 ? 0 : 512 << eager_sizes;
+  }
+
   /// Times per message of a train of small ones: `processor` of the sender's processor, `port` until it has arrived.
   void train(int rounds, double& processor, double& port) {
-    std::vector<double> cpu, gap;
-    std::vector<MPI_Request> requests(kMessages);
-    for (int round = 0; round < std::max(kLeastRounds, rounds / hurry_); ++round) {
+    Times cpu, gap;
+    MPI_Request requests[kMessages];
+    std::fill_n(requests, kMessages, MPI_REQUEST_NULL);
+    for (int round = 0; round < std::max(kLeastRounds, rounds / effort_.hurry); ++round) {
       if (rank_ == 0) {
         receive(0, 5);
         const double begin = now_ns();
         for (auto& r : requests) Mpi::isend(buffer_.data(), 8, peer_, kTag + 6, comm_, &r);
-        cpu.push_back((now_ns() - begin) / kMessages);
+        cpu.add((now_ns() - begin) / kMessages);
         for (auto& r : requests) finish(r);
         receive(0, 7);
-        gap.push_back((now_ns() - begin) / kMessages);
+        gap.add((now_ns() - begin) / kMessages);
       } else {
         for (auto& r : requests) Mpi::irecv(other_.data(), 8, peer_, kTag + 6, comm_, &r);
         send(0, 5);
@@ -297,14 +372,17 @@ class Measurement {
       }
     }
     if (rank_ != 0) return;
-    processor = median(cpu);
-    port = median(gap);
+    processor = cpu.median();
+    port = gap.median();
+    factor_ = std::max(factor_, port / std::max(1.0, gap.least()));
   }
 
-  Figures pair(double budget) {
+  std::optional<Figures> pair(double budget) {
+    const std::optional<Pace> fits = pace(budget);
+    if (!fits) return {};
+    const Pace& p = *fits;
     Figures f;
-    const Pace p = pace(budget);
-    for (int bytes = 1024; bytes <= p.most_eager && eager(bytes); bytes *= 2) f.eager_bytes = bytes;
+    f.eager_bytes = eager_bytes(p.most_eager);
     const double small = one_way(1, p.small_rounds), quarter = one_way(p.half / 2, p.rounds),
                  half = one_way(p.half, p.rounds);
     f.beta = std::max(0.0, (both_ways(p.half, p.rounds) - both_ways(p.half / 2, p.rounds)) / (p.half - p.half / 2));
@@ -318,28 +396,30 @@ class Measurement {
   }
 
   void local(core::Network& out) {
-    std::vector<double> gammas, copies;
+    Times gammas, copies;
     auto* a = reinterpret_cast<float*>(buffer_.data());
     auto* b = reinterpret_cast<float*>(other_.data());
     // Derived: 1 MiB per operand, half of a buffer, does not fit into a first-level cache.
     constexpr int kFloats = 1 << 18;
     for (int i = 0; i < kFloats; ++i) a[i] = b[i] = 1;
-    for (int i = 0; i < 15; ++i) {  // the median is right with 7 disturbed rounds
+    for (int i = 0; i < effort_.local_rounds; ++i) {  // the median is right with less than half of them disturbed
       double begin = now_ns();
       Mpi::reduce_local(a, b, kFloats);
-      gammas.push_back((now_ns() - begin) / (4.0 * kFloats));
+      gammas.add((now_ns() - begin) / (4.0 * kFloats));
       begin = now_ns();
       std::memcpy(b, a, 4 * kFloats);
-      copies.push_back((now_ns() - begin) / (4.0 * kFloats));
+      copies.add((now_ns() - begin) / (4.0 * kFloats));
     }
-    out.gamma_ns_per_byte = median(gammas), out.copy_ns_per_byte = median(copies);
+    out.gamma_ns_per_byte = gammas.median(), out.copy_ns_per_byte = copies.median();
   }
 
   static constexpr int kTag = 4064;  // in the context of MPI_COMM_WORLD, beyond the channels of shim/tags.hpp
   MPI_Comm comm_;
-  int rank_, size_, hurry_, peer_ = 0;
-  bool yielding_;
-  std::vector<char> buffer_, other_;
+  int rank_, size_, peer_ = 0;
+  std::span<const int> hosts_;
+  const Effort effort_;
+  double factor_ = 1;
+  Buffer buffer_, other_;
 };
 
 }  // namespace latecomer::shim

@@ -26,6 +26,11 @@ constexpr KeyRow kPolicyKeys[] = {
      "Figures of the network for the model: the name of a preset, `\"measure\"` or an object of figures. `measure` "
      "takes about 0.1 s in `MPI_Init` on a fast network, more on a slow one. Without this key the model uses `fdr`, "
      "and the imbalance factor is unknown."},
+    {"measure_network", KeyType::boolean, "", 0, 0, "true",
+     "In mode `observe`, without `network`: ranks measure the network in `MPI_Finalize`, for the profile only. They "
+     "begin "
+     "when the profile is on disk, and plan at most 1% of the time of the run and 1 s. On most networks that is 0.1 s, "
+     "after a run of 10 s."},
     {"predictor", KeyType::object, "", 0, 0, "", "How arrivals are forecast."},
     {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "\"best\"",
      "`sma`: simple moving average. `ewma`: exponentially weighted moving average. `median`: median. `last`: the last "
@@ -65,8 +70,10 @@ constexpr KeyRow kPolicyKeys[] = {
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
     {"live", KeyType::boolean, "", 0, 0, "true",
      "Keeps the present state of each process in shared memory of its host, for `latecomer who`."},
-    {"record", KeyType::choice, "none arrivals", 0, 0, "\"none\"",
-     "`arrivals`: the profile also holds arrival and exit of every rank in single calls, for `latecomer whatif`. That "
+    {"record", KeyType::choice, "none sample arrivals", 0, 0, "\"sample\"",
+     "Whether the profile also holds arrival and exit of every rank in single calls, for `latecomer whatif`. `sample`: "
+     "in mode `observe`, stretches of 32 calls on `MPI_COMM_WORLD` that cover the run. They take 56 KiB per process, "
+     "and 1.5 MB in the profile. `arrivals`: all calls. That "
      "takes 16 bytes per call and rank, and at most 32 MiB per process. A full record keeps every second, fourth, ... "
      "second of the run. Idle epochs are then off (`rest`)."},
     {"causes", KeyType::boolean, "", 0, 0, "true",

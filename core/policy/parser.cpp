@@ -164,6 +164,7 @@ class Parser {
     else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
     else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
     else if (path == "network") network(v);
+    else if (path == "measure_network") policy_.measure_network = v.boolean;
     else if (path == "predictor.kind") {
       if (const int i = index_of("best sma ewma median last", v.text); i > 0)
         policy_.predictor = static_cast<PredictorKind>(i - 1);
@@ -181,7 +182,8 @@ class Parser {
     else if (path == "device_buffers") policy_.device_buffers = v.text != "none";
     else if (path == "spool") policy_.spool = v.boolean;
     else if (path == "live") policy_.live = v.boolean;
-    else if (path == "record") policy_.record_arrivals = v.text == "arrivals";
+    else if (path == "record")
+      policy_.record_arrivals = v.text == "arrivals", policy_.record_sample = v.text == "sample";
     else if (path == "causes") policy_.causes = v.boolean;
     else if (path == "prometheus") policy_.prometheus = v.text;
     else if (path == "rest") policy_.rest = v.boolean;

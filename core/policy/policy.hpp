@@ -76,6 +76,7 @@ struct Policy {
   Network network;             ///< the preset fdr if the policy gives none
   bool network_given = false;  ///< the policy gives parameters; without them the imbalance factor is unknown
   bool network_measure = false;
+  bool measure_network = true;             ///< in MPI_Finalize, for the profile of a run without figures
   std::optional<PredictorKind> predictor;  ///< empty: the predictor with the least recent error
   int predictor_window = 8;
   bool background_enabled = false;
@@ -90,7 +91,8 @@ struct Policy {
   bool live = true;    ///< the present state of each process is in shared memory
   bool causes = true;  ///< what ranks do between collectives is sampled
   bool record_arrivals = false;
-  std::string prometheus;  ///< folder for text files of Prometheus; empty: none
+  bool record_sample = true;  ///< in mode observe, unless all arrivals are recorded
+  std::string prometheus;     ///< folder for text files of Prometheus; empty: none
   bool rest = true;
   std::optional<bool> rooted_waits;  ///< empty: ranks wait where a rule names an algorithm that needs a plan
   double roll_call_timeout_s = 5;

@@ -16,6 +16,7 @@ namespace latecomer::analysis {
 
 struct Job {
   std::string program, command_line, start, mpi_library, mode;
+  std::string network_from;       ///< as in the profile; "": unknown
   int ranks = 0, unfinished = 0;  ///< `unfinished`: ranks whose figures end with a snapshot
   std::size_t hosts = 0;
   double wall = 0;

@@ -21,6 +21,8 @@
 #include "profiles/cli/tuning.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/reader.hpp"
+#include "profiles/render/network_text.hpp"
+#include "profiles/render/text_table.hpp"
 
 namespace latecomer::cli {
 namespace {
@@ -348,7 +350,8 @@ int advise(const Options& o) {
   } else if (!network) {
     throw BadUsage(
         "advise: '" + o.file +
-        "' contains no network figures: give --network, or observe with \"network\": \"measure\" in the policy");
+        "' contains no network figures: give --network, or observe with \"network\": \"measure\" in the policy "
+        "(without it, ranks measure at the end of a run of at least 2.5 s, and busy cores spoil that)");
   }
   // Read the policy back before modelling, so that the modelled policy is the written one.
   Json policy = {{"version", 1},
@@ -362,6 +365,9 @@ int advise(const Options& o) {
     return advise_library(o, file ? &*file : nullptr, profile, read.policy.network, read.policy.objective);
   const std::vector<Advice> all = advise_sites(profile, {read.policy.network, read.policy.objective, o.foreground});
   Json rules = Json::array(), rows = Json::array();
+  const Json source = !o.network.empty()                 ? Json("--network")
+                      : profile.job.network_from.empty() ? Json(nullptr)
+                                                         : Json(profile.job.network_from);
   const double wall = std::max(1.0, profile.job.wall);
   core::Gain total;
   for (const Advice& a : all) {
@@ -379,6 +385,7 @@ int advise(const Options& o) {
     std::printf("%s\n", profiles::json_text(Json({{"gain_ns", total.likely},
                                                   {"gain_least_ns", total.least},
                                                   {"gain_most_ns", total.most},
+                                                  {"network_from", source},
                                                   {"sites", rows},
                                                   {"policy", policy}}),
                                             1)
@@ -404,6 +411,7 @@ int advise(const Options& o) {
                 rules.size() == 1 ? "" : "s");
   else std::printf("\nGain: none; no rule");
   std::printf(o.output.empty() ? ". To write the policy, give -o POLICY.\n" : " in %s.\n", o.output.c_str());
+  if (o.network.empty()) std::printf("%s", paragraph(network_sentence(profile), kLineWidth).c_str());
   return rules.empty() ? 1 : 0;
 }
 

@@ -52,7 +52,8 @@ void add_export(CLI::App& app, Action& action) {
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   Progress::add_option(*command, o->patience);
   command->footer(
-      R"(The profile must hold a record of arrivals: run the job with latecomer run --record.
+      R"(The trace shows the calls that the profile records: a sample of the blocking calls on MPI_COMM_WORLD in an observed run,
+all calls after latecomer run --record.
 
 Each rank has a track, and the ranks of a host stand together. A collective is a slice from arrival to exit. Inside it,
 `waiting` ends with the arrival of the awaited rank, and `after the last arrival` begins with that of the last rank. The

@@ -22,6 +22,7 @@
 #include "profiles/render/communicator_table.hpp"
 #include "profiles/render/hang.hpp"
 #include "profiles/render/html.hpp"
+#include "profiles/render/network_text.hpp"
 #include "profiles/render/rank_table.hpp"
 #include "profiles/render/set_up.hpp"
 #include "profiles/render/site_table.hpp"
@@ -218,6 +219,7 @@ void print_head(const Profile& profile, bool all) {
     for (const std::string& sentence : set_up(profile))
       if (std::ranges::find(sentences, sentence) == sentences.end())
         std::printf("%s", paragraph("set-up: " + sentence, kLineWidth).c_str());
+  if (all && profile.network) std::printf("%s", paragraph(network_sentence(profile), kLineWidth).c_str());
   std::printf("\n");
 }
 

@@ -208,7 +208,8 @@ void add_run(CLI::App& app, Action& action) {
       ->excludes(force);
   command->add_flag("--auto", o->automatic,
                     "Measure the network at start and let latecomer choose an algorithm for each call.");
-  command->add_flag("--record", o->record, "Record the arrivals of single calls too, for latecomer whatif.");
+  command->add_flag("--record", o->record,
+                    "Record the arrivals of all calls, for latecomer whatif, instead of a sample.");
   command->add_flag(
       "--quiet", o->quiet,
       "Print nothing at the end. Otherwise the job is followed by the first sentences of the verdict, the "

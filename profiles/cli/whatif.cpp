@@ -14,6 +14,7 @@
 #include "profiles/format/reader.hpp"
 #include "profiles/format/recorded_calls.hpp"
 #include "profiles/record/replay.hpp"
+#include "profiles/render/network_text.hpp"
 #include "profiles/render/text_table.hpp"
 
 namespace latecomer::cli {
@@ -32,18 +33,11 @@ struct Options {
 
 /// The calls in the form that the replay takes. They refer to the arrays of `record`.
 std::vector<profiles::ReplayCall> calls_of(const RecordedArrivals& record) {
-  const auto window = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.window_ns)),
-             stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.stride));
   std::vector<profiles::ReplayCall> out;
   out.reserve(record.calls.size());
-  for (const RecordedCall& c : record.calls) {
-    // With a stride of 1, all windows follow each other. Times start somewhere in the first window, so one window more
-    // brings each kept window into its own span of `stride` windows.
-    const std::int64_t part =
-        stride > 1 ? (*std::ranges::min_element(c.arrivals) + window) / window / stride : std::int64_t{0};
-    out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part, record.groups[c.group],
-                   c.arrivals, c.exits});
-  }
+  for (const RecordedCall& c : record.calls)
+    out.push_back({c.op, static_cast<std::int32_t>(c.site), c.root, c.blocking, part_of(record, c),
+                   record.groups[c.group], c.arrivals, c.exits});
   return out;
 }
 
@@ -172,23 +166,34 @@ void print_json(const Answer& answer, const RecordedArrivals& record, const Prof
          {"bound", s.at_most ? "upper" : "estimate"},
          {"text", s.text}});
   const double wall = profile.job.wall;
-  std::printf("%s\n", profiles::json_text(
-                          Json({{"recorded_ns", answer.recorded},
-                                {"recorded_share", wall > 0 ? answer.recorded / wall : 0},
-                                {"calls", record.calls_of_job},
-                                {"calls_replayed", record.calls.size()},
-                                {"non_blocking", answer.non_blocking},
-                                {"replay_error", answer.recorded > 0 ? answer.unchanged / answer.recorded - 1 : 0},
-                                {"model", kModel},
-                                {"scenarios", rows}}),
-                          1)
-                          .c_str());
+  std::printf(
+      "%s\n",
+      profiles::json_text(
+          Json({{"recorded_ns", answer.recorded},
+                {"recorded_share", wall > 0 ? answer.recorded / wall : 0},
+                {"calls", record.calls_of_job},
+                {"calls_replayed", record.calls.size()},
+                {"sample", record.sample > 0},
+                {"non_blocking", answer.non_blocking},
+                {"replay_error", answer.recorded > 0 ? answer.unchanged / answer.recorded - 1 : 0},
+                {"model", kModel},
+                {"network_from", profile.job.network_from.empty() ? Json(nullptr) : Json(profile.job.network_from)},
+                {"scenarios", rows}}),
+          1)
+          .c_str());
 }
 
 void print_text(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
-  std::printf("The record holds %zu of %llu calls, and %s of the run (%s of %s).\n", record.calls.size(),
-              static_cast<unsigned long long>(record.calls_of_job), percent(answer.recorded / profile.job.wall).c_str(),
-              human_time(answer.recorded).c_str(), human_time(profile.job.wall).c_str());
+  std::printf("The record holds %zu of %llu calls%s, and %s of the run (%s of %s).\n", record.calls.size(),
+              static_cast<unsigned long long>(record.calls_of_job), record.sample > 0 ? " on MPI_COMM_WORLD" : "",
+              percent(answer.recorded / profile.job.wall).c_str(), human_time(answer.recorded).c_str(),
+              human_time(profile.job.wall).c_str());
+  if (record.sample > 0)
+    std::printf("%s", paragraph("It is the sample that every run keeps. Calls on other communicators and non-blocking "
+                                "calls are not in it: they count as the ranks' own intervals. `latecomer run "
+                                "--record` records them, too.",
+                                kLineWidth)
+                          .c_str());
   std::printf("Replayed without a change, it takes %+.2f%% more time than recorded.\n",
               answer.recorded > 0 ? 100 * (answer.unchanged / answer.recorded - 1) : 0);
   if (record.left_out > 0)
@@ -204,7 +209,8 @@ void print_text(const Answer& answer, const RecordedArrivals& record, const Prof
     std::printf("%7s %7s  %s\n", s.at_most ? "at most" : "", percent(s.gain).c_str(), s.text.c_str());
   }
   if (small > 0) std::printf("%zu more changes would save less than 0.1%%.\n", small);
-  if (!profile.network)
+  if (profile.network) std::printf("\n%s", paragraph(network_sentence(profile), kLineWidth).c_str());
+  else
     std::printf(
         "\nNo algorithm is compared, because the profile holds no figures of the network: set \"network\" in the "
         "policy.\n");
@@ -226,7 +232,7 @@ void add_whatif(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "whatif", "Say how much less time the run would take if a rank were on time or a call did not wait");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "Profile of a run with recorded arrivals (latecomer run --record).")->required();
+  command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--top", o->top, "Number of ranks and of sites to try, those with the longest waits.")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
@@ -237,7 +243,9 @@ void add_whatif(CLI::App& app, Action& action) {
 
 Example:
   $ latecomer run --record --output job.json -- -n 8 ./program
-  $ latecomer whatif job.json)");
+  $ latecomer whatif job.json
+
+Without --record, the profile of an observed run holds a sample of the blocking calls on MPI_COMM_WORLD.)");
   command->callback([o, &action] { action = [o] { return whatif(*o); }; });
 }
 

@@ -2,16 +2,21 @@
 // Merges contributions and writes the profile file.
 #include "profiles/format/profile.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "core/algorithms/algorithm.hpp"
 #include "core/base/text.hpp"
 #include "core/select/planning.hpp"
+#include "profiles/base/descriptor.hpp"
 #include "profiles/base/json.hpp"
 #include "profiles/format/callers.hpp"
 #include "profiles/record/job_size.hpp"
@@ -59,6 +64,58 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   return unmatched;
 }
 
+/// Of the samples of all ranks: calls `stretch` in a row are kept, of `stride` stretches one.
+struct Sampled {
+  std::uint64_t stretch = 0;  ///< 0: there is no sample
+  std::uint64_t stride = 1, counted = 0;
+  std::vector<std::uint64_t> numbers;  ///< of the calls that all ranks have, in the order of the record
+};
+
+/// Records the calls that are in the sample of every rank.
+Sampled match_samples(const std::vector<Contribution>& parts, SiteBook& book) {
+  Sampled out;
+  const auto ranks = static_cast<std::size_t>(parts.front().job.ranks);
+  if (parts.size() < ranks) return {};
+  for (const Contribution& part : parts) {
+    if (part.job.ranks != parts.front().job.ranks || !part.sample.begun() ||
+        (out.stretch != 0 && part.sample.stretch() != out.stretch))
+      return {};
+    out.stretch = part.sample.stretch();
+    // Ranks that hold more calls, because some were never in their samples, keep stretches that others have dropped.
+    out.stride = std::max(out.stride, part.sample.stride());
+    out.counted = std::max(out.counted, part.sample.counted);
+  }
+  std::vector<Rank> world(ranks);
+  std::iota(world.begin(), world.end(), 0);
+  std::map<std::uint64_t, std::vector<const CallRecord*>> calls;  // [ranks]
+  for (const Contribution& part : parts)
+    for (const SampledCall& call : part.sample.calls()) {
+      if (call.number / out.stretch % out.stride != 0) continue;
+      auto& row = calls[call.number];
+      row.resize(ranks);
+      row[static_cast<std::size_t>(part.rank)] = &call.record;
+    }
+  // All of them, up to 100,000 ranks: the record must not thin them by its own rule.
+  const std::size_t most = ArrivalRecord::kMostBytes / 2 / (2 * sizeof(Nanoseconds) * ranks);
+  for (const auto& [number, records] : calls) {
+    if (out.numbers.size() >= most) break;
+    const bool whole = std::ranges::all_of(records, [&records = records](const CallRecord* r) {
+      return r && r->op == records[0]->op && r->root == records[0]->root;
+    });
+    if (!whole) continue;
+    book.record(records, world);
+    out.numbers.push_back(number);
+  }
+  return out;
+}
+
+/// The value of `job.network_from`.
+Json source_json(NetworkFrom from) {
+  constexpr const char* kSources[] = {nullptr, "policy", "start", "end"};
+  const char* source = kSources[static_cast<int>(from)];
+  return source ? Json(source) : Json(nullptr);
+}
+
 std::string algorithm_name(std::uint8_t index) {
   if (index == 0) return "native";
   const auto all = core::catalogue();
@@ -93,7 +150,7 @@ class ProfileWriter {
   std::vector<std::string> write() {
     std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     const JobInfo& job = parts_.front().job;
-    network_ = job.network_known ? &job.network : nullptr;
+    network_ = job.network_from != NetworkFrom::none ? &job.network : nullptr;
     per_row_ = ranks_per_row(job.ranks);
     book_.job_of(job.ranks);
     if (job.record_arrivals) book_.record_arrivals();
@@ -108,6 +165,8 @@ class ProfileWriter {
     std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(parts_.front().job_key));
     const Json head = {
         {"key", key},
+        {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
+        {"network_from", source_json(job.network_from)},
         {"program", job.program},
         {"command_line", job.command_line},
         {"ranks", job.ranks},
@@ -117,7 +176,6 @@ class ProfileWriter {
         {"unfinished", std::count_if(parts_.begin(), parts_.end(), [](const Contribution& p) { return !p.finished; })},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
-        {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
         {"promised",
          job.promised.given ? Json({{"least", job.promised.least}, {"most", job.promised.most}}) : Json(nullptr)},
         {"edges", edges_ == 0 ? Json(nullptr)
@@ -154,7 +212,7 @@ class ProfileWriter {
     put("],\n\"communicators\": [");
     write_groups();
     put("]");
-    if (job.record_arrivals) put(",\n\"arrivals\": "), write_arrivals();
+    if (job.record_arrivals || !sampled_.numbers.empty()) put(",\n\"arrivals\": "), write_arrivals();
     if (!last_state_.empty()) put(",\n\"last_state\": " + last_state_);
     put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
     return never;
@@ -288,7 +346,9 @@ class ProfileWriter {
         if (Unplanned& all = unplanned_[u.algorithm]; u.calls > all.calls) all = u;
       if (!p.finished) unfinished.push_back(p.rank);
     }
-    if (domains.size() > 1 && !compared)
+    const bool one_clock = domains.size() <= 1 || compared;
+    if (one_clock) sampled_ = match_samples(parts_, book_);
+    if (!one_clock)
       warnings_.push_back("arrivals on different hosts are not compared: their clocks were never compared");
     else if (const std::uint64_t unmatched = match_logs(parts_, 2 * tie, network_, book_); unmatched > 0)
       warnings_.push_back(std::to_string(unmatched) +
@@ -544,8 +604,14 @@ class ProfileWriter {
     for (std::size_t i = 0; i < calls.size(); ++i) order.emplace_back(first_of(calls[i]), i);
     std::ranges::sort(order);
     const Nanoseconds zero = order.empty() ? 0 : order.front().first;
-    put("{\"window_ns\": " + std::to_string(ArrivalRecord::kWindow) + ", \"stride\": " +
-        std::to_string(book_.arrivals.data().stride) + ", \"calls\": " + std::to_string(book_.arrivals.data().seen) +
+    const bool sample = sampled_.stretch > 0;
+    if (sample)
+      put("{\"sample\": {\"calls\": " + std::to_string(sampled_.stretch) +
+          ", \"stride\": " + std::to_string(sampled_.stride) + "}, ");
+    else
+      put("{\"window_ns\": " + std::to_string(ArrivalRecord::kWindow) +
+          ", \"stride\": " + std::to_string(book_.arrivals.data().stride) + ", ");
+    put("\"calls\": " + std::to_string(sample ? sampled_.counted : book_.arrivals.data().seen) +
         ", \"calls_kept\": " + std::to_string(calls.size()) + ",\n \"groups\": [");
     const auto& groups = book_.groups.all();
     for (std::size_t g = 0; g < groups.size(); ++g) put((g ? ",\n  " : "\n  ") + json_text(Json(groups[g].ranks)));
@@ -561,7 +627,8 @@ class ProfileWriter {
       text.append(i ? ",\n  " : "\n  ")
           .append("{\"site\":\"" + kind.key.id() + "\",\"group\":" + std::to_string(kind.group) + ",\"algorithm\":\"" +
                   algorithm_name(kind.algorithm) + "\",\"bytes\":" + std::to_string(kind.bytes) +
-                  ",\"root\":" + std::to_string(kind.root) + (kind.blocking ? "" : ",\"blocking\":false"));
+                  ",\"root\":" + std::to_string(kind.root) + (kind.blocking ? "" : ",\"blocking\":false") +
+                  (sample ? ",\"number\":" + std::to_string(sampled_.numbers[order[i].second]) : ""));
       times(",\"arrival_ns\":[", arrivals, false), times("],\"exit_ns\":[", exits, true);
       text += "]}";
       if (text.size() > 1 << 16) put(text), text.clear();
@@ -579,6 +646,7 @@ class ProfileWriter {
   std::uint64_t edges_ = 0;
   double edge_sum_ = 0;
   SiteBook book_;
+  Sampled sampled_;
   std::map<SiteKey, LocalSite> local_;
   std::map<SiteKey, std::map<std::int32_t, Intervals>> before_;                    // by row of ranks
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Frame*>> frames_;  // by site and callers
@@ -604,6 +672,34 @@ std::string write_profile(std::vector<Contribution> parts, const std::string& la
   const Sink sink = [&](std::string_view text) { out += text; };
   write_profile(parts, sink, nullptr, nullptr, last_state);
   return out;
+}
+
+core::Result<bool> add_network(const std::string& path, const core::Network& network) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  std::string piece(1 << 16, '\0');
+  const auto next = [&] {
+    ssize_t n = 0;
+    do n = read(file.get(), piece.data(), piece.size());
+    while (n < 0 && errno == EINTR);
+    return n;
+  };
+  // The two keys follow the key of the job, so they are in the first piece.
+  const auto keys = [](const Json& figures, const Json& from) {
+    const std::string text = json_text(Json({{"network", figures}, {"network_from", from}}), 1);
+    return text.substr(1, text.size() - 3);  // without the braces
+  };
+  const std::string unknown = keys(nullptr, nullptr),
+                    known = keys(Json::parse(core::network_text(network)), source_json(NetworkFrom::end));
+  ssize_t size = next();
+  if (size < 0) return core::Error{"cannot read '" + path + "': " + std::strerror(errno)};
+  const std::string_view first(piece.data(), static_cast<std::size_t>(size));
+  const std::size_t at = first.find(unknown);
+  if (at == std::string_view::npos) return core::Error{"'" + path + "' is not the profile that was written"};
+  return replace_file(path, [&](const Sink& sink) {
+    sink(first.substr(0, at)), sink(known), sink(first.substr(at + unknown.size()));
+    while ((size = next()) > 0) sink({piece.data(), static_cast<std::size_t>(size)});
+    return size == 0;
+  });
 }
 
 }  // namespace latecomer::profiles

@@ -24,4 +24,8 @@ void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vect
                    const NameFrames& name = nullptr, const std::string& last_state = "");
 std::string write_profile(std::vector<Contribution> parts, const std::string& last_state = "");
 
+/// Adds figures that were measured at the end of the job to a written profile without figures. The file at `path` is
+/// whole at any time.
+core::Result<bool> add_network(const std::string& path, const core::Network& network);
+
 }  // namespace latecomer::profiles

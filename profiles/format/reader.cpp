@@ -357,6 +357,8 @@ analysis::Job job_of(const Json& profile) {
   out.start = job["start"].get<std::string>(), out.mpi_library = job["mpi_library"].get<std::string>();
   out.mode = job["mode"].get<std::string>(), out.ranks = job["ranks"].get<int>(), out.hosts = job["hosts"].size();
   out.wall = 1e9 * job["wall_time_s"].get<double>();
+  if (const Json from = job.value("network_from", Json(nullptr)); from.is_string())
+    out.network_from = from.get<std::string>();
   out.unfinished = job.value("unfinished", 0);
   if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
     out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
@@ -491,7 +493,7 @@ const RecordedArrivals& record_of(const Profile& profile, const std::string& fil
   if (!profile.record)
     throw BadUsage("'" + file +
                    "' holds no record of arrivals: run the job with latecomer run --record, or with \"record\": "
-                   "\"arrivals\" in its policy");
+                   "\"arrivals\" in its policy (by default, a record holds calls on MPI_COMM_WORLD in mode observe)");
   return *profile.record;
 }
 

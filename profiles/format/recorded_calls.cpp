@@ -43,7 +43,7 @@ std::optional<RecordedCall> call_of(const Json& event, const Sites& sites,
   if (call.group >= groups.size()) throw std::out_of_range("no group " + std::to_string(call.group));
   if (groups[call.group].empty() || site == sites.end()) return {};
   std::tie(call.site, call.op) = site->second;
-  call.blocking = event.value("blocking", true);
+  call.blocking = event.value("blocking", true), call.number = event.value("number", std::uint64_t{0});
   call.algorithm = event.at("algorithm").get<std::string>();
   call.bytes = event.at("bytes").get<core::Bytes>(), call.root = event.at("root").get<core::Rank>();
   call.arrivals = event.at("arrival_ns").get<std::vector<core::Nanoseconds>>();
@@ -75,6 +75,16 @@ void order(std::vector<Visit>& visits, const std::vector<RecordedCall>& calls) {
 
 }  // namespace
 
+std::int64_t part_of(const RecordedArrivals& record, const RecordedCall& call) {
+  const auto stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.stride));
+  if (stride == 1) return 0;
+  if (record.sample > 0) return static_cast<std::int64_t>(call.number / record.sample) / stride;
+  // Times start somewhere in the first window, so one window more brings each kept window into its own span of `stride`
+  // windows.
+  const auto window = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.window_ns));
+  return (*std::ranges::min_element(call.arrivals) + window) / window / stride;
+}
+
 RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file) {
   const Json& record = profile["arrivals"];
   RecordedArrivals out;
@@ -89,6 +99,10 @@ RecordedArrivals recorded_arrivals(const Json& profile, const std::string& file)
         sites[site["id"].get<std::string>()] = {i, *op};
     }
     out.window_ns = record.value("window_ns", 0.0), out.stride = record.value("stride", 1.0);
+    if (const auto sample = record.find("sample"); sample != record.end()) {
+      out.sample = sample->at("calls").get<std::uint64_t>(), out.stride = sample->at("stride").get<double>();
+      if (out.sample < 1 || !(out.stride >= 1)) throw std::out_of_range("a sample of no calls");
+    }
     out.calls_of_job = record.value("calls", std::uint64_t{0});
     out.groups = record.at("groups").get<std::vector<std::vector<core::Rank>>>();
     for (const auto& group : out.groups)

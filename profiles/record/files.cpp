@@ -129,6 +129,15 @@ core::Result<std::string> write_profile_file(const std::string& path, bool repla
   return out;
 }
 
+core::Result<bool> replace_file(const std::string& path, const std::function<bool(const Sink&)>& produce) {
+  bool good = false;
+  return write_and(
+      path, [&](const Sink& sink) { good = produce(sink); },
+      [&](Temporary& temporary, const std::string& name) {
+        return good && temporary.sync() && temporary.finish() && temporary.rename_to(name);
+      });
+}
+
 core::Result<bool> write_file(const std::string& path, const std::string& text) {
   return write_file(path, [&](const Sink& sink) { sink(text); });
 }

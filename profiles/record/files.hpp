@@ -26,6 +26,9 @@ using Sink = std::function<void(std::string_view)>;
 core::Result<bool> write_file(const std::string& path, const std::function<void(const Sink&)>& produce);
 core::Result<bool> write_file(const std::string& path, const std::string& text);
 
+/// Replaces a file, after the new one is on disk. If `produce` returns false, with errno, the old one stays.
+core::Result<bool> replace_file(const std::string& path, const std::function<bool(const Sink&)>& produce);
+
 /// The bytes of a file that any user may have put into its folder. Accepts a regular file of `owner` with at most
 /// `most` bytes. Follows no link, and never waits.
 core::Result<std::string> read_placed_file(const std::string& path, uid_t owner, std::size_t most);

@@ -120,12 +120,46 @@ void SiteBook::note_first(std::span<const CallRecord* const> records, std::span<
     first_call.awaited_ns = *most, first_call.awaited = world[static_cast<std::size_t>(most - awaited.begin())];
 }
 
+namespace {
+
+/// The record of the root, or of the first rank: its site has the credit for the call.
+const CallRecord& owner_of(std::span<const CallRecord* const> records) {
+  return *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
+                          records[0]->root < static_cast<Rank>(records.size())
+                      ? static_cast<std::size_t>(records[0]->root)
+                      : 0];
+}
+
+Bytes bytes_of(std::span<const CallRecord* const> records) {
+  Bytes bytes = owner_of(records).bytes;
+  if (core::is_irregular(records[0]->op)) {
+    bytes = 0;
+    for (const CallRecord* r : records) bytes += std::max<Bytes>(r->bytes, 0);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void SiteBook::record(std::span<const CallRecord* const> records, std::span<const Rank> world) {
+  // A leader's share of the memory is its communicators' share of the ranks.
+  const std::uint32_t group = groups.of(world);
+  const CallRecord& owner = owner_of(records);
+  arrivals.start(static_cast<std::size_t>(
+      static_cast<double>(ArrivalRecord::kMostBytes) *
+      std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
+  arrivals.add({{owner.site, owner.op, static_cast<std::int32_t>(records.size())},
+                group,
+                owner.root,
+                bytes_of(records),
+                owner.algorithm,
+                owner.kind == core::CallKind::blocking},
+               records);
+}
+
 bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
                    const core::Network* network) {
-  const CallRecord& owner = *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
-                                             records[0]->root < static_cast<Rank>(records.size())
-                                         ? static_cast<std::size_t>(records[0]->root)
-                                         : 0];
+  const CallRecord& owner = owner_of(records);
   const SiteKey key{owner.site, owner.op, static_cast<std::int32_t>(records.size()), owner.callers};
   PatternSite& site = at(key);
   const std::uint32_t group_index = groups.of(world);
@@ -167,20 +201,8 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   });
   if (records.size() > 1 && first < first_call.arrival) note_first(records, world, first);
   ++group.calls, group.imbalance_ns += static_cast<double>(last - first);
-  Bytes bytes = owner.bytes;
-  if (core::is_irregular(owner.op)) {
-    bytes = 0;
-    for (const CallRecord* r : records) bytes += std::max<Bytes>(r->bytes, 0);
-  }
-  if (records_) {
-    // A leader's share of the memory is its communicators' share of the ranks.
-    arrivals.start(static_cast<std::size_t>(
-        static_cast<double>(ArrivalRecord::kMostBytes) *
-        std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
-    arrivals.add(
-        {key.site_only(), group_index, owner.root, bytes, owner.algorithm, owner.kind == core::CallKind::blocking},
-        records);
-  }
+  if (records_) record(records, world);
+  const Bytes bytes = bytes_of(records);
   if (network && bytes >= 0) {
     const double message = static_cast<double>(network->step_ns(bytes));
     if (message > 0)
@@ -311,7 +333,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   Writer w(out);
   for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
     w.text(*text);
-  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_known), w.plain(job.network),
+  w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_from), w.plain(job.network),
       w.plain(job.record_arrivals), w.plain(job.promised);
   w.each(job.forced, [&](const ForcedRule& rule) { w.plain(rule); });
   w.plain(job_key), w.plain(finished), w.plain(rank), w.text(host), w.text(clock_domain);
@@ -350,6 +372,8 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   };
   w.each(logs, log);
   w.each(live, log);
+  w.plain(sample.stretch()), w.plain(sample.stride()), w.plain(sample.counted);
+  w.each(sample.calls(), [&](const SampledCall& s) { w.plain(s.number), w.plain(s.record); });
   w.each(plans, [&](const std::string& s) { w.text(s); });
   w.each(decisions, [&](const std::string& s) { w.text(s); });
 }
@@ -358,8 +382,9 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   Reader r(bytes);
   for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
     r.text(*text);
-  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_known), r.plain(c.job.network),
+  r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_from), r.plain(c.job.network),
       r.plain(c.job.record_arrivals), r.plain(c.job.promised);
+  r.good = r.good && c.job.network_from <= NetworkFrom::end;
   r.each([&] { r.plain(c.job.forced.emplace_back()); });
   r.plain(c.job_key), r.plain(c.finished), r.plain(c.rank), r.text(c.host), r.text(c.clock_domain);
   r.plain(c.clock_offset), r.plain(c.clock_uncertainty), r.plain(c.clock_looks), r.plain(c.edges), r.plain(c.edge_sum);
@@ -423,6 +448,14 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   };
   r.each(log);
   r.each(log);
+  std::uint64_t stretch = 0, stride = 1;
+  std::vector<SampledCall> sampled;
+  r.plain(stretch), r.plain(stride), r.plain(c.sample.counted);
+  r.each([&] {
+    SampledCall& s = sampled.emplace_back();
+    r.plain(s.number), r.plain(s.record);
+  });
+  r.good = r.good && c.sample.restore(std::move(sampled), stretch, stride);
   r.each([&] { r.text(c.plans.emplace_back()); });
   r.each([&] { r.text(c.decisions.emplace_back()); });
   return r.good;

@@ -16,6 +16,8 @@
 #include "core/network/network.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/record/arrivals.hpp"
+#include "profiles/record/call_record.hpp"
+#include "profiles/record/call_sample.hpp"
 #include "profiles/record/histogram.hpp"
 #include "profiles/record/peers.hpp"
 #include "profiles/record/site_key.hpp"
@@ -23,33 +25,7 @@
 namespace latecomer::profiles {
 
 using core::Bytes;
-using core::Nanoseconds;
 using core::Rank;
-
-/// One collective call on one rank. Ranks send records to each other in this memory layout.
-struct CallRecord {
-  Nanoseconds arrival = 0;  ///< on the job's common clock
-  Nanoseconds exit = 0;     ///< 0: unknown (a non-blocking call whose completion was not observed)
-  std::uint64_t site = 0;   ///< hash of build-id and offset of the calling frame; 0: unknown
-  /// The payload, as the profile's `bytes` defines it; for gatherv and scatterv, this rank's block. -1: not known on
-  /// every rank.
-  std::int64_t bytes = -1;
-  std::int32_t root = -1;
-  core::Collective op = core::Collective::barrier;
-  core::CallKind kind = core::CallKind::blocking;
-  std::uint8_t algorithm = 0;  ///< 0: native, else 1 + index in the catalogue
-  std::uint8_t edge = 0;       ///< kSaid, kRanByEdge
-  /// The arrival of this rank after the first arrival in the pattern that the call ran on, in units of kExpectedUnit.
-  /// -1: no pattern.
-  std::int32_t expected = -1;
-  std::uint32_t callers = 0;  ///< SiteKey::callers
-};
-static_assert(sizeof(CallRecord) == 48);
-/// Bits of CallRecord::edge. kSaid: the process had called latecomer_edge. kRanByEdge: the call ran on a pattern of its
-/// own, made from the edges of all ranks.
-inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2;
-/// Derived: with this unit, 32 bits hold offsets up to 214 s.
-inline constexpr Nanoseconds kExpectedUnit = 100;
 
 /// What the thread that started MPI did in some span of time. The seven parts add up to `wall`.
 struct Usage {
@@ -299,6 +275,8 @@ class SiteBook {
   void job_of(int ranks) { ranks_ = ranks, per_row_ = ranks_per_row(ranks); }
   /// Keeps the arrivals of single calls from now on.
   void record_arrivals() { records_ = true; }
+  /// Keeps the arrivals of one call, as in add(), and counts it nowhere.
+  void record(std::span<const CallRecord* const> records, std::span<const Rank> world);
   PatternSite& at(SiteKey key);
 
   Groups groups;
@@ -333,12 +311,15 @@ struct ForcedRule {
   core::Range bytes, comm_size;
 };
 
+/// Where the figures of the network come from: nowhere, the policy, or measured in MPI_Init or in MPI_Finalize.
+enum class NetworkFrom : std::uint8_t { none, policy, start, end };
+
 /// The head of a profile: data about its job.
 struct JobInfo {
   std::string program, command_line, start, mpi_library, mode;
   std::int32_t ranks = 0;
   double wall_time_s = 0;
-  bool network_known = false;
+  NetworkFrom network_from = NetworkFrom::none;
   bool record_arrivals = false;
   core::Network network;
   core::Promised promised{};
@@ -399,6 +380,7 @@ struct Contribution {
   std::vector<Unplanned> unplanned;
   std::vector<std::string> warnings;
   std::vector<Log> logs;
+  CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one
   std::vector<std::string> plans;      ///< JSON texts of the plans that this process made as a leader
   std::vector<std::string> decisions;  ///< JSON texts of its latest decisions, one per slot (decisions.hpp)
 

@@ -173,7 +173,8 @@ Json page_arrivals(const Profile& profile) {
           {"points", kPoints},
           {"by_time", ranks_by_time(sites, span)},
           {"plots", plots},
-          {"stretches", page_stretches(record, record.stride > 1 ? (record.stride - 1) * record.window_ns : HUGE_VAL)}};
+          {"sample", record.sample},
+          {"stretches", page_stretches(record)}};
 }
 
 }  // namespace latecomer::cli

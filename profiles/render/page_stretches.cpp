@@ -31,14 +31,14 @@ core::Nanoseconds end_of(const RecordedCall& call) {
 
 class Stretch {
  public:
-  Stretch(const RecordedArrivals& record, std::size_t chosen, double gap_ns)
+  Stretch(const RecordedArrivals& record, std::size_t chosen)
       : record_(record), chosen_(chosen), lowest_(chosen), highest_(chosen) {
     for (const core::Rank rank : record.groups[call(chosen).group]) members_.push_back(rank);
     std::ranges::sort(members_);
     const core::Nanoseconds begin = begin_of(call(chosen)), end = end_of(call(chosen)),
                             around = kRunTimesAround * std::max<core::Nanoseconds>(1, end - begin);
     const auto apart = [&](std::size_t before, std::size_t after) {
-      return static_cast<double>(begin_of(call(after)) - begin_of(call(before))) >= gap_ns;
+      return part_of(record, call(before)) != part_of(record, call(after));
     };
     calls_ = {chosen};
     for (std::size_t c = chosen, left = kCallsAround; c > 0 && left > 0 && !apart(c - 1, c); --c)
@@ -162,7 +162,7 @@ class Stretch {
 
 }  // namespace
 
-Json page_stretches(const RecordedArrivals& record, double gap_ns) {
+Json page_stretches(const RecordedArrivals& record) {
   std::vector<std::pair<core::Nanoseconds, std::size_t>> order;
   for (std::size_t c = 0; c < record.calls.size(); ++c)
     if (const core::Nanoseconds waited = waited_in(record.calls[c]); waited > 0) order.emplace_back(-waited, c);
@@ -171,7 +171,7 @@ Json page_stretches(const RecordedArrivals& record, double gap_ns) {
   for (const auto& [waited, number] : order) {
     if (stretches.size() == kStretches) break;
     if (std::ranges::none_of(stretches, [at = number](const Stretch& s) { return s.holds(at); }))
-      stretches.emplace_back(record, number, gap_ns);
+      stretches.emplace_back(record, number);
   }
   Json out = Json::array();
   for (Stretch& s : stretches) out.push_back(s.json());

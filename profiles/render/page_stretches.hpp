@@ -7,8 +7,7 @@
 
 namespace latecomer::cli {
 
-/// Empty if no rank waited in a recorded call. `gap_ns`: the record may lack calls between two calls that begin further
-/// apart; a stretch ends there.
-Json page_stretches(const RecordedArrivals& record, double gap_ns);
+/// Empty if no rank waited in a recorded call. A stretch ends where the record lacks calls.
+Json page_stretches(const RecordedArrivals& record);
 
 }  // namespace latecomer::cli

@@ -306,7 +306,8 @@ std::uint8_t edge_of(const Call& call) {
   return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
 }
 
-profiles::CallRecord record_of(const Call& call) {
+/// `edge`: takes note of latecomer_edge.
+profiles::CallRecord record_of(const Call& call, bool edge = true) {
   return {.arrival = call.arrival,
           .site = call.slot->site.load(std::memory_order_relaxed),
           .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
@@ -314,7 +315,7 @@ profiles::CallRecord record_of(const Call& call) {
           .op = call.signature.op,
           .kind = call.signature.kind,
           .algorithm = call.algorithm,
-          .edge = edge_of(call),
+          .edge = edge ? edge_of(call) : std::uint8_t{0},
           .callers = call.slot->callers.load(std::memory_order_relaxed)};
 }
 
@@ -355,12 +356,20 @@ void write_log(const Call& call) {
   return local;
 }
 
+[[gnu::noinline]] void add_to_sample(const Call& call, Nanoseconds exit) {
+  profiles::CallRecord record = record_of(call, false);
+  record.exit = exit;
+  call.state->sample->add({call.n, record});
+}
+
 [[gnu::always_inline]] inline void finish_now(Call& call, Nanoseconds exit) {
   CommState& state = *call.state;
   SiteSlot& slot = *call.slot;
   write_exit(state, call.n, exit);
   if (call.forecast.expected >= 0) [[unlikely]]
     write_forecast(state, call.n, call.forecast);
+  if (state.sample && state.sample->keeps(call.n)) [[unlikely]]
+    add_to_sample(call, exit);
   profiles::LocalSite* local = slot.local;
   if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
     local = find_local(call);

@@ -65,7 +65,8 @@ void refresh(Job& j, bool finished) {
   j.queue.drain();
   c.job.wall_time_s = static_cast<double>(now() - j.started) * 1e-9;
   c.job.mode = j.policy.mode == core::Mode::apply ? "apply" : "observe";
-  c.job.network_known = j.policy.network_given;
+  using From = profiles::NetworkFrom;
+  c.job.network_from = !j.policy.network_given ? From::none : j.policy.network_measure ? From::start : From::policy;
   c.job.network = j.policy.network;
   c.job.promised = j.policy.promised;
   c.finished = finished;
@@ -81,6 +82,7 @@ void refresh(Job& j, bool finished) {
   for (const CommState* s = j.states; s; s = s->next)
     if (s->leadership)
       c.decisions.insert(c.decisions.end(), s->leadership->decisions.begin(), s->leadership->decisions.end());
+  if (j.world_state && j.mine.sample.begun()) c.sample.counted = j.world_state->sequence.next_number();
   take_frames(j);
   take_warnings(j);
 }

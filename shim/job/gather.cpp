@@ -36,9 +36,11 @@ void need_memory(std::size_t bytes) {
 /// Returns whether the profile is on disk.
 bool write_whole(Job& j, std::vector<profiles::Contribution>& parts) {
   std::vector<std::string> never_ran;
+  const Nanoseconds begin = now();
   const auto result = profiles::write_profile_file(j.output, j.replaces, [&](const profiles::Sink& sink) {
     profiles::write_profile(parts, sink, &never_ran, name_frames);
   });
+  if (result) j.written = *result, j.wrote = now() - begin;
   std::string lines;
   for (const std::string& line : never_ran) lines += (lines.empty() ? "" : "; ") + line;
   if (!lines.empty()) warn("a rule's algorithm never ran: %s", lines.c_str());

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures the network's figures if the policy asks for it.
+// Measures the network's figures: at the start if the policy asks for it, else at the end for the profile.
+#include <algorithm>
+
 #include "core/model/plausible.hpp"
+#include "profiles/format/profile.hpp"
+#include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/measure.hpp"
+#include "shim/waiting/alive.hpp"
 
 namespace latecomer::shim {
 namespace {
@@ -17,29 +22,89 @@ struct MeasureWithPmpi {
   }
   static void test(MPI_Request* request, int* done) { PMPI_Test(request, done, MPI_STATUS_IGNORE); }
   static void ibarrier(MPI_Comm comm, MPI_Request* request) { PMPI_Ibarrier(comm, request); }
-  static void processor_name(char* name, int* length) { PMPI_Get_processor_name(name, length); }
-  static void allgather(const void* mine, void* all, int bytes, MPI_Comm comm) {
-    PMPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm);
-  }
   static void reduce_local(const float* in, float* inout, int n) {
     PMPI_Reduce_local_c(in, inout, n, MPI_FLOAT, MPI_SUM);
   }
+  /// A nap would be a part of the measured time.
+  class Wait : public RankWait {
+   public:
+    explicit Wait(bool yielding) : RankWait(yielding ? Between::yields : Between::nothing) {}
+  };
 };
+
+using Measurement = shim::Measurement<MeasureWithPmpi>;
+alignas(64) char buffers[2][Measurement::kHalf];
+
+Measurement::Answer measure(const Job& j, const Effort& effort) {
+  return Measurement(j.comm, j.rank, j.hosts, effort, Measurement::Buffer(buffers[0]), Measurement::Buffer(buffers[1]))
+      .run();
+}
+
+void say_measured(const core::Network& n) {
+  for (const std::string& doubt : core::implausible(n)) say(1, "network measured: %s", doubt.c_str());
+  say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3,
+      n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
+}
+
+// The share of the run that measuring at the end may take, with writing the profile once more.
+constexpr double kShare = 0.01;
+// A shorter time gives no figures. Derived: the naps, the local loops and three rounds take 20 ms in shared memory.
+constexpr double kLeastTime = 25e6;
+// A longer time delays the user. Derived: the least sizes take 0.5 s at 40 Mbit/s.
+constexpr double kMostTime = 1e9;
+
+// Equal messages on quiet cores differ by less. With a larger factor, the figures are those of other processes.
+constexpr double kSteady = 3;
+
+constexpr char kRankEnded[] = "the network is not measured: a rank ended";
 
 }  // namespace
 
 void measure_network(Job& j) {
-  // The budget is 1.5 s of MPI_Init, a quarter of kMostSeconds, with two partners and a quarter of the rounds. A
-  // smaller number makes MPI_Init longer, a larger one leaves a single partner.
-  constexpr int kHurry = 4;
-  core::Network n = Measurement<MeasureWithPmpi>(j.comm, j.rank, j.size, j.courteous, kHurry).run();
+  core::Network n = measure(j, at_start(j.courteous)).network.value_or(core::Network());
   PMPI_Bcast(&n, sizeof n, MPI_BYTE, 0, j.comm);
   j.policy.network = n;
   j.policy.network_given = true;
-  if (j.rank != 0) return;
-  for (const std::string& doubt : core::implausible(n)) say(1, "network measured: %s", doubt.c_str());
-  say(1, "network measured: alpha %.3f us, beta %.4f ns/B, latency %.2f us, eager to %lld B", n.alpha_ns / 1e3,
-      n.beta_ns_per_byte, n.latency_ns / 1e3, static_cast<long long>(n.eager_bytes));
+  if (j.rank == 0) say_measured(n);
+}
+
+void measure_network_for_profile(Job& j) noexcept {
+  if (j.policy.mode != core::Mode::observe || !j.policy.measure_network || j.policy.network_given || j.size < 2) return;
+  // Rank 0 says how long, and 0 says not at all. Another rank has no limit of its own.
+  static long long most;  // MPI may still write it after a wait that was given up
+  most = INT64_MAX;
+  if (j.rank == 0)
+    most = std::max<long long>(
+        0, static_cast<long long>(std::min(kMostTime, kShare * static_cast<double>(now() - j.started)) -
+                                  static_cast<double>(j.wrote)));
+  if (j.rank == 0 && static_cast<double>(most) < kLeastTime) most = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  PMPI_Iallreduce(MPI_IN_PLACE, &most, 1, MPI_LONG_LONG, MPI_MIN, j.comm, &request);
+  RankWait wait;
+  for (int done = 0; !done;) {
+    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done && !wait.again()) return say(1, kRankEnded);
+  }
+  if (most == 0) {
+    if (j.rank == 0) say(1, "the network is not measured: the run is too short");
+    return;
+  }
+  const Outcome done = attempt([&] {
+    const auto [given_up, n, factor] = measure(j, at_end(j.courteous, static_cast<double>(most)));
+    if (given_up) return say(1, kRankEnded);
+    if (j.rank == 0 && !n) return say(1, "the network is not measured: it is too slow for the time of this run");
+    if (!n) return;
+    say_measured(*n);
+    if (factor > kSteady)
+      return say(1,
+                 "network measured: equal messages took times that differ by a factor of %.1f: the cores were busy; "
+                 "measure again",
+                 factor);
+    if (!core::implausible(*n).empty()) return;
+    if (const auto added = profiles::add_network(j.written, *n); !added)
+      warn("the profile has no figures of the network: %s", added.error().c_str());
+  });
+  if (!done) warn("the profile has no figures of the network: %s", done.why);
 }
 
 }  // namespace latecomer::shim

@@ -55,6 +55,11 @@ void share_history(Job& j);
 /// For "network": "measure": measures on rank 0 and gives the figures to every rank.
 void measure_network(Job& j);
 
+/// In mode observe, if no figures are known: measures when the profile is on disk, and adds the figures to it. Takes at
+/// most a hundredth of the time of the run; nothing if that is too short. Collective over the ranks of the job, which
+/// are all there (Gathered::whole).
+void measure_network_for_profile(Job& j) noexcept;
+
 // hosts.cpp
 
 /// Identifies the kernel and its time namespace. Processes that share both read one clock.

@@ -132,6 +132,8 @@ void start_job() noexcept try {
   if (world && j.together && size > 1) {
     world->context = kWorldContext;
     world->identity = profiles::kWorldIdentity;
+    if (j.policy.mode == core::Mode::observe && j.policy.record_sample)
+      j.mine.sample.start(size), world->sample = &j.mine.sample;
     world->plan.install(j.history.plan);
     watch(*world);
     if (world->rank == 0) lead(*world);

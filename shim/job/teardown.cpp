@@ -37,6 +37,8 @@ int on_end(MPI_Comm, int, void*, void*) {
          stored.why);
   attempt([&] { release_output(j); });
   attempt([&] { remove_prometheus(j); });
+  // After everything that a killed job would leave behind.
+  if (gathered == Gathered::whole) measure_network_for_profile(j);
   live_stop();
   return MPI_SUCCESS;
 }

@@ -56,6 +56,7 @@ struct CommState {
   core::PlanInForce plan;
   std::unique_ptr<core::Learner::Announcement> heard;  ///< an announcement that arrived before its boundary
   std::shared_ptr<Watched> watched;                    ///< the communicator's data in the background engine
+  profiles::CallSample* sample = nullptr;              ///< of its calls; nullptr: none
   CommState *next = nullptr, *previous = nullptr;
 
   bool identified() const { return context >= 0; }
@@ -78,6 +79,8 @@ struct Job {
   core::Policy policy;
   profiles::JobId id;
   std::string output;         ///< absolute path of the profile
+  std::string written;        ///< of the file that rank 0 wrote: `output`, with a number if that name was taken
+  Nanoseconds wrote = 0;      ///< the time that it took
   bool replaces = false;      ///< the user allowed to replace a profile of this name
   bool loss_said = false;     ///< the user knows that the profile cannot be written
   bool announces = false;     ///< mode apply, and a rule needs plans

@@ -3,6 +3,7 @@
 #include "shim/waiting/alive.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -82,7 +83,8 @@ bool RankWait::again() {
     next_look_ = here + kLookEvery;
     if (rank_died()) give_up_ = here + kAfterDeath;
   }
-  patience_.wait();
+  if (between_ == Between::naps) patience_.wait();
+  else if (between_ == Between::yields) sched_yield();
   return true;
 }
 

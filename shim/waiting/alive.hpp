@@ -22,12 +22,16 @@ bool rank_died();
 /// A wait for the other ranks at the end of a job: `while (!done) if (!wait.again()) give up;`
 class RankWait {
  public:
-  /// Waits a moment, courteously. Returns false once a rank has died and the other ranks had time to end.
+  /// Between two looks: a moment that becomes longer and gives the core away (`naps`), gives it away only, or is none.
+  enum class Between { naps, yields, nothing };
+  explicit RankWait(Between between = Between::naps) : between_(between) {}
+  /// Waits a moment. Returns false once a rank has died and the other ranks had time to end.
   bool again();
   /// Returns true once, when the wait has become long.
   bool became_long();
 
  private:
+  Between between_;
   Patience patience_{true};
   core::Nanoseconds began_ = 0, next_look_ = 0, give_up_ = 0;
   bool long_ = false;

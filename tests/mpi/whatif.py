@@ -61,8 +61,37 @@ check(sum(e["bytes"] == 4 for e in events) == CALLS, f"exchange at the end: {len
 ran = run(a.cli, "run", "--record", "--policy", policy, "--", "-n", 2, program)
 check(ran.returncode == 2 and '"record": "arrivals"' in ran.stderr, "--record beside a policy names the key")
 
+# Every observed run keeps a sample, whose calls are those of the record. It exchanges nothing for it.
+sampled = {}
+for name, options in (("sample", ()), ("sample_finalize", {"exchange": "finalize"}), ("record", {"record": "arrivals"}), ("plain", {"record": "none"}), ("applies", {"mode": "apply"})):
+    profile = folder / f"{name}.json"
+    policy.write_text(json.dumps({"version": 1, **dict(options)}))
+    ran = run(a.cli, "run", "--policy", policy, "--output", profile, "--overwrite", "--", "-n", 4, program, "sleep", LATE, CALLS, MS)
+    sampled[name] = json.loads(profile.read_text())
+for name in ("sample", "sample_finalize"):
+    record = sampled[name]["arrivals"]
+    numbers = [e["number"] for e in record["events"]]
+    check(record["sample"] == {"calls": 32, "stride": 1} and numbers == list(range(record["calls"])) and record["calls"] == record["calls_kept"] == sampled["record"]["arrivals"]["calls"],
+          f"{name}: a short run is there as a whole: {record['calls_kept']} of {record['calls']}")
+    check(all(x <= y for e in record["events"] for x, y in zip(e["arrival_ns"], e["exit_ns"])), f"{name}: exits follow arrivals")
+    answer = json.loads(run(a.cli, "whatif", "--json", folder / f"{name}.json").stdout)
+    gains = {(s["kind"], s["rank"]): s["gain"] for s in answer["scenarios"] if s["site"] is None}
+    check(answer["sample"] and abs(answer["replay_error"]) < 1e-6 and gains["on_time", LATE] > 0.3, f"{name}: whatif replays it: {gains}")
+    check("on MPI_COMM_WORLD" in (said := " ".join(run(a.cli, "whatif", folder / f"{name}.json").stdout.split())) and "It is the sample that every run keeps" in said, f"{name}: whatif says so: {said[:300]}")
+    check(run(a.cli, "export", "--perfetto", folder / f"{name}.trace", folder / f"{name}.json").returncode == 0, f"{name}: a trace")
+    check("calls on MPI_COMM_WORLD" in run(a.cli, "report", "--html", "-", folder / f"{name}.json").stdout, f"{name}: the page says so")
+check("arrivals" not in sampled["plain"] and "arrivals" not in sampled["applies"] and "sample" not in sampled["record"]["arrivals"], "no sample where the policy says so, in mode apply, and beside a record")
+
+# A long run: stretches of calls from its start to its end, which are replayed apart.
+long, profile = 3000, folder / "long.json"
+run(a.cli, "run", "--quiet", "--output", profile, "--", "-n", 2, program, "work", LATE, long, 0.05, timeout=300, LD_PRELOAD=a.support)
+record, answer = json.loads(profile.read_text())["arrivals"], json.loads(run(a.cli, "whatif", "--json", profile).stdout)
+numbers, stride = [e["number"] for e in record["events"]], record["sample"]["stride"]
+check(record["calls"] >= long and stride == 4 and 480 <= len(numbers) <= 1024 and all(n // 32 % stride == 0 for n in numbers), f"a long run: {len(numbers)} of {record['calls']} calls, one of {stride} stretches")
+check(numbers[:32] == list(range(32)) and numbers[-1] > record["calls"] - 2 * 32 * stride, f"from the start to the end: {numbers[0]} to {numbers[-1]}")
+check(abs(answer["replay_error"]) < 1e-6 and answer["recorded_share"] < 0.6 and answer["calls_replayed"] == len(numbers), f"its stretches are replayed apart: {answer['recorded_share']:.1%}")
+
 plain = folder / "plain.json"
-run(a.cli, "run", "--output", plain, "--", "-n", 2, program, "none", LATE, 10, MS)
 ran = run(a.cli, "whatif", plain)
 check(ran.returncode == 2 and "--record" in ran.stderr, "a profile without a record is refused with the command that records")
 

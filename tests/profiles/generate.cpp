@@ -62,8 +62,18 @@ int main(int argc, char** argv) {
   if (argc != 5 && argc != 6) return 2;
   const int ranks = std::atoi(argv[1]), sites = std::atoi(argv[2]), calls = std::atoi(argv[3]);
   profiles::Contribution part;
-  part.job = {
-      "./generated", "./generated", "2026-01-01T00:00:00Z", "none", "observe", ranks, 1.0, true, false, {}, {}, {}};
+  part.job = {"./generated",
+              "./generated",
+              "2026-01-01T00:00:00Z",
+              "none",
+              "observe",
+              ranks,
+              1.0,
+              profiles::NetworkFrom::policy,
+              false,
+              {},
+              {},
+              {}};
   part.job.network.beta_ns_per_byte = 1;
   part.host = "generated", part.finished = true;
   part.patterns.job_of(ranks);

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "profiles/format/decisions.hpp"
 #include "profiles/format/profile.hpp"
@@ -414,7 +415,7 @@ TEST_CASE("contribution: ranks that no job has are refused", "[record]") {
 TEST_CASE("profile: text that is not UTF-8 is replaced everywhere", "[profile]") {
   const std::string bad = "caf\xe9", good = "caf\ufffd";
   Contribution c;
-  c.job = {bad, bad, bad, bad, bad, 1, 1, false, false, {}, {}};
+  c.job = {bad, bad, bad, bad, bad, 1, 1, NetworkFrom::none, false, {}, {}};
   c.host = c.process.core_list = bad, c.warnings = {bad + " \xe2\x82"};
   const SiteKey key{7, core::Collective::allreduce, 1, 9};
   c.local[key].add(1000, 8);
@@ -537,6 +538,30 @@ TEST_CASE("profile: logs of several members are matched by number", "[profile]")
   for (const auto& w : json["warnings"])
     said = said || w.get<std::string>().find("1 call records have no partner on every rank") == 0;
   CHECK(said);
+}
+
+TEST_CASE("profile: figures of the network are added to a whole file", "[profile]") {
+  Contribution c;
+  c.job.ranks = 1, c.finished = true;
+  c.job.command_line = R"(solver "network": null, "network_from": null)";
+  c.job.program = std::string(100'000, 'x');  // more than one piece of the copy
+  const std::string path = "added_network.json", before = write_profile({c});
+  REQUIRE(write_file(path, before));
+  core::Network figures;
+  figures.beta_ns_per_byte = 0.25, figures.latency_ns = 800;
+  REQUIRE(add_network(path, figures));
+  const auto text = core::read_file(path);
+  REQUIRE(text);
+  auto after = nlohmann::ordered_json::parse(*text), expected = nlohmann::ordered_json::parse(before);
+  CHECK(after["job"]["network"]["beta_ns_per_byte"] == 0.25);
+  CHECK(after["job"]["network_from"] == "end");
+  after["job"]["network"] = after["job"]["network_from"] = nullptr;
+  CHECK(after == expected);
+  // A second time, the figures are known.
+  CHECK_FALSE(add_network(path, figures));
+  CHECK(*core::read_file(path) == *text);
+  CHECK_FALSE(add_network("no_such_profile.json", figures));
+  std::remove(path.c_str());
 }
 
 TEST_CASE("site keys: stable values", "[record]") {

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
                 "observe",
                 kRanks,
                 1.0,
-                false,
+                profiles::NetworkFrom::none,
                 false,
                 {},
                 {}};

@@ -135,6 +135,77 @@ TEST_CASE("profile: a recorded run has communicators and arrivals", "[arrivals]"
   CHECK(event["exit_ns"] == std::vector<int>{400, -1});
 }
 
+TEST_CASE("sample: the same calls on all ranks, from the first to the last, in a fixed memory", "[sample]") {
+  for (const int ranks : {2, 64, 300, 5000}) {
+    CallSample samples[2];
+    for (CallSample& s : samples) s.start(ranks);
+    const std::size_t most = samples[0].calls().capacity();
+    constexpr std::uint64_t kCalls = 100'000;
+    for (std::uint64_t n = 0; n < kCalls; ++n)
+      for (int rank = 0; rank < 2; ++rank) {
+        // A few calls of rank 1 are not seen, such as those in idle epochs.
+        if (rank == 1 && n % 1000 >= 990) continue;
+        if (samples[rank].keeps(n)) samples[rank].add({n, {}});
+      }
+    const CallSample &all = samples[0], &some = samples[1];
+    CHECK(all.calls().capacity() == most);
+    CHECK(some.calls().capacity() == most);
+    CHECK((all.calls().size() >= most / 2 - all.stretch() && all.calls().size() <= most));
+    CHECK(most * static_cast<std::size_t>(ranks) <= 16 * 65536u);
+    CHECK(all.calls().front().number == 0);
+    CHECK(all.calls().back().number + 2 * all.stride() * all.stretch() >= kCalls);
+    const std::uint64_t stride = std::max(all.stride(), some.stride());
+    std::set<std::uint64_t> first, second;
+    for (const SampledCall& c : all.calls())
+      if (c.number / all.stretch() % stride == 0) first.insert(c.number);
+    for (const SampledCall& c : some.calls())
+      if (c.number / all.stretch() % stride == 0) second.insert(c.number);
+    CHECK(std::ranges::includes(first, second));
+    CHECK(first.size() - second.size() <= first.size() / 20 + 16);
+    CallSample back;
+    CHECK(back.restore(all.calls(), all.stretch(), all.stride()));
+    CHECK(back.keeps(0));
+    CHECK_FALSE(back.restore(all.calls(), 3, 1));
+    CHECK_FALSE(back.restore(all.calls(), 8, 0));
+  }
+  CallSample none;
+  CHECK_FALSE(none.keeps(0));
+}
+
+TEST_CASE("sample: the profile has the calls that all ranks keep", "[sample]") {
+  std::vector<Contribution> parts(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Contribution c;
+    c.rank = rank, c.job.ranks = 2, c.finished = true;
+    c.patterns.job_of(2);
+    c.sample.start(2), c.sample.counted = 50;
+    c.local[{7, Collective::allreduce, 2}].add(400, 64);
+    for (std::uint64_t n = 10; n < 40; ++n) {
+      if (rank == 1 && n == 20) continue;
+      CallRecord record;
+      record.op = n == 30 && rank == 1 ? Collective::barrier : Collective::allreduce, record.site = 7,
+      record.bytes = 64;
+      record.arrival = static_cast<core::Nanoseconds>(1000 * n) + 300 * rank, record.exit = record.arrival + 400;
+      c.sample.add({n, record});
+    }
+    std::string bytes;
+    c.serialize(bytes);
+    REQUIRE(Contribution::deserialize(bytes, parts[static_cast<std::size_t>(rank)]));
+  }
+  const auto arrivals = nlohmann::json::parse(write_profile(parts))["arrivals"];
+  CHECK(arrivals["sample"]["calls"] == 32);
+  CHECK(arrivals["sample"]["stride"] == 1);
+  CHECK(arrivals["calls"] == 50);
+  CHECK(arrivals["calls_kept"] == 28);
+  REQUIRE(arrivals["events"].size() == 28);
+  CHECK(arrivals["events"][0]["number"] == 10);
+  CHECK(arrivals["events"][0]["arrival_ns"] == std::vector<int>{0, 300});
+  for (const auto& event : arrivals["events"]) CHECK((event["number"] != 20 && event["number"] != 30));
+  // Nothing without the part of a rank.
+  parts.pop_back();
+  CHECK_FALSE(nlohmann::json::parse(write_profile(parts)).contains("arrivals"));
+}
+
 namespace {
 
 /// Builds recorded calls; owns their arrays.

@@ -505,6 +505,9 @@ const no_times = () => element("p", {class: "no-times"}, "The profile holds no t
 const no_sites = () => element("p", {}, "The profile has no site on more than one rank: latecomer saw no collective of several ranks.");
 
 function record_note(a) {
+  if (a.sample)
+    return (a.calls_kept < a.calls ? `The record is a sample: ${count(a.calls_kept)} of ${count(a.calls)} calls on MPI_COMM_WORLD, in stretches of ${count(a.sample)}.`
+                                   : `The record holds all ${count(a.calls)} calls on MPI_COMM_WORLD.`) + " latecomer run --record keeps calls on other communicators, too.";
   return a.stride > 1 || a.calls_kept < a.calls
     ? `The record keeps ${count(a.calls_kept)} of ${count(a.calls)} calls: one of ${count(a.stride)} windows of ${time(a.window_ns)}.`
     : `The record holds all ${count(a.calls)} calls.`;
