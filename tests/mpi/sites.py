@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from common import a, check, finish, folder, open_mpi, run
+from common import a, check, finish, folder, open_mpi, patience, run
 
 sys.path.append(a.root + "/tests/support")
 from processes import end_tree
@@ -111,7 +111,7 @@ check(sum(found.values()) == 3 * CALLS and found[("first_user", "wrapped.cpp", l
 # Rules that name the library's function or its id still match. The plan comes into force some epochs after the start, and
 # the slower the machine, the later.
 for glob in ("reach", site["id"]):
-    _, ruled, _ = under("ruled", calls=3000, mode="apply", sites={"wrappers": [f"lib{inside}*"]}, rules=[{"match": {"op": "allreduce", "site": glob}, "use": "ring"}])
+    _, ruled, _ = under("ruled", calls=3000 * patience, mode="apply", sites={"wrappers": [f"lib{inside}*"]}, rules=[{"match": {"op": "allreduce", "site": glob}, "use": "ring"}])
     ran = {s["frames"][0]["function"].split("(")[0]: "ring" in s["dispatch"] for s in ruled["sites"] if s["comm_size"] == 2}
     check(ran.get("first_user") and ran.get("second_user"), f"a rule for {glob} serves the callers: {ran}")
 
