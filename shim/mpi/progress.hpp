@@ -10,8 +10,8 @@
 namespace latecomer::shim {
 
 /// Data of ranges up to this size travel in their envelope, which the receiver takes at once. Measured, 2 ranks in
-/// shared memory without single copy: the receive of 4,000 bytes does not wait for the sender's next call of MPI, that
-/// of 4,096 bytes does (btl_vader_eager_limit, less a header).
+/// shared memory without single copy: the receive of 4,096 bytes waits for the sender's next call of MPI, that of 4,000
+/// does not. The limit is btl_vader_eager_limit, less a header.
 inline constexpr long long kShortMessage = 3584;
 
 /// Returns the number of events, 0 for none. Must not wait. MPI may call it from within our own calls of MPI.
