@@ -83,7 +83,7 @@ check(status != "a hang" and not re.search("network .*measured", text), f"exit: 
 # is whole, and the launcher ends the job.
 killer = str(pathlib.Path(a.build) / "lib/libend_while_measuring.so")
 killed = 0
-for rank, at in ((0, 1), (0, 10), (0, 40), (1, 1), (1, 5), (1, 30), (2, 2)):
+for rank, at in ((0, 1), (0, 40), (1, 5), (2, 2)):
     name = f"killed{rank}.{at}"
     profile, text, status = observed(name, "finalize", LONG, 3, LD_PRELOAD=killer, END_RANK=str(rank), END_AT=str(at))
     killed += status != 0
@@ -92,6 +92,6 @@ for rank, at in ((0, 1), (0, 10), (0, 40), (1, 1), (1, 5), (1, 30), (2, 2)):
     check(profile is not None and sum(s["calls"] for s in profile["sites"]) == 20 and (status == 0 or network(profile) == (None, None)), f"{name}: its profile is whole: {profile and network(profile)}")
     check(run(a.cli, "report", folder / f"{name}.json").returncode == 0, f"{name}: the report reads it")
 
-check(killed >= 6, f"{killed} ranks were killed")
+check(killed >= 3, f"{killed} ranks were killed")
 
 finish()
