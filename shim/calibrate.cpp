@@ -47,6 +47,7 @@ std::vector<int> hosts_of_ranks(int size) {
   MPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, MPI_COMM_WORLD);
   std::map<std::string, int> numbers;
   std::vector<int> out;
+  out.reserve(static_cast<std::size_t>(size));
   for (int r = 0; r < size; ++r)
     out.push_back(
         numbers.try_emplace(&names[static_cast<std::size_t>(r) * sizeof name], static_cast<int>(numbers.size()))

@@ -35,7 +35,7 @@ std::string output_path(const Job& j) {
   char folder[4096];
   std::string before;
   if (!form.starts_with('/') && getcwd(folder, sizeof folder)) before = std::string(folder) + "/";
-  const std::string out =
+  std::string out =
       before + profiles::fill_name(form, {j.id.id, profiles::user_name(), j.mine.host, std::to_string(getpid())});
   profiles::make_folders(before + form, out);
   return out;
