@@ -156,6 +156,9 @@ late = lambda **parts: sentences(bound, part="verdict", waited_ns=0.6e9, before=
      "blocked_ns": 0, "faults": 0, "preempted": 0, **{key: value + parts.get("base", 0) for key, value in (parts.items() if r == 3 else ()) if key != "base"}}} for r in range(4)])
 verdict(late(blocked_ns=2e7), ["is asleep or stopped", "with equal work on all ranks, the run would take about 15% less time, and 20% less if it were never late here."])
 verdict(late(computing_ns=2e7, base=1e7), ["computes 3 times as long", "with equal work on all ranks, the run would take about 15% less time."], ["never late"])
+verdict(late(computing_ns=3e5, base=1e7), ["computes slightly longer than the others"], ["1.0 times"])
+# The last rank leaves late: all ranks together still spend no more than their time in collectives.
+verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), ["and 50% in smaller calls"], ["900%"])
 # The arrivals of one call in a thousand, without a wait among them: they say nothing about the others.
 expect("few arrivals", sentences(ranks(2), part="verdict", calls=10_000, patterns=10, waited_ns=0)[:1], ["% of their time in collectives. How long ranks waited for late ranks is not known, since arrivals are known for 0.1% of the calls only."])
 print(f"{failures} failures")

@@ -82,6 +82,9 @@ Totals totals(const Profile& profile) {
     t.after_last += after;
     if (s.bytes.value_or(0) > kSmall) t.large += after;
   }
+  // `after_last_sum` ends with the last rank that leaves. All ranks together spent no more than this there.
+  const double room = t.collectives > 0 ? std::max(0.0, t.collectives - t.waited) : t.after_last;
+  t.after_last = std::min(t.after_last, room), t.large = std::min(t.large, room);
   return t;
 }
 
@@ -97,9 +100,11 @@ std::string name_of(const Site& site, const CallerNode* worst) {
 std::string text_of(const Words& words, double mine, double others) {
   const double ratio = others > 0.01 * (mine - others) ? mine / others : 0;
   if (ratio <= 0 || ratio > 100) return words.only;
-  char text[128];
-  std::snprintf(text, sizeof text, words.does, number(ratio).c_str());
-  return text;
+  std::string text = words.does;
+  const std::string_view factor = "%s times as long as";
+  const bool shows = ratio >= 1.05;  // otherwise the text would be 1.0
+  return text.replace(text.find(factor), factor.size(),
+                      shows ? number(ratio) + " times as long as" : "slightly longer than");
 }
 
 std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row, double cores) {
