@@ -126,8 +126,8 @@ int latecomer_range_waitany(int count, latecomer_range_request requests[], int* 
 int latecomer_range_waitsome(int count, latecomer_range_request requests[], int* done, int indices[],
                              MPI_Status statuses[]);
 /* Converts an operation to a generalised request of MPI for MPI_Wait, MPI_Waitall and similar calls, together with any
- * other requests. *request becomes NULL. Errors: MPI_ERR_UNSUPPORTED_OPERATION (a build of Open MPI whose progress takes
- * no functions; the request stays as it is). */
+ * other requests. *request becomes NULL. Errors: MPI_ERR_UNSUPPORTED_OPERATION (a build of Open MPI whose progress
+ * takes no functions; the request stays as it is). */
 int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request* mpi_request);
 
 /* Creates an MPI communicator over the range without blocking (Axtmann, Wiebigke and Sanders 2018, section VI; for the
