@@ -11,7 +11,7 @@ inline constexpr int kTagsPerContext = 4096;
 /// 8,388,607; MPICH over UCX allows 268,435,455.
 inline constexpr int kContexts = 2048;
 enum ReservedChannel {
-  kLogChannel = 4001,
+  kDigestChannel = 4001,
   kPlanChannel = 4002,
   kSelfChannel = 4003,
   kFinalChannel = 4004,

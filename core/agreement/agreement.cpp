@@ -36,14 +36,15 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) 
   if (outstanding_) {
     // A plan is due. It comes into force if the leader has certainly announced it, or if ranks may wait for the leader.
     // Until then the boundary stays, so at most one announcement is outstanding.
-    if (!leader_passed_ && !waits_) return out;
-    out.hear = true, out.waits = !leader_passed_;
+    const bool sent = proofs_ >= depth_;
+    if (!sent && !waits_) return out;
+    out.hear = true, out.waits = !sent;
     outstanding_ = false;
   }
   out.ends_epoch = true;
   out.announce = plans;
   outstanding_ = plans;
-  leader_passed_ = false;
+  proofs_ = 0;
   const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ && !waits_ ? kRootedEpoch : kSteadyEpoch);
   boundary_ = std::max(boundary_ + step, out.n + 1);
   return out;

@@ -10,6 +10,10 @@
 //   - The announcement is in force from the first blocking call at or after B_(k+1) that meets a condition: an earlier
 //     blocking call, begun at or after the announcement, depends on all ranks or on data from the leader. Such a call
 //     completes only after the leader has sent the announcement, so no rank waits for the leader at this point.
+//   - Announcements go down a tree of depth D, so D such calls are necessary. A node of level d receives the
+//     announcement at the exit of the d-th call at the latest, and sends it on. The first call proves that the leader
+//     has sent, and the d-th that the parent of a node of level d has: the parent left the call before. Data from the
+//     leader prove nothing about another parent, so the calls after the first depend on all ranks.
 //   - An announcement may set the number of calls of the epoch that it begins. It may also make that epoch an idle
 //     epoch: no rank logs it, and the next boundary brings an announcement but no logs.
 //   - Where the policy asks for plans of rooted calls (waits_for_leader), a boundary comes into force without the
@@ -18,6 +22,7 @@
 // Non-blocking calls trigger no action. In mode observe no rank ever waits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/agreement/plan.hpp"
@@ -92,6 +97,11 @@ class Sequence {
   void allow_waits() { waits_ = true; }
   bool waits() const { return waits_; }
 
+  /// Sets the depth of the tree along which announcements go down. All ranks must call this function after the same
+  /// call.
+  void deepen(int depth) { depth_ = static_cast<std::uint8_t>(std::max(depth, 1)); }
+  int depth() const { return depth_; }
+
   /// Registers the return of a call. Returns true if the ranks must agree on the identity now, with one blocking
   /// collective. All ranks are inside the same call then, so no rank waits for the program of another.
   bool end(const Signature& signature, bool identified) {
@@ -100,17 +110,21 @@ class Sequence {
     // Data from the leader prove that the leader has announced, but not that all ranks have arrived in the call.
     if (!all && !(signature.root == kLeader && depends_on_root(signature.op, signature.bytes))) return false;
     only_rooted_ = false;
-    leader_passed_ = outstanding_;
+    if (outstanding_ && proofs_ < depth_ && (all || proofs_ == 0)) ++proofs_;
     return all && !identified && n_ >= kFirstBoundary;
   }
 
-  /// Sets the length of the epoch that the current call begins, as its announcement says. 0: the default length.
+  /// Whether the ranks of this level of the tree must have the outstanding announcement now: their parent has sent it.
+  bool due(int level) const { return outstanding_ && proofs_ >= level; }
+
+  /// Sets the length of the epoch that the current call begins, as its announcement says. 0: the default length. The
+  /// shortest epoch has as many calls as an announcement needs on its way down the tree, and the boundary itself.
   void lasts(std::uint64_t calls) {
-    if (calls != 0) boundary_ = n_ - 1 + calls;
+    if (calls != 0) boundary_ = n_ - 1 + std::max<std::uint64_t>(calls, depth_ + 1u);
   }
 
   /// Whether end() changes no state, for any call.
-  bool settled() const { return !only_rooted_ && leader_passed_ == outstanding_; }
+  bool settled() const { return !only_rooted_ && (!outstanding_ || proofs_ >= depth_); }
   /// Registers `calls` calls at once. Requires settled(), and that no boundary is among these calls.
   void pass(std::uint64_t calls) { n_ += calls; }
 
@@ -122,7 +136,9 @@ class Sequence {
  private:
   Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
-  bool only_rooted_ = true, outstanding_ = false, leader_passed_ = false, waits_ = false;
+  bool only_rooted_ = true, outstanding_ = false, waits_ = false;
+  std::uint8_t proofs_ = 0;  ///< levels of the tree that certainly have been sent the outstanding announcement
+  std::uint8_t depth_ = 1;
 };
 
 /// The decision for one call, which is equal on every rank.

@@ -29,7 +29,7 @@ struct CallSeen {
   std::uint64_t n = 0;
   Signature signature;
   std::uint64_t site = 0;                ///< the root's, or the leader's; what site rules are about
-  std::span<const Nanoseconds> offsets;  ///< [ranks], after the first arrival
+  std::span<const Nanoseconds> offsets;  ///< [ranks], after the first arrival; empty in many calls of a large job
   Nanoseconds after_last = -1;           ///< last arrival to last exit; -1: not seen
   double mean_elapsed = 0;               ///< over ranks, nanoseconds
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
@@ -37,6 +37,9 @@ struct CallSeen {
   bool edge = false;                     ///< half of the ranks at least had said before how far they were
   bool divergent = false;                ///< ranks came from different call sites
   Nanoseconds tie = 0;                   ///< offsets that differ by no more count as equal
+  // Without `offsets`:
+  Nanoseconds imbalance = 0;  ///< from the first arrival to the last
+  Rank last = -1;             ///< that came last; -1: all came together
 };
 
 /// What is decided for one slot and why, for people.

@@ -51,14 +51,17 @@ void Learner::see(const CallSeen& call) {
   if (call.signature.kind != CallKind::blocking) return;
   slot->edged = call.edge ? slot->edged + 1 : 0;
   slot->spent += call.mean_elapsed;
-  slot->predictor.add(call.offsets);
-  slot->came_last.resize(static_cast<std::size_t>(ranks_));
+  Rank last = call.last;
+  Nanoseconds imbalance = call.imbalance;
   if (!call.offsets.empty()) {
+    slot->predictor.add(call.offsets);
     const auto [first, latest] = std::ranges::minmax(call.offsets);
-    const Rank last = last_rank([&](std::size_t i) { return call.offsets[i]; }, first, latest, call.tie);
-    if (last >= 0) ++slot->came_last[static_cast<std::size_t>(last)];
-    ++slot->seen, slot->imbalance += static_cast<double>(latest - first);
+    last = last_rank([&](std::size_t i) { return call.offsets[i]; }, first, latest, call.tie);
+    imbalance = latest - first;
   }
+  slot->came_last.resize(static_cast<std::size_t>(ranks_));
+  if (last >= 0) ++slot->came_last[static_cast<std::size_t>(last)];
+  ++slot->seen, slot->imbalance += static_cast<double>(imbalance);
   if (!call.sizes.empty()) slot->expected.add(call.sizes);
   if (call.after_last < 0) return;
   if (call.algorithm < 0) {

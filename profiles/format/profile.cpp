@@ -33,6 +33,7 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   struct Calls {
     std::map<std::uint64_t, std::vector<const CallRecord*>> by_number;  // [comm_size]; nullptr: no record of that rank
     std::vector<Rank> world;
+    std::uint64_t counted = 0;  ///< the leader has counted the calls before this number
   };
   std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
   for (const Contribution& part : parts)
@@ -44,6 +45,7 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
       Calls& calls = communicators[{log.communicator, log.comm_size}];
       calls.world.resize(size);
       calls.world[static_cast<std::size_t>(log.comm_rank)] = log.world_rank;
+      if (log.comm_rank == 0 && log.records.empty()) calls.counted = std::max(calls.counted, log.first);
       for (std::size_t i = 0; i < log.records.size(); ++i) {
         auto& row = calls.by_number[log.first + i];
         row.resize(size);
@@ -53,6 +55,7 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
   std::uint64_t unmatched = 0;
   for (const auto& [key, calls] : communicators)
     for (const auto& [n, records] : calls.by_number) {
+      if (n < calls.counted) continue;
       const bool whole = std::all_of(records.begin(), records.end(), [&records = records](const CallRecord* r) {
         return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
       });

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "profiles/record/record.hpp"
-
 namespace latecomer::profiles {
 
 using core::Nanoseconds;
@@ -33,19 +31,18 @@ void ArrivalRecord::each(const std::function<void(const Call&)>& f) const {
   }
 }
 
-void ArrivalRecord::add(const Kind& kind, std::span<const CallRecord* const> records) {
+void ArrivalRecord::add(const Kind& kind, std::span<const Nanoseconds> arrivals, std::span<const Nanoseconds> exits) {
   ++data_.seen;
-  Nanoseconds first = INT64_MAX;
-  for (const CallRecord* r : records) first = std::min(first, r->arrival);
-  const auto full = [&] { return bytes() + records.size() * 2 * sizeof first > data_.most; };
+  const Nanoseconds first = *std::ranges::min_element(arrivals);
+  const auto full = [&] { return bytes() + arrivals.size() * 2 * sizeof first > data_.most; };
   if (!keeps(first)) return;
   first_ = std::min(first_, first), last_ = std::max(last_, first);
   // The rest of a window that alone fills the memory is left out.
   while (full() && several_windows()) widen(2 * data_.stride);
   if (full() || !keeps(first)) return;
   data_.calls.push_back(index_of(kind));
-  for (const CallRecord* r : records) data_.times.push_back(r->arrival);
-  for (const CallRecord* r : records) data_.times.push_back(r->exit);
+  data_.times.insert(data_.times.end(), arrivals.begin(), arrivals.end());
+  data_.times.insert(data_.times.end(), exits.begin(), exits.end());
 }
 
 void ArrivalRecord::widen(std::int64_t stride) {

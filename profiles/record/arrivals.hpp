@@ -15,8 +15,6 @@
 
 namespace latecomer::profiles {
 
-struct CallRecord;
-
 class ArrivalRecord {
  public:
   /// A window of the clock. Derived: a second holds many calls of the programs that have time to lose.
@@ -41,8 +39,8 @@ class ArrivalRecord {
 
   /// Records from now on. `most`: memory in bytes.
   void start(std::size_t most) { data_.most = most; }
-  /// Adds a call; [comm_size] records. Thins the record if it is full.
-  void add(const Kind& kind, std::span<const CallRecord* const> records);
+  /// Adds a call; both times: [comm_size]. Thins the record if it is full.
+  void add(const Kind& kind, std::span<const core::Nanoseconds> arrivals, std::span<const core::Nanoseconds> exits);
   /// Adds the calls of another record. group_here[g]: the index here of the other's group g.
   void merge(const ArrivalRecord& other, std::span<const std::uint32_t> group_here);
 

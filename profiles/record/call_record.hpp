@@ -22,7 +22,7 @@ struct CallRecord {
   core::Collective op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;
   std::uint8_t algorithm = 0;  ///< 0: native, else 1 + index in the catalogue
-  std::uint8_t edge = 0;       ///< kSaid, kRanByEdge
+  std::uint8_t edge = 0;       ///< kSaid, kRanByEdge, kSampled
   /// The arrival of this rank after the first arrival in the pattern that the call ran on, in units of kExpectedUnit.
   /// -1: no pattern.
   std::int32_t expected = -1;
@@ -30,8 +30,8 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 48);
 /// Bits of CallRecord::edge. kSaid: the process had called latecomer_edge. kRanByEdge: the call ran on a pattern of its
-/// own, made from the edges of all ranks.
-inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2;
+/// own, made from the edges of all ranks. kSampled: the leader needs the arrivals of all ranks, equal on all ranks.
+inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2, kSampled = 4;
 /// Derived: with this unit, 32 bits hold offsets up to 214 s.
 inline constexpr Nanoseconds kExpectedUnit = 100;
 

@@ -87,6 +87,11 @@ PatternSite& SiteBook::at(SiteKey key) {
   return sites_[sites_.size() < kMostSites || key.site == 0 ? key : SiteKey{}];
 }
 
+PatternSite& SiteBook::site_at(const SiteKey& key) {
+  if (!latest_.site || latest_.key != key) latest_.site = &at(key), latest_.key = key;
+  return *latest_.site;
+}
+
 void PatternSite::merge(const PatternSite& o) {
   calls += o.calls;
   divergent_calls += o.divergent_calls, other_callers += o.other_callers;
@@ -109,17 +114,6 @@ void PatternSite::merge(const PatternSite& o) {
   }
 }
 
-void SiteBook::note_first(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds first) {
-  first_call = {.arrival = first};
-  std::vector<double> awaited(records.size());
-  for_each_wait(records, [&](std::size_t, std::size_t for_rank, Nanoseconds spent) {
-    awaited[for_rank] += static_cast<double>(spent), first_call.waited_ns += static_cast<double>(spent);
-  });
-  const auto most = std::ranges::max_element(awaited);
-  if (*most > 0)
-    first_call.awaited_ns = *most, first_call.awaited = world[static_cast<std::size_t>(most - awaited.begin())];
-}
-
 namespace {
 
 /// The record of the root, or of the first rank: its site has the credit for the call.
@@ -130,100 +124,136 @@ const CallRecord& owner_of(std::span<const CallRecord* const> records) {
                       : 0];
 }
 
-Bytes bytes_of(std::span<const CallRecord* const> records) {
-  Bytes bytes = owner_of(records).bytes;
-  if (core::is_irregular(records[0]->op)) {
-    bytes = 0;
-    for (const CallRecord* r : records) bytes += std::max<Bytes>(r->bytes, 0);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 void SiteBook::record(std::span<const CallRecord* const> records, std::span<const Rank> world) {
-  // A leader's share of the memory is its communicators' share of the ranks.
-  const std::uint32_t group = groups.of(world);
   const CallRecord& owner = owner_of(records);
+  std::vector<Nanoseconds> arrivals_of, exits;
+  std::int64_t bytes = 0;
+  for (const CallRecord* r : records) {
+    arrivals_of.push_back(r->arrival), exits.push_back(r->exit);
+    bytes += std::max<Bytes>(r->bytes, 0);
+  }
+  record({{owner.site, owner.op, static_cast<std::int32_t>(records.size())},
+          Groups::kOther,
+          owner.root,
+          core::is_irregular(owner.op) ? bytes : owner.bytes,
+          owner.algorithm,
+          owner.kind == core::CallKind::blocking},
+         arrivals_of, exits, world);
+}
+
+void SiteBook::record(ArrivalRecord::Kind kind, std::span<const Nanoseconds> of_arrivals,
+                      std::span<const Nanoseconds> exits, std::span<const Rank> world) {
+  // A leader's share of the memory is its communicators' share of the ranks.
+  kind.group = groups.of(world);
   arrivals.start(static_cast<std::size_t>(
       static_cast<double>(ArrivalRecord::kMostBytes) *
       std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
-  arrivals.add({{owner.site, owner.op, static_cast<std::int32_t>(records.size())},
-                group,
-                owner.root,
-                bytes_of(records),
-                owner.algorithm,
-                owner.kind == core::CallKind::blocking},
-               records);
+  arrivals.add(kind, of_arrivals, exits);
+}
+
+void SiteBook::add_call(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts,
+                        const core::Network* network) {
+  const auto size = static_cast<std::int32_t>(world.size());
+  PatternSite& site = site_at({call.site, call.op, size, call.callers});
+  Group& group = groups[groups.of(world)];
+  const Nanoseconds imbalance = call.last - call.first;
+  ++site.calls;
+  site.divergent_calls += call.divergent, site.other_callers += call.other_callers;
+  site.imbalance.add(imbalance);
+  ++group.calls, group.imbalance_ns += static_cast<double>(imbalance);
+  if (size > 1 && facts.first < first_call.arrival) first_call = {.arrival = facts.first};
+  if (network && call.bytes >= 0)
+    if (const auto message = static_cast<double>(network->step_ns(call.bytes)); message > 0)
+      site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(imbalance) / message));
+  if (!call.complete) return;
+  site.after_last.add(call.exit - call.last);
+  const auto after_last = static_cast<double>(std::max<Nanoseconds>(call.exit - call.last, 0));
+  DispatchStats& d = site.dispatch[call.algorithm];
+  ++d.calls;
+  d.elapsed_sum += static_cast<double>(call.elapsed) / size;
+  d.after_last_sum += after_last;
+  group.after_last_ns += after_last;
+}
+
+CallSums SiteBook::add_own(const CallRecord& record, const CallFacts& facts, Rank rank, Rank own, std::int32_t size,
+                           std::uint32_t stands_for) {
+  const CallSums made = sums_of(record, facts, rank);
+  const double waited = static_cast<double>(made.waited) * stands_for;
+  const bool latest = facts.latest == rank;
+  PatternSite& site = site_at({facts.site, record.op, size, facts.callers});
+  RankOffsets& row = site.ranks.at_or_new(own / per_row_, static_cast<std::size_t>(rank));
+  row.offset.add(record.arrival - facts.first);
+  row.last_count += latest;
+  row.waited_ns += waited;
+  if (size == 1) return made;
+  RankSums& sum = sums[own];
+  sum.waited_ns += waited;
+  // The rank's arrival after the mean arrival of the others.
+  sum.late_ns +=
+      static_cast<double>(size * (record.arrival - facts.first) - facts.arrivals) / static_cast<double>(size - 1);
+  sum.last_count += latest, ++sum.calls;
+  return made;
+}
+
+void SiteBook::add_awaited(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts,
+                           const CallSums& all) {
+  if (all.waited == 0 && !call.by_pattern) return;
+  const auto size = static_cast<std::int32_t>(world.size());
+  PatternSite& site = site_at({call.site, call.op, size, call.callers});
+  if (call.by_pattern) {
+    PatternSource& source = (call.edge & kRanByEdge) != 0 ? site.edge : site.history;
+    ++source.calls, source.error_sum_ns += static_cast<double>(all.error) / size;
+  }
+  if (facts.awaited >= 0) add_wait(site, world, facts.first, facts.awaited, static_cast<double>(all.waited));
+}
+
+void SiteBook::add_wait(PatternSite& site, std::span<const Rank> world, Nanoseconds first, Rank awaited, double ns) {
+  const Rank of = world[static_cast<std::size_t>(awaited)];
+  site.ranks.at_or_new(of / per_row_, static_cast<std::size_t>(awaited)).awaited_ns += ns;
+  sums[of].awaited_ns += ns;
+  groups[groups.of(world)].waited_ns += ns;
+  if (first != first_call.arrival) return;
+  first_call.waited_ns += ns;
+  if (ns > first_call.awaited_ns) first_call.awaited_ns = ns, first_call.awaited = of;
+}
+
+void SiteBook::add_scan(const CallDigest& call, std::span<const Rank> world, std::span<const Nanoseconds> of_arrivals,
+                        std::uint32_t stands_for) {
+  if (call.kind != core::CallKind::blocking || waiting_in(call.op) != Waiting::for_lower_ranks) return;
+  PatternSite& site = site_at({call.site, call.op, static_cast<std::int32_t>(world.size()), call.callers});
+  std::vector<double> awaited(world.size());
+  for_each_wait(
+      call.op, call.root, world.size(), [&](std::size_t r) { return of_arrivals[r]; },
+      [](std::size_t) { return INT64_MAX; },  // nobody leaves a scan before the ranks below have come
+      [&](std::size_t, std::size_t for_rank, Nanoseconds spent) {
+        awaited[for_rank] += static_cast<double>(spent) * stands_for;
+      });
+  for (std::size_t r = 0; r < awaited.size(); ++r)
+    if (awaited[r] > 0) add_wait(site, world, call.first, static_cast<Rank>(r), awaited[r]);
 }
 
 bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
                    const core::Network* network) {
-  const CallRecord& owner = owner_of(records);
-  const SiteKey key{owner.site, owner.op, static_cast<std::int32_t>(records.size()), owner.callers};
-  PatternSite& site = at(key);
-  const std::uint32_t group_index = groups.of(world);
-  Group& group = groups[group_index];
-  Nanoseconds first = records[0]->arrival, last = first, end = 0;
-  double elapsed = 0, arrivals_sum = 0;  // arrivals_sum: after the arrival of rank 0 of the communicator
-  bool divergent = false, same_callers = true, complete = true;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    first = std::min(first, records[i]->arrival);
-    last = std::max(last, records[i]->arrival);
-    end = std::max(end, records[i]->exit);
-    arrivals_sum += static_cast<double>(records[i]->arrival - records[0]->arrival);
-    complete = complete && records[i]->exit != 0;
-    elapsed += static_cast<double>(records[i]->exit - records[i]->arrival);
-    divergent = divergent || records[i]->site != owner.site;
-    same_callers = same_callers && records[i]->callers == owner.callers;
+  const auto size = static_cast<int>(records.size());
+  CallDigest call;
+  for (Rank r = 0; r < size; ++r) call.add(*records[static_cast<std::size_t>(r)], r, size);
+  const CallFacts facts = facts_of(call, size, tie_ns);
+  add_call(call, world, facts, network);
+  std::vector<Nanoseconds> of_arrivals;
+  for (const CallRecord* r : records) of_arrivals.push_back(r->arrival);
+  const bool scan = waiting_in(call.op) == Waiting::for_lower_ranks;
+  CallSums all;
+  for (Rank r = 0; r < size; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    const CallSums one = add_own(*records[at], scan ? facts_below(facts, of_arrivals, r) : facts, r, world[at], size);
+    all.waited += one.waited, all.error += one.error;
   }
-  ++site.calls;
-  site.divergent_calls += divergent, site.other_callers += !same_callers;
-  site.imbalance.add(last - first);
-  const core::Rank latest = core::last_rank([&](std::size_t i) { return records[i]->arrival; }, first, last, tie_ns);
-  // A rank's lateness is a / (n - 1) with a = n * its arrival - the sum of all arrivals.
-  const double members = static_cast<double>(records.size()), others = members - 1;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    RankOffsets& r = site.ranks.at_or_new(world[i] / per_row_, i);
-    r.offset.add(records[i]->arrival - first);
-    r.last_count += static_cast<core::Rank>(i) == latest;
-    if (others == 0) continue;
-    RankSums& sum = sums[world[i]];
-    sum.late_ns += (members * static_cast<double>(records[i]->arrival - records[0]->arrival) - arrivals_sum) / others;
-    sum.last_count += static_cast<core::Rank>(i) == latest, ++sum.calls;
-  }
-  for_each_wait(records, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
-    site.ranks.at_or_new(world[waits] / per_row_, waits).waited_ns += static_cast<double>(spent);
-    site.ranks.at_or_new(world[awaited] / per_row_, awaited).awaited_ns += static_cast<double>(spent);
-    group.waited_ns += static_cast<double>(spent);
-    sums[world[waits]].waited_ns += static_cast<double>(spent);
-    sums[world[awaited]].awaited_ns += static_cast<double>(spent);
-  });
-  if (records.size() > 1 && first < first_call.arrival) note_first(records, world, first);
-  ++group.calls, group.imbalance_ns += static_cast<double>(last - first);
+  add_awaited(call, world, facts, all);
+  if (scan) add_scan(call, world, of_arrivals);
   if (records_) record(records, world);
-  const Bytes bytes = bytes_of(records);
-  if (network && bytes >= 0) {
-    const double message = static_cast<double>(network->step_ns(bytes));
-    if (message > 0)
-      site.factor_milli.add(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - first) / message));
-  }
-  if (owner.expected >= 0) {
-    double error = 0;
-    for (const CallRecord* r : records)
-      error += std::abs(static_cast<double>(r->arrival - first) -
-                        static_cast<double>(std::max(r->expected, 0)) * static_cast<double>(kExpectedUnit));
-    PatternSource& source = (owner.edge & kRanByEdge) != 0 ? site.edge : site.history;
-    ++source.calls, source.error_sum_ns += error / static_cast<double>(records.size());
-  }
-  if (!complete) return divergent;
-  site.after_last.add(end - last);
-  DispatchStats& d = site.dispatch[owner.algorithm];
-  ++d.calls;
-  d.elapsed_sum += elapsed / static_cast<double>(records.size());
-  d.after_last_sum += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
-  group.after_last_ns += static_cast<double>(std::max<Nanoseconds>(end - last, 0));
-  return divergent;
+  return call.divergent;
 }
 
 void SiteBook::merge(const SiteBook& other) {

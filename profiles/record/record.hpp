@@ -18,6 +18,7 @@
 #include "profiles/record/arrivals.hpp"
 #include "profiles/record/call_record.hpp"
 #include "profiles/record/call_sample.hpp"
+#include "profiles/record/digest.hpp"
 #include "profiles/record/histogram.hpp"
 #include "profiles/record/peers.hpp"
 #include "profiles/record/site_key.hpp"
@@ -254,29 +255,47 @@ struct FirstCall {
   Rank awaited = -1;                ///< the rank that the others waited for most; -1: nobody waited
 };
 
-/// The accumulated sites of a leader, or of all processes after merging.
+/// The accumulated sites of a process, or of all processes after merging. The leader of a communicator adds each call
+/// once, and every rank adds its own part of it.
 class SiteBook {
  public:
-  /// Adds one call with the records of all ranks. records[i] belongs to world rank world[i]; shape [comm_size].
-  /// Arrivals that differ by less than `tie_ns` count as equal. The call is credited to the site of the root, or of the
-  /// first rank. `network` is nullptr if the figures are unknown. Returns whether ranks called from different sites.
+  /// Leader: adds a call of which all records are known. world: [comm_size]. The call is credited to the site of the
+  /// root, or of the first rank. `network` is nullptr if the figures are unknown.
+  void add_call(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts,
+                const core::Network* network);
+  /// Adds the part of rank `rank` of a communicator of `size` ranks; `own`: its rank in MPI_COMM_WORLD. Its waits count
+  /// `stands_for` times. Returns what the leader needs of it.
+  CallSums add_own(const CallRecord& record, const CallFacts& facts, Rank rank, Rank own, std::int32_t size,
+                   std::uint32_t stands_for = 1);
+  /// Leader: adds the sums of all ranks.
+  void add_awaited(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts, const CallSums& all);
+  /// Leader: adds the waits of a scan, where each rank waits for another one. Of other calls nothing. of_arrivals:
+  /// [comm_size]. They count `stands_for` times.
+  void add_scan(const CallDigest& call, std::span<const Rank> world, std::span<const Nanoseconds> of_arrivals,
+                std::uint32_t stands_for = 1);
+  /// All of it, for one call with the records of all ranks. records[i] belongs to world rank world[i]; shape
+  /// [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. Returns whether ranks called from
+  /// different sites.
   bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
            const core::Network* network);
-  void merge(const SiteKey& key, PatternSite site) {
-    PatternSite& mine = at(key);
-    if (mine.calls == 0) mine = std::move(site);
-    else mine.merge(site);
-  }
+  void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
   void merge(const SiteBook& other);
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
   /// Empties the book.
-  std::map<SiteKey, PatternSite> release() { return caller_rows_ = 0, std::exchange(sites_, {}); }
+  std::map<SiteKey, PatternSite> release() {
+    caller_rows_ = 0, latest_ = {};
+    return std::exchange(sites_, {});
+  }
   /// Sets the size of MPI_COMM_WORLD, which determines the ranks per row. Must precede the first add().
   void job_of(int ranks) { ranks_ = ranks, per_row_ = ranks_per_row(ranks); }
   /// Keeps the arrivals of single calls from now on.
   void record_arrivals() { records_ = true; }
+  bool records_arrivals() const { return records_; }
   /// Keeps the arrivals of one call, as in add(), and counts it nowhere.
   void record(std::span<const CallRecord* const> records, std::span<const Rank> world);
+  /// The same; `kind.group` is that of `world`. Both times: [comm_size].
+  void record(ArrivalRecord::Kind kind, std::span<const Nanoseconds> of_arrivals, std::span<const Nanoseconds> exits,
+              std::span<const Rank> world);
   PatternSite& at(SiteKey key);
 
   Groups groups;
@@ -285,9 +304,19 @@ class SiteBook {
   FirstCall first_call;
 
  private:
-  void note_first(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds first);
+  PatternSite& site_at(const SiteKey& key);
+  void add_wait(PatternSite& site, std::span<const Rank> world, Nanoseconds first, Rank awaited, double ns);
 
   std::map<SiteKey, PatternSite> sites_;
+  /// The entry of the latest call, since calls of one site often follow each other. Entries of a map stay where they
+  /// are; a copy of the book has other ones.
+  struct Latest {
+    SiteKey key;
+    PatternSite* site = nullptr;
+    Latest() = default;
+    Latest(const Latest&) {}
+    Latest& operator=(const Latest&) { return site = nullptr, *this; }
+  } latest_;
   std::size_t caller_rows_ = 0;  ///< rows of ranks of entries with callers
   int ranks_ = 1, per_row_ = 1;
   bool records_ = false;

@@ -6,6 +6,7 @@
 
 #include "shim/causes/waits_for.hpp"
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/dispatch/idle.hpp"
@@ -33,10 +34,12 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   unwatch(*state);
   if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {
-    collect(*state);
     hear_last(*state);
+    end_last_epoch(*state);
+    pump_digests();
     note_outcome(*state);
     retain_log(*state);
+    outlive(*state);
     {
       const JobLock lock;
       // Each snapshot contains these texts. A smaller limit would drop decisions of freed communicators from the

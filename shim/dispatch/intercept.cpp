@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -218,12 +219,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
-  try {
-    collect(state);
-  } catch (const std::bad_alloc&) {
-    warn("no memory for the arrival patterns of an epoch: this communicator has no plans from now on");
-    state.broken = true;
-  }
+  if (state.branch) pump_digests();
   if (step.announce) announce(state, step.n);
 }
 
@@ -306,6 +302,11 @@ std::uint8_t edge_of(const Call& call) {
   return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
 }
 
+/// Whether the leader needs the arrivals of all ranks in this call: to decide about calls of its kind.
+std::uint8_t wanted_of(const Call& call) {
+  return job().announces && call.signature.dispatchable() ? profiles::kSampled : std::uint8_t{0};
+}
+
 /// `edge`: takes note of latecomer_edge.
 profiles::CallRecord record_of(const Call& call, bool edge = true) {
   return {.arrival = call.arrival,
@@ -315,7 +316,7 @@ profiles::CallRecord record_of(const Call& call, bool edge = true) {
           .op = call.signature.op,
           .kind = call.signature.kind,
           .algorithm = call.algorithm,
-          .edge = edge ? edge_of(call) : std::uint8_t{0},
+          .edge = edge ? static_cast<std::uint8_t>(edge_of(call) | wanted_of(call)) : std::uint8_t{0},
           .callers = call.slot->callers.load(std::memory_order_relaxed)};
 }
 
@@ -394,6 +395,12 @@ bool plan_may_be_there(const Call& call) {
   return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard;
 }
 
+/// Whether the exchange has something to do after this call.
+bool exchange_is_due(const Call& call) {
+  const CommState& state = *call.state;
+  return call.n >= state.look_at || plan_may_be_there(call) || (state.place.inner() && state.must_pass());
+}
+
 [[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
   const KeepErrno keep;
   Job& j = job();
@@ -405,7 +412,9 @@ bool plan_may_be_there(const Call& call) {
   }
   if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
   if (agree && resolve_members(state)) identify(state);
-  if (plan_may_be_there(call)) hear_early(state);
+  if (state.place.inner() && state.must_pass()) pass_on(state);
+  else if (plan_may_be_there(call)) hear_early(state);
+  if (call.n >= state.look_at) look(state, call.n);
 }
 
 }  // namespace
@@ -464,7 +473,7 @@ void end_call(Call& call, int rc) noexcept try {
     engine_iteration(exit);
   bool agree = false;
   if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
-  if (agree || call.ended_epoch || exit >= j.spool_late || plan_may_be_there(call)) [[unlikely]]
+  if (agree || call.ended_epoch || exit >= j.spool_late || exchange_is_due(call)) [[unlikely]]
     after_call(call, agree, exit);
   if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]] {
     idle_begin(state, *call.slot, call.signature.op);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profiles/format/profile.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/guard.hpp"
@@ -210,22 +211,27 @@ std::optional<bool> write_parts(Job& j) {
 }  // namespace
 
 Gathered gather_profile(Job& j) noexcept {
-  const auto collect_all = [](Job& job_) {
-    for (CommState* s = job_.states; s; s = s->next) collect(*s);
-    sweep_outgoing();
-  };
-  if (!meet(j, collect_all)) return Gathered::cut;
   try_patterns([&] {
-    need_memory(kForDecisions);
-    for (CommState* s = j.states; s; s = s->next) collect(*s), note_outcome(*s), retain_log(*s), s->log.clear();
+    for (CommState* s = j.states; s; s = s->next) end_last_epoch(*s);
   });
-  // The second barrier: no rank sends its profile until all ranks have stopped receiving logs of any tag.
-  try_patterns(retain_strays);
+  if (!meet(j, [](Job&) { pump_digests(), sweep_outgoing(); })) return Gathered::cut;
+  try_patterns([&] {
+    RankWait wait;
+    settle_digests([&] { return wait.again(); });
+    need_memory(kForDecisions);
+    for (CommState* s = j.states; s; s = s->next) note_outcome(*s), retain_log(*s), s->log.clear();
+    retain_open_logs();
+  });
+  // The second barrier: no rank sends its profile until all ranks have stopped receiving messages of any tag.
   drain_outgoing(now() + kDrainWait);
-  if (!meet(j, [](Job&) { retain_strays(); })) return Gathered::cut;
+  if (!meet(j, [](Job&) { pump_digests(); })) return Gathered::cut;
+  try_patterns(drop_strays);
   say(2, "announcements of communicators that are gone: %d", dropped_strays);
   if (j.retained_missed > 0)
     warn("%zu calls have no arrival patterns: the logs kept until the end were full", j.retained_missed);
+  if (j.missing_calls > 0)
+    warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
+         static_cast<unsigned long long>(j.missing_calls));
   j.profile_gathered = true;
   const std::optional<bool> good = j.rank != 0 ? send_part(j) : write_parts(j);
   // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.

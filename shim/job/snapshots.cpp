@@ -2,6 +2,7 @@
 // Writes snapshots to disk in case the process is killed.
 #include <algorithm>
 
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 
@@ -16,6 +17,7 @@ bool write_spool(Job& j, bool finished) {
     if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
       live.push_back(
           {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
+  const auto held = add_open_logs(live);
   const auto result = j.spool.write(j.mine, live);
   if (!finished) write_prometheus(j);
   const Nanoseconds end = now();

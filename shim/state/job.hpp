@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/agreement/tree.hpp"
 #include "core/learning/learner.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/format/decisions.hpp"
@@ -33,6 +34,7 @@ inline constexpr Nanoseconds kPauseAfterWriting = 2000;
 
 struct Executor;    // shim/dispatch/executor/executor.hpp
 struct Leadership;  // shim/dispatch/exchange/exchange.hpp
+struct Branch;      // shim/dispatch/exchange/branch.hpp
 struct Watched;     // shim/dispatch/engine/engine.hpp
 
 /// A communicator of the program on one rank. An attribute with a null copy function holds it.
@@ -49,10 +51,14 @@ struct CommState {
   Nanoseconds waited = 0;         ///< time at boundaries waiting for the leader, since the last log
   bool resting = false;           ///< this is an idle epoch, on all ranks; no plan is in force
   std::uint32_t log_missed = 0;   ///< calls that did not fit into the log
-  std::vector<profiles::CallRecord> log;
+  std::vector<profiles::CallRecord> log, spare;  ///< `spare`: memory of the log of the epoch before
   std::vector<Rank> world;  ///< [comm rank]: world rank
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once the communicator is identified
+  Branch* branch = nullptr;                ///< its node of the tree, once it is identified; branch.hpp owns it
+  core::TreePlace place;                   ///< of this rank in the tree
+  std::uint64_t look_at = UINT64_MAX;      ///< number of the call after which it looks for messages of the tree
+  std::uint32_t look_distance = 0;         ///< calls from one look to the next
   core::PlanInForce plan;
   std::unique_ptr<core::Learner::Announcement> heard;  ///< an announcement that arrived before its boundary
   std::shared_ptr<Watched> watched;                    ///< the communicator's data in the background engine
@@ -61,6 +67,8 @@ struct CommState {
 
   bool identified() const { return context >= 0; }
   bool usable() const { return context >= 0 && context < kContexts; }
+  /// Whether children in the tree wait for an announcement that the parent has certainly sent.
+  bool must_pass() const { return place.inner() && !heard && sequence.due(place.level); }
 };
 
 struct Job {
@@ -99,6 +107,7 @@ struct Job {
   profiles::Contribution mine;  ///< contribution to the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of freed communicators
   std::size_t retained_records = 0, retained_missed = 0;
+  std::uint64_t missing_calls = 0;  ///< calls without the records of all ranks, of communicators led here
   profiles::Spool spool;
   bool profile_gathered = false;        ///< this rank's contribution is on its way to rank 0
   std::vector<profiles::LiveLog> live;  ///< work space of write_spool()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The member's side of an announcement: receives it early, at its call, or when the communicator ends.
+// The member's side of an announcement: receives it early, in time for its children, at its call, or when the
+// communicator ends. A node sends it on as soon as it has it.
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
@@ -20,8 +21,11 @@ bool take_announcement(CommState& state) {
   } else {
     Header header;
     std::vector<char> body;
-    if (!take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body)) return false;
-    heard->kind = static_cast<Kind>(header.count);
+    if (!take(state.world[static_cast<std::size_t>(state.place.parent)], tag_of(state.context, kPlanChannel),
+              state.identity, header, body))
+      return false;
+    post_down(state, header, body.data() + sizeof header, body.size() - sizeof header);
+    heard->kind = static_cast<Kind>(header.kind);
     heard->rest = header.rest != 0;
     heard->epoch = header.epoch;
     // MPI delivers the leader's bytes whole. So if they are no valid plan here, they are none on any rank.
@@ -40,11 +44,12 @@ void hear_last(CommState& state) {
   if (state.rank == 0 || state.heard || !state.usable() || !state.sequence.awaits()) return;
   Header header;
   std::vector<char> body;
-  take(state.world[0], tag_of(state.context, kPlanChannel), state.identity, header, body);
+  take(state.world[static_cast<std::size_t>(state.place.parent)], tag_of(state.context, kPlanChannel), state.identity,
+       header, body);
 }
 
 void hear_early(CommState& state) try {
-  if (state.heard || !state.usable() || state.broken) return;
+  if (!state.usable() || state.broken) return;
   try {
     if (!with_reserve([&] { return take_announcement(state); })) return;
   } catch (const std::bad_alloc&) {
@@ -54,6 +59,12 @@ void hear_early(CommState& state) try {
     state.executor->prepare(state, state.heard->plan);
 } catch (const std::bad_alloc&) {
   // The schedules are built inside their calls, not ahead of them.
+}
+
+void pass_on(CommState& state) {
+  BoundaryWait wait(state, false);
+  while (!with_reserve([&] { return take_announcement(state); })) wait.again();
+  hear_early(state);
 }
 
 void hear(CommState& state, std::uint64_t n, bool waits) {

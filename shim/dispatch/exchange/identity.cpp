@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/log.hpp"
 #include "shim/waiting/courteous.hpp"
@@ -110,7 +111,11 @@ void identify(CommState& state, bool waits) {
     state.identity = core::mix64(number);
   }
   if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
+  const std::vector<int> hosts = j.hosts_of(state.world);
+  state.place = core::place_in_tree(hosts, state.rank);
+  state.sequence.deepen(state.place.depth);
   if (state.rank == 0) lead(state);
+  if (state.usable()) grow(state);
   watch(state);
 }
 

@@ -12,60 +12,35 @@ namespace latecomer::shim {
 
 using namespace exchange;
 
-namespace {
-
-/// Adds one call to the profile and the learner. `records`: of all ranks. `signature`: nullptr if the leader does not
-/// have it.
-void digest(CommState& state, const std::vector<const profiles::CallRecord*>& records, std::uint64_t n,
-            const core::Signature* signature) {
-  Job& j = job();
-  Leadership& lead = *state.leadership;
-  bool divergent = false;
-  // Each of two ranks may err by its own uncertainty.
-  const Nanoseconds tie =
-      j.clocks.domains == 1 ? 0 : 2 * *std::max_element(lead.uncertainty.begin(), lead.uncertainty.end());
-  {
-    const JobLock lock;
-    divergent = j.mine.patterns.add(records, state.world, tie, j.policy.network_given ? &j.policy.network : nullptr);
-  }
-  if (!lead.learner || !signature || state.broken) return;
+void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest, const profiles::CallFacts& facts,
+           const profiles::CallSampled& sampled) {
+  if (!lead.learner) return;
+  while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n)
+    lead.waiting.pop_front();
+  if (lead.waiting.empty() || n < lead.waiting.front().first) return;
   core::CallSeen call;
   call.n = n;
-  call.signature = *signature;
-  call.site = records[static_cast<std::size_t>(std::max(signature->root, 0))]->site;
-  call.divergent = divergent;
-  call.tie = tie;
-  call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
-  Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
-  bool complete = true;
-  std::size_t said = 0;
-  double elapsed = 0;
-  for (const auto* r : records) {
-    first = std::min(first, r->arrival), last = std::max(last, r->arrival);
-    exit = std::max(exit, r->exit), complete = complete && r->exit != 0;
-    said += (r->edge & profiles::kSaid) != 0;
-    elapsed += static_cast<double>(r->exit - r->arrival);
-  }
-  call.edge = 2 * said >= records.size();
-  for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
+  call.signature = lead.waiting.front().second[n - lead.waiting.front().first];
+  call.site = digest.site;
+  call.divergent = digest.divergent;
+  call.tie = facts.tie;
+  call.algorithm = static_cast<int>(digest.algorithm) - 1;
+  call.edge = 2 * digest.said >= digest.ranks;
+  call.imbalance = digest.last - digest.first;
+  call.last = facts.latest;
+  lead.offsets.clear();
+  for (const Nanoseconds arrival : sampled.arrivals) lead.offsets.push_back(arrival - digest.first);
   call.offsets = lead.offsets;
-  if (core::is_irregular(signature->op)) {
-    lead.sizes.clear();
-    for (const auto* r : records)
-      if (r->bytes >= 0) lead.sizes.push_back(r->bytes);
-    if (lead.sizes.size() == records.size()) call.sizes = lead.sizes;
-  }
-  if (complete)
-    call.after_last = std::max<Nanoseconds>(exit - last, 0),
-    call.mean_elapsed = elapsed / static_cast<double>(records.size());
+  if (!sampled.blocks.empty() && std::ranges::min(sampled.blocks) >= 0) call.sizes = sampled.blocks;
+  if (digest.complete)
+    call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0),
+    call.mean_elapsed = static_cast<double>(digest.elapsed) / digest.ranks;
   lead.learner->see(call);
 }
 
-}  // namespace
-
 void lead(CommState& state) {
   Job& j = job();
-  auto leadership = std::make_unique<Leadership>(state.size);
+  auto leadership = std::make_unique<Leadership>();
   const int size = state.size;
   if (j.announces)
     leadership->learner = std::make_unique<core::Learner>(
@@ -118,48 +93,6 @@ void note_outcome(CommState& state) {
   job().keep_plan(std::move(plan));
 }
 
-void collect(CommState& state) {
-  if (!state.leadership || !state.usable()) return;
-  Leadership& lead = *state.leadership;
-  while (!lead.members[0].empty()) {  // the other logs are matched with the leader's own, which comes first
-    bool all = true;
-    std::uint64_t newest = 0;
-    for (std::size_t r = 0; r < lead.members.size(); ++r) {
-      Header header;
-      MemberLogs& logs = lead.members[r];
-      if (r != 0 && logs.empty() &&
-          take(state.world[r], tag_of(state.context, kLogChannel), state.identity, header, lead.body)) {
-        auto& part = logs.push();
-        part.first = header.first;
-        lead.uncertainty[r] = header.uncertainty;
-        lead.waited += header.waited;
-        records_in(header, lead.body, part.records);
-      }
-      all = all && !logs.empty();
-      if (!logs.empty()) newest = std::max(newest, logs.front().first);
-    }
-    if (!all) return;
-    bool level = true;
-    std::size_t count = SIZE_MAX;
-    for (MemberLogs& logs : lead.members) {
-      if (logs.front().first < newest) logs.pop(), level = false;  // the others' part was lost
-      else count = std::min(count, logs.front().records.size());
-    }
-    if (!level) continue;
-    for (std::size_t i = 0; i < count; ++i) {
-      bool same = true;
-      for (std::size_t r = 0; r < lead.members.size(); ++r) {
-        lead.row[r] = &lead.members[r].front().records[i];
-        same = same && lead.row[r]->op == lead.row[0]->op;
-      }
-      const auto& own = lead.members[0].front();
-      const std::size_t before = own.records.size() - std::min(own.signatures.size(), own.records.size());
-      if (same) digest(state, lead.row, newest + i, i >= before ? &own.signatures[i - before] : nullptr);
-    }
-    for (MemberLogs& logs : lead.members) logs.pop();
-  }
-}
-
 void announce(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
   Job& j = job();
@@ -185,20 +118,10 @@ void announce(CommState& state, std::uint64_t n) {
     lead.announced = {}, bytes.clear();  // the members wait for an announcement, so there is always one
   }
   const bool plan = lead.announced.kind == Kind::plan;
-  const Header header{state.identity,
-                      n,
-                      static_cast<std::uint32_t>(lead.announced.kind),
-                      0,
-                      state.size,
-                      lead.announced.rest,
-                      lead.announced.epoch,
-                      0,
-                      0};
-  for (Rank r = 1; r < state.size; ++r)
-    with_reserve([&] {
-      return post(state.world[static_cast<std::size_t>(r)], tag_of(state.context, kPlanChannel), header, bytes.data(),
-                  bytes.size(), false);
-    });
+  post_down(
+      state,
+      {state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest, lead.announced.epoch},
+      bytes.data(), bytes.size());
   if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces

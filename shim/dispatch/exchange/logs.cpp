@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The logs of a rank: sent at the end of an epoch, set aside without an exchange, or kept for the end of the job.
+// The logs of a rank: sent up the tree at the end of an epoch, set aside without an exchange, or kept for the end of
+// the job.
 #include <algorithm>
-#include <cstring>
 #include <new>
+#include <utility>
 
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
@@ -12,44 +14,85 @@ namespace latecomer::shim {
 
 using namespace exchange;
 
-void end_epoch(CommState& state, bool rested) {
-  sites_refresh();
+namespace {
+/// Calls from the begin of an epoch to the first look for messages of the tree, and from one look to the next at most.
+constexpr std::uint32_t kFirstLook = 4, kFarLook = 32;
+}  // namespace
+
+namespace {
+
+/// Takes the log of the epoch that ends before call `next`, and starts a new one.
+std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next) {
   const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
-  if (state.usable() && state.size > 1 && !rested) try {
-      if (state.rank == 0) {
-        auto& part = state.leadership->members[0].push();
-        part.first = state.logged_from;
-        part.records.assign(state.log.begin(), state.log.end());
-        part.signatures.swap(state.leadership->signatures);
-        state.leadership->signatures.clear();
-        state.leadership->uncertainty[0] = job().clocks.uncertainty_now();
-      } else {
-        const Header header{state.identity,
-                            state.logged_from,
-                            static_cast<std::uint32_t>(state.log.size()),
-                            state.rank,
-                            state.size,
-                            0,
-                            0,
-                            job().clocks.uncertainty_now(),
-                            state.waited};
-        if (!state.broken && !post(state.world[0], tag_of(state.context, kLogChannel), header, state.log.data(),
-                                   state.log.size() * sizeof state.log[0], true))
-          warn("the leader does not take its logs: some arrival patterns are lost");
-      }
-    } catch (const std::bad_alloc&) {
-      state.log_missed += static_cast<std::uint32_t>(state.log.size());
-    }
-  state.waited = 0;
   if (state.log_missed > 0)
     warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed), state.log_missed = 0;
-  state.logged_from = state.sequence.next_number() - 1;  // the call that ended the epoch is the first of the next
-  state.log.clear();
+  state.logged_from = next;
+  return std::exchange(state.log, std::exchange(state.spare, {}));
+}
+
+/// Sends the log of the calls before `next` up.
+void pass_epoch(CommState& state, std::uint64_t next) {
+  const std::uint64_t first = state.logged_from;
+  auto log = take_log(state, next);
+  try {
+    if (state.usable() && state.size > 1 && !state.broken && state.branch) {
+      if (state.leadership && state.leadership->learner && !log.empty()) {
+        auto& signatures = state.leadership->signatures;
+        const std::uint64_t from = first + log.size() - std::min(signatures.size(), log.size());
+        state.leadership->waiting.emplace_back(from, std::exchange(signatures, {}));
+        // The node gives up older epochs, too.
+        constexpr std::size_t kMostWaiting = 16;
+        if (state.leadership->waiting.size() > kMostWaiting) state.leadership->waiting.pop_front();
+      }
+      pass_log(state, first, log, next);
+    }
+  } catch (const std::bad_alloc&) {
+    state.broken = true;
+    warn("no memory for the arrival patterns of an epoch: this communicator has no plans from now on");
+  }
+  state.waited = 0;
+  const JobLock lock;
+  log.clear();
+  state.spare = std::move(log);
+}
+
+}  // namespace
+
+void end_epoch(CommState& state, bool rested) {
+  sites_refresh();
+  const std::uint64_t next = state.sequence.next_number() - 1;  // the call that ends the epoch begins the next
+  if (rested) {
+    take_log(state, next);
+    if (state.branch) flush_digests(state);
+    state.waited = 0;
+  } else {
+    pass_epoch(state, next);
+  }
+  if (state.branch) state.look_distance = kFirstLook, state.look_at = next + kFirstLook;
+  const JobLock lock;
   try {
     state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
   } catch (const std::bad_alloc&) {
     // Each record asks again.
   }
+}
+
+void end_last_epoch(CommState& state) {
+  if (!state.branch) return;
+  if (!state.resting) pass_epoch(state, state.sequence.next_number());
+  else flush_digests(state);
+}
+
+void look(CommState& state, std::uint64_t n) {
+  if (!state.branch) {
+    state.look_at = UINT64_MAX;
+    return;
+  }
+  pump_digests();
+  // Derived: a look takes 50 ns. In an epoch of 128 calls there are six, and what has come waits for a quarter of an
+  // epoch at most.
+  state.look_distance = std::min(2 * state.look_distance, kFarLook);
+  state.look_at = expects_digests(state) ? n + state.look_distance : UINT64_MAX;
 }
 
 void set_log_aside(CommState& state) {
@@ -60,31 +103,47 @@ void set_log_aside(CommState& state) {
   state.log.clear();
 }
 
-void retain_log(const CommState& state) {
+namespace {
+
+/// Keeps records until the end of the job. The caller holds the job's lock.
+void retain(const profiles::LiveLog& log) {
   Job& j = job();
-  if (state.foreign || state.size < 2 || state.world.empty()) return;
+  // In a large job rank 0 receives the records of all ranks.
+  const std::size_t most =
+      std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(j.size, 64)), 256);
+  if (log.communicator == 0 || j.retained_records + log.records.size() > most) {
+    j.retained_missed += log.records.size();
+    return;
+  }
+  j.retained_records += log.records.size();
+  j.mine.logs.push_back({log.communicator,
+                         log.comm_size,
+                         log.comm_rank,
+                         log.world_rank,
+                         log.first,
+                         {log.records.begin(), log.records.end()}});
+}
+
+}  // namespace
+
+void retain_log(const CommState& state) {
+  if (state.foreign || state.size < 2 || state.world.empty() || state.branch || state.log.empty()) return;
   const JobLock lock;
-  j.retained_missed += state.log_missed;
-  const auto keep = [&](Rank member, std::uint64_t first, const std::vector<profiles::CallRecord>& records) {
-    if (records.empty()) return;
-    if (state.identity == 0 || j.retained_records + records.size() > kRetainedRecords) {
-      j.retained_missed += records.size();
-      return;
-    }
-    j.retained_records += records.size();
-    j.mine.logs.push_back(
-        {state.identity, state.size, member, state.world[static_cast<std::size_t>(member)], first, records});
-  };
-  keep(state.rank, state.logged_from, state.log);
-  if (!state.leadership) return;
-  for (std::size_t r = 0; r < state.leadership->members.size(); ++r)
-    state.leadership->members[r].each(
-        [&](const MemberLogs::Part& part) { keep(static_cast<Rank>(r), part.first, part.records); });
+  job().retained_missed += state.log_missed;
+  retain({state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)], state.logged_from,
+          state.log});
+}
+
+void retain_open_logs() {
+  std::vector<profiles::LiveLog> open;
+  const auto held = add_open_logs(open);
+  const JobLock lock;
+  for (const profiles::LiveLog& log : open) retain(log);
 }
 
 int dropped_strays = 0;
 
-void retain_strays() {
+void drop_strays() {
   Job& j = job();
   for (;;) {
     int there = 0, size = 0;
@@ -100,16 +159,7 @@ void retain_strays() {
     if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there)
       break;
     PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-    Header header;
-    if (status.MPI_TAG % kTagsPerContext != kLogChannel || body.size() < sizeof header) {
-      ++dropped_strays;
-      continue;
-    }
-    std::memcpy(&header, body.data(), sizeof header);
-    std::vector<profiles::CallRecord> records;
-    records_in(header, body, records);
-    j.mine.logs.push_back(
-        {header.identity, header.comm_size, header.comm_rank, status.MPI_SOURCE, header.first, std::move(records)});
+    if (status.MPI_TAG != tag_of(kWorldContext, kDigestChannel)) ++dropped_strays;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/log.hpp"
 #include "shim/state/post.hpp"
 
@@ -26,8 +27,12 @@ void BoundaryWait::again() {
       job().rank, static_cast<unsigned long long>(state_.sequence.next_number() - 1), state_.size, state_.world[0]);
 }
 
-bool post(Rank world, int tag, const Header& header, const void* data, std::size_t size, bool may_refuse) {
-  return shim::post(world, tag, &header, sizeof header, data, size, may_refuse);
+void post_down(const CommState& state, const Header& header, const void* data, std::size_t size) {
+  for (const Rank child : state.place.children)
+    with_reserve([&] {
+      return shim::post(state.world[static_cast<std::size_t>(child)], tag_of(state.context, kPlanChannel), &header,
+                        sizeof header, data, size, false);
+    });
 }
 
 bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vector<char>& body) {
@@ -45,12 +50,6 @@ bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vect
     std::memcpy(&header, body.data(), sizeof header);
     if (header.identity == identity) return true;
   }
-}
-
-void records_in(const Header& header, const std::vector<char>& body, std::vector<profiles::CallRecord>& records) {
-  records.resize(std::min<std::size_t>(header.count, (body.size() - sizeof header) / sizeof(profiles::CallRecord)));
-  if (!records.empty())
-    std::memcpy(static_cast<void*>(records.data()), body.data() + sizeof header, records.size() * sizeof records[0]);
 }
 
 }  // namespace exchange

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The messages between the leader and the members of a communicator, and a wait for one.
+// Announcements as messages, and a wait for one.
 #pragma once
 
 #include <vector>
@@ -16,13 +16,10 @@ inline constexpr std::size_t kRetainedRecords = 1 << 16;
 
 struct Header {
   std::uint64_t identity = 0;
-  std::uint64_t first = 0;  // log: number of the first record; plan: the announcing call
-  std::uint32_t count = 0;  // log: records; plan: Learner::Announcement::Kind
-  std::int32_t comm_rank = 0, comm_size = 0;
-  std::uint32_t rest = 0;       // plan: whether it begins an idle epoch
-  std::uint64_t epoch = 0;      // plan: number of calls of that epoch
-  Nanoseconds uncertainty = 0;  // of the sender's clock
-  Nanoseconds waited = 0;       // log: time of waits for the leader since the last log
+  std::uint64_t n = 0;      // the announcing call
+  std::uint32_t kind = 0;   // Learner::Announcement::Kind
+  std::uint32_t rest = 0;   // whether it begins an idle epoch
+  std::uint64_t epoch = 0;  // number of calls of that epoch
 };
 
 /// A wait for other ranks at a boundary.
@@ -43,14 +40,11 @@ class BoundaryWait {
   bool silent_;
 };
 
-/// Sends a message without waiting. See shim::post.
-bool post(Rank world, int tag, const Header& header, const void* data, std::size_t size, bool may_refuse);
+/// Sends an announcement to the children without waiting.
+void post_down(const CommState& state, const Header& header, const void* data, std::size_t size);
 
 /// Takes a message of that tag from that rank, if one has arrived. Drops messages of other identities.
 bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vector<char>& body);
-
-/// The records of a log.
-void records_in(const Header& header, const std::vector<char>& body, std::vector<profiles::CallRecord>& records);
 
 }  // namespace exchange
 }  // namespace latecomer::shim

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests the figures that ranks compute along the tree of the exchange against the definitions, for random calls on
+// random trees whose messages arrive in any order, late, or not at all.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "profiles/record/digest_node.hpp"
+#include "profiles/record/record.hpp"
+#include "profiles/record/waiting.hpp"
+
+using namespace latecomer;
+using namespace latecomer::profiles;
+using core::Collective;
+
+namespace {
+
+using Records = std::vector<CallRecord>;  // [ranks], of one call
+
+Records random_call(core::SplitMix64& random, int ranks, std::uint64_t n, bool scans) {
+  const Collective ops[] = {Collective::allreduce, Collective::bcast,   Collective::reduce,
+                            Collective::gather,    Collective::gatherv, Collective::alltoallv,
+                            Collective::scatter,   Collective::barrier, Collective::scan};
+  const auto size = static_cast<std::size_t>(ranks);
+  Records out(size);
+  const Collective op = ops[random.below(scans ? 9 : 8)];
+  const auto root = core::is_rooted(op) ? static_cast<Rank>(random.below(size)) : -1;
+  const bool blocking = random.below(7) != 0, by_pattern = random.below(4) == 0, divergent = random.below(5) == 0;
+  const auto style = random.below(4);
+  const Nanoseconds begin = static_cast<Nanoseconds>(n) * 10'000'000;
+  for (std::size_t r = 0; r < size; ++r) {
+    CallRecord& record = out[r];
+    record.arrival = begin + static_cast<Nanoseconds>(style == 0   ? random.below(3)  // many ties
+                                                      : style == 1 ? (r == 1 ? 4'000'000 : random.below(1000))
+                                                                   : random.below(5'000'000));
+    record.op = op, record.root = root;
+    record.kind = blocking ? core::CallKind::blocking : core::CallKind::nonblocking;
+    record.site = divergent ? 1 + random.below(3) : 7;
+    record.callers = random.below(9) == 0 ? 2 : 1;
+    record.bytes = core::is_irregular(op) ? static_cast<std::int64_t>(random.below(100)) : 4096;
+    record.algorithm = static_cast<std::uint8_t>(n % 3);
+    record.expected = by_pattern ? static_cast<std::int32_t>(random.below(20'000)) : -1;
+    record.edge = static_cast<std::uint8_t>(random.below(2) * kSaid);
+  }
+  const Nanoseconds last = std::ranges::max(out, {}, &CallRecord::arrival).arrival;
+  for (CallRecord& record : out) {
+    record.exit = last + 1 + static_cast<Nanoseconds>(random.below(100'000));
+    // Some leave early, and of some the exit is not known.
+    if (op == Collective::alltoallv && random.below(6) == 0) record.exit = record.arrival + 1;
+    if (!blocking && random.below(3) == 0) record.exit = 0;
+  }
+  return out;
+}
+
+/// The figures by their definitions, from the records of all ranks.
+struct Reference {
+  struct Row {
+    std::uint64_t count = 0, last = 0;
+    double offsets = 0, waited = 0, awaited = 0;
+  };
+  struct Site {
+    std::uint64_t calls = 0, divergent = 0, callers = 0, after_calls = 0, forecasts = 0;
+    double imbalance = 0, after = 0, elapsed = 0, error = 0;
+    std::map<Rank, Row> rows;
+  };
+  std::map<SiteKey, Site> sites;
+  std::map<Rank, double> late;
+
+  void add(const Records& records, Nanoseconds tie) {
+    const auto size = static_cast<std::int32_t>(records.size());
+    const CallRecord& any = records[0];
+    const CallRecord& owner = records[core::is_rooted(any.op) ? static_cast<std::size_t>(any.root) : 0];
+    Site& site = sites[{owner.site, owner.op, size, owner.callers}];
+    const auto [first, last] = std::ranges::minmax(records, {}, &CallRecord::arrival);
+    ++site.calls;
+    site.divergent += std::ranges::any_of(records, [&](const CallRecord& r) { return r.site != owner.site; });
+    site.callers += std::ranges::any_of(records, [&](const CallRecord& r) { return r.callers != owner.callers; });
+    const auto imbalance = last.arrival - first.arrival;
+    site.imbalance += static_cast<double>(imbalance);
+    Rank latest = -1;
+    double sum = 0, elapsed = 0, error = 0;
+    Nanoseconds exit = 0;
+    bool complete = true;
+    for (Rank r = 0; r < size; ++r) {
+      const CallRecord& record = records[static_cast<std::size_t>(r)];
+      if (latest < 0 && imbalance > tie && record.arrival == last.arrival) latest = r;
+      sum += static_cast<double>(record.arrival - first.arrival);
+      elapsed += static_cast<double>(record.exit - record.arrival);
+      exit = std::max(exit, record.exit), complete = complete && record.exit != 0;
+      error += std::abs(static_cast<double>(record.arrival - first.arrival) -
+                        static_cast<double>(std::max(record.expected, 0)) * static_cast<double>(kExpectedUnit));
+    }
+    for (Rank r = 0; r < size; ++r) {
+      const auto offset = static_cast<double>(records[static_cast<std::size_t>(r)].arrival - first.arrival);
+      Row& row = site.rows[r];
+      ++row.count, row.last += r == latest, row.offsets += offset;
+      late[r] += offset - (sum - offset) / (size - 1);
+    }
+    std::vector<const CallRecord*> pointers;
+    for (const CallRecord& r : records) pointers.push_back(&r);
+    for_each_wait(pointers, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
+      site.rows[static_cast<Rank>(waits)].waited += static_cast<double>(spent);
+      site.rows[static_cast<Rank>(awaited)].awaited += static_cast<double>(spent);
+    });
+    if (owner.expected >= 0) ++site.forecasts, site.error += error / size;
+    if (!complete) return;
+    ++site.after_calls, site.after += static_cast<double>(exit - last.arrival), site.elapsed += elapsed / size;
+  }
+};
+
+/// All ranks of a communicator, whose messages wait in one box until they are delivered in any order of the senders.
+class Ranks {
+ public:
+  Ranks(const std::vector<int>& hosts, core::SplitMix64& random, std::uint64_t lose_one_of = 0)
+      : random_(random), lose_(lose_one_of) {
+    const auto places = core::places_in_tree(hosts);
+    world_.resize(hosts.size());
+    std::iota(world_.begin(), world_.end(), 0);
+    for (Rank r = 0; r < static_cast<Rank>(hosts.size()); ++r)
+      ranks_.push_back(
+          std::make_unique<One>(*this, r, static_cast<int>(hosts.size()), places[static_cast<std::size_t>(r)]));
+  }
+
+  struct One final : DigestNode::Host {
+    One(Ranks& all_, Rank r, int size, core::TreePlace place)
+        : all(all_), rank(r), node(77, r, size, std::move(place), false) {
+      book.job_of(size);
+    }
+    bool send(Rank to, std::span<const char> message) override {
+      all.most_in_flight = std::max(all.most_in_flight, ++all.in_flight);
+      all.messages[{rank, to}].emplace_back(message.begin(), message.end());
+      return true;
+    }
+    CallSums own(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
+      return book.add_own(record, facts, rank, rank, node.size(), stands_for);
+    }
+    void whole(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
+               std::uint32_t stands_for) override {
+      all.in_order = all.in_order && n >= all.next;
+      all.next = n + 1;
+      ++all.counted;
+      book.add_call(call, all.world_, facts, nullptr);
+      if (sampled.arrivals.empty()) return;
+      ++all.sampled;
+      book.add_scan(call, all.world_, sampled.arrivals, stands_for);
+      if (core::is_irregular(call.op)) all.blocks_fit = all.blocks_fit && sampled.blocks.size() == all.world_.size();
+    }
+    void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override {
+      book.add_awaited(call, all.world_, facts, sums);
+    }
+    void missing(std::uint64_t calls) override { all.missing += calls; }
+    void waited(Nanoseconds sum) override { all.waited += sum; }
+
+    Ranks& all;
+    Rank rank;
+    DigestNode node;
+    SiteBook book;
+  };
+
+  /// Delivers up to `count` messages. Returns whether there was one.
+  bool deliver(std::uint64_t count) {
+    for (; count > 0; --count) {
+      if (messages.empty()) return false;
+      auto at = messages.begin();
+      std::advance(at, static_cast<std::ptrdiff_t>(random_.below(messages.size())));
+      const auto to = static_cast<std::size_t>(at->first.second);
+      const std::vector<char> message = std::move(at->second.front());
+      at->second.pop_front(), --in_flight;
+      if (at->second.empty()) messages.erase(at);
+      if (lose_ != 0 && random_.below(lose_) == 0) continue;
+      REQUIRE(ranks_[to]->node.take(message, *ranks_[to]));
+    }
+    return true;
+  }
+  One& operator[](std::size_t r) { return *ranks_[r]; }
+  std::size_t size() const { return ranks_.size(); }
+
+  SiteBook merged() const {
+    SiteBook out;
+    out.job_of(static_cast<int>(ranks_.size()));
+    for (const auto& r : ranks_) out.merge(r->book);
+    return out;
+  }
+
+  std::map<std::pair<Rank, Rank>, std::deque<std::vector<char>>> messages;
+  std::uint64_t counted = 0, missing = 0, sampled = 0, next = 0, in_flight = 0, most_in_flight = 0;
+  Nanoseconds waited = 0;
+  bool in_order = true, blocks_fit = true;
+
+ private:
+  core::SplitMix64& random_;
+  std::uint64_t lose_;
+  std::vector<Rank> world_;
+  std::vector<std::unique_ptr<One>> ranks_;
+};
+
+/// Every rank ends its epochs at a pace of its own.
+void run(Ranks& ranks, const std::vector<Records>& calls, const std::vector<std::size_t>& ends,
+         core::SplitMix64& random, std::size_t most_ahead) {
+  std::vector<std::size_t> at(ranks.size());
+  std::size_t slowest = 0;
+  while (slowest + 1 < ends.size()) {
+    const auto r = static_cast<std::size_t>(random.below(ranks.size()));
+    if (at[r] + 1 < ends.size() && at[r] < slowest + most_ahead) {
+      Records log;
+      for (std::size_t n = ends[at[r]]; n < ends[at[r] + 1]; ++n) log.push_back(calls[n][r]);
+      ranks[r].node.end_epoch(ends[at[r]], log, 0, static_cast<Nanoseconds>(r), ranks[r]);
+      ++at[r];
+      slowest = std::ranges::min(at);
+    }
+    ranks.deliver(random.below(6 * ranks.size()));
+  }
+  for (bool more = true; more;) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r].node.flush(ranks[r]);
+    more = ranks.deliver(1);
+    ranks.deliver(1'000'000);
+  }
+}
+
+struct Program {
+  std::vector<Records> calls;
+  std::vector<std::size_t> ends{0};  ///< of the epochs
+};
+
+Program random_program(core::SplitMix64& random, int ranks, int epochs, bool scans) {
+  Program out;
+  for (int e = 0; e < epochs; ++e) {
+    for (auto left = 1 + random.below(20); left > 0; --left)
+      out.calls.push_back(random_call(random, ranks, out.calls.size(), scans));
+    out.ends.push_back(out.calls.size());
+  }
+  return out;
+}
+
+std::vector<int> random_hosts(core::SplitMix64& random, int ranks) {
+  std::vector<int> hosts;
+  const auto count = 1 + random.below(6);
+  for (int r = 0; r < ranks; ++r) hosts.push_back(static_cast<int>(random.below(count)));
+  return hosts;
+}
+
+void compare(const SiteBook& found, const Reference& wanted) {
+  REQUIRE(found.sites().size() == wanted.sites.size());
+  for (const auto& [key, site] : wanted.sites) {
+    const PatternSite& got = found.sites().at(key);
+    REQUIRE(got.calls == site.calls);
+    REQUIRE(got.divergent_calls == site.divergent);
+    REQUIRE(got.other_callers == site.callers);
+    REQUIRE(got.imbalance.count() == site.calls);
+    REQUIRE(got.imbalance.mean() * static_cast<double>(site.calls) == Approx(site.imbalance));
+    REQUIRE(got.after_last.count() == site.after_calls);
+    REQUIRE(got.after_last.mean() * static_cast<double>(site.after_calls) == Approx(site.after));
+    double elapsed = 0;
+    for (const auto& [algorithm, d] : got.dispatch) elapsed += d.elapsed_sum;
+    REQUIRE(elapsed == Approx(site.elapsed));
+    REQUIRE(got.history.calls + got.edge.calls == site.forecasts);
+    REQUIRE(got.history.error_sum_ns + got.edge.error_sum_ns == Approx(site.error));
+    for (const auto& [rank, row] : site.rows) {
+      const RankOffsets& its = got.ranks.at(rank);
+      REQUIRE(its.offset.count() == row.count);
+      REQUIRE(its.offset.mean() * static_cast<double>(row.count) == Approx(row.offsets));
+      REQUIRE(its.last_count == row.last);
+      REQUIRE(its.waited_ns == Approx(row.waited));
+      REQUIRE(its.awaited_ns == Approx(row.awaited));
+    }
+  }
+  found.sums.each(
+      [&](Rank rank, const RankSums& sums) { REQUIRE(sums.late_ns == Approx(wanted.late.at(rank)).margin(1)); });
+}
+
+}  // namespace
+
+TEST_CASE("digest: ranks of a tree compute the figures of the definitions", "[digest]") {
+  core::SplitMix64 random(5);
+  for (int round = 0; round < 60; ++round) {
+    const int size = 2 + static_cast<int>(random.below(63));
+    const Program program = random_program(random, size, 12, true);
+    Ranks ranks(random_hosts(random, size), random);
+    run(ranks, program.calls, program.ends, random, 1 + random.below(2));
+    Reference wanted;
+    for (const Records& call : program.calls) wanted.add(call, 0);
+    REQUIRE(ranks.missing == 0);
+    REQUIRE(ranks.counted == program.calls.size());
+    REQUIRE((ranks.in_order && ranks.blocks_fit));
+    REQUIRE(ranks.waited == 12 * size * (size - 1) / 2);
+    for (std::size_t r = 0; r < ranks.size(); ++r) REQUIRE(ranks[r].node.idle());
+    compare(ranks.merged(), wanted);
+  }
+}
+
+TEST_CASE("digest: trees of two and three levels compute the figures of the definitions", "[digest]") {
+  core::SplitMix64 random(6);
+  for (const int size : {200, 1'500}) {
+    const Program program = random_program(random, size, 4, false);
+    Ranks ranks(random_hosts(random, size), random);
+    run(ranks, program.calls, program.ends, random, 2);
+    Reference wanted;
+    for (const Records& call : program.calls) wanted.add(call, 0);
+    REQUIRE(ranks.counted == program.calls.size());
+    compare(ranks.merged(), wanted);
+  }
+}
+
+TEST_CASE("digest: the figures of one process equal the definitions, too", "[digest]") {
+  core::SplitMix64 random(7);
+  for (int round = 0; round < 40; ++round) {
+    const int size = 2 + static_cast<int>(random.below(20));
+    SiteBook book;
+    book.job_of(size);
+    Reference wanted;
+    std::vector<Rank> world(static_cast<std::size_t>(size));
+    std::iota(world.begin(), world.end(), 0);
+    for (std::uint64_t n = 0; n < 200; ++n) {
+      const Records call = random_call(random, size, n, true);
+      std::vector<const CallRecord*> pointers;
+      for (const CallRecord& r : call) pointers.push_back(&r);
+      book.add(pointers, world, 0, nullptr);
+      wanted.add(call, 0);
+    }
+    compare(book, wanted);
+  }
+}
+
+TEST_CASE("digest: lost messages lose calls, are counted, and stop nothing", "[digest]") {
+  core::SplitMix64 random(8);
+  std::uint64_t missing = 0;
+  for (int round = 0; round < 30; ++round) {
+    const int size = 2 + static_cast<int>(random.below(100));
+    const Program program = random_program(random, size, 60, true);
+    Ranks ranks(random_hosts(random, size), random, 200);
+    run(ranks, program.calls, program.ends, random, 3);
+    REQUIRE(ranks.in_order);
+    // Calls of the last epochs may still be waited for.
+    REQUIRE(ranks.counted + ranks.missing <= program.calls.size());
+    REQUIRE(ranks.counted + ranks.missing >= program.ends[60 - 5]);
+    missing += ranks.missing;
+    const SiteBook found = ranks.merged();
+    std::uint64_t calls = 0;
+    for (const auto& [key, site] : found.sites()) {
+      calls += site.calls;
+      for (const auto& [row, offsets] : site.ranks.rows()) REQUIRE(offsets.offset.count() <= site.calls);
+    }
+    REQUIRE(calls == ranks.counted);
+  }
+  CHECK(missing > 0);
+}
+
+TEST_CASE("digest: ranks three epochs apart lose nothing", "[digest]") {
+  core::SplitMix64 random(9);
+  const int size = 40;
+  const Program program = random_program(random, size, 40, true);
+  Ranks ranks(random_hosts(random, size), random);
+  run(ranks, program.calls, program.ends, random, 3);
+  REQUIRE(ranks.missing == 0);
+  REQUIRE(ranks.counted == program.calls.size());
+}
+
+TEST_CASE("digest: damaged messages are refused", "[digest]") {
+  core::SplitMix64 random(10);
+  const int size = 40;
+  const Program program = random_program(random, size, 3, true);
+  Ranks ranks(random_hosts(random, size), random);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    Records log;
+    for (std::size_t n = 0; n < program.ends[1]; ++n) log.push_back(program.calls[n][r]);
+    ranks[r].node.end_epoch(0, log, 0, 0, ranks[r]);
+  }
+  REQUIRE_FALSE(ranks.messages.empty());
+  std::uint64_t refused = 0;
+  for (const auto& [edge, queue] : ranks.messages) {
+    auto& to = ranks[static_cast<std::size_t>(edge.second)];
+    std::vector<char> message = queue.front();
+    for (const std::size_t length : {std::size_t{3}, std::size_t{20}, message.size() - 1}) {
+      const std::vector<char> shorter(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(length));
+      refused += !to.node.take(shorter, to);
+    }
+    message[0] = static_cast<char>(message[0] + 1);
+    refused += !to.node.take(message, to);
+  }
+  CHECK(refused == 4 * ranks.messages.size());
+}
+
+TEST_CASE("digest: a sample of calls takes bounded memory at any number of ranks, in no step with a loop", "[digest]") {
+  CHECK(DigestNode::sample_stride(2, false) == 1);
+  CHECK(DigestNode::sample_stride(64, false) == 1);
+  CHECK(DigestNode::sample_stride(1'024, true) == 1);
+  for (const int ranks : {128, 1'024, 16'384}) {
+    const std::uint64_t stride = DigestNode::sample_stride(ranks, false);
+    CHECK(static_cast<std::uint64_t>(ranks) * 128 / stride <= 8'192);
+    for (const std::uint64_t period : {1, 2, 4, 8}) {
+      std::vector<int> hits(period);
+      for (std::uint64_t n = 0; n < 20'000 * stride / 2; ++n) hits[n % period] += DigestNode::in_sample(n, stride);
+      for (const int h : hits) CHECK(h > 0);
+    }
+  }
+}
