@@ -135,8 +135,7 @@ void start_job() noexcept try {
     if (j.policy.mode == core::Mode::observe && j.policy.record_sample)
       j.mine.sample.start(size), world->sample = &j.mine.sample;
     world->plan.install(j.history.plan);
-    watch(*world);
-    if (world->rank == 0) lead(*world);
+    take_place(*world);
   }
   j.world_state = world;
   if (rank == 0)

@@ -33,7 +33,10 @@ struct Leadership {
 /// call number. `waits`: members may arrive late, so warn after 10 s.
 void identify(CommState& state, bool waits = false);
 
-/// Makes this rank the leader of an identified communicator.
+/// Gives this rank its place in the tree of an identified communicator. Rank 0 becomes its leader.
+void take_place(CommState& state);
+
+/// Makes this rank the leader.
 void lead(CommState& state);
 
 /// Renews the texts of the leader's decisions for the profile, and adds the text of the last announced plan.

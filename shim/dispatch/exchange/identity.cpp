@@ -50,6 +50,15 @@ int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
 }
 }  // namespace
 
+void take_place(CommState& state) {
+  Job& j = job();
+  state.place = core::place_in_tree(j.hosts_of(state.world), state.rank);
+  state.sequence.deepen(state.place.depth);
+  if (state.rank == 0) lead(state);
+  if (state.usable() && j.policy.exchange == core::Exchange::epoch) grow(state);
+  watch(state);
+}
+
 void identify(CommState& state, bool waits) {
   Job& j = job();
   constexpr int kWords = kContexts / 64;
@@ -111,12 +120,7 @@ void identify(CommState& state, bool waits) {
     state.identity = core::mix64(number);
   }
   if (!state.usable()) warn("no tag context is free: a communicator of %d ranks stays native", state.size);
-  const std::vector<int> hosts = j.hosts_of(state.world);
-  state.place = core::place_in_tree(hosts, state.rank);
-  state.sequence.deepen(state.place.depth);
-  if (state.rank == 0) lead(state);
-  if (state.usable()) grow(state);
-  watch(state);
+  take_place(state);
 }
 
 }  // namespace latecomer::shim
