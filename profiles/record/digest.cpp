@@ -3,6 +3,7 @@
 #include "profiles/record/digest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "profiles/record/waiting.hpp"
@@ -10,52 +11,62 @@
 namespace latecomer::profiles {
 namespace {
 
-bool is_owner(const CallRecord& record, Rank rank, int size) {
-  const bool has_root = core::is_rooted(record.op) && record.root >= 0 && record.root < size;
-  return rank == (has_root ? record.root : 0);
+/// waiting_in() of each collective: the node of a tree asks once per record.
+constexpr auto kWaitings = [] {
+  std::array<Waiting, core::kCollectives> out{};
+  for (int op = 0; op < core::kCollectives; ++op)
+    out[static_cast<std::size_t>(op)] = waiting_in(static_cast<core::Collective>(op));
+  return out;
+}();
+
+/// The rank whose site has the credit for the call: the root, or rank 0.
+Rank owner_of(const CallRecord& record, int size) {
+  return core::is_rooted(record.op) && record.root >= 0 && record.root < size ? record.root : 0;
 }
 
 /// Whether others can wait for this rank in the call, so that it may be the awaited one.
 bool can_be_awaited(const CallRecord& record, Rank rank, int size) {
   if (record.kind != core::CallKind::blocking) return false;
-  if (core::is_rooted(record.op) && (record.root < 0 || record.root >= size)) return false;
-  switch (waiting_in(record.op)) {
-    case Waiting::all_for_last:
-      return true;
-    case Waiting::root_for_last:
-      return rank != record.root;
-    case Waiting::others_for_root:
-      return rank == record.root;
-    case Waiting::for_lower_ranks:  // each rank waits for another one
-    case Waiting::unknown:
-      break;
-  }
-  return false;
+  const Waiting waiting = kWaitings[static_cast<std::size_t>(record.op)];
+  if (waiting == Waiting::all_for_last) return true;
+  if (record.root < 0 || record.root >= size) return false;
+  // In a scan each rank waits for another one.
+  return waiting == Waiting::root_for_last ? rank != record.root
+                                           : waiting == Waiting::others_for_root && rank == record.root;
 }
 
 }  // namespace
 
 void CallDigest::add(const CallRecord& record, Rank rank, int size) {
-  CallDigest one;
-  one.first = one.last = record.arrival;
-  one.exit = record.exit;
-  one.elapsed = record.exit - record.arrival;
-  one.complete = record.exit != 0;
-  one.latest = rank;
-  one.ranks = 1;
-  one.said = (record.edge & kSaid) != 0;
-  one.sampled = (record.edge & kSampled) != 0;
-  one.op = record.op, one.kind = record.kind, one.root = record.root;
-  one.site = record.site, one.callers = record.callers;
-  if (can_be_awaited(record, rank, size)) one.awaited = rank, one.awaited_at = record.arrival;
-  if (core::is_irregular(record.op)) one.bytes = std::max<std::int64_t>(record.bytes, 0);
-  if (is_owner(record, rank, size)) {
-    one.owned = true;
-    one.algorithm = record.algorithm, one.edge = record.edge;
-    one.by_pattern = record.expected >= 0;
-    if (!core::is_irregular(record.op)) one.bytes = record.bytes;
+  const bool irregular = core::is_irregular(record.op);
+  if (ranks == 0) {
+    first = last = record.arrival, latest = rank;
+    op = record.op, kind = record.kind, root = record.root;
+    site = record.site, callers = record.callers;
+    bytes = irregular ? 0 : -1;
+  } else {
+    mixed = mixed || op != record.op || root != record.root;
+    divergent = divergent || site != record.site;
+    other_callers = other_callers || callers != record.callers;
+    if (record.arrival < first) arrivals += ranks * (first - record.arrival), first = record.arrival;
+    if (record.arrival > last || (record.arrival == last && rank < latest)) last = record.arrival, latest = rank;
   }
-  merge(one);
+  arrivals += record.arrival - first;
+  if (irregular) bytes += std::max<std::int64_t>(record.bytes, 0);
+  if (rank == owner_of(record, size)) {
+    owned = true;
+    site = record.site, callers = record.callers;
+    algorithm = record.algorithm, edge = record.edge, by_pattern = record.expected >= 0;
+    if (!irregular) bytes = record.bytes;
+  }
+  if (can_be_awaited(record, rank, size) &&
+      (awaited < 0 || record.arrival > awaited_at || (record.arrival == awaited_at && rank < awaited)))
+    awaited = rank, awaited_at = record.arrival;
+  exit = std::max(exit, record.exit);
+  elapsed += record.exit - record.arrival;
+  complete = complete && record.exit != 0;
+  ++ranks, said += (record.edge & kSaid) != 0;
+  sampled = sampled || (record.edge & kSampled) != 0;
 }
 
 void CallDigest::merge(const CallDigest& other) {
@@ -103,7 +114,7 @@ CallFacts facts_of(const CallDigest& digest, int size, Nanoseconds tie) {
 CallSums sums_of(const CallRecord& record, const CallFacts& facts, Rank rank) {
   CallSums sums;
   if (record.kind == core::CallKind::blocking && facts.awaited >= 0 && facts.awaited != rank &&
-      (waiting_in(record.op) != Waiting::root_for_last || rank == record.root))
+      (kWaitings[static_cast<std::size_t>(record.op)] != Waiting::root_for_last || rank == record.root))
     sums.waited = std::max<Nanoseconds>(std::min(facts.awaited_at, record.exit) - record.arrival, 0);
   if (facts.by_pattern)
     sums.error = std::abs(record.arrival - facts.first - std::max(record.expected, 0) * kExpectedUnit);

@@ -325,9 +325,9 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
       ++epoch->logs;
       epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
       if (part.kind == PartKind::records) {
-        std::vector<CallRecord> records(part.count);
-        read(entries, records.data(), records.size());
-        merge_records(*epoch, records, head.from);
+        records_.resize(part.count);
+        read(entries, records_.data(), records_.size());
+        merge_records(*epoch, records_, head.from);
       } else {
         if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
         for (std::size_t i = 0; i < part.count; ++i) {
@@ -338,8 +338,8 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
         append(epoch->samples, extra.data(), extra.size());
       }
     } else if (part.kind == PartKind::facts) {
-      std::vector<CallFacts> facts(part.count);
-      read(entries, facts.data(), facts.size());
+      facts_.resize(part.count);
+      read(entries, facts_.data(), facts_.size());
       if (!epoch->own || epoch->applied) continue;
       if (!place_.children.empty()) {
         begin_message(message_, identity_, rank_);
@@ -347,7 +347,7 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
         append(message_, body.data(), body.size()), append(message_, extra.data(), extra.size());
         for (const Rank child : place_.children) host.send(child, message_);
       }
-      apply(*epoch, facts, extra, host);
+      apply(*epoch, facts_, extra, host);
     } else {
       ++epoch->summed;
       if (epoch->sums.size() < part.count) epoch->sums.resize(part.count);

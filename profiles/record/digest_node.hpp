@@ -129,7 +129,10 @@ class DigestNode {
   std::deque<Epoch> epochs_;    ///< ascending
   std::uint64_t finished_ = 0;  ///< epochs that begin before this call are over
   std::vector<char> up_;        ///< parts for the parent that wait
-  std::vector<char> message_;   ///< work space
+  // Work space.
+  std::vector<char> message_;
+  std::vector<CallRecord> records_;
+  std::vector<CallFacts> facts_;
   // Leader's work space for the samples of an epoch: [sampled call][comm_size].
   std::vector<std::uint32_t> sampled_calls_;
   std::vector<Nanoseconds> sampled_arrivals_, sampled_exits_;

@@ -50,10 +50,8 @@ ArrivalRecord recorded(std::size_t most, int calls, core::Nanoseconds every) {
   ArrivalRecord out;
   out.start(most);
   for (int i = 0; i < calls; ++i) {
-    CallRecord a, b;
-    a.arrival = i * every, b.arrival = a.arrival + 10, a.exit = b.exit = a.arrival + 20;
-    const CallRecord* records[] = {&a, &b};
-    out.add({{1, Collective::allreduce, 2}, 1, -1, 8, 0, true}, records);
+    const core::Nanoseconds at = i * every, arrivals[] = {at, at + 10}, exits[] = {at + 20, at + 20};
+    out.add({{1, Collective::allreduce, 2}, 1, -1, 8, 0, true}, arrivals, exits);
   }
   return out;
 }
