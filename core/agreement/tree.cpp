@@ -3,7 +3,6 @@
 #include "core/agreement/tree.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace latecomer::core {
@@ -30,8 +29,14 @@ int least_depth(std::size_t ranks) {
 /// Splits `all` into parts of nearly equal size, as many as make all levels equally wide.
 void split_evenly(Part all, int depth, std::vector<Part>& out) {
   const std::size_t most = capacity(depth - 1);
-  auto parts = static_cast<std::size_t>(std::ceil(std::pow(static_cast<double>(all.size()), 1.0 / depth)));
-  parts = std::clamp(parts, (all.size() + most - 1) / most, std::min(kFanOut, all.size()));
+  // The least number whose power of `depth` reaches the ranks.
+  const auto reaches = [&](std::size_t parts) {
+    std::size_t ranks = 1;
+    for (int level = 0; level < depth; ++level) ranks *= parts;
+    return ranks >= all.size();
+  };
+  std::size_t parts = (all.size() + most - 1) / most;
+  while (parts < std::min(kFanOut, all.size()) && !reaches(parts)) ++parts;
   for (std::size_t i = 0; i < parts; ++i)
     out.push_back({all.begin + all.size() * i / parts, all.begin + all.size() * (i + 1) / parts});
 }

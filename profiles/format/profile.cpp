@@ -30,8 +30,12 @@ using Json = nlohmann::ordered_json;
 /// rank.
 std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie_ns, const core::Network* network,
                          SiteBook& book) {
+  struct Row {
+    std::vector<const CallRecord*> records;  // [comm_size]; nullptr: no record of that rank
+    std::vector<char> counted;               // [comm_size]
+  };
   struct Calls {
-    std::map<std::uint64_t, std::vector<const CallRecord*>> by_number;  // [comm_size]; nullptr: no record of that rank
+    std::map<std::uint64_t, Row> by_number;
     std::vector<Rank> world;
     std::uint64_t counted = 0;  ///< the leader has counted the calls before this number
   };
@@ -47,19 +51,21 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
       calls.world[static_cast<std::size_t>(log.comm_rank)] = log.world_rank;
       if (log.comm_rank == 0 && log.records.empty()) calls.counted = std::max(calls.counted, log.first);
       for (std::size_t i = 0; i < log.records.size(); ++i) {
-        auto& row = calls.by_number[log.first + i];
-        row.resize(size);
-        row[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
+        Row& row = calls.by_number[log.first + i];
+        row.records.resize(size), row.counted.resize(size);
+        row.records[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
+        row.counted[static_cast<std::size_t>(log.comm_rank)] = log.counted;
       }
     }
   std::uint64_t unmatched = 0;
   for (const auto& [key, calls] : communicators)
-    for (const auto& [n, records] : calls.by_number) {
+    for (const auto& [n, row] : calls.by_number) {
       if (n < calls.counted) continue;
-      const bool whole = std::all_of(records.begin(), records.end(), [&records = records](const CallRecord* r) {
+      const auto& records = row.records;
+      const bool whole = std::all_of(records.begin(), records.end(), [&](const CallRecord* r) {
         return r && records[0] && r->op == records[0]->op && r->root == records[0]->root;
       });
-      if (whole) book.add(records, calls.world, tie_ns, network);
+      if (whole) book.add(records, calls.world, tie_ns, network, row.counted);
       else
         unmatched += static_cast<std::uint64_t>(
             std::count_if(records.begin(), records.end(), [](auto* r) { return r != nullptr; }));

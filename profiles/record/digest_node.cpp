@@ -276,10 +276,19 @@ void DigestNode::advance(Host& host) {
     else pass_up(epoch, host);
   }
   while (!epochs_.empty() && epochs_.front().applied && epochs_.front().summed >= place_.children.size()) {
-    pass_sums(epochs_.front(), host);
-    finished_ = epochs_.front().first + 1;
-    epochs_.pop_front();
+    finish_oldest(host);
   }
+}
+
+void DigestNode::finish_oldest(Host& host) {
+  Epoch& oldest = epochs_.front();
+  pass_sums(oldest, host);
+  finished_ = oldest.first + 1;
+  if (oldest.applied && place_.parent >= 0) {
+    recent_.emplace_back(oldest.first, std::move(oldest.records));
+    if (recent_.size() > kRecent) recent_.pop_front();
+  }
+  epochs_.pop_front();
 }
 
 /// Goes on without what is too late.
@@ -291,9 +300,7 @@ void DigestNode::give_up(Host& host) {
   }
   // Facts, or sums of children, that did not come.
   while (std::ranges::count(epochs_, true, &Epoch::own) > static_cast<std::ptrdiff_t>(2 * kMostLate) + place_.depth) {
-    pass_sums(epochs_.front(), host);
-    finished_ = epochs_.front().first + 1;
-    epochs_.pop_front();
+    finish_oldest(host);
     advance(host);
   }
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/agreement/tree.hpp"
@@ -67,12 +68,14 @@ class DigestNode {
   Rank rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// The records that nobody has counted yet, oldest first: f(first, records). On the leader those that it has not
-  /// counted, elsewhere those without facts.
+  /// The records that a leader may not have counted yet: f(first, records, whether this rank has counted its own part).
+  /// Snapshots of ranks are of different times. So the last epochs that this rank has counted are among them.
   template <typename F>
   void each_open(F f) const {
+    if (place_.parent >= 0)
+      for (const auto& [first, records] : recent_) f(first, std::span<const CallRecord>(records), true);
     for (const Epoch& e : epochs_)
-      if (e.own && (place_.parent < 0 ? !e.passed : !e.applied)) f(e.first, std::span<const CallRecord>(e.records));
+      if (e.own && (place_.parent >= 0 || !e.passed)) f(e.first, std::span<const CallRecord>(e.records), e.applied);
   }
   /// Leader: the number of the first call that is not counted yet. `next`: that of the next epoch's first call.
   std::uint64_t counted_until(std::uint64_t next) const;
@@ -115,6 +118,7 @@ class DigestNode {
   void decide(Epoch& epoch, Host& host);
   void apply(Epoch& epoch, std::span<const CallFacts> facts, std::span<const char> patterns, Host& host);
   void pass_sums(Epoch& epoch, Host& host);
+  void finish_oldest(Host& host);
   void give_up(Host& host);
   void scatter(const Epoch& epoch);
   CallSampled sample_of(std::size_t at) const;
@@ -126,7 +130,10 @@ class DigestNode {
   core::TreePlace place_;
   bool with_exits_;
   std::uint64_t stride_;
-  std::deque<Epoch> epochs_;    ///< ascending
+  /// Derived: snapshots of ranks are an epoch or two apart. Two epochs of 128 calls take 12 KiB.
+  static constexpr std::size_t kRecent = 2;
+  std::deque<std::pair<std::uint64_t, std::vector<CallRecord>>> recent_;  ///< finished epochs
+  std::deque<Epoch> epochs_;                                              ///< ascending
   std::uint64_t finished_ = 0;  ///< epochs that begin before this call are over
   std::vector<char> up_;        ///< parts for the parent that wait
   // Work space.

@@ -235,7 +235,7 @@ void SiteBook::add_scan(const CallDigest& call, std::span<const Rank> world, std
 }
 
 bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
-                   const core::Network* network) {
+                   const core::Network* network, std::span<const char> counted) {
   const auto size = static_cast<int>(records.size());
   CallDigest call;
   for (Rank r = 0; r < size; ++r) call.add(*records[static_cast<std::size_t>(r)], r, size);
@@ -247,7 +247,9 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   CallSums all;
   for (Rank r = 0; r < size; ++r) {
     const auto at = static_cast<std::size_t>(r);
-    const CallSums one = add_own(*records[at], scan ? facts_below(facts, of_arrivals, r) : facts, r, world[at], size);
+    const CallFacts its = scan ? facts_below(facts, of_arrivals, r) : facts;
+    const CallSums one = !counted.empty() && counted[at] ? sums_of(*records[at], its, r)
+                                                         : add_own(*records[at], its, r, world[at], size);
     all.waited += one.waited, all.error += one.error;
   }
   add_awaited(call, world, facts, all);
@@ -397,7 +399,8 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.array(arrivals.kinds), w.array(arrivals.calls), w.array(arrivals.times);
   w.each(warnings, [&](const std::string& s) { w.text(s); });
   const auto log = [&](const auto& l) {
-    w.plain(l.communicator), w.plain(l.comm_size), w.plain(l.comm_rank), w.plain(l.world_rank), w.plain(l.first);
+    w.plain(l.communicator), w.plain(l.comm_size), w.plain(l.comm_rank), w.plain(l.world_rank), w.plain(l.first),
+        w.plain(l.counted);
     w.each(l.records, [&](const CallRecord& r) { w.plain(r); });
   };
   w.each(logs, log);
@@ -473,7 +476,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.each([&] { r.text(c.warnings.emplace_back()); });
   const auto log = [&] {
     Log& l = c.logs.emplace_back();
-    r.plain(l.communicator), r.plain(l.comm_size), r.plain(l.comm_rank), r.plain(l.world_rank), r.plain(l.first);
+    r.plain(l.communicator), r.plain(l.comm_size), r.plain(l.comm_rank), r.plain(l.world_rank), r.plain(l.first),
+        r.plain(l.counted);
     r.each([&] { r.plain(l.records.emplace_back()); });
   };
   r.each(log);

@@ -274,10 +274,10 @@ class SiteBook {
   void add_scan(const CallDigest& call, std::span<const Rank> world, std::span<const Nanoseconds> of_arrivals,
                 std::uint32_t stands_for = 1);
   /// All of it, for one call with the records of all ranks. records[i] belongs to world rank world[i]; shape
-  /// [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. Returns whether ranks called from
-  /// different sites.
+  /// [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. `counted`: ranks whose own part is known
+  /// already, [comm_size] or empty. Returns whether ranks called from different sites.
   bool add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
-           const core::Network* network);
+           const core::Network* network, std::span<const char> counted = {});
   void merge(const SiteKey& key, const PatternSite& site) { at(key).merge(site); }
   void merge(const SiteBook& other);
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
@@ -362,6 +362,7 @@ struct Log {
   Rank world_rank = 0;      ///< of the member that wrote the log
   std::uint64_t first = 0;  ///< call number of the first record
   std::vector<CallRecord> records;
+  bool counted = false;  ///< the member has counted its own part of these calls
 };
 /// A Log that is still being written.
 struct LiveLog {
@@ -370,6 +371,7 @@ struct LiveLog {
   Rank world_rank;
   std::uint64_t first;
   std::span<const CallRecord> records;
+  bool counted = false;
 };
 
 /// Calls for which a rule names an algorithm whose plan is too large to make inside a call.

@@ -17,7 +17,7 @@ bool write_spool(Job& j, bool finished) {
     if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
       live.push_back(
           {s->identity, s->size, s->rank, s->world[static_cast<std::size_t>(s->rank)], s->logged_from, s->log});
-  const auto held = add_open_logs(live);
+  const auto held = add_open_logs(live, false);
   const auto result = j.spool.write(j.mine, live);
   if (!finished) write_prometheus(j);
   const Nanoseconds end = now();

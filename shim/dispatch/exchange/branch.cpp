@@ -215,14 +215,15 @@ void outlive(CommState& state) {
   if (state.broken || branch.node.idle()) branches().all.erase(state.identity);
 }
 
-std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs) {
+std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs, bool last) {
   std::unique_lock lock(branches().mutex, std::try_to_lock);
   if (!lock) return lock;
   for (const auto& [identity, branch] : branches().all) {
     const profiles::DigestNode& node = branch->node;
-    node.each_open([&](std::uint64_t first, std::span<const profiles::CallRecord> records) {
-      logs.push_back({identity, node.size(), node.rank(), branch->own_world, first, records});
-    });
+    if (!last || !node.idle())
+      node.each_open([&](std::uint64_t first, std::span<const profiles::CallRecord> records, bool counted) {
+        logs.push_back({identity, node.size(), node.rank(), branch->own_world, first, records, counted});
+      });
     if (node.place().parent < 0)
       logs.push_back({identity, node.size(), node.rank(), branch->own_world, node.counted_until(branch->next), {}});
   }

@@ -56,9 +56,9 @@ void settle_digests(const std::function<bool()>& goes_on);
 /// At the end of a communicator: lets the node go on without it. Its last epoch has ended.
 void outlive(CommState& state);
 
-/// Adds the records of this process that no leader has counted. A leader adds the place where its count ends, without
-/// records. They are valid while the returned lock lives; without it, another thread has the nodes, and nothing is
-/// added.
-std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs);
+/// Adds the records of this process that a leader may not have counted. A leader adds the place where its count ends,
+/// without records. `last`: all ranks are at their end, so a node that waits for nothing has none. They are valid while
+/// the returned lock lives; without it, another thread has the nodes, and nothing is added.
+std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs, bool last);
 
 }  // namespace latecomer::shim

@@ -121,7 +121,8 @@ void retain(const profiles::LiveLog& log) {
                          log.comm_rank,
                          log.world_rank,
                          log.first,
-                         {log.records.begin(), log.records.end()}});
+                         {log.records.begin(), log.records.end()},
+                         log.counted});
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ void retain_log(const CommState& state) {
 
 void retain_open_logs() {
   std::vector<profiles::LiveLog> open;
-  const auto held = add_open_logs(open);
+  const auto held = add_open_logs(open, true);
   const JobLock lock;
   for (const profiles::LiveLog& log : open) retain(log);
 }
