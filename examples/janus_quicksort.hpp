@@ -26,6 +26,10 @@
 #include <exception>
 #include <functional>
 #include <latecomer/range.hpp>
+#if __has_include(<ips4o.hpp>)  // Debian's libips4o-dev
+#include <ips4o.hpp>
+#define JANUS_HAS_IPS4O 1
+#endif
 #include <list>
 #include <memory>
 #include <numeric>
@@ -146,6 +150,16 @@ struct MpiComms {
     return true;
   }
 };
+
+/// Sorts the elements of one process, by in-place super scalar samplesort where it is installed.
+template <typename T>
+void sort_locally(std::vector<T>& data) {
+#ifdef JANUS_HAS_IPS4O
+  ips4o::sort(data.begin(), data.end());
+#else
+  std::sort(data.begin(), data.end());
+#endif
+}
 
 /// The places that each process owns.
 struct Places {
@@ -628,7 +642,7 @@ class Sorter {
       if (me_ == first) all.erase(cut, all.end());
       else all.erase(all.begin(), cut);
     }
-    std::sort(all.begin(), all.end());
+    sort_locally(all);
     Kind::spend(all_, static_cast<Count>(all.size()) * std::bit_width(all.size()));
     std::copy(all.begin(), all.end(), sorted_.begin() + (begin - places_.begin(me_)));
   }

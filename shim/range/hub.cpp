@@ -17,7 +17,6 @@ using namespace shim;  // mpi_3.hpp, where MPI has no functions with MPI_Count
 
 namespace {
 
-constexpr int kEnvelopeTag = 0;
 // Derived: copies from a rank to itself use the tag 4003 (shim/tags.hpp), and the envelopes 0. At least 24,575 tags are
 // left for data, because MPI guarantees tags up to 32,767.
 constexpr int kFirstPayload = 8192;
@@ -52,7 +51,7 @@ KeptType::~KeptType() {
   if (owned_ && !finalized) PMPI_Type_free(&type_);
 }
 
-Hub::Hub(MPI_Comm comm) {
+Hub::Hub(MPI_Comm comm) : matching_({MPI_ANY_SOURCE, MPI_ANY_TAG}), landing_(sizeof(Envelope) + kShortMessage) {
   rc_ = PMPI_Comm_dup(comm, &comm_);
   if (rc_ != MPI_SUCCESS) return;
   PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
@@ -124,7 +123,7 @@ void Hub::release(Message* m) {
   if (m->complete && m->in_flight == 0) {
     free_.push_back(m);
   } else if (!m->sends && !m->complete && m->in_flight == 0) {
-    waiting_.remove(m);
+    matching_.withdraw(m);
     free_.push_back(m);
   }
 }
@@ -174,12 +173,6 @@ Message* Hub::send(const void* data, MPI_Count count, MPI_Datatype type, Rank to
   return nullptr;
 }
 
-bool Hub::matches(const Arrival& arrival, Rank from, const Envelope& key) {
-  const Envelope& e = arrival.envelope;
-  return e.where == key.where && e.collective == key.collective && (from == MPI_ANY_SOURCE || from == arrival.source) &&
-         (key.tag == MPI_ANY_TAG || key.tag == e.tag);
-}
-
 void Hub::deliver(Message& m, Arrival& arrival) {
   const MPI_Count room = [&] {
     MPI_Count size = 0;
@@ -220,26 +213,6 @@ void Hub::deliver(Message& m, Arrival& arrival) {
   finish(&m);
 }
 
-Hub::Arrivals::const_iterator Hub::first_match(Rank from, const Envelope& key) const {
-  return std::find_if(unexpected_.begin(), unexpected_.end(),
-                      [&](const auto& arrival) { return matches(*arrival, from, key); });
-}
-
-const Arrival* Hub::find(Rank from, const Envelope& key) const {
-  const auto at = first_match(from, key);
-  return at == unexpected_.end() ? nullptr : at->get();
-}
-
-std::unique_ptr<Arrival> Hub::take(Rank from, const Envelope& key) {
-  const auto at = first_match(from, key);
-  if (at == unexpected_.end()) return nullptr;
-  // Gets an iterator from a const_iterator.
-  const auto mine = unexpected_.erase(at, at);
-  auto out = std::move(*mine);
-  unexpected_.erase(mine);
-  return out;
-}
-
 Message* Hub::fresh_receive(void* data, MPI_Count count, MPI_Datatype type) {
   Message* const m = fresh();
   m->data = static_cast<char*>(data), m->count = count, m->type = type;
@@ -260,7 +233,7 @@ Message* Hub::receive(void* data, MPI_Count count, MPI_Datatype type, Rank from,
   // The program may free its datatype while the receive waits.
   m->type_kept.emplace(type);
   m->type = m->type_kept->get();
-  waiting_.push_back(m);
+  matching_.post(m);
   return m;
 }
 
@@ -285,14 +258,8 @@ int Hub::progress() {
     if (rc != MPI_SUCCESS) return rc;
     arrival->source = status.MPI_SOURCE;
     std::memcpy(&arrival->envelope, arrival->chunk.data(), sizeof(Envelope));
-    const auto at = std::find_if(waiting_.begin(), waiting_.end(),
-                                 [&](const Message* m) { return matches(*arrival, m->source, m->envelope); });
-    if (at == waiting_.end()) {
-      unexpected_.push_back(std::move(arrival));
-      continue;
-    }
-    Message* const m = *at;
-    waiting_.erase(at);
+    Message* const m = matching_.arrive(arrival);
+    if (!m) continue;
     deliver(*m, *arrival);
     spare_.push_back(std::move(arrival));
     // A receive is complete. A further probe that finds nothing yields the core in the middle of a collective. Without
@@ -304,6 +271,62 @@ int Hub::progress() {
   }
   // Test short sends only now and then: every test may yield the core.
   return awaited_ == 0 && requests_.size() < kMany ? MPI_SUCCESS : collect();
+}
+
+int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room) {
+  if (envelope.payload == 0) {
+    std::memcpy(into, chunk + sizeof(Envelope), static_cast<std::size_t>(std::min<MPI_Count>(room, envelope.bytes)));
+    return envelope.bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+  }
+  // The sender has more data than any short message: the program's counts differ. The data still have to be received.
+  auto arrival = std::make_unique<Arrival>();
+  arrival->envelope = envelope, arrival->source = source;
+  arrival->chunk.assign(chunk, chunk + sizeof(Envelope));
+  Message* const m = receive(into, room, MPI_BYTE, std::move(arrival));
+  shim::Patience patience(true);
+  int rc = MPI_SUCCESS;
+  while (rc == MPI_SUCCESS && !m->complete) rc = progress(), patience.wait();
+  if (rc == MPI_SUCCESS) rc = m->rc;
+  release(m);
+  return rc;
+}
+
+int Hub::receive_straight(char* into, MPI_Count room, Rank from, const Envelope& key) {
+  last_chunk_ = nullptr;
+  if (auto arrival = matching_.expect(from, key)) {
+    const int rc = unload(arrival->envelope, arrival->chunk.data(), from, into, room);
+    spare_.push_back(std::move(arrival));
+    return rc;
+  }
+  int rc = MPI_SUCCESS;
+  Envelope envelope;
+  const auto next = [&]() -> const Envelope* {
+    int there = 0;
+    MPI_Message handle;
+    MPI_Status status;
+    rc = PMPI_Improbe(from, kEnvelopeTag, comm_, &there, &handle, &status);
+    if (rc != MPI_SUCCESS || !there) return nullptr;
+    rc = PMPI_Mrecv(landing_.data(), static_cast<int>(landing_.size()), MPI_BYTE, &handle, MPI_STATUS_IGNORE);
+    if (rc != MPI_SUCCESS) return nullptr;
+    std::memcpy(&envelope, landing_.data(), sizeof envelope);
+    return &envelope;
+  };
+  const auto hand_over = [&] {
+    if (spare_.empty()) spare_.push_back(std::make_unique<Arrival>());
+    auto arrival = std::move(spare_.back());
+    spare_.pop_back();
+    arrival->envelope = envelope, arrival->source = from;
+    const auto data = static_cast<std::ptrdiff_t>(envelope.payload == 0 ? envelope.bytes : 0);
+    arrival->chunk.assign(landing_.begin(), landing_.begin() + static_cast<std::ptrdiff_t>(sizeof envelope) + data);
+    if (Message* const m = matching_.arrive(arrival)) deliver(*m, *arrival), spare_.push_back(std::move(arrival));
+  };
+  shim::Patience patience(true);
+  while (!Matching<Message>::advance(key, next, hand_over)) {
+    if (rc != MPI_SUCCESS) return rc;
+    patience.wait();
+  }
+  if (envelope.payload == 0 && envelope.bytes == room) last_chunk_ = landing_.data();
+  return unload(envelope, landing_.data(), from, into, room);
 }
 
 int Hub::collect() {

@@ -9,37 +9,22 @@
 
 #include <latecomer/range.h>
 
+#include <array>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "shim/dispatch/runner/running.hpp"
+#include "shim/mpi/progress.hpp"
+#include "shim/range/matching.hpp"
 
 namespace latecomer::range {
 
-using shim::Rank;
-
-/// A communicator: its members in order, its depth, and the program's context number.
-struct Identity {
-  std::int32_t first, size, stride, depth, context;
-  bool operator==(const Identity&) const = default;
-};
 Identity identity_of(const latecomer_range& range);
 struct IdentityHash {
   std::size_t operator()(const Identity& i) const;
-};
-
-/// The header before the data of every message.
-struct Envelope {
-  Identity where;
-  std::int32_t tag = 0;
-  std::uint32_t collective =
-      0;                     ///< 0: point to point; else the number of the range's collective, and `tag` its channel
-  std::int32_t payload = 0;  ///< MPI tag of the data; 0: they follow here
-  std::int64_t bytes = 0;
 };
 
 class Hub;
@@ -72,13 +57,6 @@ struct Message {
   int in_flight = 0;        // number of MPI requests that refer to it
 };
 
-/// A message that arrived before a matching receive.
-struct Arrival {
-  Envelope envelope;
-  Rank source = -1;
-  std::vector<char> chunk;
-};
-
 class Hub {
  public:
   /// Collective over `comm`. rc() has the error.
@@ -100,21 +78,45 @@ class Hub {
   /// Receives a message that take() returned.
   Message* receive(void* data, MPI_Count count, MPI_Datatype type, std::unique_ptr<Arrival> arrival);
   /// find(): the first matching message, or nullptr. take(): removes it from the queue and returns it.
-  const Arrival* find(Rank from, const Envelope& key) const;
-  std::unique_ptr<Arrival> take(Rank from, const Envelope& key);
+  const Arrival* find(Rank from, const Envelope& key) const { return matching_.find(from, key); }
+  std::unique_ptr<Arrival> take(Rank from, const Envelope& key) { return matching_.take(from, key); }
   /// Releases a complete or dropped message.
   void release(Message* message);
   /// Advances all messages. Returns an MPI error code.
   int progress();
 
+  /// Sends the chunk of a short message: the envelope, and the data behind it. Waits until MPI has the chunk.
+  int send_straight(const char* chunk, std::int64_t bytes, Rank to) const {
+    return PMPI_Send(chunk, size_of_chunk(bytes), MPI_BYTE, to, kEnvelopeTag, comm_);
+  }
+  /// Does not wait. The chunk must stay in place until the request is complete.
+  int isend_straight(const char* chunk, std::int64_t bytes, Rank to, MPI_Request* request) const {
+    return PMPI_Isend(chunk, size_of_chunk(bytes), MPI_BYTE, to, kEnvelopeTag, comm_, request);
+  }
+  /// Waits for one message of a collective, and receives up to `room` bytes of it. `key.bytes` has no meaning. No
+  /// operation of this process may be outstanding, because none advances. Returns an MPI error class.
+  int receive_straight(char* into, MPI_Count room, Rank from, const Envelope& key);
+  /// The chunk of the message that receive_straight returned last, if it came from MPI and filled the room; else
+  /// nullptr. Valid until the next receive.
+  const char* last_chunk() const { return last_chunk_; }
+
   /// The number of the next collective of a range. All members get the same number, because they call in the same
   /// order.
-  std::uint32_t next_collective(const Identity& where) { return ++collectives_[where]; }
+  std::uint32_t next_collective(const Identity& where) {
+    // Ranges that a program uses in turn find their counter without the map.
+    Recent& recent = recent_[static_cast<std::size_t>(where.first * 5 + where.size * 3 + where.stride + where.context +
+                                                      where.depth) %
+                             recent_.size()];
+    if (!recent.counter || recent.where != where) recent = {where, &collectives_[where]};
+    return ++*recent.counter;
+  }
+
+  static constexpr int kEnvelopeTag = 0;
 
  private:
-  using Arrivals = std::list<std::unique_ptr<Arrival>>;
-  static bool matches(const Arrival& arrival, Rank from, const Envelope& key);
-  Arrivals::const_iterator first_match(Rank from, const Envelope& key) const;
+  static int size_of_chunk(std::int64_t bytes) { return static_cast<int>(sizeof(Envelope)) + static_cast<int>(bytes); }
+  /// Copies the data of a short message, or receives those of a long message and returns MPI_ERR_TRUNCATE.
+  int unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room);
   Message* fresh_receive(void* data, MPI_Count count, MPI_Datatype type);
   Message* fresh();
   void track(Message* message, MPI_Request request);
@@ -129,17 +131,23 @@ class Hub {
   int awaited_ = 0;  // requests of messages that their owners wait for
   int bursts_ = 0;   // > 0: messages recently arrived in bursts
   unsigned matched_ = 0;
-  int tags_ = 0;                 // number of tags for data; they begin at kFirstPayload
-  std::uint32_t sent_ = 0;       // number of data messages so far
-  std::list<Message*> waiting_;  // receives in the order of posting
-  Arrivals unexpected_;          // in the order of arrival
+  int tags_ = 0;            // number of tags for data; they begin at kFirstPayload
+  std::uint32_t sent_ = 0;  // number of data messages so far
+  Matching<Message> matching_;
   std::vector<std::unique_ptr<Arrival>> spare_;
   std::vector<MPI_Request> requests_;  // in flight; owners_ has their messages
   std::vector<Message*> owners_;
   std::vector<int> finished_;
   std::vector<std::unique_ptr<Message>> pool_;
   std::vector<Message*> free_;
-  std::unordered_map<Identity, std::uint32_t, IdentityHash> collectives_;
+  std::vector<char> landing_;  // the chunk of a straight receive
+  const char* last_chunk_ = nullptr;
+  std::unordered_map<Identity, std::uint32_t, IdentityHash> collectives_;  // entries stay in place
+  struct Recent {
+    Identity where;
+    std::uint32_t* counter = nullptr;
+  };
+  std::array<Recent, 16> recent_;
 };
 
 }  // namespace latecomer::range

@@ -296,6 +296,9 @@ bool Library::knows(const Hub* hub) const {
 int Library::attach(MPI_Comm comm, Hub** hub) {
   int rc = MPI_SUCCESS;
   if (keyval_ == MPI_KEYVAL_INVALID) {
+    int level = MPI_THREAD_MULTIPLE;
+    PMPI_Query_thread(&level);
+    one_thread_ = level < MPI_THREAD_MULTIPLE;
     rc = PMPI_Comm_create_keyval(
         MPI_COMM_NULL_COPY_FN,
         [](MPI_Comm, int, void* value, void*) {

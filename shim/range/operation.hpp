@@ -12,7 +12,10 @@
 
 /// The operation behind a request.
 struct latecomer_range_operation {
-  virtual ~latecomer_range_operation() = default;
+  latecomer_range_operation() { ++outstanding; }
+  virtual ~latecomer_range_operation() { --outstanding; }
+  latecomer_range_operation(const latecomer_range_operation&) = delete;
+  latecomer_range_operation& operator=(const latecomer_range_operation&) = delete;
   /// Advances an operation that the library drives.
   virtual void step() {}
   /// Whether the operation is complete. Makes no progress itself.
@@ -22,6 +25,8 @@ struct latecomer_range_operation {
   bool complete = false;
   int rc = MPI_SUCCESS;
   latecomer_range_operation* next_discarded = nullptr;
+  /// The number of operations of this process. Guarded by the library's lock.
+  static inline int outstanding = 0;
 };
 
 namespace latecomer::range {
@@ -126,6 +131,9 @@ class Library {
   /// with the library's lock may wait.
   void discard(Operation* operation);
   bool knows(const Hub* hub) const;
+  /// Whether a blocking collective may run straight: no operation would have to advance meanwhile, and no other thread
+  /// may call.
+  bool alone() const { return one_thread_ && Operation::outstanding == 0; }
   /// Whether a communicator is attached. MPI_Finalize detaches all.
   bool attached() const { return !hubs_.empty(); }
 
@@ -148,6 +156,7 @@ class Library {
   std::vector<std::vector<char>> spare_;
   std::atomic<Operation*> discarded_{nullptr};
   std::size_t next_victim_ = 0;
+  bool one_thread_ = false;
   int keyval_ = MPI_KEYVAL_INVALID, end_keyval_ = MPI_KEYVAL_INVALID;
 };
 Library& library();

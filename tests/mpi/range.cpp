@@ -258,6 +258,66 @@ void late_ranks() {  // 10: an operation that must not wait for a late rank woul
   }
 }
 
+/// A blocking collective on one range advances a broadcast on another, for which its partner waits.
+void crossed() {
+  if (world_size < 3) return;
+
+  const Comm first = world.part(0, 1), second = world.part(1, 2), all = world.part(0, 2);
+  for (int round = 0; round < 20; ++round) {
+    int value = world_rank == 0 ? round : -1, other = world_rank;
+    Request request = nullptr;
+    if (!all.member()) continue;
+    // The sum needs a message of rank 1 after rank 1 has got one of rank 0, which comes late.
+    if (world_rank == 0) nap(1);
+    int sum = 0;
+    good(all.iscan(&world_rank, &sum, MPI_Count{1}, MPI_INT, MPI_SUM, &request), "iscan");
+    if (world_rank == 1) {
+      good(second.bcast(&other, 1, MPI_INT, 1), "bcast");  // its root waits for the scan first
+      check(other == 200 + round, "the blocking broadcast gives %d", other);
+    }
+    good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
+    check(sum == world_rank * (world_rank + 1) / 2, "the scan gives %d", sum);
+    if (world_rank == 2) {
+      other = 200 + round;
+      good(second.bcast(&other, 1, MPI_INT, 1), "bcast");
+    }
+    if (first.member()) good(first.bcast(&value, 1, MPI_INT, 0), "bcast");
+    check(world_rank > 1 || value == round, "the next broadcast gives %d", value);
+  }
+}
+
+/// Counts from 1 on, every collective straight: the size class of a line and its end.
+void lengths() {
+  for (int n = 0; n < 2100; n += 1 + n / 16) {
+    std::vector<long long> mine(static_cast<std::size_t>(n) + 1, world_rank + 1), sum(mine.size(), -1),
+        blocks(mine.size() * static_cast<std::size_t>(world_size), -1);
+    const long long expected = world_size * (world_size + 1) / 2;
+    good(world.allreduce(mine.data(), sum.data(), n, MPI_LONG_LONG, MPI_SUM), "allreduce");
+    check(n == 0 ? sum[0] == -1
+                 : sum[0] == expected && sum[static_cast<std::size_t>(n) - 1] == expected && sum.back() == -1,
+          "an allreduce of %d", n);
+    good(world.gather(mine.data(), n, MPI_LONG_LONG, blocks.data(), n, MPI_LONG_LONG, world_size - 1), "gather");
+    for (int r = 0; r < world_size && n > 0 && world_rank == world_size - 1; ++r)
+      check(
+          blocks[static_cast<std::size_t>(r * n)] == r + 1 && blocks[static_cast<std::size_t>(r * n + n - 1)] == r + 1,
+          "a gather of %d", n);
+    good(world.bcast(mine.data(), n, MPI_LONG_LONG, n % world_size), "bcast");
+    check(n == 0 || mine[static_cast<std::size_t>(n) - 1] == n % world_size + 1, "a broadcast of %d", n);
+    check(mine.back() == world_rank + 1, "a broadcast of %d writes behind its data", n);
+  }
+  // A receiver with less room than the message has bytes.
+  if (world_size < 2) return;
+  const Comm two = world.part(0, 1);
+  for (const int n : {3, 100, 5000}) {
+    if (!two.member()) continue;
+    std::vector<long long> data(static_cast<std::size_t>(n), world_rank);
+    const int rc = two.bcast(data.data(), world_rank == 0 ? n : 2, MPI_LONG_LONG, 0);
+    check(world_rank == 0 ? rc == MPI_SUCCESS : rc == MPI_ERR_TRUNCATE && data[2] == 1,
+          "a broadcast into too little room: error class %d", rc);
+    good(two.barrier(), "barrier");
+  }
+}
+
 /// Further details of the interface.
 void details() {
   const int next = (world_rank + 1) % world_size, before = (world_rank + world_size - 1) % world_size;
@@ -420,6 +480,7 @@ void exported() {
 /// Every collective on random ranges compared with MPI, several at once.
 void random_collectives(int rounds) {
   std::mt19937 random(42);  // the same on all ranks
+  std::minstd_rand own(static_cast<unsigned>(world_rank) + 1);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   MPI_Datatype strided;  // two ints, a gap after each
   MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
@@ -484,88 +545,104 @@ void random_collectives(int rounds) {
     int one = 1, members = 0;
     if (round % 2) good(mine.iallreduce(&one, &members, MPI_Count{1}, MPI_INT, MPI_SUM, &beside), "beside");
     int rc = MPI_SUCCESS;
+    // In two of three rounds, each rank chooses by itself between the forms. The ranks that block run straight while
+    // nothing is beside. The others wait before they call MPI, which would not advance their collective.
+    const bool mixed = round % 3 != 0, blocking = mixed && own() % 2;
+    const auto settle = [&](int code) {
+      return mixed && code == MPI_SUCCESS ? latecomer_range_wait(&request, MPI_STATUS_IGNORE) : code;
+    };
+#define LATECOMER_EITHER(name, ...) (blocking ? mine.name(__VA_ARGS__) : settle(mine.i##name(__VA_ARGS__, &request)))
+    // Messages that the straight receives must keep for others.
+    const bool foreign = round % 4 == 0 && p > 1;
+    if (foreign) good(mine.send(&me, 1, MPI_INT, (me + 1) % p, 77), "send");
     switch (kind) {
       case 0:
-        rc = mine.ibarrier(&request);
+        rc = blocking ? mine.barrier() : settle(mine.ibarrier(&request));
         break;
       case 1:
-        rc = mine.ibcast(a.data(), n, type, root, &request), MPI_Bcast(b.data(), count, type, root, comm);
+        rc = LATECOMER_EITHER(bcast, a.data(), n, type, root), MPI_Bcast(b.data(), count, type, root, comm);
         break;
       // MPICH 4.0.2 crashes in a reduce in place to a root other than 0 (more than 2 KiB). Do not use in place then.
       case 2:
-        rc = mine.ireduce(in.data(), a.data(), n, MPI_INT, mpi_op, root, &request),
+        rc = LATECOMER_EITHER(reduce, in.data(), a.data(), n, MPI_INT, mpi_op, root),
         MPI_Reduce(in.data(), b.data(), count, MPI_INT, mpi_op, root, comm);
         break;
       case 3:
-        rc = mine.iallreduce(send, a.data(), n, MPI_INT, mpi_op, &request),
+        rc = LATECOMER_EITHER(allreduce, send, a.data(), n, MPI_INT, mpi_op),
         MPI_Allreduce(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 4:
-        rc = mine.iscan(send, a.data(), n, MPI_INT, mpi_op, &request),
+        rc = LATECOMER_EITHER(scan, send, a.data(), n, MPI_INT, mpi_op),
         MPI_Scan(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 5:
-        rc = mine.iexscan(send, a.data(), n, MPI_INT, mpi_op, &request),
+        rc = LATECOMER_EITHER(exscan, send, a.data(), n, MPI_INT, mpi_op),
         MPI_Exscan(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 6:
-        rc = mine.ireduce_scatter_block(send, a.data(), n, MPI_INT, mpi_op, &request),
+        rc = LATECOMER_EITHER(reduce_scatter_block, send, a.data(), n, MPI_INT, mpi_op),
         MPI_Reduce_scatter_block(send, b.data(), count, MPI_INT, mpi_op, comm);
         break;
       case 7:
-        rc = mine.igather(rooted_send, n, type, a.data(), n, type, root, &request),
+        rc = LATECOMER_EITHER(gather, rooted_send, n, type, a.data(), n, type, root),
         MPI_Gather(rooted_send, count, type, b.data(), count, type, root, comm);
         break;
       case 8:
-        rc = mine.iscatter(in.data(), n, type, rooted_a, n, type, root, &request),
+        rc = LATECOMER_EITHER(scatter, in.data(), n, type, rooted_a, n, type, root),
         MPI_Scatter(in.data(), count, type, rooted_b, count, type, root, comm);
         break;
       case 9:
-        rc = mine.iallgather(send, n, type, a.data(), n, type, &request),
+        rc = LATECOMER_EITHER(allgather, send, n, type, a.data(), n, type),
         MPI_Allgather(send, count, type, b.data(), count, type, comm);
         break;
       case 10:
-        rc = mine.ialltoall(send, n, type, a.data(), n, type, &request),
+        rc = LATECOMER_EITHER(alltoall, send, n, type, a.data(), n, type),
         MPI_Alltoall(send, count, type, b.data(), count, type, comm);
         break;
       case 11:
-        rc = mine.igatherv(rooted_send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(),
-                           places.data(), type, root, &request);
+        rc = LATECOMER_EITHER(gatherv, rooted_send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(),
+                              places.data(), type, root);
         MPI_Gatherv(rooted_send, counts4[static_cast<std::size_t>(me)], type, b.data(), counts4.data(), places4.data(),
                     type, root, comm);
         break;
       case 12:
-        rc = mine.iscatterv(in.data(), counts.data(), places.data(), type, rooted_a,
-                            counts[static_cast<std::size_t>(me)], type, root, &request);
+        rc = LATECOMER_EITHER(scatterv, in.data(), counts.data(), places.data(), type, rooted_a,
+                              counts[static_cast<std::size_t>(me)], type, root);
         MPI_Scatterv(in.data(), counts4.data(), places4.data(), type, rooted_b, counts4[static_cast<std::size_t>(me)],
                      type, root, comm);
         break;
       case 13:
-        rc = mine.iallgatherv(send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(), places.data(),
-                              type, &request);
+        rc = LATECOMER_EITHER(allgatherv, send, counts[static_cast<std::size_t>(me)], type, a.data(), counts.data(),
+                              places.data(), type);
         MPI_Allgatherv(send, counts4[static_cast<std::size_t>(me)], type, b.data(), counts4.data(), places4.data(),
                        type, comm);
         break;
       case 14:
-        rc = mine.ialltoallv(send, other.data(), other_places.data(), type, a.data(), counts.data(), places.data(),
-                             type, &request);
+        rc = LATECOMER_EITHER(alltoallv, send, other.data(), other_places.data(), type, a.data(), counts.data(),
+                              places.data(), type);
         MPI_Alltoallv(send, other4.data(), other_places4.data(), type, b.data(), counts4.data(), places4.data(), type,
                       comm);
         break;
       // Different types of one signature on both sides.
       case 15:
-        rc = mine.igather(in.data(), 2 * n, MPI_INT, a.data(), n, gappy ? resized : MPI_2INT, root, &request);
+        rc = LATECOMER_EITHER(gather, in.data(), 2 * n, MPI_INT, a.data(), n, gappy ? resized : MPI_2INT, root);
         MPI_Gather(in.data(), 2 * count, MPI_INT, b.data(), count, gappy ? resized : MPI_2INT, root, comm);
         break;
       default: {  // MPI cannot reduce a type with gaps by itself: use pairs, in order
         std::vector<Pair> x(static_cast<std::size_t>(count) + 1, Pair{me + 2, 3 * me + 1}), y(x.size()), z(x.size());
-        rc = mine.ireduce(x.data(), y.data(), n, pair_type, affine_op, root, &request);
+        rc = LATECOMER_EITHER(reduce, x.data(), y.data(), n, pair_type, affine_op, root);
         good(latecomer_range_wait(&request, MPI_STATUS_IGNORE), "wait");
         MPI_Reduce(x.data(), z.data(), count, pair_type, affine_op, root, comm);
         for (int i = 0; i < count && me == root; ++i)
           check(y[static_cast<std::size_t>(i)] == z[static_cast<std::size_t>(i)], "round %d: a reduction in order",
                 round);
       }
+    }
+#undef LATECOMER_EITHER
+    if (foreign) {
+      int from = -1;
+      good(mine.recv(&from, 1, MPI_INT, MPI_ANY_SOURCE, 77, MPI_STATUS_IGNORE), "recv");
+      check(from == (me + p - 1) % p, "round %d: a message from %d", round, from);
     }
     good(rc, "a collective");
     Request both[2] = {request, beside};
@@ -661,6 +738,8 @@ int main(int argc, char** argv) {
     if (world_size == 5) overlapping(), probing();
     if (world_size == 4) any_source();
     late_ranks();
+    crossed();
+    lengths();
     details();
     exported();
     random_collectives(rounds);
