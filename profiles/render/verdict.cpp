@@ -114,6 +114,10 @@ std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row,
   return text_of(kWords[cause], compared.mine[cause], compared.others[cause]);
 }
 
+std::string text_of(const analysis::LongerPart& longer) {
+  return text_of(kPartWords[longer.part], longer.mine, longer.others);
+}
+
 }  // namespace
 
 double wait_share(const Profile& profile) {
@@ -143,10 +147,31 @@ std::string sentence_of(const RankRow& row) {
   return out;
 }
 
+/// Where the intervals do not say why the rank is late: what it does longer over the whole run, or what is missing and
+/// how to get it. A sentence without its full stop.
+std::string why_by_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  const auto& ranks = profile.analysis.ranks();
+  const auto rank = std::ranges::find_if(ranks, [&](const analysis::Rank& r) { return r.first == row.rank; });
+  const auto op = core::find_collective(calls.op);
+  const bool one_waits = op && profiles::waiting_in(*op) == profiles::Waiting::root_for_last;
+  // Each waiting rank waits as long as the rank is late.
+  const double late =
+      row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
+  if (rank != ranks.end() && rank->ranks == 1)
+    if (const auto longer = analysis::longer_part(ranks, *rank, &analysis::Times::collectives, kMostly * late))
+      return sentence_of(row) + " " + text_of(*longer) +
+             " over the whole run, of which too few intervals before these calls were sampled to say more";
+  const std::string known = "Why " + row.named() + " is late is not known: ";
+  if (std::ranges::all_of(ranks, [](const analysis::Rank& r) { return r.wall <= 0; }))
+    return known + "the policy key `causes` is off, or the kernel has no /proc/self/schedstat";
+  return known + "too few intervals before these calls were sampled, and a longer run samples more";
+}
+
 /// Why the site's calls wait for that rank: a sentence without its full stop.
-std::string why(const Profile& profile, const SiteIntervals& intervals, const RankRow& row) {
+std::string why(const Profile& profile, const analysis::Calls& calls, const SiteIntervals& intervals,
+                const RankRow& row) {
   const auto compared = intervals.compare(row);
-  if (!compared) return "Too few intervals of " + row.named() + " were sampled to say why";
+  if (!compared) return why_by_run(profile, calls, row);
   if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
     return sentence_of(row) + " was late already at an earlier collective";
   const auto cores_of = [&](const RankRow& of_row) {
@@ -225,7 +250,7 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
                      " spent most, " + percent(most.times.messages / most.wall) + " of its own";
   for (std::size_t i = 1; i < chain->ranks.size(); ++i)
     text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
-  if (chain->part) text += ", which " + text_of(kPartWords[*chain->part], chain->mine, chain->others);
+  if (chain->longer) text += ", which " + text_of(*chain->longer);
   out.back() += text + ".";
 }
 
@@ -263,7 +288,7 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
   const SiteIntervals intervals(worst, baseline);
-  std::string text = one ? why(profile, intervals, *row) + "; with" : "With";
+  std::string text = one ? why(profile, worst, intervals, *row) + "; with" : "With";
   text += std::string(" equal work on all ranks, ") +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
           percent(equal) + " less time";
