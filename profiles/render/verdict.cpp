@@ -292,11 +292,12 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   text += std::string(" equal work on all ranks, ") +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
           percent(equal) + " less time";
-  // Work can only move to other ranks. Sleep and foreign processes can go away.
+  // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
   const auto compared = one ? intervals.compare(*row) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
-  if (gone > 0 && (cause == analysis::no_core || cause == analysis::blocked))
-    text += ", and " + percent(gone) + " less if it were never late here";
+  if (gone > 0 && compared && compared->late_ns > 0 && (cause == analysis::no_core || cause == analysis::blocked))
+    text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0)) +
+            " less if that cause alone went away";
   out.push_back(text + ".");
 }
 
