@@ -164,6 +164,11 @@ few = lambda own, wall=1.0: late(bound=[process(r, "h", str(r), 4, computing=wal
 verdict(few(0.2), ["Rank 3 computes 1.7 times as long as the others over the whole run, of which too few intervals before these calls were sampled to say more; with equal work"], ["not known"])
 verdict(few(0.1), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"], ["over the whole run"])
 verdict(few(0, wall=0), ["Why rank 3 is late is not known: the policy key `causes` is off, or the kernel has no /proc/self/schedstat; with equal work"], ["over the whole run"])
+# The intervals are equal. That all of them are is known only if all were sampled.
+verdict(late(wall_ns=1e7), ["Rank 3 was late already at an earlier collective; with equal work"])
+verdict(late(wall_ns=1e7, samples=8), ["Rank 3 was late already at an earlier collective, or in intervals before these calls that were not sampled; with equal work"])
+busier = [process(r, "h", str(r), 4, computing=0.3, runnable=0.2 * (r == 3)) for r in range(4)]
+verdict(late(wall_ns=1e7, bound=busier, samples=8), ["Rank 3 waits for a core that others use over the whole run, and the sampled intervals before these calls do not show it; with equal work"])
 # The last rank leaves late: all ranks together still spend no more than their time in collectives.
 verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), ["and 50% in smaller calls"], ["900%"])
 # The arrivals of one call in a thousand, without a wait among them: they say nothing about the others.

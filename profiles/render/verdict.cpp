@@ -147,24 +147,40 @@ std::string sentence_of(const RankRow& row) {
   return out;
 }
 
-/// Where the intervals do not say why the rank is late: what it does longer over the whole run, or what is missing and
-/// how to get it. A sentence without its full stop.
-std::string why_by_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+/// What the rank does longer over the whole run, if that explains most of what others wait for it in these calls: a
+/// sentence without its full stop, or nothing.
+std::string longer_over_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
   const auto& ranks = profile.analysis.ranks();
   const auto rank = std::ranges::find_if(ranks, [&](const analysis::Rank& r) { return r.first == row.rank; });
+  if (rank == ranks.end() || rank->ranks != 1) return "";
   const auto op = core::find_collective(calls.op);
   const bool one_waits = op && profiles::waiting_in(*op) == profiles::Waiting::root_for_last;
   // Each waiting rank waits as long as the rank is late.
   const double late =
       row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
-  if (rank != ranks.end() && rank->ranks == 1)
-    if (const auto longer = analysis::longer_part(ranks, *rank, &analysis::Times::collectives, kMostly * late))
-      return sentence_of(row) + " " + text_of(*longer) +
-             " over the whole run, of which too few intervals before these calls were sampled to say more";
+  const auto longer = analysis::longer_part(ranks, *rank, &analysis::Times::collectives, kMostly * late);
+  return longer ? sentence_of(row) + " " + text_of(*longer) + " over the whole run" : "";
+}
+
+/// Where too few intervals were sampled: what the whole run says, or what is missing and how to get it.
+std::string why_by_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  if (const std::string longer = longer_over_run(profile, calls, row); !longer.empty())
+    return longer + ", of which too few intervals before these calls were sampled to say more";
   const std::string known = "Why " + row.named() + " is late is not known: ";
-  if (std::ranges::all_of(ranks, [](const analysis::Rank& r) { return r.wall <= 0; }))
+  if (std::ranges::all_of(profile.analysis.ranks(), [](const analysis::Rank& r) { return r.wall <= 0; }))
     return known + "the policy key `causes` is off, or the kernel has no /proc/self/schedstat";
   return known + "too few intervals before these calls were sampled, and a longer run samples more";
+}
+
+/// Where the sampled intervals are not as long as the rank is late.
+std::string why_not_before(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  if (row.before.samples >= kKnown * calls.calls)
+    return sentence_of(row) + " was late already at an earlier collective";
+  const std::string longer = longer_over_run(profile, calls, row);
+  return longer.empty() ? sentence_of(row) +
+                              " was late already at an earlier collective, or in intervals before these "
+                              "calls that were not sampled"
+                        : longer + ", and the sampled intervals before these calls do not show it";
 }
 
 /// Why the site's calls wait for that rank: a sentence without its full stop.
@@ -172,8 +188,7 @@ std::string why(const Profile& profile, const analysis::Calls& calls, const Site
                 const RankRow& row) {
   const auto compared = intervals.compare(row);
   if (!compared) return why_by_run(profile, calls, row);
-  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
-    return sentence_of(row) + " was late already at an earlier collective";
+  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset) return why_not_before(profile, calls, row);
   const auto cores_of = [&](const RankRow& of_row) {
     for (const analysis::Process& p : profile.processes)
       if (p.rank == of_row.rank) return p.cores;
