@@ -164,6 +164,11 @@ few = lambda own, wall=1.0: late(bound=[process(r, "h", str(r), 4, computing=wal
 verdict(few(0.2), ["Rank 3 computes 1.7 times as long as the others over the whole run, of which too few intervals before these calls were sampled to say more; with equal work"], ["not known"])
 verdict(few(0.1), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"], ["over the whole run"])
 verdict(few(0, wall=0), ["Why rank 3 is late is not known: the policy key `causes` is off, or the kernel has no /proc/self/schedstat; with equal work"], ["over the whole run"])
+# Of waits of half a per cent in all, nothing is said. 20 ms of lateness in 0.2 s per rank say that something is missing.
+little = lambda awaited: sentences(bound, part="verdict", waited_ns=0.06e9, ranks=[{"rank": r, "mean_offset_ns": 2e6 * (r == 3), "stddev_ns": 0, "last_count": 10 * (r == 3), "waited_ns": awaited / 3 * (r != 3), "awaited_ns": awaited * (r == 3),
+     "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0}} for r in range(4)])
+verdict(little(0.06e9), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"])
+verdict(little(0.037e9), ["With equal work on all ranks"], ["not known", "too few"])
 # The intervals are equal. That all of them are is known only if all were sampled.
 verdict(late(wall_ns=1e7), ["Rank 3 was late already at an earlier collective; with equal work"])
 verdict(late(wall_ns=1e7, samples=8), ["Rank 3 was late already at an earlier collective, or in intervals before these calls that were not sampled; with equal work"])

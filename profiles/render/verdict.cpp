@@ -56,6 +56,9 @@ constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
 
 /// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
 constexpr double kMessages = 0.05;
+/// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
+/// equal ranks' times differ by a few per cent without cause.
+constexpr double kLongOverRun = 0.05;
 /// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
 constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
@@ -158,12 +161,15 @@ std::string longer_over_run(const Profile& profile, const analysis::Calls& calls
   // Each waiting rank waits as long as the rank is late.
   const double late =
       row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
+  if (late < kLongOverRun) return "";
   const auto longer = analysis::longer_part(ranks, *rank, &analysis::Times::collectives, kMostly * late);
   return longer ? sentence_of(row) + " " + text_of(*longer) + " over the whole run" : "";
 }
 
-/// Where too few intervals were sampled: what the whole run says, or what is missing and how to get it.
+/// Where too few intervals were sampled: what the whole run says, or what is missing and how to get it. Empty if these
+/// waits are too short for a word.
 std::string why_by_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  if (row.awaited < kLittle * profile.job.rank_time()) return "";
   if (const std::string longer = longer_over_run(profile, calls, row); !longer.empty())
     return longer + ", of which too few intervals before these calls were sampled to say more";
   const std::string known = "Why " + row.named() + " is late is not known: ";
@@ -183,7 +189,7 @@ std::string why_not_before(const Profile& profile, const analysis::Calls& calls,
                         : longer + ", and the sampled intervals before these calls do not show it";
 }
 
-/// Why the site's calls wait for that rank: a sentence without its full stop.
+/// Why the site's calls wait for that rank: a sentence without its full stop, or nothing.
 std::string why(const Profile& profile, const analysis::Calls& calls, const SiteIntervals& intervals,
                 const RankRow& row) {
   const auto compared = intervals.compare(row);
@@ -303,8 +309,8 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
   const SiteIntervals intervals(worst, baseline);
-  std::string text = one ? why(profile, worst, intervals, *row) + "; with" : "With";
-  text += std::string(" equal work on all ranks, ") +
+  std::string text = one ? why(profile, worst, intervals, *row) : "";
+  text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
           percent(equal) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
