@@ -7,6 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).parent / "page"))
+from profiles import write_profile
+
 cli, generate = sys.argv[1:]
 SECOND = 1e9
 failures = 0
@@ -169,6 +172,13 @@ little = lambda awaited: sentences(bound, part="verdict", waited_ns=0.06e9, rank
      "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0}} for r in range(4)])
 verdict(little(0.06e9), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"])
 verdict(little(0.037e9), ["With equal work on all ranks"], ["not known", "too few"])
+# All wait as long as the others for messages, so none is named.
+verdict(sentences([process(r, "h", str(r), 4, computing=0.3, messages=0.2 + 0.01 * (r == 2)) for r in range(4)], part="verdict"), ["They spent 20% of their time in other MPI calls that wait, such as receives."], ["spent most"])
+# A caller without samples has the cause of its site.
+with tempfile.TemporaryDirectory() as folder:
+    write_profile(pathlib.Path(folder) / "p.json", 4, sites=6)
+    report = subprocess.run([cli, "report", "--json", pathlib.Path(folder) / "p.json"], capture_output=True, text=True, check=True)
+    verdict(json.loads(report.stdout)["verdict"], ["called from residual", "Rank 1 computes"], ["over the whole run", "not known"])
 # The intervals are equal. That all of them are is known only if all were sampled.
 verdict(late(wall_ns=1e7), ["Rank 3 was late already at an earlier collective; with equal work"])
 verdict(late(wall_ns=1e7, samples=8), ["Rank 3 was late already at an earlier collective, or in intervals before these calls that were not sampled; with equal work"])

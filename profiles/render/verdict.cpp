@@ -56,6 +56,8 @@ constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
 
 /// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
 constexpr double kMessages = 0.05;
+/// The share in messages, over the mean of all ranks, from which a rank is named. Chosen: equal ranks differ by less.
+constexpr double kMore = 1.1;
 /// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
 /// equal ranks' times differ by a few per cent without cause.
 constexpr double kLongOverRun = 0.05;
@@ -266,12 +268,15 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   const auto chain = analysis::follow_messages(profile.analysis.ranks());
   if (!chain) return;
   const analysis::Rank& most = *chain->ranks.front();
-  std::string text = " They spent " + percent(t.messages / t.time) +
-                     " of their time in other MPI calls that wait, such as receives; " + most.named() +
-                     " spent most, " + percent(most.times.messages / most.wall) + " of its own";
-  for (std::size_t i = 1; i < chain->ranks.size(); ++i)
-    text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
-  if (chain->longer) text += ", which " + text_of(*chain->longer);
+  const double its_own = most.times.messages / most.wall;
+  std::string text =
+      " They spent " + percent(t.messages / t.time) + " of their time in other MPI calls that wait, such as receives";
+  if (its_own >= kMore * t.messages / t.time) {
+    text += "; " + most.named() + " spent most, " + percent(its_own) + " of its own";
+    for (std::size_t i = 1; i < chain->ranks.size(); ++i)
+      text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
+    if (chain->longer) text += ", which " + text_of(*chain->longer);
+  }
   out.back() += text + ".";
 }
 
@@ -308,13 +313,18 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
   const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
-  const SiteIntervals intervals(worst, baseline);
-  std::string text = one ? why(profile, worst, intervals, *row) : "";
+  // The calls of one caller may have too few samples where those of the whole site have enough.
+  const RankRow* of_site = one && caller ? site.row_of(row->rank) : nullptr;
+  const bool all_callers =
+      of_site && !SiteIntervals(worst, baseline).compare(*row) && SiteIntervals(site, site.baseline).compare(*of_site);
+  const SiteIntervals intervals(all_callers ? site : worst, all_callers ? site.baseline : baseline);
+  const RankRow* shown = all_callers ? of_site : row;
+  std::string text = one ? why(profile, all_callers ? site : worst, intervals, *shown) : "";
   text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
           percent(equal) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
-  const auto compared = one ? intervals.compare(*row) : std::nullopt;
+  const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
   if (gone > 0 && compared && compared->late_ns > 0 && (cause == analysis::no_core || cause == analysis::blocked))
     text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0)) +
