@@ -174,6 +174,8 @@ verdict(little(0.06e9), ["Why rank 3 is late is not known: too few intervals bef
 verdict(little(0.037e9), ["With equal work on all ranks"], ["not known", "too few"])
 # All wait as long as the others for messages, so none is named.
 verdict(sentences([process(r, "h", str(r), 4, computing=0.3, messages=0.2 + 0.01 * (r == 2)) for r in range(4)], part="verdict"), ["They spent 20% of their time in other MPI calls that wait, such as receives."], ["spent most"])
+# One rank of 24 computes and all others wait, nearly as long as the mean.
+verdict(sentences([process(r, "h", str(r), 24, computing=0.9 if r == 5 else 0.2, messages=0 if r == 5 else 0.7) for r in range(24)], part="verdict"), ["spent most, 70% of its own"])
 # A caller without samples has the cause of its site.
 with tempfile.TemporaryDirectory() as folder:
     write_profile(pathlib.Path(folder) / "p.json", 4, sites=6)

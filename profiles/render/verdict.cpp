@@ -56,7 +56,7 @@ constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
 
 /// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
 constexpr double kMessages = 0.05;
-/// The share in messages, over the mean of all ranks, from which a rank is named. Chosen: equal ranks differ by less.
+/// The largest share in messages over the least from which a rank is named. Chosen: equal ranks differ by less.
 constexpr double kMore = 1.1;
 /// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
 /// equal ranks' times differ by a few per cent without cause.
@@ -271,7 +271,8 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   const double its_own = most.times.messages / most.wall;
   std::string text =
       " They spent " + percent(t.messages / t.time) + " of their time in other MPI calls that wait, such as receives";
-  if (its_own >= kMore * t.messages / t.time) {
+  const auto share = [](const analysis::Rank& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
+  if (its_own >= kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
     text += "; " + most.named() + " spent most, " + percent(its_own) + " of its own";
     for (std::size_t i = 1; i < chain->ranks.size(); ++i)
       text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
