@@ -75,9 +75,9 @@ class FileCall {
 };
 
 /// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not
-/// sampled. The intervals are of two kinds. The first kind holds the first ones of a run, those at sites after which the
-/// next exit was late the last time, and those that end late. All of them are sampled, and each stands for itself. Of
-/// the others, random ones are sampled, and each stands for the intervals of its kind since the one before it.
+/// sampled. The intervals are of two kinds. The first kind holds the first ones of a run, those at sites after which
+/// the next exit was late the last time, and those that end late. All of them are sampled, and each stands for itself.
+/// Of the others, random ones are sampled, and each stands for the intervals of its kind since the one before it.
 ///
 /// Nobody knows at the beginning of an interval that it will be long. So there is a reading at an exit whenever the one
 /// before it is long ago. What the thread did since that one is known at the next such exit. If one interval and its
