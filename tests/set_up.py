@@ -7,6 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).parent / "page"))
+from profiles import write_profile
+
 cli, generate = sys.argv[1:]
 SECOND = 1e9
 failures = 0
@@ -149,14 +152,40 @@ verdict(hanging(*waiting[:2], stood(2, "collective", 5, watched_ns=100), waiting
 verdict(hanging(*[dict(state, watched_ns=100) for state in waiting], stood(2, "outside", 4, watched_ns=100)), ["Until then"], ["stood still", "wait in allreduce"])
 verdict(hanging(*[dict(state, watched_ns=None, since_ns=None, state="?") for state in waiting]), ["Whether the job stood still when it ended is not known: `latecomer run`"], ["stood still when last seen", "wait in allreduce"])
 # One rank of four is 20 ms late in each of ten calls in a second: equal work moves the last arrival by three quarters of that.
-late = lambda **parts: sentences(bound, part="verdict", waited_ns=0.6e9, before={"samples": 40, "wall_ns": 1.5e7, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0, "blocked_ns": 0, "faults": 0,
+late = lambda bound=bound, samples=10, **parts: sentences(bound, part="verdict", waited_ns=0.6e9, before={"samples": 40, "wall_ns": 1.5e7, "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0, "blocked_ns": 0, "faults": 0,
                                                                           "preempted": 0}, ranks=[
     {"rank": r, "mean_offset_ns": 2e7 * (r == 3), "stddev_ns": 0, "last_count": 10 * (r == 3), "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0},
-     "waited_ns": 0.2e9 * (r != 3), "awaited_ns": 0.6e9 * (r == 3), "before": {"samples": 10, "wall_ns": 1e7 + 2e7 * (r == 3), "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0,
+     "waited_ns": 0.2e9 * (r != 3), "awaited_ns": 0.6e9 * (r == 3), "before": {"samples": samples, "wall_ns": 1e7 + 2e7 * (r == 3), "collectives_ns": 0, "messages_ns": 0, "io_ns": 0, "kernel_ns": 0, "computing_ns": 1e7, "runnable_ns": 0,
      "blocked_ns": 0, "faults": 0, "preempted": 0, **{key: value + parts.get("base", 0) for key, value in (parts.items() if r == 3 else ()) if key != "base"}}} for r in range(4)])
-verdict(late(blocked_ns=2e7), ["is asleep or stopped", "with equal work on all ranks, the run would take about 15% less time, and 20% less if it were never late here."])
-verdict(late(computing_ns=2e7, base=1e7), ["computes 3 times as long", "with equal work on all ranks, the run would take about 15% less time."], ["never late"])
+verdict(late(blocked_ns=2e7), ["is asleep or stopped", "with equal work on all ranks, the run would take about 15% less time, and 20% less if that cause alone went away."])
+# Three quarters of the lateness are sleep, and the rest is work: only the sleep can go away.
+verdict(late(blocked_ns=1.5e7, computing_ns=5e6), ["is asleep or stopped (75% of its lateness); with equal work on all ranks, the run would take about 15% less time, and 15% less if that cause alone went away."])
+verdict(late(computing_ns=2e7, base=1e7), ["computes 3 times as long", "with equal work on all ranks, the run would take about 15% less time."], ["went away"])
 verdict(late(computing_ns=3e5, base=1e7), ["computes slightly longer than the others"], ["1.0 times"])
+# Two samples of ten calls say nothing. Rank 3 computes 0.2 s longer than the others in a second, which is as long as they wait for it.
+few = lambda own, wall=1.0: late(bound=[process(r, "h", str(r), 4, computing=wall * 0.3 + own * (r == 3), wall=wall) for r in range(4)], samples=2, computing_ns=2e7)
+verdict(few(0.2), ["Rank 3 computes 1.7 times as long as the others over the whole run, of which too few intervals before these calls were sampled to say more; with equal work"], ["not known"])
+verdict(few(0.1), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"], ["over the whole run"])
+verdict(few(0, wall=0), ["Why rank 3 is late is not known: the policy key `causes` is off, or the kernel has no /proc/self/schedstat; with equal work"], ["over the whole run"])
+# Of waits of half a per cent in all, nothing is said. 20 ms of lateness in 0.2 s per rank say that something is missing.
+little = lambda awaited: sentences(bound, part="verdict", waited_ns=0.06e9, ranks=[{"rank": r, "mean_offset_ns": 2e6 * (r == 3), "stddev_ns": 0, "last_count": 10 * (r == 3), "waited_ns": awaited / 3 * (r != 3), "awaited_ns": awaited * (r == 3),
+     "histogram": {"unit": "ns", "scale": "log", "edges": [], "counts": [], "mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0}} for r in range(4)])
+verdict(little(0.06e9), ["Why rank 3 is late is not known: too few intervals before these calls were sampled, and a longer run samples more; with equal work"])
+verdict(little(0.037e9), ["With equal work on all ranks"], ["not known", "too few"])
+# All wait as long as the others for messages, so none is named.
+verdict(sentences([process(r, "h", str(r), 4, computing=0.3, messages=0.2 + 0.01 * (r == 2)) for r in range(4)], part="verdict"), ["They spent 20% of their time in other MPI calls that wait, such as receives."], ["spent most"])
+# One rank of 24 computes and all others wait, nearly as long as the mean.
+verdict(sentences([process(r, "h", str(r), 24, computing=0.9 if r == 5 else 0.2, messages=0 if r == 5 else 0.7) for r in range(24)], part="verdict"), ["spent most, 70% of its own"])
+# A caller without samples has the cause of its site.
+with tempfile.TemporaryDirectory() as folder:
+    write_profile(pathlib.Path(folder) / "p.json", 4, sites=6)
+    report = subprocess.run([cli, "report", "--json", pathlib.Path(folder) / "p.json"], capture_output=True, text=True, check=True)
+    verdict(json.loads(report.stdout)["verdict"], ["called from residual", "Rank 1 computes"], ["over the whole run", "not known"])
+# The intervals are equal. That all of them are is known only if all were sampled.
+verdict(late(wall_ns=1e7), ["Rank 3 was late already at an earlier collective; with equal work"])
+verdict(late(wall_ns=1e7, samples=8), ["Rank 3 was late already at an earlier collective, or in intervals before these calls that were not sampled; with equal work"])
+busier = [process(r, "h", str(r), 4, computing=0.3, runnable=0.2 * (r == 3)) for r in range(4)]
+verdict(late(wall_ns=1e7, bound=busier, samples=8), ["Rank 3 waits for a core that others use over the whole run, and the sampled intervals before these calls do not show it; with equal work"])
 # The last rank leaves late: all ranks together still spend no more than their time in collectives.
 verdict(sentences(bound, part="verdict", dispatch={"native": {"calls": 10, "mean_after_last_ns": 0.9e9, "mean_elapsed_ns": 0.9e9, "predicted_ns": None, "reason": ""}}, waited_ns=0), ["and 50% in smaller calls"], ["900%"])
 # The arrivals of one call in a thousand, without a wait among them: they say nothing about the others.

@@ -36,17 +36,7 @@ const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank) {
 void explain(const std::vector<Rank>& ranks, MessageChain& chain) {
   const Rank& last = *chain.ranks.back();
   const double waits = share(*chain.ranks[chain.ranks.size() - 2], &Times::messages) - share(last, &Times::messages);
-  for (std::size_t k = 0; k < std::size(kTimeColumns); ++k) {
-    const auto part = kTimeColumns[k].value;
-    if (part == &Times::messages) continue;
-    double others = 0, count = 0;
-    for (const Rank& rank : ranks)
-      if (&rank != &last && rank.wall > 0) others += share(rank, part), ++count;
-    others /= count;
-    const double mine = share(last, part);
-    if (mine - others >= kMostly * waits && (!chain.part || mine - others > chain.mine - chain.others))
-      chain.part = k, chain.mine = mine, chain.others = others;
-  }
+  chain.longer = longer_part(ranks, last, &Times::messages, kMostly * waits);
 }
 
 }  // namespace

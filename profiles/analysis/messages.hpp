@@ -3,21 +3,19 @@
 // from. It writes no sentences.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <vector>
 
-#include "profiles/analysis/analysis.hpp"
+#include "profiles/analysis/whole_run.hpp"
 
 namespace latecomer::analysis {
 
 struct MessageChain {
   /// The first one spends the largest share of its time in messages. Each waits mostly for the next one.
   std::vector<const Rank*> ranks;
-  /// What the last rank does longer than the others, which explains most of the waits: a place in kTimeColumns. Empty:
-  /// the last rank also waits for messages, or nothing explains them.
-  std::optional<std::size_t> part;
-  double mine = 0, others = 0;  ///< the shares of that part in the time of the last rank, and of the others as a mean
+  /// What the last rank does longer than the others, which explains most of the waits. Empty: the last rank also waits
+  /// for messages, or nothing explains them.
+  std::optional<LongerPart> longer;
 };
 
 /// Empty: no rank waits for messages. The ranks are those of the argument.

@@ -56,6 +56,11 @@ constexpr Words kPartWords[std::size(analysis::kTimeColumns)] = {
 
 /// The share of time in messages that a sentence names. Chosen: a program that exchanges halos spends a few per cent.
 constexpr double kMessages = 0.05;
+/// The largest share in messages over the least from which a rank is named. Chosen: equal ranks differ by less.
+constexpr double kMore = 1.1;
+/// The least lateness, as a share of the run time, that a difference of whole runs may explain. Chosen: the parts of
+/// equal ranks' times differ by a few per cent without cause.
+constexpr double kLongOverRun = 0.05;
 /// The share of a site's waiting from which one rank is named. Derived: with two ranks, chance gives each one half.
 constexpr double kMostly = 0.6;
 /// The largest payload in bytes for which only the number of messages in a row counts. MPICH's own limit: up to it,
@@ -114,6 +119,10 @@ std::string text_of(const SiteIntervals::Compared& compared, const RankRow& row,
   return text_of(kWords[cause], compared.mine[cause], compared.others[cause]);
 }
 
+std::string text_of(const analysis::LongerPart& longer) {
+  return text_of(kPartWords[longer.part], longer.mine, longer.others);
+}
+
 }  // namespace
 
 double wait_share(const Profile& profile) {
@@ -143,12 +152,51 @@ std::string sentence_of(const RankRow& row) {
   return out;
 }
 
-/// Why the site's calls wait for that rank: a sentence without its full stop.
-std::string why(const Profile& profile, const SiteIntervals& intervals, const RankRow& row) {
-  const auto compared = intervals.compare(row);
-  if (!compared) return "Too few intervals of " + row.named() + " were sampled to say why";
-  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset)
+/// What the rank does longer over the whole run, if that explains most of what others wait for it in these calls: a
+/// sentence without its full stop, or nothing.
+std::string longer_over_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  const auto& ranks = profile.analysis.ranks();
+  const auto rank = std::ranges::find_if(ranks, [&](const analysis::Rank& r) { return r.first == row.rank; });
+  if (rank == ranks.end() || rank->ranks != 1) return "";
+  const auto op = core::find_collective(calls.op);
+  const bool one_waits = op && profiles::waiting_in(*op) == profiles::Waiting::root_for_last;
+  // Each waiting rank waits as long as the rank is late.
+  const double late =
+      row.awaited / (one_waits ? 1 : std::max(1.0, calls.comm_size - 1)) / std::max(1.0, profile.job.wall);
+  if (late < kLongOverRun) return "";
+  const auto longer = analysis::longer_part(ranks, *rank, &analysis::Times::collectives, kMostly * late);
+  return longer ? sentence_of(row) + " " + text_of(*longer) + " over the whole run" : "";
+}
+
+/// Where too few intervals were sampled: what the whole run says, or what is missing and how to get it. Empty if these
+/// waits are too short for a word.
+std::string why_by_run(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  if (row.awaited < kLittle * profile.job.rank_time()) return "";
+  if (const std::string longer = longer_over_run(profile, calls, row); !longer.empty())
+    return longer + ", of which too few intervals before these calls were sampled to say more";
+  const std::string known = "Why " + row.named() + " is late is not known: ";
+  if (std::ranges::all_of(profile.analysis.ranks(), [](const analysis::Rank& r) { return r.wall <= 0; }))
+    return known + "the policy key `causes` is off, or the kernel has no /proc/self/schedstat";
+  return known + "too few intervals before these calls were sampled, and a longer run samples more";
+}
+
+/// Where the sampled intervals are not as long as the rank is late.
+std::string why_not_before(const Profile& profile, const analysis::Calls& calls, const RankRow& row) {
+  if (row.before.samples >= kKnown * calls.calls)
     return sentence_of(row) + " was late already at an earlier collective";
+  const std::string longer = longer_over_run(profile, calls, row);
+  return longer.empty() ? sentence_of(row) +
+                              " was late already at an earlier collective, or in intervals before these "
+                              "calls that were not sampled"
+                        : longer + ", and the sampled intervals before these calls do not show it";
+}
+
+/// Why the site's calls wait for that rank: a sentence without its full stop, or nothing.
+std::string why(const Profile& profile, const analysis::Calls& calls, const SiteIntervals& intervals,
+                const RankRow& row) {
+  const auto compared = intervals.compare(row);
+  if (!compared) return why_by_run(profile, calls, row);
+  if (compared->late_ns <= 0 || compared->late_ns < 0.5 * row.offset) return why_not_before(profile, calls, row);
   const auto cores_of = [&](const RankRow& of_row) {
     for (const analysis::Process& p : profile.processes)
       if (p.rank == of_row.rank) return p.cores;
@@ -220,12 +268,16 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   const auto chain = analysis::follow_messages(profile.analysis.ranks());
   if (!chain) return;
   const analysis::Rank& most = *chain->ranks.front();
-  std::string text = " They spent " + percent(t.messages / t.time) +
-                     " of their time in other MPI calls that wait, such as receives; " + most.named() +
-                     " spent most, " + percent(most.times.messages / most.wall) + " of its own";
-  for (std::size_t i = 1; i < chain->ranks.size(); ++i)
-    text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
-  if (chain->part) text += ", which " + text_of(kPartWords[*chain->part], chain->mine, chain->others);
+  const double its_own = most.times.messages / most.wall;
+  std::string text =
+      " They spent " + percent(t.messages / t.time) + " of their time in other MPI calls that wait, such as receives";
+  const auto share = [](const analysis::Rank& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
+  if (its_own >= kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
+    text += "; " + most.named() + " spent most, " + percent(its_own) + " of its own";
+    for (std::size_t i = 1; i < chain->ranks.size(); ++i)
+      text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
+    if (chain->longer) text += ", which " + text_of(*chain->longer);
+  }
   out.back() += text + ".";
 }
 
@@ -262,16 +314,22 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
   const double gone = one && all_wait ? row->awaited / (worst.comm_size - 1) / t.time * profile.job.ranks : 0;
   const double equal = gone > 0 ? gone * (1 - 1 / worst.comm_size) : t.waited / t.time;
-  const SiteIntervals intervals(worst, baseline);
-  std::string text = one ? why(profile, intervals, *row) + "; with" : "With";
-  text += std::string(" equal work on all ranks, ") +
+  // The calls of one caller may have too few samples where those of the whole site have enough.
+  const RankRow* of_site = one && caller ? site.row_of(row->rank) : nullptr;
+  const bool all_callers =
+      of_site && !SiteIntervals(worst, baseline).compare(*row) && SiteIntervals(site, site.baseline).compare(*of_site);
+  const SiteIntervals intervals(all_callers ? site : worst, all_callers ? site.baseline : baseline);
+  const RankRow* shown = all_callers ? of_site : row;
+  std::string text = one ? why(profile, all_callers ? site : worst, intervals, *shown) : "";
+  text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
           percent(equal) + " less time";
-  // Work can only move to other ranks. Sleep and foreign processes can go away.
-  const auto compared = one ? intervals.compare(*row) : std::nullopt;
+  // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
+  const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
-  if (gone > 0 && (cause == analysis::no_core || cause == analysis::blocked))
-    text += ", and " + percent(gone) + " less if it were never late here";
+  if (gone > 0 && compared && compared->late_ns > 0 && (cause == analysis::no_core || cause == analysis::blocked))
+    text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0)) +
+            " less if that cause alone went away";
   out.push_back(text + ".");
 }
 

@@ -25,9 +25,15 @@ constinit Sampler sampler;
 
 namespace {
 
-/// Samples take at most 1 / kBudget of the time: an interval costs two readings. Chosen: ten times less than the 1%
-/// that a measurement of a run shows.
+/// Readings take at most 1 / kBudget of the time. Chosen: ten times less than the 1% that a measurement of a run shows.
 constexpr Nanoseconds kBudget = 1000;
+/// The time from one reading at an exit to the next one, in the time that pays for a reading. Derived: where no
+/// interval is long, these readings take a quarter of the budget, and random samples three. A long interval has three
+/// readings at most, with the one after its call.
+constexpr Nanoseconds kApart = 4;
+/// The share of the time since the last reading that an interval and its call must take for the parts of that time to
+/// be those of the interval. Chosen: then a tenth of the time is of other intervals.
+constexpr double kMost = 0.9;
 
 Nanoseconds in_ns(const timeval& t) {
   return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(t.tv_usec) * 1000;
@@ -53,6 +59,25 @@ Nanoseconds cost_of_fault() {
 
 /// What a fault costs at most, in costs of a quiet moment. Chosen: caches and page tables are cold in a program.
 constexpr Nanoseconds kFaultRange = 2;
+
+/// The parts without collectives, as those of an interval of `length`.
+profiles::Usage outside_collectives(const profiles::Usage& all, Nanoseconds length) {
+  using profiles::Usage;
+  const auto share = [&](Nanoseconds part, Nanoseconds of) {
+    return of > 0 ? static_cast<Nanoseconds>(static_cast<double>(part) * static_cast<double>(length) /
+                                             static_cast<double>(of))
+                  : 0;
+  };
+  const Nanoseconds own = all.wall - all.collectives;
+  Usage out;
+  out.wall = out.computing = length;
+  for (Nanoseconds Usage::*part : {&Usage::messages, &Usage::io, &Usage::kernel, &Usage::runnable, &Usage::blocked})
+    out.*part = std::min(share(all.*part, own), out.computing), out.computing -= out.*part;
+  out.faulting = share(all.faulting, own), out.threads = share(all.threads, all.wall);
+  out.faults = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.faults), own));
+  out.preempted = static_cast<std::uint64_t>(share(static_cast<Nanoseconds>(all.preempted), own));
+  return out;
+}
 
 int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
@@ -141,13 +166,13 @@ void Sampler::start() {
   }
   fault_ = kFaultRange * cost_of_fault();
   opened_at_ = now();
-  long_ = 2 * kBudget * cost_;
+  long_ = kApart * kBudget * cost_;
   left_ = 1, first_ = kFirst;
   mpi_time.watched = true;
 }
 
 void Sampler::never() {
-  left_ = 0, first_ = 0, long_ = INT64_MAX;
+  left_ = 0, first_ = 0, long_ = read_at_ = INT64_MAX;
   mpi_time.watched = false;
   ::close(std::exchange(schedstat_, -1));
 }
@@ -160,19 +185,26 @@ profiles::Usage Sampler::total() {
   return between(start_, end, kernel_left);
 }
 
-void Sampler::open(std::uint32_t stands_for) {
-  const KeepErrno keep;
-  open_ = mpi_time.sampled = this_thread() == thread_ && read(begin_);
-  stands_for_ = stands_for;
-  peers_ = {};
+bool Sampler::read_at(Nanoseconds exit) {
+  if (exit == read_at_) return true;
+  read_at_ = exit, peers_ = {};
+  return this_thread() == thread_ && read(begin_);
 }
 
-void Sampler::open_at_random() {
+void Sampler::open(std::uint32_t stands_for, Nanoseconds exit) {
+  const KeepErrno keep;
+  open_ = mpi_time.sampled = read_at(exit);
+  stands_for_ = stands_for;
+}
+
+void Sampler::open_at_random(Nanoseconds exit) {
   const Nanoseconds at = now();
-  open(exits_);
+  open(std::max<std::uint32_t>(exits_ + carried_, late_ + 1) - late_, exit);
+  carried_ = late_ = 0;
   // A random distance, so that no interval of a program's period is preferred. Its mean follows the budget.
   const Nanoseconds per_exit = std::max<Nanoseconds>((at - opened_at_) / exits_, 1);
-  const auto distance = static_cast<std::uint64_t>(std::clamp<Nanoseconds>(2 * kBudget * cost_ / per_exit, 1, 1 << 20));
+  const auto distance = static_cast<std::uint64_t>(
+      std::clamp<Nanoseconds>(2 * kApart * kBudget * cost_ / ((kApart - 1) * per_exit), 1, 1 << 20));
   exits_ = left_ = static_cast<std::uint32_t>(1 + random_.below(2 * distance - 1));
   opened_at_ = at;
 }
@@ -183,6 +215,28 @@ void Sampler::close() {
   Reading end;
   closed_ = this_thread() == thread_ && read(end);
   if (closed_) interval_ = between(begin_, end, kernel_left_);
+}
+
+void Sampler::end(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
+  const KeepErrno keep;
+  const bool due = exit - read_at_ >= long_;
+  const bool late = due && static_cast<double>(exit - left_at_) >= kMost * static_cast<double>(exit - read_at_);
+  if (closed_) {
+    if (late && random_kind_) carried_ += stands_for_ - 1, stands_for_ = 1;
+    before.add(interval_, peers_, stands_for_);
+  } else if (late && random_kind_) {
+    ++late_;
+  }
+  const bool sampled = std::exchange(closed_, false);
+  if (!due) return;
+  const Reading from = begin_;
+  const profiles::Peers waited_for = peers_;
+  if (!read_at(exit) || !late || sampled) return;
+  Nanoseconds kernel_left = 0;
+  const profiles::Usage all = between(from, begin_, kernel_left);
+  // How calls for files divide is known from sampled ones only.
+  if (all.io > 0 && begin_.mpi.io_seen == 0) return;
+  before.add(outside_collectives(all, std::max<Nanoseconds>(0, arrival - left_at_)), waited_for, 1);
 }
 
 }  // namespace latecomer::shim

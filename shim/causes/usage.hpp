@@ -75,9 +75,13 @@ class FileCall {
 };
 
 /// Samples intervals between blocking collectives. One thread uses it: the one that started MPI. Others are not
-/// sampled. The intervals are of two kinds. Those at sites after which the next exit was late the last time, and the
-/// first ones of a run, are all sampled. Of the others, random ones are. Each sample stands for the intervals of its
-/// kind since the sample before it.
+/// sampled. The intervals are of two kinds. The first kind holds the first ones of a run, those at sites after which
+/// the next exit was late the last time, and those that end late. All of them are sampled, and each stands for itself.
+/// Of the others, random ones are sampled, and each stands for the intervals of its kind since the one before it.
+///
+/// Nobody knows at the beginning of an interval that it will be long. So there is a reading at an exit whenever the one
+/// before it is long ago. What the thread did since that one is known at the next such exit. If one interval and its
+/// call take most of that time, the interval has its parts.
 class Sampler {
  public:
   /// On the thread that starts MPI. Without the kernel's counters nothing is sampled.
@@ -85,8 +89,8 @@ class Sampler {
   /// The policy wants no samples. Without a reading at start(), total() is zero.
   void never();
   /// At the end of MPI_Init, in programs whose intervals are sampled: the first interval begins.
-  void begin() {
-    if (schedstat_ >= 0) open(1);
+  void begin(Nanoseconds at) {
+    if (schedstat_ >= 0) open(1, at), left_at_ = at;
   }
   /// At the end of the job: total() stands still.
   void stop() { final_ = total(), stopped_ = true; }
@@ -100,25 +104,22 @@ class Sampler {
   /// At any other collective: the interval no longer lies between two blocking ones.
   void discard() { open_ = mpi_time.sampled = expects_long_ = false, left_at_ = INT64_MAX; }
   /// A call waited for that rank of MPI_COMM_WORLD.
-  void wait_for(Rank rank, Nanoseconds waited) {
-    all_peers_.add(rank, waited);
-    if (open_) peers_.add(rank, waited);
-  }
+  void wait_for(Rank rank, Nanoseconds waited) { all_peers_.add(rank, waited), peers_.add(rank, waited); }
   /// The ranks whose messages the thread waited for since start().
   const profiles::Peers& peers() const { return all_peers_; }
-  /// At the exit of a blocking collective at the time `exit`. `before`: takes the interval that ended at its arrival,
-  /// if it was sampled.
-  void leave(profiles::Intervals& before, Nanoseconds exit) {
-    if (closed_) [[unlikely]]
-      before.add(interval_, peers_, stands_for_), closed_ = false;
+  /// At the exit of a blocking collective. `before`: takes the interval that ended at the arrival, if it was sampled.
+  void leave(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit) {
+    if (closed_ || exit - read_at_ >= long_) [[unlikely]]
+      end(before, arrival, exit);
     if (const bool was_long = exit - left_at_ >= long_; was_long != expects_long_) [[unlikely]]
       long_after_[place_] = was_long;
     left_at_ = exit;
     place_ = (reinterpret_cast<std::uintptr_t>(&before) >> 6) % kPlaces;
     expects_long_ = long_after_[place_];
+    random_kind_ = false;
     if (expects_long_ || first_ > 0) [[unlikely]]
-      first_ -= first_ > 0, open(1);
-    else if (--left_ == 0) [[unlikely]] open_at_random();
+      first_ -= first_ > 0, open(1, exit);
+    else if (random_kind_ = true; --left_ == 0) [[unlikely]] open_at_random(exit);
   }
 
  private:
@@ -131,9 +132,12 @@ class Sampler {
   /// `kernel_left`: time of the kernel that did not fit into earlier intervals, because ticks count it. It goes into
   /// this one as far as it fits.
   profiles::Usage between(const Reading& a, const Reading& b, Nanoseconds& kernel_left) const;
-  void open(std::uint32_t stands_for);
-  void open_at_random();
+  /// Reads at an exit, unless it was read already.
+  bool read_at(Nanoseconds exit);
+  void open(std::uint32_t stands_for, Nanoseconds exit);
+  void open_at_random(Nanoseconds exit);
   void close();
+  void end(profiles::Intervals& before, Nanoseconds arrival, Nanoseconds exit);
 
   /// Sites by their address in memory. Sites that share a place make each other's intervals be sampled too often or at
   /// random, and the samples stand for as many as they should. Derived: four cache lines.
@@ -145,14 +149,19 @@ class Sampler {
   int thread_ = 0;
   bool open_ = false, closed_ = false, stopped_ = false;
   bool expects_long_ = false;  ///< after the last exit at this site, the next one was late
+  bool random_kind_ = false;   ///< the interval since the last exit counts as one of which random ones are sampled
   int first_ = 0;              ///< of the first intervals, those to come
   std::size_t place_ = 0;      ///< in long_after_, of the site of the last exit
   bool long_after_[kPlaces] = {};
   Nanoseconds left_at_ = INT64_MAX;  ///< the last exit; INT64_MAX: something else came after it
-  /// The time from exit to exit from which two readings keep the budget. It counts the next call, too: then a site is
+  Nanoseconds read_at_ = INT64_MAX;  ///< the exit of begin_; INT64_MAX: nothing is sampled
+  /// The time from exit to exit from which readings keep the budget. It counts the next call, too: then a site is
   /// sampled on the ranks that wait as on the one that they wait for.
   Nanoseconds long_ = INT64_MAX;
   std::uint32_t stands_for_ = 1;  ///< intervals, by the sample that is open or was closed last
+  /// Intervals of the random kind that ended late, since the last random sample: each of them stands for itself. And
+  /// the intervals that late random samples would have stood for.
+  std::uint32_t late_ = 0, carried_ = 0;
   std::uint32_t left_ = 0;  ///< exits until the next sample; it wraps around, and so never comes, if nothing is sampled
   core::SplitMix64 random_{1};
   Nanoseconds opened_at_ = 0;
@@ -162,7 +171,7 @@ class Sampler {
   std::uint32_t exits_ = 1;  ///< between the last two random samples
   Reading begin_, start_;
   profiles::Usage interval_, final_;
-  profiles::Peers peers_;      ///< of the interval
+  profiles::Peers peers_;      ///< since begin_
   profiles::Peers all_peers_;  ///< of the run
 };
 extern constinit Sampler sampler;

@@ -376,7 +376,7 @@ void write_log(const Call& call) {
     local = find_local(call);
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
-  if (mpi_time.watched) sampler.leave(local->before, exit);
+  if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
   job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
 }
 

@@ -55,7 +55,7 @@ void stay_alone(Job& j, const char* why, const std::string& suffix = "") {
 /// From now on `latecomer who` can see the process, and its waiting calls are timed.
 void show_job(const Job& j) {
   if (!j.policy.causes) sampler.never();
-  else sampler.begin();
+  else sampler.begin(j.clocks.common());
   timing.store(j.policy.causes, std::memory_order_relaxed);
   if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
 }

@@ -5,9 +5,10 @@
  * pipe use FOLDER. In chain, the late rank sleeps, and two others wait in turn for messages. requests does the same
  * with MPI_Waitall, on a communicator that numbers the ranks backwards.
  * Other CAUSES are for the verdict. In setup, the rank sleeps before the first call only. In prepare, it works before a
- * first barrier only. In burst, a thousand quick barriers stand before a few long calls with work. In load, it works
- * beside a process that is always busy. A pipeline has no collective: messages pass from rank to rank, and the rank
- * works longer on each. With the environment variable THREAD_MULTIPLE, MPI is started at that level. */
+ * first barrier only. In burst, a thousand quick barriers stand before a few long calls with work. In bursts, 300 of
+ * them stand before each of these calls. In load, it works beside a process that is always busy. A pipeline has no
+ * collective: messages pass from rank to rank, and the rank works longer on each. With the environment variable
+ * THREAD_MULTIPLE, MPI is started at that level. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -228,6 +229,8 @@ int main(int argc, char** argv) {
   if (strcmp(cause, "burst") == 0)
     for (int i = 0; i < 1000; ++i) MPI_Barrier(MPI_COMM_WORLD);
   for (int i = whole ? calls : 0; i < calls; ++i) {
+    if (strcmp(cause, "bursts") == 0)
+      for (int k = 0; k < 300; ++k) MPI_Barrier(MPI_COMM_WORLD);
     atomic_store(&burning, 1);
     /* With an own core, longer than a time slice. Many ranks would wait for a core of those that compute. */
     compute(own_core ? 12 * ms : size > 2 && strcmp(cause, "stop") != 0 ? 0.2 : 2);
@@ -241,7 +244,7 @@ int main(int argc, char** argv) {
       if (rank == late)
         MPI_Recv(&token, 1, MPI_INT, (late + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), compute(1);
     } else if (rank == late) {
-      if (strcmp(cause, "work") == 0 || strcmp(cause, "burst") == 0 || strcmp(cause, "load") == 0) compute(ms);
+      if (strcmp(cause, "work") == 0 || strncmp(cause, "burst", 5) == 0 || strcmp(cause, "load") == 0) compute(ms);
       if (strcmp(cause, "sleep") == 0 || (i == 0 && strcmp(cause, "setup") == 0)) nap(ms);
       if (strcmp(cause, "faults") == 0) fault(ms);
       if (strcmp(cause, "file") == 0) write_file(file, ms);

@@ -15,6 +15,8 @@ INJECTED = {
     "pipeline": ("pipeline", 4, (60, 8), rf"other MPI calls that wait.* rank {LATE}, which computes"),
     "prepare": ("prepare", 4, (100, 8), rf"At the first recorded collective alone, they waited for .* most of it for rank {LATE}\..*Rank {LATE} computes"),
     "burst": ("burst", 2, (12, 100), rf"Rank {LATE} computes"),
+    # Each long interval follows 300 short calls, so no earlier call announces it. Its own parts say why, not the whole run.
+    "bursts": ("bursts", 2, (12, 100), rf"Rank {LATE} computes (?!.*over the whole run)"),
     # Where ranks share cores with other processes, both are true: the rank has more work, and it waits for a core.
     "load": ("load", 4, (30, 20), rf"for rank {LATE}\..*Rank {LATE} (computes|waits for a core)|Its lateness has no single cause"),
     # One foreign process and two ranks on two cores: it takes a part of each rank's time, and the verdict names it.

@@ -302,22 +302,22 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   auto chain = follow_messages(ranks);
   REQUIRE(chain);
   CHECK(numbers(*chain) == std::vector<long>{0, 1});
-  REQUIRE(chain->part);
-  CHECK(kTimeColumns[*chain->part].key == "computing_ns");
-  CHECK((chain->mine == Approx(0.9) && chain->others == Approx(0.85 / 3)));
+  REQUIRE(chain->longer);
+  CHECK(kTimeColumns[chain->longer->part].key == "computing_ns");
+  CHECK((chain->longer->mine == Approx(0.9) && chain->longer->others == Approx(0.85 / 3)));
 
   ranks[0].times.messages = 0;
   ranks[3].times.messages = 720;
   chain = follow_messages(ranks);
   REQUIRE(chain);
   CHECK(numbers(*chain) == std::vector<long>{3, 2, 1});
-  CHECK(chain->part);
+  CHECK(chain->longer);
 
   // Nothing that rank 1 does explains why it waits less.
   ranks[1].times.computing = 300;
   chain = follow_messages(ranks);
   REQUIRE(chain);
-  CHECK_FALSE(chain->part);
+  CHECK_FALSE(chain->longer);
 
   // Ranks 2 and 3 wait for each other, and of rank 3's eight peers none has most of the wait for certain.
   ranks[2].peers = {{3, 690}};
