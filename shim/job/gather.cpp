@@ -137,14 +137,17 @@ bool receive(const Job& j, void* data, std::size_t size, int from) {
   return wait_for(received);
 }
 
-/// Makes the part: of this rank, or of all that `below` holds, with this rank. Returns whether it could.
-bool make_part(Job& j, const profiles::Merged& below) {
+/// What a rank has merged so far. Making an empty one allocates, too, so `attempt` makes it.
+using Part = std::optional<profiles::Merged>;
+
+/// Makes the bytes of the part: of this rank alone, if it has merged nothing. Returns whether it could.
+bool make_part(Job& j, const Part& all) {
   const Outcome made = attempt([&] {
-    if (below.empty()) j.mine.serialize(part_bytes());
-    else below.serialize(part_bytes());
+    if (all) all->serialize(part_bytes());
+    else j.mine.serialize(part_bytes());
   });
-  if (!made) warn("the profile lacks this rank%s: %s", below.empty() ? "" : " and those below it", made.why);
-  part_offer = {made ? static_cast<long long>(part_bytes().size()) : 0, !below.empty()};
+  if (!made) warn("the profile lacks this rank%s: %s", all ? " and those below it" : "", made.why);
+  part_offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
   return static_cast<bool>(made);
 }
 
@@ -159,16 +162,16 @@ std::optional<bool> send_part(Job& j, int parent) {
 }
 
 /// Adds this rank to the part. Returns whether it could.
-bool add_own(const Job& j, profiles::Merged& all) {
-  const Outcome added = attempt([&] { all.add(j.mine); });
+bool add_own(const Job& j, Part& all) {
+  const Outcome added = attempt([&] { all.emplace().add(j.mine); });
   if (added) return true;
   warn("the profile lacks this rank: %s", added.why);
-  all = {};
+  all.reset();
   return false;
 }
 
 /// Receives the next part, of any child. Returns whether it is good, or nothing if a rank died.
-std::optional<bool> receive_part(Job& j, profiles::Merged& all) {
+std::optional<bool> receive_part(Job& j, Part& all) {
   MPI_Status status;
   const bool came = wait_until([&] {
     int there = 0;
@@ -194,19 +197,20 @@ std::optional<bool> receive_part(Job& j, profiles::Merged& all) {
                                     : profiles::Contribution::deserialize(part_bytes(), one);
       std::string().swap(part_bytes());
       if (!good) return;
+      if (!all) all.emplace();
       merging = true;
-      if (part_offer.merged != 0) all.merge(std::move(several));
-      else all.add(one);
+      if (part_offer.merged != 0) all->merge(std::move(several));
+      else all->add(one);
     });
   if (done) return good;
   warn("no part of rank %d%s: %s", rank, merging ? ", or of those before" : "", done.why);
   // What is merged in half is wrong.
-  if (merging) all = {}, add_own(j, all);
+  if (merging) all.reset(), add_own(j, all);
   return false;
 }
 
 /// Merges the parts of the children with this rank's own. Returns whether all are in it, or nothing if a rank died.
-std::optional<bool> gather_below(Job& j, profiles::Merged& all) {
+std::optional<bool> gather_below(Job& j, Part& all) {
   bool good = true;
   if (const Outcome mine = attempt([&] { refresh(j, true); }); !mine) {
     warn("the profile lacks data of this rank: %s", mine.why);
@@ -224,17 +228,18 @@ std::optional<bool> gather_below(Job& j, profiles::Merged& all) {
 }
 
 /// The ranks without a part, as text.
-std::string missing_ranks(const Job& j, const profiles::Merged& all) {
+std::string missing_ranks(const Job& j, const Part& all) {
+  std::vector<bool> there(static_cast<std::size_t>(j.size));
+  if (all)
+    for (const profiles::Member& one : all->members) there[static_cast<std::size_t>(one.rank)] = true;
   std::vector<core::Rank> missing;
-  auto at = all.members.begin();
   for (int r = 0; r < j.size; ++r)
-    if (at != all.members.end() && at->rank == r) ++at;
-    else missing.push_back(r);
+    if (!there[static_cast<std::size_t>(r)]) missing.push_back(r);
   return missing.empty() ? "" : profiles::ranks_text(std::move(missing));
 }
 
 /// On rank 0. Returns whether the profile is written, with the parts of all ranks.
-bool write_parts(Job& j, profiles::Merged& all, bool complete) {
+bool write_parts(Job& j, Part& all, bool complete) {
   const char* where = j.spool.begun() ? "; the last snapshots of all ranks are in " : "";
   const char* folder = j.spool.begun() ? j.spool.directory().c_str() : "";
   if (!complete)
@@ -249,8 +254,9 @@ bool write_parts(Job& j, profiles::Merged& all, bool complete) {
     // Warnings of the merging above.
     const std::size_t known = j.mine.warnings.size();
     take_warnings(j);
-    for (std::size_t i = known; i < j.mine.warnings.size(); ++i) all.warnings.push_back({j.rank, j.mine.warnings[i]});
-    if (!all.empty()) written = write_whole(j, all);
+    if (!all || all->empty()) return;
+    for (std::size_t i = known; i < j.mine.warnings.size(); ++i) all->warnings.push_back({j.rank, j.mine.warnings[i]});
+    written = write_whole(j, *all);
   });
   if (!done) warn("cannot write '%s': %s%s%s", j.output.c_str(), done.why, where, folder);
   return written && complete;
@@ -276,7 +282,7 @@ Gathered gather_profile(Job& j) noexcept {
   if (j.retained_missed > 0)
     warn("%zu calls have no arrival patterns: the logs kept until the end were full", j.retained_missed);
   j.profile_gathered = true;
-  profiles::Merged all;
+  Part all;
   const std::optional<bool> below = gather_below(j, all);
   std::optional<bool> good = below;
   if (j.rank == 0) {
@@ -289,7 +295,7 @@ Gathered gather_profile(Job& j) noexcept {
     if (!sent || !below) return Gathered::cut;
     good = made && *sent && *below;
   }
-  all = {};
+  all.reset();
   // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.
   return agree(j, *good);
 }

@@ -40,8 +40,10 @@ std::vector<Neighbour> exchange(const Job& j, const std::vector<Rank>& group, st
   std::vector<Neighbour> from_me(n, mine), all(n);
   for (std::size_t d = 1; d < n; d *= 2) {
     const int bytes = static_cast<int>(std::min(d, n - d) * sizeof(Neighbour));
-    PMPI_Sendrecv(from_me.data(), bytes, MPI_BYTE, group[(me + n - d) % n], kFinalChannel, from_me.data() + d, bytes,
-                  MPI_BYTE, group[(me + d) % n], kFinalChannel, j.comm, MPI_STATUS_IGNORE);
+    MPI_Request received = MPI_REQUEST_NULL;
+    PMPI_Irecv_c(from_me.data() + d, bytes, MPI_BYTE, group[(me + d) % n], kFinalChannel, j.comm, &received);
+    PMPI_Send(from_me.data(), bytes, MPI_BYTE, group[(me + n - d) % n], kFinalChannel, j.comm);
+    for (int done = 0; !done; sched_yield()) PMPI_Test(&received, &done, MPI_STATUS_IGNORE);
   }
   for (std::size_t i = 0; i < n; ++i) all[(me + i) % n] = from_me[i];
   return all;

@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from hosts import Hosts, apart
-from slurm import Slurm, missing
+from slurm_cluster import Slurm, missing
 
 if reason := missing():
     print(f"skipped: {reason}")
@@ -63,7 +63,7 @@ try:
     print(f"{versions}, {run('mpichversion').stdout.splitlines()[:1]}")
 
     # latecomer run, as the guide says.
-    done = user(a.cli, "run", "--output", folder / "run.json", "--", "srun", "--mpi=pmi2", "-N", 2, "-n", 6, *many, LD_PRELOAD_FOR_TEST="1")
+    done = user(a.cli, "run", "--output", folder / "run.json", "--", "srun", "--mpi=pmi2", "-N", 2, "-n", 6, *many, LD_PRELOAD=a.support)
     whole = profile_of("run.json", done, 6, 2)
     check(hosts_of(whole) == ["node0", "node1"], f"run.json: both nodes: {hosts_of(whole)}")
     check(whole and sum(s["calls"] for s in whole["sites"]) == 300, "run.json: every call is in it")
