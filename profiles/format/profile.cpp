@@ -28,8 +28,7 @@ using Json = nlohmann::ordered_json;
 
 /// Matches the logs that no leader matched during the job. Returns the number of records without a partner on every
 /// rank.
-std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie_ns, const core::Network* network,
-                         SiteBook& book) {
+std::uint64_t match_logs(const Contribution& all, Nanoseconds tie_ns, const core::Network* network, SiteBook& book) {
   struct Row {
     std::vector<const CallRecord*> records;  // [comm_size]; nullptr: no record of that rank
     std::vector<char> counted;               // [comm_size]
@@ -40,23 +39,22 @@ std::uint64_t match_logs(const std::vector<Contribution>& parts, Nanoseconds tie
     std::uint64_t counted = 0;  ///< the leader has counted the calls before this number
   };
   std::map<std::pair<std::uint64_t, std::int32_t>, Calls> communicators;
-  for (const Contribution& part : parts)
-    for (const auto& log : part.logs) {
-      if (log.communicator == 0 || log.comm_size < 1 || !is_rank_of(log.comm_rank, log.comm_size) ||
-          !is_rank_of(log.world_rank, part.job.ranks))
-        continue;
-      const auto size = static_cast<std::size_t>(log.comm_size);
-      Calls& calls = communicators[{log.communicator, log.comm_size}];
-      calls.world.resize(size);
-      calls.world[static_cast<std::size_t>(log.comm_rank)] = log.world_rank;
-      if (log.comm_rank == 0 && log.records.empty()) calls.counted = std::max(calls.counted, log.first);
-      for (std::size_t i = 0; i < log.records.size(); ++i) {
-        Row& row = calls.by_number[log.first + i];
-        row.records.resize(size), row.counted.resize(size);
-        row.records[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
-        row.counted[static_cast<std::size_t>(log.comm_rank)] = log.counted;
-      }
+  for (const auto& log : all.logs) {
+    if (log.communicator == 0 || log.comm_size < 1 || !is_rank_of(log.comm_rank, log.comm_size) ||
+        !is_rank_of(log.world_rank, all.job.ranks))
+      continue;
+    const auto size = static_cast<std::size_t>(log.comm_size);
+    Calls& calls = communicators[{log.communicator, log.comm_size}];
+    calls.world.resize(size);
+    calls.world[static_cast<std::size_t>(log.comm_rank)] = log.world_rank;
+    if (log.comm_rank == 0 && log.records.empty()) calls.counted = std::max(calls.counted, log.first);
+    for (std::size_t i = 0; i < log.records.size(); ++i) {
+      Row& row = calls.by_number[log.first + i];
+      row.records.resize(size), row.counted.resize(size);
+      row.records[static_cast<std::size_t>(log.comm_rank)] = &log.records[i];
+      row.counted[static_cast<std::size_t>(log.comm_rank)] = log.counted;
     }
+  }
   std::uint64_t unmatched = 0;
   for (const auto& [key, calls] : communicators)
     for (const auto& [n, row] : calls.by_number) {
@@ -81,14 +79,12 @@ struct Sampled {
 };
 
 /// Records the calls that are in the sample of every rank.
-Sampled match_samples(const std::vector<Contribution>& parts, SiteBook& book) {
+Sampled match_samples(const Merged& all, SiteBook& book) {
   Sampled out;
-  const auto ranks = static_cast<std::size_t>(parts.front().job.ranks);
-  if (parts.size() < ranks) return {};
-  for (const Contribution& part : parts) {
-    if (part.job.ranks != parts.front().job.ranks || !part.sample.begun() ||
-        (out.stretch != 0 && part.sample.stretch() != out.stretch))
-      return {};
+  const auto ranks = static_cast<std::size_t>(all.sum.job.ranks);
+  if (all.members.size() < ranks || all.sizes_differ) return {};
+  for (const Member& part : all.members) {
+    if (!part.sample.begun() || (out.stretch != 0 && part.sample.stretch() != out.stretch)) return {};
     out.stretch = part.sample.stretch();
     // Ranks that hold more calls, because some were never in their samples, keep stretches that others have dropped.
     out.stride = std::max(out.stride, part.sample.stride());
@@ -97,7 +93,7 @@ Sampled match_samples(const std::vector<Contribution>& parts, SiteBook& book) {
   std::vector<Rank> world(ranks);
   std::iota(world.begin(), world.end(), 0);
   std::map<std::uint64_t, std::vector<const CallRecord*>> calls;  // [ranks]
-  for (const Contribution& part : parts)
+  for (const Member& part : all.members)
     for (const SampledCall& call : part.sample.calls()) {
       if (call.number / out.stretch % out.stride != 0) continue;
       auto& row = calls[call.number];
@@ -151,16 +147,15 @@ struct Row {
 
 class ProfileWriter {
  public:
-  ProfileWriter(std::vector<Contribution>& parts, const Sink& sink, const NameFrames& name,
-                const std::string& last_state)
-      : parts_(parts), sink_(sink), name_(name), last_state_(last_state) {}
+  ProfileWriter(Merged& all, const Sink& sink, const NameFrames& name, const std::string& last_state)
+      : all_(all), sink_(sink), name_(name), last_state_(last_state) {}
 
   /// Returns the lines of never_ran().
   std::vector<std::string> write() {
-    std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    const JobInfo& job = parts_.front().job;
+    const JobInfo& job = all_.sum.job;
     network_ = job.network_from != NetworkFrom::none ? &job.network : nullptr;
     per_row_ = ranks_per_row(job.ranks);
+    book_ = std::move(all_.sum.patterns);
     book_.job_of(job.ranks);
     if (job.record_arrivals) book_.record_arrivals();
     collect();
@@ -171,7 +166,7 @@ class ProfileWriter {
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
     char key[24];
-    std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(parts_.front().job_key));
+    std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(all_.sum.job_key));
     const Json head = {
         {"key", key},
         {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
@@ -182,7 +177,7 @@ class ProfileWriter {
         {"hosts", std::vector<std::string>(hosts_.begin(), hosts_.end())},
         {"start", job.start},
         {"wall_time_s", job.wall_time_s},
-        {"unfinished", std::count_if(parts_.begin(), parts_.end(), [](const Contribution& p) { return !p.finished; })},
+        {"unfinished", std::ranges::count(all_.members, false, &Member::finished)},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
         {"promised",
@@ -191,8 +186,8 @@ class ProfileWriter {
                               : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
         {"first_call", first_call_json()}};
     put("{\"format\": \"latecomer-profile\",\n\"version\": 1,\n\"job\": " + json_text(head, 1) + ",\n\"clock\": [");
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const Contribution& p = parts_[i];
+    for (std::size_t i = 0; i < all_.members.size(); ++i) {
+      const Member& p = all_.members[i];
       put(std::string(i ? "," : "") + "\n" +
           json_text(Json({{"rank", p.rank},
                           {"host", p.host},
@@ -201,8 +196,8 @@ class ProfileWriter {
                           {"looks", p.clock_looks}})));
     }
     put("],\n\"processes\": [");
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const Contribution& p = parts_[i];
+    for (std::size_t i = 0; i < all_.members.size(); ++i) {
+      const Member& p = all_.members[i];
       Json process = usage_json(p.process.usage, 1);
       process["rank"] = p.rank, process["host"] = p.host;
       process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
@@ -233,7 +228,7 @@ class ProfileWriter {
   std::vector<std::string> never_ran(const std::vector<Row>& rows) const {
     std::vector<std::string> out;
     std::set<std::int32_t> done;
-    const auto& rules = parts_.front().job.forced;
+    const auto& rules = all_.sum.job.forced;
     for (const ForcedRule& rule : rules) {
       if (rule.algorithm < 0 || rule.algorithm >= static_cast<std::int32_t>(core::catalogue().size()) ||
           !done.insert(rule.algorithm).second)
@@ -325,46 +320,42 @@ class ProfileWriter {
     std::set<std::string> domains;
     bool compared = true;
     std::vector<Rank> unfinished;
-    for (Contribution& p : parts_) {
+    for (const Member& p : all_.members) {
       tie = std::max(tie, p.clock_uncertainty);
       compared = compared && p.clock_uncertainty >= 0;
       domains.insert(p.clock_domain);
-      book_.merge(p.patterns);
-      for (const auto& e : p.local.entries()) {
-        local_[e.key].merge(e.site);
-        if (e.site.before.samples > 0) before_[e.key][p.rank / per_row_].merge(e.site.before);
-      }
-      std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Frame*>> mine;
-      for (Frame& f : p.frames) mine[{f.site, f.callers}].push_back(&f);
-      for (auto& [site, frames] : mine) frames_.try_emplace(site, std::move(frames));
       hosts_.insert(p.host);
-      for (const std::string& w : p.warnings) warnings_.push_back("rank " + std::to_string(p.rank) + ": " + w);
-      for (const std::string& text : p.decisions) {
-        auto read = parse_json(text);
-        if (!read || !read->is_object()) continue;
-        Json& decision = *read;
-        const std::string site = decision["site"];
-        decision.erase("site"), decision.erase("op");
-        decisions_[site].push_back(std::move(decision));
-      }
-      for (const std::string& text : p.plans)
-        if (auto plan = parse_json(text)) plans_.push_back(std::move(*plan));
-      edges_ += p.edges, edge_sum_ += p.edge_sum;
-      // Every member of a communicator counts the same calls: take the largest count.
-      for (const Unplanned& u : p.unplanned)
-        if (Unplanned& all = unplanned_[u.algorithm]; u.calls > all.calls) all = u;
       if (!p.finished) unfinished.push_back(p.rank);
     }
+    for (const auto& e : all_.sum.local.entries()) local_[e.key].merge(e.site);
+    before_ = std::move(all_.before);
+    for (Frame& f : all_.sum.frames) frames_[{f.site, f.callers}].push_back(&f);
+    for (auto* texts : {&all_.warnings, &all_.plans, &all_.decisions})
+      std::ranges::stable_sort(*texts, {}, &Said::rank);
+    for (const auto& [rank, text] : all_.warnings) warnings_.push_back("rank " + std::to_string(rank) + ": " + text);
+    note_dropped();
+    for (const Said& said : all_.decisions) {
+      auto read = parse_json(said.text);
+      if (!read || !read->is_object()) continue;
+      Json& decision = *read;
+      const std::string site = decision["site"];
+      decision.erase("site"), decision.erase("op");
+      decisions_[site].push_back(std::move(decision));
+    }
+    for (const Said& said : all_.plans)
+      if (auto plan = parse_json(said.text)) plans_.push_back(std::move(*plan));
+    edges_ = all_.sum.edges, edge_sum_ = all_.sum.edge_sum;
+    for (const Unplanned& u : all_.sum.unplanned) unplanned_[u.algorithm] = u;
     const bool one_clock = domains.size() <= 1 || compared;
-    if (one_clock) sampled_ = match_samples(parts_, book_);
+    if (one_clock) sampled_ = match_samples(all_, book_);
     if (!one_clock)
       warnings_.push_back("arrivals on different hosts are not compared: their clocks were never compared");
-    else if (const std::uint64_t unmatched = match_logs(parts_, 2 * tie, network_, book_); unmatched > 0)
+    else if (const std::uint64_t unmatched = match_logs(all_.sum, 2 * tie, network_, book_); unmatched > 0)
       warnings_.push_back(std::to_string(unmatched) +
                           " call records have no partner on every rank of their communicator");
-    const int ranks = parts_.front().job.ranks;
-    if (parts_.size() < static_cast<std::size_t>(ranks))
-      warnings_.push_back("this profile holds " + std::to_string(parts_.size()) + " of " + std::to_string(ranks) +
+    const int ranks = all_.sum.job.ranks;
+    if (all_.members.size() < static_cast<std::size_t>(ranks))
+      warnings_.push_back("this profile holds " + std::to_string(all_.members.size()) + " of " + std::to_string(ranks) +
                           " ranks");
     if (!unfinished.empty())
       warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
@@ -374,6 +365,15 @@ class ProfileWriter {
       warnings_.push_back("the rows of sites are grouped by " + std::to_string(per_row_) +
                           " ranks: the job has more than " + std::to_string(kMostRows) +
                           "; `rank_sums` is of single ranks");
+  }
+
+  /// What merging has left out.
+  void note_dropped() {
+    const auto note = [&](std::uint64_t count, const char* what) {
+      if (count > 0) warnings_.push_back(core::grouped(count) + " " + what + " are left out: the profile has too many");
+    };
+    note(all_.warnings_dropped, "warnings"), note(all_.texts_dropped, "decisions and plans");
+    note(all_.records_dropped, "call records that no leader has matched");
   }
 
   /// Writes the callers of each site, and adds them up in the site.
@@ -504,7 +504,7 @@ class ProfileWriter {
     if (const auto callers = callers_.find(row.key); callers != callers_.end())
       text += ",\n \"callers\":" + json_text(callers->second);
     text += ",\n \"ranks\":[";
-    const int ranks = parts_.front().job.ranks;
+    const int ranks = all_.sum.job.ranks;
     bool first = true;
     for (const auto& [number, r] : p.ranks.rows()) {
       text += first ? "\n  {\"rank\":" : ",\n  {\"rank\":";
@@ -645,7 +645,7 @@ class ProfileWriter {
     put(text + "]}");
   }
 
-  std::vector<Contribution>& parts_;
+  Merged& all_;
   const Sink& sink_;
   const NameFrames& name_;
   const std::string& last_state_;
@@ -669,11 +669,19 @@ class ProfileWriter {
 
 }  // namespace
 
+void write_profile(Merged& all, const Sink& sink, std::vector<std::string>* never_ran, const NameFrames& name,
+                   const std::string& last_state) {
+  if (all.empty()) return;
+  auto lines = ProfileWriter(all, sink, name, last_state).write();
+  if (never_ran) *never_ran = std::move(lines);
+}
+
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran,
                    const NameFrames& name, const std::string& last_state) {
-  if (parts.empty()) return;
-  auto lines = ProfileWriter(parts, sink, name, last_state).write();
-  if (never_ran) *never_ran = std::move(lines);
+  std::ranges::sort(parts, {}, &Contribution::rank);
+  Merged all;
+  for (const Contribution& part : parts) all.add(part);
+  write_profile(all, sink, never_ran, name, last_state);
 }
 
 std::string write_profile(std::vector<Contribution> parts, const std::string& last_state) {

@@ -8,18 +8,21 @@
 #include <vector>
 
 #include "profiles/record/files.hpp"
+#include "profiles/record/merged.hpp"
 #include "profiles/record/record.hpp"
 
 namespace latecomer::profiles {
 
 using NameFrames = std::function<void(const std::vector<Frame*>&)>;
 
-/// Writes the profile of `parts` as JSON. `parts` may be any subset of a job's processes, in any order; the lowest rank
-/// provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
+/// Writes the profile of `all` as JSON: any subset of a job's processes. The lowest rank provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
 /// others folded into one) and at most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one
 /// line per algorithm that a rule names and that served no call. `name` may set the functions of the frames that the
-/// profile shows. `last_state`: the value of this key as JSON, or "" for a profile without it. Otherwise this function
-/// only sorts `parts`.
+/// profile shows. `last_state`: the value of this key as JSON, or "" for a profile without it. Uses up the contents of
+/// `all`.
+void write_profile(Merged& all, const Sink& sink, std::vector<std::string>* never_ran = nullptr,
+                   const NameFrames& name = nullptr, const std::string& last_state = "");
+/// The same for `parts`, in any order, which this function only sorts.
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran = nullptr,
                    const NameFrames& name = nullptr, const std::string& last_state = "");
 std::string write_profile(std::vector<Contribution> parts, const std::string& last_state = "");

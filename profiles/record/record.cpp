@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <type_traits>
 
 #include "core/base/text.hpp"
 #include "core/pap/pattern.hpp"
+#include "profiles/record/bytes.hpp"
 #include "profiles/record/job_size.hpp"
 #include "profiles/record/waiting.hpp"
 
@@ -271,98 +271,8 @@ void SiteBook::merge(const SiteBook& other) {
   if (other.first_call.arrival < first_call.arrival) first_call = other.first_call;
 }
 
-namespace {
-
-/// Writes plain values in their memory layout (all processes run the same build), and containers with a leading count.
-class Writer {
- public:
-  explicit Writer(std::string& out) : out_(out) { out_.clear(); }
-  template <typename T>
-  void plain(const T& v) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    out_.append(reinterpret_cast<const char*>(&v), sizeof v);
-  }
-  void text(const std::string& s) { plain<std::uint64_t>(s.size()), out_.append(s); }
-  template <typename T>
-  void array(const std::vector<T>& a) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    plain<std::uint64_t>(a.size()), out_.append(reinterpret_cast<const char*>(a.data()), a.size() * sizeof(T));
-  }
-  template <typename C, typename F>
-  void each(const C& c, F f) {
-    plain<std::uint64_t>(c.size());
-    for (const auto& x : c) f(x);
-  }
-
- private:
-  std::string& out_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view in) : in_(in) {}
-  bool good = true;
-  void plain(bool& v) {
-    std::uint8_t byte = 0;
-    plain(byte);
-    v = byte != 0, good = good && byte <= 1;
-  }
-  void plain(SiteKey& key) { bytes(key), good = good && known(key.op); }
-  void plain(CallRecord& record) {
-    bytes(record), good = good && known(record.op) && record.kind <= core::CallKind::persistent;
-  }
-  template <typename T>
-  void plain(T& v) {
-    bytes(v);
-  }
-  void text(std::string& s) {
-    std::uint64_t n = 0;
-    plain(n);
-    if (!good || in_.size() < n) {
-      good = false;
-      return;
-    }
-    s.assign(in_.substr(0, n));
-    in_.remove_prefix(n);
-  }
-  template <typename T>
-  void array(std::vector<T>& a) {
-    std::uint64_t n = 0;
-    plain(n);
-    if (!good || in_.size() / sizeof(T) < n) {
-      good = false;
-      return;
-    }
-    a.resize(n);
-    if (n > 0) std::memcpy(static_cast<void*>(a.data()), in_.data(), n * sizeof(T));
-    in_.remove_prefix(n * sizeof(T));
-  }
-  template <typename F>
-  void each(F f) {
-    std::uint64_t n = 0;
-    plain(n);
-    for (std::uint64_t i = 0; i < n && good; ++i) f();
-  }
-
- private:
-  static bool known(core::Collective op) { return static_cast<int>(op) < core::kCollectives; }
-  template <typename T>
-  void bytes(T& v) {
-    if (in_.size() < sizeof v) {
-      good = false;
-      return;
-    }
-    std::memcpy(static_cast<void*>(&v), in_.data(), sizeof v);
-    in_.remove_prefix(sizeof v);
-  }
-
-  std::string_view in_;
-};
-
-}  // namespace
-
 void Contribution::serialize(std::string& out, std::span<const LiveLog> live) const {
-  Writer w(out);
+  ByteWriter w(out);
   for (const std::string* text : {&job.program, &job.command_line, &job.start, &job.mpi_library, &job.mode})
     w.text(*text);
   w.plain(job.ranks), w.plain(job.wall_time_s), w.plain(job.network_from), w.plain(job.network),
@@ -412,7 +322,7 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
 }
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
-  Reader r(bytes);
+  ByteReader r(bytes);
   for (std::string* text : {&c.job.program, &c.job.command_line, &c.job.start, &c.job.mpi_library, &c.job.mode})
     r.text(*text);
   r.plain(c.job.ranks), r.plain(c.job.wall_time_s), r.plain(c.job.network_from), r.plain(c.job.network),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gathers the profile of all ranks at the end of the job.
+// Gathers the profile of all ranks at the end of the job, along the tree of core/agreement/tree.hpp. A rank merges the
+// parts of its children with its own, one after the other, and sends the result to its parent. So no rank holds more
+// than its own merged part and one part that it has received.
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -7,6 +9,7 @@
 
 #include "profiles/format/profile.hpp"
 #include "shim/dispatch/exchange/branch.hpp"
+#include "profiles/record/merged.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/guard.hpp"
@@ -35,11 +38,11 @@ void need_memory(std::size_t bytes) {
 }
 
 /// Returns whether the profile is on disk.
-bool write_whole(Job& j, std::vector<profiles::Contribution>& parts) {
+bool write_whole(Job& j, profiles::Merged& all) {
   std::vector<std::string> never_ran;
   const Nanoseconds begin = now();
   const auto result = profiles::write_profile_file(j.output, j.replaces, [&](const profiles::Sink& sink) {
-    profiles::write_profile(parts, sink, &never_ran, name_frames);
+    profiles::write_profile(all, sink, &never_ran, name_frames);
   });
   if (result) j.written = *result, j.wrote = now() - begin;
   std::string lines;
@@ -106,9 +109,17 @@ Gathered agree(Job& j, bool good) {
   return !wait_for(request) ? Gathered::cut : all != 0 ? Gathered::whole : Gathered::partly;
 }
 
-/// The messages of a part: its size, where 0 means that the rank could not make it; rank 0's answer, 0 without memory
-/// for it; the part. Never freed, because MPI may still use them after a wait that was given up.
-long long part_size, part_wanted;
+/// The messages of a part: its size and kind; the parent's answer, 0 without memory for it; the part. Never freed,
+/// because MPI may still use them after a wait that was given up.
+struct Offer {
+  long long bytes = 0;  ///< 0: the rank could not make it
+  long long merged = 0;  ///< 0: of one rank (profiles::Contribution); 1: of several (profiles::Merged)
+} part_offer;
+long long part_wanted;
+/// Of this rank, for the user.
+struct {
+  long long messages = 0, bytes = 0;
+} taken;
 std::string& part_bytes() {
   alignas(std::string) static char place[sizeof(std::string)];
   static auto& bytes = *new (place) std::string;
@@ -127,85 +138,129 @@ bool receive(const Job& j, void* data, std::size_t size, int from) {
   return wait_for(received);
 }
 
-/// Returns whether the part has left, or nothing if a rank died.
-std::optional<bool> send_part(Job& j) {
+/// What a rank has merged so far. Making an empty one allocates, too, so `attempt` makes it.
+using Part = std::optional<profiles::Merged>;
+
+/// Makes the bytes of the part: of this rank alone, if it has merged nothing. Returns whether it could.
+bool make_part(Job& j, const Part& all) {
   const Outcome made = attempt([&] {
-    refresh(j, true);
-    j.mine.serialize(part_bytes());
+    if (all) all->serialize(part_bytes());
+    else j.mine.serialize(part_bytes());
   });
-  if (!made) warn("the profile lacks this rank: %s", made.why);
-  part_size = made ? static_cast<long long>(part_bytes().size()) : 0;
-  if (!send(j, &part_size, sizeof part_size, 0)) return {};
-  if (part_size == 0) return false;
-  if (!receive(j, &part_wanted, sizeof part_wanted, 0)) return {};
+  if (!made) warn("the profile lacks this rank%s: %s", all ? " and those below it" : "", made.why);
+  part_offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
+  return static_cast<bool>(made);
+}
+
+/// Returns whether the part has left, or nothing if a rank died.
+std::optional<bool> send_part(Job& j, int parent) {
+  if (!send(j, &part_offer, sizeof part_offer, parent)) return {};
+  if (part_offer.bytes == 0) return false;
+  if (!receive(j, &part_wanted, sizeof part_wanted, parent)) return {};
   if (part_wanted == 0) return false;
-  if (!send(j, part_bytes().data(), part_bytes().size(), 0)) return {};
+  if (!send(j, part_bytes().data(), part_bytes().size(), parent)) return {};
   return true;
 }
 
-/// Receives the next part, of `rank`. Returns whether it is good, or nothing if a rank died.
-std::optional<bool> receive_part(Job& j, std::vector<profiles::Contribution>& parts, int& rank) {
+/// Adds this rank to the part. Returns whether it could.
+bool add_own(const Job& j, Part& all) {
+  const Outcome added = attempt([&] { all.emplace().add(j.mine); });
+  if (added) return true;
+  warn("the profile lacks this rank: %s", added.why);
+  all.reset();
+  return false;
+}
+
+/// Receives the next part, of any child. Returns whether it is good, or nothing if a rank died.
+std::optional<bool> receive_part(Job& j, Part& all) {
   MPI_Status status;
   const bool came = wait_until([&] {
     int there = 0;
     PMPI_Iprobe(MPI_ANY_SOURCE, kFinalChannel, j.comm, &there, &status);
     return there != 0;
   });
-  if (!came || !receive(j, &part_size, sizeof part_size, rank = status.MPI_SOURCE)) return {};
-  if (part_size == 0) return false;
-  Outcome done = attempt([&] { part_bytes().resize(static_cast<std::size_t>(part_size)); });
+  const int rank = status.MPI_SOURCE;
+  if (!came || !receive(j, &part_offer, sizeof part_offer, rank)) return {};
+  if (part_offer.bytes == 0) return false;
+  const auto size = static_cast<std::size_t>(part_offer.bytes);
+  // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
+  Outcome done = attempt([&] { part_bytes().resize(size), need_memory(4 * size); });
   part_wanted = done ? 1 : 0;
   if (!send(j, &part_wanted, sizeof part_wanted, rank)) return {};
-  if (done && !receive(j, part_bytes().data(), part_bytes().size(), rank)) return {};
-  bool good = false;
+  if (done && !receive(j, part_bytes().data(), size, rank)) return {};
+  ++taken.messages, taken.bytes += static_cast<long long>(size);
+  bool good = false, merging = false;
   if (done)
     done = attempt([&] {
-      profiles::Contribution part;
-      good = profiles::Contribution::deserialize(part_bytes(), part);
-      if (good) parts.push_back(std::move(part));
+      profiles::Merged several;
+      profiles::Contribution one;
+      good = part_offer.merged != 0 ? profiles::Merged::deserialize(part_bytes(), several)
+                                    : profiles::Contribution::deserialize(part_bytes(), one);
+      std::string().swap(part_bytes());
+      if (!good) return;
+      if (!all) all.emplace();
+      merging = true;
+      if (part_offer.merged != 0) all->merge(std::move(several));
+      else all->add(one);
     });
-  if (!done) warn("no part of rank %d: %s", rank, done.why);
-  return good && done;
+  if (done) return good;
+  warn("no part of rank %d%s: %s", rank, merging ? ", or of those before" : "", done.why);
+  // What is merged in half is wrong.
+  if (merging) all.reset(), add_own(j, all);
+  return false;
 }
 
-/// On rank 0. Returns whether the profile is written with all parts, or nothing if a rank died. The contribution of
-/// this rank is then back in j.mine.
-std::optional<bool> write_parts(Job& j) {
-  std::vector<profiles::Contribution> parts;
-  attempt([&] { parts.reserve(static_cast<std::size_t>(j.size)); });
-  int missing = j.size - 1, failed = 0, first = j.size;
-  std::size_t received = 0;
-  bool died = false;
+/// Merges the parts of the children with this rank's own. Returns whether all are in it, or nothing if a rank died.
+std::optional<bool> gather_below(Job& j, Part& all) {
+  bool good = true;
   if (const Outcome mine = attempt([&] { refresh(j, true); }); !mine) {
     warn("the profile lacks data of this rank: %s", mine.why);
-    ++failed, first = 0;
+    good = false;
   }
-  for (; missing > 0 && !died; --missing) {
-    int rank = 0;
-    const std::optional<bool> good = receive_part(j, parts, rank);
-    died = !good.has_value();
-    if (good == false) ++failed, first = std::min(first, rank);
-    else received += part_bytes().size();
+  if (j.place.children.empty() && j.place.parent >= 0) return good;
+  good = add_own(j, all) && good;
+  for (std::size_t left = j.place.children.size(); left > 0; --left) {
+    const std::optional<bool> one = receive_part(j, all);
+    if (!one) return {};
+    good = good && *one;
   }
-  if (died) warn("%d ranks did not send their part of the profile", missing + 1);
-  if (failed > 0)
-    warn("%d of %d ranks could not send their part of the profile, the first of them rank %d%s%s", failed, j.size,
-         first, j.spool.begun() ? "; the last snapshots of all ranks are in " : "", j.spool.directory().c_str());
+  say(2, "the profile: %lld parts of %lld bytes came from other ranks", taken.messages, taken.bytes);
+  return good;
+}
+
+/// The ranks without a part, as text.
+std::string missing_ranks(const Job& j, const Part& all) {
+  std::vector<bool> there(static_cast<std::size_t>(j.size));
+  if (all)
+    for (const profiles::Member& one : all->members) there[static_cast<std::size_t>(one.rank)] = true;
+  std::vector<core::Rank> missing;
+  for (int r = 0; r < j.size; ++r)
+    if (!there[static_cast<std::size_t>(r)]) missing.push_back(r);
+  return missing.empty() ? "" : profiles::ranks_text(std::move(missing));
+}
+
+/// On rank 0. Returns whether the profile is written, with the parts of all ranks.
+bool write_parts(Job& j, Part& all, bool complete) {
+  const char* where = j.spool.begun() ? "; the last snapshots of all ranks are in " : "";
+  const char* folder = j.spool.begun() ? j.spool.directory().c_str() : "";
+  if (!complete)
+    attempt([&] {
+      const std::string missing = missing_ranks(j, all);
+      warn("%s %s could not send %s part of the profile%s%s", missing.empty() ? "some" : "ranks",
+           missing.empty() ? "ranks" : missing.c_str(), missing.empty() ? "all of their" : "their", where, folder);
+    });
   bool written = false;
   const Outcome done = attempt([&] {
-    need_memory(kForProfile + 4 * received);
+    need_memory(kForProfile + 2 * static_cast<std::size_t>(taken.bytes));
+    // Warnings of the merging above.
+    const std::size_t known = j.mine.warnings.size();
     take_warnings(j);
-    parts.push_back(std::move(j.mine));
-    written = write_whole(j, parts);
+    if (!all || all->empty()) return;
+    for (std::size_t i = known; i < j.mine.warnings.size(); ++i) all->warnings.push_back({j.rank, j.mine.warnings[i]});
+    written = write_whole(j, *all);
   });
-  if (!done)
-    warn("cannot write '%s': %s%s%s", j.output.c_str(), done.why,
-         j.spool.begun() ? "; the last snapshots of all ranks are in " : "", j.spool.directory().c_str());
-  if (written && failed == 0 && !died) return true;
-  for (profiles::Contribution& part : parts)
-    if (part.rank == j.rank) attempt([&] { j.mine = std::move(part); });
-  if (died) return {};
-  return false;
+  if (!done) warn("cannot write '%s': %s%s%s", j.output.c_str(), done.why, where, folder);
+  return written && complete;
 }
 
 }  // namespace
@@ -233,9 +288,22 @@ Gathered gather_profile(Job& j) noexcept {
     warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
          static_cast<unsigned long long>(j.missing_calls));
   j.profile_gathered = true;
-  const std::optional<bool> good = j.rank != 0 ? send_part(j) : write_parts(j);
+  Part all;
+  const std::optional<bool> below = gather_below(j, all);
+  std::optional<bool> good = below;
+  if (j.rank == 0) {
+    good = write_parts(j, all, below == true);
+    if (!below) return Gathered::cut;
+  } else {
+    // After a death in the subtree, the others' parts are still good.
+    const bool made = make_part(j, all);
+    const std::optional<bool> sent = send_part(j, j.place.parent);
+    if (!sent || !below) return Gathered::cut;
+    good = made && *sent && *below;
+  }
+  all.reset();
   // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.
-  return good ? agree(j, *good) : Gathered::cut;
+  return agree(j, *good);
 }
 
 }  // namespace latecomer::shim

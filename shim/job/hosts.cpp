@@ -10,15 +10,20 @@
 
 #include "core/base/text.hpp"
 #include "shim/job/parts.hpp"
+#include "shim/tags.hpp"
 #include "shim/waiting/alive.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-/// Data that ranks exchange about their location.
+/// Data that all ranks exchange about their location. Every rank has those of all others at once, so they are few.
 struct Place {
   std::uint64_t domain = 0, kernel = 0, host = 0;  // equal: one clock; one set of cores; one host to MPI
+};
+
+/// Data that the ranks of a kernel exchange.
+struct Neighbour {
   cpu_set_t cores;
   profiles::ProcessId process;
 };
@@ -26,6 +31,22 @@ struct Place {
 std::uint64_t kernel_id() {
   const std::uint64_t kernel = profiles::this_process().kernel;
   return kernel != 0 ? kernel : core::fnv1a(job().mine.host);
+}
+
+/// Gives `mine` to all ranks of `group`, which this rank is the `me`th of. Returns [group]. Takes log2 of their number
+/// of messages per rank: in step d a rank passes on what it has of the d ranks from itself on.
+std::vector<Neighbour> exchange(const Job& j, const std::vector<Rank>& group, std::size_t me, const Neighbour& mine) {
+  const std::size_t n = group.size();
+  std::vector<Neighbour> from_me(n, mine), all(n);
+  for (std::size_t d = 1; d < n; d *= 2) {
+    const int bytes = static_cast<int>(std::min(d, n - d) * sizeof(Neighbour));
+    MPI_Request received = MPI_REQUEST_NULL;
+    PMPI_Irecv_c(from_me.data() + d, bytes, MPI_BYTE, group[(me + d) % n], kFinalChannel, j.comm, &received);
+    PMPI_Send(from_me.data(), bytes, MPI_BYTE, group[(me + n - d) % n], kFinalChannel, j.comm);
+    for (int done = 0; !done; sched_yield()) PMPI_Test(&received, &done, MPI_STATUS_IGNORE);
+  }
+  for (std::size_t i = 0; i < n; ++i) all[(me + i) % n] = from_me[i];
+  return all;
 }
 
 }  // namespace
@@ -65,30 +86,35 @@ void survey_hosts(Job& j) {
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   mine.host = core::fnv1a({name, static_cast<std::size_t>(length)});
-  mine.process = profiles::this_process(), mine.process.kernel = mine.kernel;
-  mine.cores = own_cores();
   std::vector<Place> all(static_cast<std::size_t>(j.size));
   PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, j.comm);
   std::map<std::uint64_t, Rank> first;
   std::vector<Rank> first_of;  // per rank: the first rank in its clock domain
   std::map<std::uint64_t, int> hosts;
-  int sharing = 0;
-  cpu_set_t cores;  // each rank may be bound to other cores
-  CPU_ZERO(&cores);
+  std::vector<Rank> group;  // the ranks of this kernel
+  std::size_t me = 0;
   for (Rank r = 0; r < j.size; ++r) {
     const Place& there = all[static_cast<std::size_t>(r)];
     first_of.push_back(first.try_emplace(there.domain, r).first->second);
     j.hosts.push_back(hosts.try_emplace(there.host, static_cast<int>(hosts.size())).first->second);
     if (there.kernel != mine.kernel) continue;
-    ++sharing;
-    CPU_OR(&cores, &cores, &there.cores);
+    if (r == j.rank) me = group.size();
+    group.push_back(r);
   }
+  j.place = core::place_in_tree(j.hosts, j.rank);
+  Neighbour own{own_cores(), profiles::this_process()};
+  own.process.kernel = mine.kernel;
+  cpu_set_t cores;  // each rank may be bound to other cores
+  CPU_ZERO(&cores);
   std::vector<profiles::ProcessId> processes;
-  processes.reserve(all.size());
-  for (const Place& there : all) processes.push_back(there.process);
-  watch_ranks(mine.process, processes);
+  processes.reserve(group.size());
+  for (const Neighbour& there : exchange(j, group, me, own)) {
+    CPU_OR(&cores, &cores, &there.cores);
+    processes.push_back(there.process);
+  }
+  watch_ranks(own.process, processes);
   const bool hook = yield_in_progress(false);
-  int facts[2] = {sharing > CPU_COUNT(&cores), !hook};
+  int facts[2] = {static_cast<int>(group.size()) > CPU_COUNT(&cores), !hook};
   PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MAX, j.comm);
   j.courteous =
       j.policy.waiting == core::Waiting::courteous || (j.policy.waiting == core::Waiting::automatic && facts[0]);

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "shim/state/job.hpp"
@@ -162,6 +163,22 @@ int default_level();
 /// Confirms that every rank of MPI_COMM_WORLD runs this library build. All ranks get the same answer. Uses no MPI
 /// communication: MPI_Publish_name and MPI_Lookup_name are local calls.
 bool roll_call(int rank, int size, double timeout_s);
+
+// rooms.cpp
+
+/// Confirms the same with a few requests per host. Returns true on all ranks or on none. After false, a rank asks the
+/// name service by itself.
+bool meet_in_rooms(int rank, int size, double timeout_s);
+
+// local_ranks.cpp
+
+/// What the launcher tells about the ranks of this job on this host.
+struct LocalRanks {
+  std::uint64_t key = 0;  ///< equal in these ranks, different in other jobs of this kernel
+  int count = 0;
+};
+/// Nothing if the launcher does not tell.
+std::optional<LocalRanks> local_ranks(int size);
 
 // run_channel.cpp
 

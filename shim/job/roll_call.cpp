@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The roll call: is every rank of MPI_COMM_WORLD preloaded with the same build? MPI communication cannot answer: a rank
-// without the preload would receive the messages in the program's calls. So ranks publish names in the process
-// manager's name service, along a binomial tree. No rank watches more than log2 P others.
+// without the preload would receive the messages in the program's calls. The ranks of a host meet in shared memory, and
+// one rank of each host asks the others' (rooms.cpp). If that fails, or cannot be tried, each rank asks here: ranks
+// publish names in the process manager's name service, along a binomial tree. No rank watches more than log2 P others.
 //
 // Each rank publishes three names, in this order:
 // - here: on entry. A rank waits for its parent's and its children's `here`, with a time-out.
@@ -13,119 +14,20 @@
 //
 // A name service may fail or lie. A rank that does not find its own `here` says `deaf` in place of no, and waits for
 // nobody. A rank that does not hear yes asks `latecomer run` (run_channel.cpp), which says yes only if all ranks ask.
-// So no rank hears yes anywhere unless all do.
-#include <time.h>
-#include <unistd.h>
-
+// So no rank hears yes anywhere unless all do: of rooms, names and `run`, a rank asks the next only after no.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
-#include "core/base/text.hpp"
-#include "profiles/base/process.hpp"
+#include "shim/job/names.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
 namespace {
-
-/// Makes MPI return errors of the name service instead of aborting the program.
-class QuietErrors {
- public:
-  QuietErrors() {
-    for (int i = 0; i < 2; ++i) {
-      PMPI_Comm_get_errhandler(comms_[i], &before_[i]);
-      PMPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
-    }
-  }
-  ~QuietErrors() {
-    for (int i = 0; i < 2; ++i) {
-      PMPI_Comm_set_errhandler(comms_[i], before_[i]);
-      PMPI_Errhandler_free(&before_[i]);
-    }
-  }
-
- private:
-  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-  MPI_Errhandler before_[2];
-};
-
-/// The program that has started the ranks, for messages.
-std::string launcher() {
-  const auto set = [](const char* name) { return std::getenv(name) != nullptr; };
-  if (set("HYDI_CONTROL_FD")) return "MPICH's mpiexec";
-  if (set("OMPI_COMM_WORLD_SIZE")) return "Open MPI's mpiexec";
-  if (set("SLURM_STEP_ID") || set("SLURM_STEPID")) return "Slurm's srun";
-  char path[64], name[64] = "";
-  std::snprintf(path, sizeof path, "/proc/%d/comm", static_cast<int>(getppid()));
-  if (std::FILE* file = std::fopen(path, "re")) {
-    if (std::fgets(name, sizeof name, file)) name[std::strcspn(name, "\n")] = '\0';
-    std::fclose(file);
-  }
-  return name[0] ? "the launcher (" + std::string(name) + ")" : "the launcher";
-}
-
-/// The name service of the process manager.
-class Names {
- public:
-  /// Asks for a name that no rank publishes. Returns false if the service answers it.
-  bool sound(int rank) {
-    char name[64], port[MPI_MAX_PORT_NAME] = "";
-    name_of(name, "nobody", rank);
-    if (PMPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS) return true;
-    if (port[0] != '\0') return false;
-    // An empty answer: this is the server of mpiexec -nameserver. It serves many jobs and keeps their names when they
-    // end. So the names contain the launcher's process on this host.
-    shared_ = true;
-    const profiles::ProcessId launcher = profiles::process_id(getppid() != 0 ? getppid() : getpid());  // 0: hidden
-    std::snprintf(scope_, sizeof scope_, "-%llx",
-                  static_cast<unsigned long long>(
-                      core::mix64(launcher.kernel ^ core::mix64(launcher.pid_namespace + core::mix64(launcher.started) +
-                                                                static_cast<std::uint64_t>(launcher.pid)))));
-    return true;
-  }
-  /// Whether the service belongs to many jobs, so that ranks with different parent processes do not find each other.
-  bool shared() const { return shared_; }
-
-  bool publish(const char* what, int rank, const char* value) {
-    char name[64];
-    name_of(name, what, rank);
-    return PMPI_Publish_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS;
-  }
-  void unpublish(const char* what, int rank) {
-    char name[64], port[MPI_MAX_PORT_NAME];
-    name_of(name, what, rank);
-    if (look_up(what, rank, port)) PMPI_Unpublish_name(name, MPI_INFO_NULL, port);
-  }
-  /// An empty answer is no answer.
-  bool look_up(const char* what, int rank, char (&value)[MPI_MAX_PORT_NAME]) {
-    char name[64];
-    name_of(name, what, rank);
-    value[0] = '\0';
-    return PMPI_Lookup_name(name, MPI_INFO_NULL, value) == MPI_SUCCESS && value[0] != '\0';
-  }
-  /// Waits for a name, with pauses of 0.1 to 12.8 ms. deadline 0: without limit. Returns false on time-out. Derived:
-  /// the pause doubles, so a wait takes at most twice as long as necessary, or 12.8 ms longer. A rank sends the process
-  /// manager at most 78 lookups per second then.
-  bool wait_for(const char* what, int rank, Nanoseconds deadline, char (&value)[MPI_MAX_PORT_NAME]) {
-    for (long pause = 100'000;; pause = pause < 10'000'000 ? pause * 2 : pause) {
-      if (look_up(what, rank, value)) return true;
-      if (deadline != 0 && now() > deadline) return false;
-      const timespec nap{0, pause};
-      nanosleep(&nap, nullptr);
-    }
-  }
-
- private:
-  void name_of(char (&name)[64], const char* what, int rank) const {
-    std::snprintf(name, sizeof name, "latecomer%s-%s-%d", scope_, what, rank);
-  }
-  char scope_[24] = "";
-  bool shared_ = false;
-};
 
 /// Whether the process manager takes the text as a value.
 bool plain(const std::string& text) {
@@ -152,7 +54,7 @@ Said said_by(const char* word) {
 /// Asks the name service. Each thing that is wrong is in `wrong` of one rank.
 bool ask_names(Names& names, int rank, int size, double timeout_s, Nanoseconds deadline,
                std::vector<std::string>& wrong) {
-  char value[MPI_MAX_PORT_NAME], here[MPI_MAX_PORT_NAME];
+  PortName value, here;
   // Ranks that observe alone need rank 0's answer to the question which job this is.
   std::snprintf(here, sizeof here, "%s#%llx#%s", own_build_ids(), static_cast<unsigned long long>(job().id.key),
                 plain(job().id.id) ? job().id.id.c_str() : "");
@@ -211,8 +113,8 @@ bool ask_names(Names& names, int rank, int size, double timeout_s, Nanoseconds d
   if (said != Said::yes) return false;
   // Unpublish names that no rank reads any more. All ranks read `here` and `up` before the verdict exists. The
   // children read `verdict`, and this rank cannot wait for them here: `verdict` stays until the job ends.
-  names.unpublish("here", rank);
-  names.unpublish("up", rank);
+  names.unpublish("here", rank, here);
+  names.unpublish("up", rank, "yes");
   return true;
 }
 
@@ -223,6 +125,7 @@ bool roll_call(int rank, int size, double timeout_s) {
   constexpr Nanoseconds kGrace = 2'000'000'000;  // chosen: time-outs of ranks that began together differ by less
   const QuietErrors quiet;
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
+  if (meet_in_rooms(rank, size, timeout_s)) return true;
   Names names;
   std::vector<std::string> wrong;
   if (ask_names(names, rank, size, timeout_s, deadline, wrong)) return true;
@@ -235,7 +138,7 @@ bool roll_call(int rank, int size, double timeout_s) {
     wrong.clear();
     if (!run.why.empty()) wrong.push_back(run.why);
   }
-  char value[MPI_MAX_PORT_NAME];
+  PortName value;
   if (names.look_up("here", 0, value)) adopt(value);
   choose_output_alone(job(), "");
   for (const std::string& why : wrong)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The measurement of clock offsets: ping-pong messages along a tree of domains, and updates inside a domain.
+// The measurement of clock offsets: ping-pong messages along a tree of domains, and updates along a
+// tree inside a domain.
 #include "shim/state/clocks.hpp"
 
 #include <sched.h>
@@ -88,10 +89,17 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
     if (first_of[r] == static_cast<Rank>(r)) lookers.push_back(static_cast<Rank>(r));
   c.domains = static_cast<int>(lookers.size());
   if (c.domains == 1) return;
-  c.looker = first_of[static_cast<std::size_t>(rank)];
-  if (c.looker == rank) {
-    for (std::size_t r = 0; r < first_of.size(); ++r)
-      if (first_of[r] == rank && static_cast<Rank>(r) != rank) c.members.push_back(static_cast<Rank>(r));
+  std::vector<Rank> domain;
+  std::size_t place = 0;  // in it
+  for (std::size_t r = 0; r < first_of.size(); ++r)
+    if (first_of[r] == first_of[static_cast<std::size_t>(rank)]) {
+      if (static_cast<Rank>(r) == rank) place = domain.size();
+      domain.push_back(static_cast<Rank>(r));
+    }
+  if (place != 0) c.above = domain[place & (place - 1)];
+  for (std::size_t bit = 1; place + bit < domain.size() && (place & bit) == 0; bit <<= 1)
+    c.below.push_back(domain[place + bit]);
+  if (c.above < 0) {
     const auto me = static_cast<std::size_t>(std::find(lookers.begin(), lookers.end(), rank) - lookers.begin());
     if (me != 0) c.parent = lookers[me & (me - 1)];
     for (std::size_t bit = 1; me + bit < lookers.size() && (me & bit) == 0; bit <<= 1)
@@ -119,12 +127,12 @@ void survey_clocks(Clocks& c, Rank rank, const std::vector<Rank>& first_of) {
       }
   }
   Update mine{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
-  if (c.looker == rank) {
-    for (const Rank member : c.members) send_now(member, kUpdate, mine);
-    return;
+  if (c.above >= 0) {
+    receive_now(c.above, kUpdate, mine);
+    c.offset = mine.offset, c.uncertainty = mine.uncertainty, c.looked_at_ = mine.looked_at, c.looks = mine.looks;
   }
-  receive_now(c.looker, kUpdate, mine);
-  c.offset = mine.offset, c.uncertainty = mine.uncertainty, c.looked_at_ = mine.looked_at, c.looks = mine.looks;
+  // The largest part first: it has the longest way.
+  for (auto to = c.below.rbegin(); to != c.below.rend(); ++to) send_now(*to, kUpdate, mine);
 }
 
 void renew_offset(Clocks& c) {
@@ -174,15 +182,20 @@ void renew_offset(Clocks& c) {
   if (agree && width > old) return;
   c.take(low, high, parents);
   const Update update{c.offset, c.uncertainty, c.looked_at_, c.drift_ppb_, c.looks};
-  for (const Rank member : c.members) post_bytes(member, kUpdate, update);
+  for (const Rank to : c.below) post_bytes(to, kUpdate, update);
 }
 
 void hear_offset(Clocks& c) {
-  if (c.domains == 1 || c.looker == job().rank) return;
+  if (c.domains == 1 || c.above < 0) return;
   Update update;
-  while (receive_if(c.looker, kUpdate, update))
+  bool heard = false;
+  while (receive_if(c.above, kUpdate, update)) {
+    heard = true;
     c.offset = update.offset, c.uncertainty = update.uncertainty, c.looked_at_ = update.looked_at,
     c.drift_ppb_ = update.drift_ppb, c.looks = update.looks;
+  }
+  if (!heard) return;
+  for (const Rank to : c.below) post_bytes(to, kUpdate, update);
 }
 
 }  // namespace latecomer::shim

@@ -17,10 +17,10 @@ struct Clocks {
   std::atomic<Nanoseconds> uncertainty{0};  ///< half the width of the interval at the last measurement
   std::atomic<int> looks{0};                ///< number of measurements
   int domains = 1;
-  std::vector<Rank> members;   ///< on the looker: the other ranks of its domain
+  std::vector<Rank> below;     ///< ranks of this domain that hear a new offset from this rank
   std::vector<Rank> children;  ///< lookers of other domains that measure against this rank
   Rank parent = -1;            ///< the rank that this rank measures against; -1: none
-  Rank looker = -1;            ///< the rank that measures for this domain
+  Rank above = -1;             ///< the rank of this domain that this rank hears a new offset from; -1: it measures
 
   Nanoseconds common() const { return now() + offset.load(std::memory_order_relaxed); }
   /// The uncertainty of the last measurement, plus the possible drift since then.
@@ -38,14 +38,15 @@ struct Clocks {
 };
 
 /// Collective over the private communicator, at start. first_of[r]: the first rank in r's clock domain. Lookers
-/// exchange ping-pongs along a binomial tree of domains, each with at most log2(domains) others.
+/// exchange ping-pongs along a binomial tree of domains, each with at most log2(domains) others. A new offset goes to the
+/// other ranks of a domain along a binomial tree, too.
 void survey_clocks(Clocks& clocks, Rank rank, const std::vector<Rank>& first_of);
 
 /// Renews the offset if a second has passed. Call it right after an operation that all ranks have just left. Waits at
 /// most 100 us (2 ms with more ranks than cores). Later answers are ignored.
 void renew_offset(Clocks& clocks);
 
-/// Takes a newer offset from the looker of this domain, if one has arrived.
+/// Takes a newer offset of this domain, if one has arrived, and passes it on.
 void hear_offset(Clocks& clocks);
 
 }  // namespace latecomer::shim

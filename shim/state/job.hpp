@@ -80,6 +80,7 @@ struct Job {
   MPI_Comm engine_comm = MPI_COMM_NULL;  ///< the same for the background engine, if it runs
   MPI_Group world_group = MPI_GROUP_NULL;
   std::vector<int> hosts;  ///< [ranks of MPI_COMM_WORLD], the number of each rank's host by MPI's name; equal on all
+  core::TreePlace place;   ///< of this rank in the tree over all ranks
   int keyval = MPI_KEYVAL_INVALID;
   int pid = 0;     ///< of the process that started MPI; a forked child has another
   int thread = 0;  ///< the thread that started MPI

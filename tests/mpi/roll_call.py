@@ -20,7 +20,9 @@ from processes import children, end_tree
 launcher = "Open MPI's mpiexec" if open_mpi else "MPICH's mpiexec"
 service = built("name_service")
 support = "" if open_mpi else f":{a.support}"
-program = [a.bin + "/breakers", "divergent"]
+# The ranks do not know how many are on their host, so they do not meet in shared memory (rooms.py).
+by_names = ["env", "-u", "MPI_LOCALNRANKS", "-u", "OMPI_COMM_WORLD_LOCAL_SIZE"]
+program = [*by_names, a.bin + "/breakers", "divergent"]
 
 
 def policy(seconds):
@@ -296,14 +298,14 @@ if server:
 
         both = a.library + ":" + a.support
         for job in range(3):
-            done = run(*served(f"served{job}", "-genv", "LD_PRELOAD", both, "-n", 4, a.bin + "/breakers", "divergent"))
+            done = run(*served(f"served{job}", "-genv", "LD_PRELOAD", both, "-n", 4, *program))
             check(done.returncode == 0 and "right" in done.stdout and "warning" not in done.stderr, f"-nameserver, job {job}: {done.returncode} {done.stdout[-200:]} {done.stderr[-300:]}")
             check((folder / f"served{job}.json").exists(), f"-nameserver, job {job}: the ranks observe together")
-        words = served("lacking", "-n", 1, "-env", "LD_PRELOAD", both, a.bin + "/breakers", "divergent", ":", "-n", 1, "-env", "LD_PRELOAD", a.support, a.bin + "/breakers", "divergent")
+        words = served("lacking", "-n", 1, "-env", "LD_PRELOAD", both, *program, ":", "-n", 1, "-env", "LD_PRELOAD", a.support, *program)
         done = run(*words)
         warnings = [line for line in done.stderr.splitlines() if "warning" in line]
         check(done.returncode == 0 and "right" in done.stdout and len(warnings) == 1 and "rank 1 did not answer through mpiexec -nameserver" in warnings[0], f"-nameserver, rank 1 without preload: {done.returncode} {warnings}")
-        jobs = [subprocess.Popen(served(f"at_once{i}", "-genv", "LD_PRELOAD", both, "-n", 2 + i, a.bin + "/breakers", "divergent"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) for i in range(2)]
+        jobs = [subprocess.Popen(served(f"at_once{i}", "-genv", "LD_PRELOAD", both, "-n", 2 + i, *program), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) for i in range(2)]
         for i, running in enumerate(jobs):
             out, err = running.communicate(timeout=patience * 120)
             check(running.returncode == 0 and "right" in out and "warning" not in err and (folder / f"at_once{i}.json").exists(), f"-nameserver, job {i} of two at once: {running.returncode} {out[-200:]} {err[-300:]}")

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A process manager whose name service misbehaves as NAME_SERVICE says: it `forgets` what is published, `invents`
 // answers to unknown names, `refuses` to publish, or `empties` all answers. It `deafens` rank 2, so that it finds no
-// name, or `swallows` the names of rank 1. It `delays` the first answer of rank 1 by 3 s. Otherwise it is right.
+// name, or `swallows` the names of rank 1. It `delays` the first answer of rank 1 by 3 s, and `counts` the requests of
+// each rank in a file of the folder NAME_SERVICE_COUNTS. Otherwise it is right. A rank with NAME_SERVICE_LATE comes to
+// the roll call so many seconds late.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,20 +19,42 @@ static int is(const char* kind) {
   const char* wanted = getenv("NAME_SERVICE");
   return wanted && strcmp(wanted, kind) == 0;
 }
-static int passes_on(void) { return is("delays") || is("deafens") || is("swallows"); }
+static int passes_on(void) { return is("delays") || is("deafens") || is("swallows") || is("counts"); }
 static int rank(void) {
   const char* text = getenv("PMI_RANK");
   if (!text) text = getenv("OMPI_COMM_WORLD_RANK");
   return text ? atoi(text) : 0;
 }
 
+/// Writes the number of requests so far.
+static void count(void) {
+  static int requests;
+  const char* folder = getenv("NAME_SERVICE_COUNTS");
+  if (!folder) return;
+  char path[4096], text[16];
+  snprintf(path, sizeof path, "%s/%d", folder, rank());
+  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  const int size = snprintf(text, sizeof text, "%d", ++requests);
+  if (file < 0 || pwrite(file, text, (size_t)size, 0) != size) abort();
+  close(file);
+}
+
+/// The last function that latecomer calls before the roll call.
+int PMPI_Comm_get_parent(MPI_Comm* parent) {
+  const char* late = getenv("NAME_SERVICE_LATE");
+  if (late) sleep((unsigned)atoi(late));
+  return ((int (*)(MPI_Comm*))dlsym(RTLD_NEXT, "PMPI_Comm_get_parent"))(parent);
+}
+
 int PMPI_Publish_name(const char* name, MPI_Info info, const char* port) {
+  count();
   if (is("delays") && strstr(name, "-here-1")) sleep(3);
   if (passes_on() && !(is("swallows") && rank() == 1))
     return ((Call)dlsym(RTLD_NEXT, "PMPI_Publish_name"))(name, info, port);
   return is("refuses") ? MPI_ERR_SERVICE : MPI_SUCCESS;
 }
 int PMPI_Lookup_name(const char* name, MPI_Info info, char* port) {
+  count();
   if (passes_on() && !(is("deafens") && rank() == 2))
     return ((Call)dlsym(RTLD_NEXT, "PMPI_Lookup_name"))(name, info, port);
   if (!is("invents") && !is("empties")) return MPI_ERR_NAME;
@@ -36,6 +62,7 @@ int PMPI_Lookup_name(const char* name, MPI_Info info, char* port) {
   return MPI_SUCCESS;
 }
 int PMPI_Unpublish_name(const char* name, MPI_Info info, const char* port) {
+  count();
   if (passes_on()) return ((Call)dlsym(RTLD_NEXT, "PMPI_Unpublish_name"))(name, info, port);
   return MPI_SUCCESS;
 }

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Merges contributions. What is dropped depends on the data only, so that parts of a tree drop the same.
+#include "profiles/record/merged.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "profiles/record/bytes.hpp"
+#include "profiles/record/job_size.hpp"
+
+namespace latecomer::profiles {
+namespace {
+
+std::vector<Said> said_by(Rank rank, const std::vector<std::string>& texts) {
+  std::vector<Said> out;
+  out.reserve(texts.size());
+  for (const std::string& text : texts) out.push_back({rank, text});
+  return out;
+}
+
+/// The head of a contribution.
+void take_head(const Contribution& from, Contribution& to) {
+  to.job = from.job, to.job_key = from.job_key, to.finished = from.finished, to.rank = from.rank;
+  to.host = from.host, to.clock_domain = from.clock_domain;
+  to.clock_offset = from.clock_offset, to.clock_uncertainty = from.clock_uncertainty;
+  to.clock_looks = from.clock_looks, to.process = from.process;
+}
+
+std::uint64_t order_of(const Log& log) { return core::mix64(log.communicator + 1); }
+
+}  // namespace
+
+void Merged::add(const Contribution& one) {
+  const bool first = members.empty();
+  if (first || one.rank < sum.rank) take_head(one, sum);
+  sizes_differ = sizes_differ || one.job.ranks != sum.job.ranks;
+  if (first) sum.patterns.job_of(one.job.ranks);
+  sum.patterns.merge(one.patterns);
+  const std::int32_t row = one.rank / ranks_per_row(one.job.ranks);
+  for (const LocalBook::Entry& e : one.local.entries()) {
+    sum.local[e.key].merge(e.site);
+    if (e.site.before.samples > 0 && !without_rows_.contains(e.key)) before[e.key][row].merge(e.site.before);
+  }
+  sum.edges += one.edges, sum.edge_sum += one.edge_sum;
+  take_frames(one.frames);
+  take_unplanned(one.unplanned);
+  take_warnings(said_by(one.rank, one.warnings));
+  take_texts(plans, said_by(one.rank, one.plans));
+  take_texts(decisions, said_by(one.rank, one.decisions));
+  for (const Log& log : one.logs) sum.logs.push_back(log);
+  limit_logs();
+  limit_before();
+  const auto at = std::ranges::upper_bound(members, one.rank, {}, &Member::rank);
+  members.insert(at, {one.rank, one.finished, one.host, one.clock_domain, one.clock_offset, one.clock_uncertainty,
+                      one.clock_looks, one.process, one.sample});
+}
+
+void Merged::merge(Merged&& other) {
+  if (other.empty()) return;
+  if (empty()) {
+    *this = std::move(other);
+    return;
+  }
+  if (other.sum.rank < sum.rank) take_head(other.sum, sum);
+  sizes_differ = sizes_differ || other.sizes_differ || other.sum.job.ranks != sum.job.ranks;
+  sum.patterns.merge(other.sum.patterns);
+  for (const LocalBook::Entry& e : other.sum.local.entries()) sum.local[e.key].merge(e.site);
+  without_rows_.merge(other.without_rows_);
+  for (const auto& [key, rows] : other.before)
+    if (!without_rows_.contains(key))
+      for (const auto& [row, intervals] : rows) before[key][row].merge(intervals);
+  std::erase_if(before, [&](const auto& entry) { return without_rows_.contains(entry.first); });
+  sum.edges += other.sum.edges, sum.edge_sum += other.sum.edge_sum;
+  take_frames(other.sum.frames);
+  take_unplanned(other.sum.unplanned);
+  warnings_dropped += other.warnings_dropped, texts_dropped += other.texts_dropped;
+  records_dropped += other.records_dropped;
+  take_warnings(std::move(other.warnings));
+  take_texts(plans, std::move(other.plans));
+  take_texts(decisions, std::move(other.decisions));
+  std::ranges::move(other.sum.logs, std::back_inserter(sum.logs));
+  logs_below_ = std::min(logs_below_, other.logs_below_);
+  limit_logs();
+  limit_before();
+  const auto middle = static_cast<std::ptrdiff_t>(members.size());
+  std::ranges::move(other.members, std::back_inserter(members));
+  std::ranges::inplace_merge(members, members.begin() + middle, {}, &Member::rank);
+}
+
+void Merged::take_frames(const std::vector<Frame>& frames) {
+  // The frames of a site are those of the first process that knows it.
+  std::set<std::pair<std::uint64_t, std::uint32_t>> fresh;
+  for (const Frame& f : frames) {
+    const std::pair key{f.site, f.callers};
+    if (!fresh.contains(key)) {
+      if (!framed_.insert(key).second) continue;
+      fresh.insert(key);
+    }
+    sum.frames.push_back(f);
+  }
+}
+
+void Merged::take_unplanned(const std::vector<Unplanned>& all) {
+  // Every member of a communicator counts the same calls: take the largest count.
+  for (const Unplanned& u : all) {
+    const auto found = std::ranges::find(sum.unplanned, u.algorithm, &Unplanned::algorithm);
+    if (found == sum.unplanned.end()) sum.unplanned.push_back(u);
+    else if (u.calls > found->calls) *found = u;
+  }
+}
+
+void Merged::take_warnings(std::vector<Said>&& more) {
+  std::ranges::move(more, std::back_inserter(warnings));
+  if (warnings.size() <= kMostWarnings) return;
+  // Those of the lowest ranks stay.
+  std::ranges::stable_sort(warnings, {}, &Said::rank);
+  warnings_dropped += warnings.size() - kMostWarnings;
+  warnings.resize(kMostWarnings);
+}
+
+void Merged::take_texts(std::vector<Said>& to, std::vector<Said>&& more) {
+  for (Said& said : more) {
+    if (text_bytes_ + said.text.size() > kMostTexts) {
+      ++texts_dropped;
+      continue;
+    }
+    text_bytes_ += said.text.size();
+    to.push_back(std::move(said));
+  }
+}
+
+void Merged::limit_logs() {
+  const auto drop = [&] {
+    std::erase_if(sum.logs, [&](const Log& log) {
+      if (order_of(log) < logs_below_) return false;
+      records_dropped += log.records.size();
+      return true;
+    });
+  };
+  if (logs_below_ != UINT64_MAX) drop();
+  std::size_t records = 0;
+  for (const Log& log : sum.logs) records += log.records.size();
+  if (records <= kMostRecords) return;
+  // A call needs the records of all members of its communicator. So whole communicators go, in one order everywhere.
+  std::map<std::uint64_t, std::size_t> by_order;
+  for (const Log& log : sum.logs) by_order[order_of(log)] += log.records.size();
+  for (auto last = by_order.rbegin(); last != by_order.rend() && records > kMostRecords; ++last)
+    records -= last->second, logs_below_ = last->first;
+  drop();
+}
+
+void Merged::limit_before() {
+  std::size_t rows = 0;
+  for (const auto& [key, of] : before) rows += of.size();
+  while (rows > kMostIntervals) {
+    // The site with the fewest samples. A profile shows those with the most time.
+    const auto samples = [](const auto& entry) {
+      std::uint64_t out = 0;
+      for (const auto& [row, intervals] : entry.second) out += intervals.samples;
+      return out;
+    };
+    const auto least = std::ranges::min_element(before, {}, samples);
+    rows -= least->second.size();
+    without_rows_.insert(least->first), before.erase(least);
+  }
+}
+
+void Merged::serialize(std::string& out) const {
+  sum.serialize(out);
+  const std::uint64_t first = out.size();
+  ByteWriter w(out, true);
+  w.each(members, [&](const Member& m) {
+    w.plain(m.rank), w.plain(m.finished), w.text(m.host), w.text(m.clock_domain), w.plain(m.clock_offset),
+        w.plain(m.clock_uncertainty), w.plain(m.clock_looks);
+    w.plain(m.process.usage), w.plain(m.process.peers), w.plain(m.process.cores), w.plain(m.process.host_cores),
+        w.plain(m.process.courteous), w.text(m.process.core_list);
+    w.plain(m.sample.stretch()), w.plain(m.sample.stride()), w.plain(m.sample.counted);
+    w.each(m.sample.calls(), [&](const SampledCall& s) { w.plain(s.number), w.plain(s.record); });
+  });
+  for (const auto* texts : {&warnings, &plans, &decisions})
+    w.each(*texts, [&](const Said& s) { w.plain(s.rank), w.text(s.text); });
+  w.each(before, [&](const auto& site) {
+    w.plain(site.first);
+    w.each(site.second, [&](const auto& row) { w.plain(row.first), w.plain(row.second); });
+  });
+  w.each(without_rows_, [&](const SiteKey& key) { w.plain(key); });
+  w.plain(warnings_dropped), w.plain(texts_dropped), w.plain(records_dropped), w.plain(sizes_differ);
+  w.plain(logs_below_), w.plain(text_bytes_);
+  w.plain(first);
+}
+
+bool Merged::deserialize(std::string_view bytes, Merged& out) {
+  std::uint64_t first = 0;
+  if (bytes.size() < sizeof first) return false;
+  std::memcpy(&first, bytes.data() + bytes.size() - sizeof first, sizeof first);
+  if (first > bytes.size() - sizeof first || !Contribution::deserialize(bytes.substr(0, first), out.sum)) return false;
+  const int ranks = out.sum.job.ranks;
+  ByteReader r(bytes.substr(first, bytes.size() - sizeof first - first));
+  r.each([&] {
+    Member& m = out.members.emplace_back();
+    r.plain(m.rank), r.plain(m.finished), r.text(m.host), r.text(m.clock_domain), r.plain(m.clock_offset),
+        r.plain(m.clock_uncertainty), r.plain(m.clock_looks);
+    r.plain(m.process.usage), r.plain(m.process.peers), r.plain(m.process.cores), r.plain(m.process.host_cores),
+        r.plain(m.process.courteous), r.text(m.process.core_list);
+    std::uint64_t stretch = 0, stride = 1;
+    std::vector<SampledCall> sampled;
+    r.plain(stretch), r.plain(stride), r.plain(m.sample.counted);
+    r.each([&] {
+      SampledCall& s = sampled.emplace_back();
+      r.plain(s.number), r.plain(s.record);
+    });
+    r.good = r.good && is_rank_of(m.rank, ranks) && m.sample.restore(std::move(sampled), stretch, stride);
+  });
+  for (auto* texts : {&out.warnings, &out.plans, &out.decisions})
+    r.each([&] {
+      Said& s = texts->emplace_back();
+      r.plain(s.rank), r.text(s.text);
+    });
+  r.each([&] {
+    SiteKey key;
+    r.plain(key);
+    auto& rows = out.before[key];
+    r.each([&] {
+      std::int32_t row = 0;
+      r.plain(row), r.plain(rows[row]);
+    });
+  });
+  r.each([&] {
+    SiteKey key;
+    r.plain(key), out.without_rows_.insert(key);
+  });
+  r.plain(out.warnings_dropped), r.plain(out.texts_dropped), r.plain(out.records_dropped), r.plain(out.sizes_differ);
+  r.plain(out.logs_below_), r.plain(out.text_bytes_);
+  for (const Frame& f : out.sum.frames) out.framed_.insert({f.site, f.callers});
+  return r.good && !out.members.empty() && std::ranges::is_sorted(out.members, {}, &Member::rank);
+}
+
+}  // namespace latecomer::profiles

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What several processes of a job contribute to its profile, in one piece. At the end of a job, contributions go up a
+// tree, and every node merges those of its children. The memory depends on the sites and the ranks below, and is
+// limited: what a profile would fold or leave out anyway is dropped here, and counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiles/record/record.hpp"
+
+namespace latecomer::profiles {
+
+/// What the profile shows of one process.
+struct Member {
+  Rank rank = 0;
+  bool finished = false;
+  std::string host, clock_domain;
+  Nanoseconds clock_offset = 0, clock_uncertainty = 0;
+  std::int32_t clock_looks = 0;
+  Process process;
+  CallSample sample;
+};
+
+/// A text of one process.
+struct Said {
+  Rank rank = 0;
+  std::string text;
+};
+
+class Merged {
+ public:
+  /// Limits of a merged part. Derived: a warning takes 1 KiB at most, a decision too, a record 48 bytes, and a row of
+  /// intervals 320 bytes. So these take 100 MiB at most, however many ranks there are.
+  static constexpr std::size_t kMostWarnings = 1000, kMostTexts = 16 << 20, kMostRecords = std::size_t{1} << 20,
+                               kMostIntervals = std::size_t{1} << 17;
+
+  /// Adds one process, each once.
+  void add(const Contribution& one);
+  /// Adds other processes.
+  void merge(Merged&& other);
+  bool empty() const { return members.empty(); }
+
+  /// Replaces `out`.
+  void serialize(std::string& out) const;
+  static bool deserialize(std::string_view bytes, Merged& out);
+
+  /// Sums, and the head, which is that of the lowest rank. Its members `local`, `patterns`, `frames`, `edges`,
+  /// `unplanned` and `logs` hold the data of all processes; `warnings`, `plans` and `decisions` are empty.
+  Contribution sum;
+  std::vector<Member> members;  ///< by ascending rank
+  std::vector<Said> warnings, plans, decisions;
+  std::map<SiteKey, std::map<std::int32_t, Intervals>> before;  ///< by row of ranks
+  std::uint64_t warnings_dropped = 0;
+  std::uint64_t texts_dropped = 0;    ///< plans and decisions
+  std::uint64_t records_dropped = 0;  ///< of logs
+  /// Whether the processes say different numbers of ranks: files of a folder may be damaged.
+  bool sizes_differ = false;
+
+ private:
+  void take_frames(const std::vector<Frame>& frames);
+  void take_unplanned(const std::vector<Unplanned>& all);
+  void take_warnings(std::vector<Said>&& more);
+  void take_texts(std::vector<Said>& to, std::vector<Said>&& more);
+  void limit_logs();
+  void limit_before();
+
+  std::set<std::pair<std::uint64_t, std::uint32_t>> framed_;  // site and callers
+  std::set<SiteKey> without_rows_;                            // sites whose rows of intervals were dropped
+  std::uint64_t logs_below_ = UINT64_MAX;  // logs of communicators from this hash on were dropped
+  std::uint64_t text_bytes_ = 0;
+};
+
+}  // namespace latecomer::profiles
