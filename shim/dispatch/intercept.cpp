@@ -331,7 +331,10 @@ void write_log(const Call& call) {
   }
   try {
     state.log.push_back(record_of(call));
-    if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
+    if (state.leadership && state.leadership->learner) {
+      state.leadership->signatures.push_back(call.signature);
+      if (call.n == 0) state.leadership->learner->begin(call.arrival);
+    }
   } catch (const std::bad_alloc&) {
     // A record without its signature would shift the signatures behind it.
     if (state.log.size() > call.n - state.logged_from) state.log.pop_back();
@@ -388,10 +391,10 @@ void show(const Call& call) {
              call.arrival - job().clocks.offset.load(plain));
 }
 
-/// Whether this call looks for an announcement. Every eighth call does, but not the call that begins an epoch, because
-/// no announcement can have arrived there.
+/// Whether this call looks for an announcement. Every eighth call does, and every call of a short epoch.
 bool plan_may_be_there(const Call& call) {
-  return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard;
+  const core::Sequence& sequence = call.state->sequence;
+  return ((call.n & 7) == 4 || sequence.brief()) && sequence.awaits() && !call.state->heard;
 }
 
 [[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
