@@ -74,7 +74,7 @@ TEST_CASE("judge: error rates", "[judge]") {
 TEST_CASE("judge: a call that makes the next late is no gain", "[judge]") {
   // The candidate ends sooner, but the rank that is late in the next call leaves it later.
   const std::vector<float> x = {800, 810, 790, 805, 795}, y = {1000, 1010, 990, 1005, 995},
-                           next_x = {5200, 5210, 5190, 5205, 5195}, next_y = {5000, 5010, 4990, 5005, 4995};
+                           next_x = {5500, 5510, 5490, 5505, 5495}, next_y = {5000, 5010, 4990, 5005, 4995};
   CHECK(judge({x, {}}, {y, {}}, 32) == Verdict::wins);
   CHECK(judge({x, next_x}, {y, next_y}, 32) == Verdict::loses);
   CHECK(judge({y, next_y}, {y, next_x}, 32) == Verdict::wins);

@@ -184,7 +184,7 @@ TEST_CASE("plan: serializes, and refuses truncated or invalid bytes", "[learning
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
   plan.sizes[0][1] = 0;
   CHECK(Plan::deserialize(plan.serialize(), 3, back));
-  for (const auto& [first, turns] : {std::pair(1, 2), {-1, 2}, {0, 3}, {0, kMostTurns + 1}}) {
+  for (const auto& [first, turns] : {std::pair(1, 2), std::pair(-1, 2), std::pair(0, 3), std::pair(0, kMostTurns + 1)}) {
     plan.entries[1].first_turn = first, plan.entries[1].turns = static_cast<std::uint16_t>(turns);
     CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
   }
@@ -417,7 +417,7 @@ TEST_CASE("outcome: verdicts and no rotas, and winners for the next run", "[lear
 
 namespace {
 /// A loop that begins with the winners of another.
-void remember(Loop& loop, const std::vector<Learned>& learned) {
+void remember(Loop& loop, const std::vector<Learned>& learned) {  // `learned` outlives the loop
   const Plan plan = plan_of_learned(learned);
   loop.force.install(plan);
   loop.learner.remember(
@@ -490,7 +490,8 @@ TEST_CASE("history: sites of one signature agree, or wait for their period", "[l
   CHECK(plan_of_learned({one}).patterns == std::vector<std::vector<Nanoseconds>>{one.pattern});
   const Policy policy = policy_of(kAuto);
   Loop loop(policy, 4);
-  remember(loop, {one, two});
+  const std::vector<Learned> both = {one, two};
+  remember(loop, both);
   SplitMix64 random(5);
   std::string last;
   for (int i = 0; i < 100; ++i) {
@@ -518,17 +519,17 @@ TEST_CASE("auto: a program of slow calls is decided within its first calls", "[l
       loop.factor_of = [&](const Algorithm& a) { return a.name == "slt" ? best : a.name == "ring" ? 0.95 : 1.15; };
       double spent = 0;
       Decision d;
-      constexpr double kNative = 60e6;
+      constexpr double kNative = 16e6;
       for (int i = 0; i < 100; ++i) {
         const double noise = 1 + 0.17 * (random.uniform() - 0.5);
-        d = loop.call(s, 1, late(8, 1, 120'000'000, random), static_cast<Nanoseconds>(kNative * noise));
+        d = loop.call(s, 1, late(8, 1, 32'000'000, random), static_cast<Nanoseconds>(kNative * noise));
         spent += kNative * (d.algorithm ? loop.factor_of(*d.algorithm) : 1);
       }
       lost += (spent - 100 * kNative * best) / (100 * kNative * (1 - best)) / kRuns;
       other += !d.algorithm || d.algorithm->name != "slt";
     }
     INFO("gain " << 1 - best << ": lost " << lost << ", " << other << " of " << kRuns << " with another algorithm");
-    CHECK(lost < 0.40);
+    CHECK(lost < 1.0 / 3);
     CHECK(other <= 3);
   }
 }
@@ -548,7 +549,8 @@ TEST_CASE("auto: lives with calls whose offsets are not known", "[learning]") {
 }
 
 TEST_CASE("auto: balanced arrivals get an algorithm that is faster by itself", "[learning]") {
-  const Policy policy = policy_of(kAuto);
+  Policy policy = policy_of(kAuto);
+  policy.network.half_duplex = true;  // messages of two ranks to each other take turns: native's exchanges are slow
   SplitMix64 random(3);
   for (const double factor : {0.7, 1.1}) {
     Loop large(policy, 8), small(policy, 8);
@@ -559,6 +561,7 @@ TEST_CASE("auto: balanced arrivals get an algorithm that is faster by itself", "
       dispatched += small.call(allreduce(1 << 10), 1, late(8, 0, 0, random), 8'000'000, factor).algorithm != nullptr;
     }
     INFO(large.learner.reports().at(0).reason);
+    INFO(large.learner.reports().at(0).native_predicted_ns);
     CHECK((d.algorithm != nullptr) == (factor < 1));
     CHECK(dispatched == 0);
   }

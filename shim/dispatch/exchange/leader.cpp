@@ -34,7 +34,6 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   call.signature = *signature;
   call.site = records[static_cast<std::size_t>(std::max(signature->root, 0))]->site;
   call.divergent = divergent;
-  call.tie = tie;
   call.algorithm = static_cast<int>(records[0]->algorithm) - 1;
   Nanoseconds first = INT64_MAX, last = INT64_MIN, exit = 0;
   bool complete = true;
@@ -49,6 +48,8 @@ void digest(CommState& state, const std::vector<const profiles::CallRecord*>& re
   call.edge = 2 * said >= records.size();
   for (std::size_t i = 0; i < records.size(); ++i) lead.offsets[i] = records[i]->arrival - first;
   call.offsets = lead.offsets;
+  call.imbalance = last - first, call.arrived = last;
+  call.last = core::last_rank([&](std::size_t i) { return lead.offsets[i]; }, 0, call.imbalance, tie);
   if (core::is_irregular(signature->op)) {
     lead.sizes.clear();
     for (const auto* r : records)
@@ -82,6 +83,9 @@ void lead(CommState& state) {
           const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
           return found == job().history.offsets.end() ? nullptr : &found->second;
         },
+        [size](std::uint64_t site, const core::Signature& signature) {
+          return job().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
+        },
         state.plan.plan());
   const JobLock lock;  // another thread may be writing a snapshot of all communicators
   state.leadership = std::move(leadership);
@@ -112,6 +116,7 @@ void note_outcome(CommState& state) {
   if (!state.leadership || !state.leadership->learner || state.broken) return;
   Leadership& lead = *state.leadership;
   const core::Learner::Outcome outcome = lead.learner->outcome();
+  if (state.identity == profiles::kWorldIdentity) note_learned(state, outcome);
   if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
   std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
   const JobLock lock;
