@@ -45,8 +45,8 @@ struct CallSeen {
 
 /// The winner of one site, as one run passes it on to the next.
 struct Learned {
-  Signature signature;
-  std::uint64_t site = 0;
+  std::uint64_t signature = 0;  ///< Signature::hash()
+  std::uint64_t site = 0;       ///< in this run
   int algorithm = -1, segments = 0;
   bool overlap = true;
   std::vector<Nanoseconds> pattern;  ///< [ranks], the forecast under which it won; empty: flat

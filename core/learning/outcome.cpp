@@ -55,7 +55,7 @@ Learner::Outcome Learner::outcome() const {
     report.algorithm = served.algorithm, report.reason += words;
     if (served.algorithm < 0 || !slot->rule || slot->rule->use.kind != Use::Kind::automatic) continue;
     Learned& one = out.learned.emplace_back();
-    one.signature = slot->signature, one.site = slot->site, one.calls = slot->calls;
+    one.signature = slot->hash, one.site = slot->site, one.calls = slot->calls;
     one.algorithm = served.algorithm, one.segments = served.segments, one.overlap = served.overlap;
     if (!flat(*slot)) one.pattern = slot->forecast.offsets;
     else if (slot->why == Why::remembered && slot->earlier) one.pattern = slot->earlier->pattern;
@@ -76,7 +76,7 @@ Learner::Outcome Learner::outcome() const {
 Plan plan_of_learned(const std::vector<Learned>& learned) {
   std::map<std::uint64_t, std::vector<const Learned*>> by_signature;
   for (const Learned& one : learned)
-    if (one.algorithm >= 0) by_signature[one.signature.hash()].push_back(&one);
+    if (one.algorithm >= 0) by_signature[one.signature].push_back(&one);
   Plan plan;
   const auto index = [](auto& all, const auto& one) {
     if (one.empty()) return -1;

@@ -24,12 +24,14 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
     slot->signature = signature, slot->hash = hash;
     slot->site = site;
     if (const auto* before = history_of_ ? history_of_(site, signature.op) : nullptr) slot->predictor.seed(*before);
-    if (const Learned* won = winner_of_ ? winner_of_(site, signature) : nullptr) {
+    const Learned* won = winner_of_ ? winner_of_(site, signature) : nullptr;
+    if (won) slot->expected.sizes = won->sizes;
+    if (won && may(*slot, won->algorithm, won->segments)) {
       slot->earlier = *won;
       slot->proven = won->algorithm, slot->proven_segments = won->segments;
       slot->algorithm = won->algorithm, slot->segments = won->segments, slot->overlap = won->overlap;
       slot->modelled_for = won->pattern, slot->modelled_flat = won->pattern.empty();
-      slot->modelled_sizes = slot->announced_sizes = won->sizes, slot->expected.sizes = won->sizes;
+      slot->modelled_sizes = slot->announced_sizes = won->sizes;
       if (algorithm_at(won->algorithm).uses_pattern()) slot->announced = won->pattern;
       if (!won->pattern.empty()) slot->predictor.seed(won->pattern);
       slot->counts_from = 0;

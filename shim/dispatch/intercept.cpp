@@ -296,6 +296,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   }
   if (!state.executor) state.executor = with_reserve([] { return std::make_unique<Executor>(); });
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
+  if (entry && entry->remembered) ++job().remembered;
 }
 
 /// Whether the process has called latecomer_edge since the last call that may be dispatched. Clears the flag.

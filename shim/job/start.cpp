@@ -122,7 +122,7 @@ void start_job() noexcept try {
     if (j.policy.network_measure && size > 1) measure_network(j);
     if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1)
       start_engine(level == MPI_THREAD_MULTIPLE);
-    if (!j.policy.history.empty() && j.announces) share_history(j);
+    if (!(j.policy.history.empty() && j.policy.learn.empty()) && j.announces) share_history(j);
     j.together = true;
   } else {
     choose_output_alone(j, "");

@@ -17,6 +17,7 @@
 #include "core/learning/learner.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/format/decisions.hpp"
+#include "profiles/format/history.hpp"
 #include "profiles/record/record.hpp"
 #include "profiles/record/spool.hpp"
 #include "shim/environment.hpp"
@@ -87,6 +88,7 @@ struct Job {
   bool rooted_waits = false;  ///< rooted calls may ask for boundaries that wait (core::waits_for_leader)
   bool checks = false;        ///< LATECOMER_CHECK on rank 0
   profiles::History history;  ///< on rank 0
+  std::uint64_t remembered = 0;  ///< calls on MPI_COMM_WORLD that decisions of an earlier run served
   Clocks clocks;
   Nanoseconds started = 0;
   bool courteous = false;          ///< some machine of the job has more ranks than cores

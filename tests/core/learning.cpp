@@ -424,7 +424,7 @@ void remember(Loop& loop, const std::vector<Learned>& learned) {  // `learned` o
       {},
       [&learned](std::uint64_t site, const Signature& signature) -> const Learned* {
         for (const Learned& one : learned)
-          if (one.site == site && one.signature == signature) return &one;
+          if (one.site == site && one.signature == signature.hash()) return &one;
         return nullptr;
       },
       plan);
@@ -477,7 +477,7 @@ TEST_CASE("history: winners serve the first call, stay while they win, and give 
 
 TEST_CASE("history: sites of one signature agree, or wait for their period", "[learning]") {
   Learned one;
-  one.signature = allreduce(1 << 20), one.site = 1, one.pattern = {0, 40'000'000, 0, 0};
+  one.signature = allreduce(1 << 20).hash(), one.site = 1, one.pattern = {0, 40'000'000, 0, 0};
   one.algorithm = index_of(find_algorithm(Collective::allreduce, "slt"));
   Learned two = one;
   two.site = 2, two.pattern = {0, 0, 0, 40'000'000};

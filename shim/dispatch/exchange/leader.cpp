@@ -5,6 +5,7 @@
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
+#include "shim/dispatch/learned.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
 
@@ -116,7 +117,7 @@ void note_outcome(CommState& state) {
   if (!state.leadership || !state.leadership->learner || state.broken) return;
   Leadership& lead = *state.leadership;
   const core::Learner::Outcome outcome = lead.learner->outcome();
-  if (state.identity == profiles::kWorldIdentity) note_learned(state, outcome);
+  if (state.identity == profiles::kWorldIdentity) note_learned(outcome);
   if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
   std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
   const JobLock lock;
