@@ -8,6 +8,15 @@
 #include "core/learning/learner.hpp"
 
 namespace latecomer::core {
+/// Whether a plan keeps its pattern although arrivals have moved, because too few of its calls are measured. A plan that
+/// changes at every announcement is never measured: its logs come two epochs later. Where ranks run ahead, as in a reduce,
+/// the pattern may move in every epoch.
+bool Learner::hold(Slot& slot, int measured) {
+  constexpr int kMostHeld = 2;  // derived: the epochs until the logs of a plan are here
+  if (measured >= kFirst || slot.held == kMostHeld) return slot.held = 0, false;
+  return ++slot.held, true;
+}
+
 void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why) {
   slot.why = why;
   const auto serves = [&](auto use) {
@@ -18,8 +27,10 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   std::vector<Nanoseconds> pattern;
   if (with_pattern && !slot.forecast.uncertain() && serves([](const Algorithm& a) { return a.uses_pattern(); }))
     pattern = slot.forecast.offsets;
-  const bool same_pattern =
-      pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
+  const bool moves = !pattern.empty() && !slot.announced.empty() && moved(slot.announced, pattern);
+  const bool kept = moves && algorithm == slot.algorithm && segments == slot.segments && !slot.rota.running() &&
+                    hold(slot, slot.current.count);
+  const bool same_pattern = pattern.empty() == slot.announced.empty() && (!moves || kept);
   // What is built on sizes has them from the plan.
   std::vector<Bytes> sizes;
   if (!slot.sizes_vary() && serves([](const Algorithm& a) { return a.needs_sizes || a.uses_pattern(); }))
@@ -234,7 +245,7 @@ void Learner::choose(Slot& slot) {
     return settle(slot, -1, 0, false, why_flat(slot));
   }
   if (slot.rota.running()) {
-    if (changed) end_rota(slot);
+    if (changed && !hold(slot, slot.rota.seen)) end_rota(slot);
     else if (conduct(slot)) return;
   }
   if (slot.algorithm >= 0 && doubts(slot)) {

@@ -262,6 +262,7 @@ class Learner {
     int edged = 0;                           ///< calls in a row that every rank had announced
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
     bool changed = false;                    ///< since the last announcement came into force
+    int held = 0;                            ///< announcements in a row that kept an unmeasured pattern
     Rota rota;
     int proven = -1, proven_segments = 0;   ///< what has won here, under whatever pattern
     std::optional<Learned> earlier;         ///< winner of an earlier run
@@ -324,6 +325,7 @@ class Learner {
   std::vector<Runner> best_candidates(const Slot& slot) const;
   bool doubts(const Slot& slot) const;
   bool flat(const Slot& slot) const;
+  static bool hold(Slot& slot, int measured);
   bool too_risky(const Slot& slot) const;
   Why why_flat(const Slot& slot) const;
   void mark_lost(Slot& slot, int algorithm, int segments) const;

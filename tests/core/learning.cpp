@@ -548,6 +548,22 @@ TEST_CASE("auto: lives with calls whose offsets are not known", "[learning]") {
   CHECK(loop.learner.reports().at(0).calls >= 1300);
 }
 
+TEST_CASE("learner: an algorithm is measured although its pattern moves in every epoch", "[learning]") {
+  const Policy policy = policy_of("{\"match\": {\"op\": \"allreduce\"}, \"use\": \"arrival_trees\"}");
+  Loop loop(policy, 4);
+  SplitMix64 random(12);
+  int measured = 0, planned = 0;
+  for (int i = 0; i < 6000; ++i) {
+    const Decision d =
+        loop.call(allreduce(1 << 16), 1, late(4, static_cast<Rank>(i / 100 % 4), 1'000'000, random), 100'000);
+    const auto reports = loop.learner.reports();
+    planned += d.pattern >= 0;
+    measured += d.pattern >= 0 && reports.at(0).measured_ns >= 0;
+  }
+  CHECK(planned > 3000);
+  CHECK(measured > 1000);
+}
+
 TEST_CASE("auto: balanced arrivals get an algorithm that is faster by itself", "[learning]") {
   Policy policy = policy_of(kAuto);
   policy.network.half_duplex = true;  // messages of two ranks to each other take turns: native's exchanges are slow
