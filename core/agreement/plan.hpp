@@ -41,7 +41,7 @@ struct Plan {
   std::uint64_t period = 0;  ///< number of slots; 0: the entries are in ascending order of their signatures
   std::uint64_t first = 0;   ///< call n >= first is in slot (n - first) mod period
   std::vector<PlanEntry> entries;
-  std::vector<PlanEntry> turns;  ///< of the rotas; without rotas of their own
+  std::vector<PlanEntry> turns;                    ///< of the rotas; without rotas of their own
   std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], nanoseconds after the first arrival
   std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], block sizes of a gatherv or scatterv
 

@@ -8,9 +8,9 @@
 #include "core/learning/learner.hpp"
 
 namespace latecomer::core {
-/// Whether a plan keeps its pattern although arrivals have moved, because too few of its calls are measured. A plan that
-/// changes at every announcement is never measured: its logs come two epochs later. Where ranks run ahead, as in a reduce,
-/// the pattern may move in every epoch.
+/// Whether a plan keeps its pattern although arrivals have moved, because too few of its calls are measured. A plan
+/// that changes at every announcement is never measured: its logs come two epochs later. Where ranks run ahead, as in a
+/// reduce, the pattern may move in every epoch.
 bool Learner::hold(Slot& slot, int measured) {
   constexpr int kMostHeld = 2;  // derived: the epochs until the logs of a plan are here
   if (measured >= kFirst || slot.held == kMostHeld) return slot.held = 0, false;
@@ -118,7 +118,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
   const auto pattern_of = [&] {
     return flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
   };
-  if (slot.search && (flat != slot.modelled_flat || moved(slot.modelled_for, pattern_of()) || resized(slot.modelled_sizes, slot.expected.sizes)))
+  if (slot.search && (flat != slot.modelled_flat || moved(slot.modelled_for, pattern_of()) ||
+                      resized(slot.modelled_sizes, slot.expected.sizes)))
     slot.search.reset();
   if (!slot.search) {
     const Call call = call_of(slot.signature, ranks_);
@@ -186,8 +187,8 @@ bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
       c.modelled_ns > std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch))
     return false;
   return is_irregular(slot.signature.op) || !flat(slot) ||
-         (slot.native_modelled >= 0 && c.modelled_ns <= std::min(kWorthTrying * native_measured(slot),
-                                                                 native_measured(slot) - kDispatch));
+         (slot.native_modelled >= 0 &&
+          c.modelled_ns <= std::min(kWorthTrying * native_measured(slot), native_measured(slot) - kDispatch));
 }
 
 /// The candidates that share the next rota, the best of the model first. One per algorithm, since logs name no
@@ -199,7 +200,8 @@ std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
   for (const Candidate& c : slot.candidates)
     if (slot.algorithm >= 0 && c.algorithm == slot.algorithm && c.segments == slot.segments)
       limit = kBetterThanWinner * c.modelled_ns;
-  const double ratio = slot.native_modelled > 0 && slot.native.enough() ? native_measured(slot) / slot.native_modelled : 0;
+  const double ratio =
+      slot.native_modelled > 0 && slot.native.enough() ? native_measured(slot) / slot.native_modelled : 0;
   const bool trusted = ratio > 1 / kTrusted && ratio < kTrusted;
   std::vector<Runner> out;
   for (const Candidate& c : slot.candidates) {
@@ -217,7 +219,9 @@ std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
 
 /// Whether a winner in use no longer takes less than native. Native's figure is of this run, or of the run before.
 bool Learner::doubts(const Slot& slot) const {
-  const double native = slot.native.enough() ? native_measured(slot) : slot.earlier ? slot.earlier->native_measured_ns : -1;
+  const double native = slot.native.enough() ? native_measured(slot)
+                        : slot.earlier       ? slot.earlier->native_measured_ns
+                                             : -1;
   return native > 0 && slot.current.count >= kEnough && median_of(slot.current) > native;
 }
 

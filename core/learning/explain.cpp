@@ -140,8 +140,9 @@ std::string Learner::why_text(const Slot& slot) const {
       std::string out = "auto compares algorithms in turn";
       for (const Runner& r : slot.rota.runners) {
         out += (&r == slot.rota.runners.data() ? ": " : ", ") + name_of_choice(r.algorithm, r.segments) + " (";
-        out += r.measured.count == 0 ? "no call yet" : time(median_of(r.measured)) + " in the median of " +
-                                                           grouped(std::min(r.measured.count, Samples::kKept)) + " calls";
+        out += r.measured.count == 0 ? "no call yet"
+                                     : time(median_of(r.measured)) + " in the median of " +
+                                           grouped(std::min(r.measured.count, Samples::kKept)) + " calls";
         if (r.modelled >= 0) out += ", modelled " + time(r.modelled);
         out += ")";
       }

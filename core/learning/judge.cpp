@@ -41,8 +41,8 @@ struct Difference {
 Difference difference(const Sample& x, const Sample& y, double margin) {
   // Times are rounded, and few calls may be alike by chance: no deviation counts as less than 0.5%.
   constexpr double kLeastVariance = 0.005 * 0.005;
-  const double vx = std::max(x.variance, kLeastVariance) / x.count,
-               vy = std::max(y.variance, kLeastVariance) / y.count, v = vx + vy;
+  const double vx = std::max(x.variance, kLeastVariance) / x.count, vy = std::max(y.variance, kLeastVariance) / y.count,
+               v = vx + vy;
   return {(y.mean - x.mean - margin) / std::sqrt(v),
           v * v / (vx * vx / std::max(1, x.count - 1) + vy * vy / std::max(1, y.count - 1))};
 }
@@ -65,8 +65,7 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
   const double margin = -std::log(1 - kLeastGain);
   // Two calls are enough for a candidate that is far off: both are slower by a third than any call of the other.
   constexpr double kFarOff = 1.33;
-  if (count >= 2 &&
-      std::ranges::min(candidate.times) > kFarOff * static_cast<double>(std::ranges::max(in_use.times)))
+  if (count >= 2 && std::ranges::min(candidate.times) > kFarOff * static_cast<double>(std::ranges::max(in_use.times)))
     return Verdict::loses;
   if (count < kFewest) return Verdict::open;
   const auto above = [](const Difference& d, double z) { return d.in_errors > critical(z, d.freedom); };

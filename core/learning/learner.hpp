@@ -49,8 +49,8 @@ struct Learned {
   std::uint64_t site = 0;       ///< in this run
   int algorithm = -1, segments = 0;
   bool overlap = true;
-  std::vector<Nanoseconds> pattern;  ///< [ranks], the forecast under which it won; empty: flat
-  std::vector<Bytes> sizes;          ///< [ranks], of the blocks; empty: none
+  std::vector<Nanoseconds> pattern;                  ///< [ranks], the forecast under which it won; empty: flat
+  std::vector<Bytes> sizes;                          ///< [ranks], of the blocks; empty: none
   double measured_ns = -1, native_measured_ns = -1;  ///< medians, in terms of the objective; -1: not known
   std::uint64_t calls = 0;                           ///< of the site
 };
@@ -158,14 +158,15 @@ class Learner {
   /// some algorithms gain. With a larger one, short calls never gain.
   static constexpr double kDispatch = 2'000;
   /// Turns of each algorithm in a new rota: where native's modelled time is within kTrusted of the measured one, and
-  /// elsewhere, where only one candidate is tried at a time. Derived: three turns decide a clear difference (judge.hpp).
+  /// elsewhere, where only one candidate is tried at a time. Derived: three turns decide a clear difference
+  /// (judge.hpp).
   static constexpr int kTurns = 3, kTurnsUntrusted = 2;
   static constexpr double kTrusted = 1.5;
   /// Candidates whose modelled time is at most so many times the best one's share the rota. Derived: 90% of the errors
   /// of the model are below 22% (docs/results/wire.md).
   static constexpr double kNearBest = 1.25;
-  /// Smallest size, in bytes, that is compared where arrivals are balanced or not foreseen. Derived: below, a call takes
-  /// the latency of its messages, which the algorithms of the catalogue do not shorten.
+  /// Smallest size, in bytes, that is compared where arrivals are balanced or not foreseen. Derived: below, a call
+  /// takes the latency of its messages, which the algorithms of the catalogue do not shorten.
   static constexpr Bytes kLeastBalanced = 2048;
 
  private:

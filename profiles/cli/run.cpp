@@ -81,8 +81,8 @@ int run(const Options& o) {
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
-    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--learn", "--record", "--force",
-                             "--overwrite", "--strict", "--still", "--quiet"})
+    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--learn", "--record",
+                             "--force", "--overwrite", "--strict", "--still", "--quiet"})
       if (launch.kind != Launch::Kind::slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
@@ -91,8 +91,7 @@ int run(const Options& o) {
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
             (o.automatic ? R"(, "mode": "apply", "network": "measure", "rules": [{"match": {}, "use": "auto"}])" : "") +
-            (o.learn.empty() ? "" : ", \"learn\": " + profiles::json_text(fs::absolute(o.learn).string())) +
-            "}")
+            (o.learn.empty() ? "" : ", \"learn\": " + profiles::json_text(fs::absolute(o.learn).string())) + "}")
                .c_str(),
            1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);

@@ -33,7 +33,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "latecomer-learned";
 // Derived from memory: at 128 ranks a site takes 2 KiB, so a run of 64 sites takes 128 KiB.
-constexpr std::size_t kMostRuns = 16, kMostSites = 64, kMostBytes = 16 << 20;
+constexpr std::size_t kMostRuns = 16, kMostWinners = 64, kMostBytes = 16 << 20;
 
 std::string hex16(std::uint64_t v) {
   char text[17];
@@ -165,14 +165,15 @@ void read_winners(const Value& run, int ranks, History& out) {
     one.measured_ns = known(site.at("measured_ns"));
     one.native_measured_ns = known(site.at("native_measured_ns"));
     one.calls = site.at("calls").whole<std::uint64_t>(0, INT64_MAX);
-    if (all.size() == kMostSites) break;
+    if (all.size() == kMostWinners) break;
     all.push_back(one);
     out.winners[site.at("site").text()].push_back(std::move(one));
   }
   // The parser of plans in bytes checks that a plan is sound.
   core::Plan sound;
   if (core::Plan::deserialize(core::plan_of_learned(all).serialize(), ranks, sound)) out.plan = std::move(sound);
-  if (out.plan.empty()) out.why_not = all.empty() ? "no algorithm has won in it" : "sites of one call have different winners";
+  if (out.plan.empty())
+    out.why_not = all.empty() ? "no algorithm has won in it" : "sites of one call have different winners";
 }
 
 History read_profile(const Value& profile, const Setup& now) {
@@ -225,12 +226,12 @@ core::Result<Descriptor> lock_file(const std::string& path) {
     while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR)
         return core::Error{"cannot lock '" + path + "': " + std::strerror(errno)};
-      if (std::chrono::steady_clock::now() > deadline)
-        return core::Error{"'" + path + "' is locked by another job"};
+      if (std::chrono::steady_clock::now() > deadline) return core::Error{"'" + path + "' is locked by another job"};
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     // Another job may have replaced the file meanwhile.
-    struct stat mine {}, there {};
+    struct stat mine {
+    }, there{};
     if (fstat(file.get(), &mine) == 0 && stat(path.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
         mine.st_dev == there.st_dev)
       return file;
@@ -297,14 +298,15 @@ std::string learned_json(const Setup& setup, const std::vector<core::Learned>& l
               {"sites", Json::array()}};
   std::vector<std::pair<std::string, const core::Learned*>> all;
   const auto id_of = [&](std::uint64_t site, core::Collective op) { return SiteKey{site, op, setup.ranks}.id(); };
-  for (const core::Learned& one : learned) all.emplace_back(id_of(one.site, core::algorithm_at(one.algorithm).op), &one);
+  for (const core::Learned& one : learned)
+    all.emplace_back(id_of(one.site, core::algorithm_at(one.algorithm).op), &one);
   std::set<std::pair<std::string, std::uint64_t>> reached;
   for (const core::SlotReport& r : seen) reached.emplace(id_of(r.site, r.signature.op), r.signature.hash());
   for (const auto& [id, winners] : earlier.winners)
     for (const core::Learned& one : winners)
       if (!reached.contains({id, one.signature})) all.emplace_back(id, &one);
   std::ranges::stable_sort(all, [](const auto& x, const auto& y) { return x.second->calls > y.second->calls; });
-  if (all.size() > kMostSites) all.resize(kMostSites);
+  if (all.size() > kMostWinners) all.resize(kMostWinners);
   const auto known = [](double ns) { return ns < 0 ? Json(nullptr) : Json(ns); };
   const auto row = [](const auto& numbers) { return numbers.empty() ? Json(nullptr) : Json(numbers); };
   std::set<std::pair<std::string, std::uint64_t>> written;

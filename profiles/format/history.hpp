@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one run learned, for the next: the winners of its call sites. It is a part of the profile, and the content of the
-// file of the policy key `learn`. This file must not decide anything.
+// What one run learned, for the next: the winners of its call sites. It is a part of the profile, and the content of
+// the file of the policy key `learn`. This file must not decide anything.
 #pragma once
 
 #include <map>
@@ -29,8 +29,8 @@ std::string difference(const Setup& learned, const Setup& now, bool other_progra
 
 /// What an earlier run knows about the communicator of all ranks.
 struct History {
-  core::Plan plan;                                          ///< of the winners
-  std::map<std::string, std::vector<Nanoseconds>> offsets;  ///< [site id][ranks], after the first arrival
+  core::Plan plan;                                            ///< of the winners
+  std::map<std::string, std::vector<Nanoseconds>> offsets;    ///< [site id][ranks], after the first arrival
   std::map<std::string, std::vector<core::Learned>> winners;  ///< by site id; Learned::site is not set
   std::string why_not;                                        ///< why no plan is used; "": one is
   const core::Learned* winner_of(const std::string& id, const core::Signature& signature) const;

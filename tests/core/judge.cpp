@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Simulates the sequential test of a rota: how often a candidate without gain wins, how often one with a gain does, and
 // after how many turns. `test_core_judge [table]` prints the table of docs/explanation/learning.md.
+#include "core/learning/judge.hpp"
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/learning/judge.hpp"
 
 using namespace latecomer::core;
 
@@ -63,7 +64,8 @@ TEST_CASE("judge: error rates", "[judge]") {
       CHECK(simulated(0.5, deviation, noise, 500).wins > 0.95);
     }
   for (const double deviation : {0.02, 0.05}) {
-    const Rates clear = simulated(0.2, deviation, Noise::normal, 2000), small = simulated(0.1, deviation, Noise::normal, 2000);
+    const Rates clear = simulated(0.2, deviation, Noise::normal, 2000),
+                small = simulated(0.1, deviation, Noise::normal, 2000);
     CHECK(clear.wins > 0.99);
     CHECK(clear.turns < 4);
     CHECK(small.wins > 0.98);

@@ -98,8 +98,8 @@ class Loop {
   PlanInForce force;
   Plan waiting;
   bool resting = false, will_rest = false, divergent = false, changed = false, deaf = false, hurried = false;
-  std::int64_t modelled = 0;  ///< number of simulated messages
-  int sparse = 0;             ///< offsets are known of every so many calls; 0: of all
+  std::int64_t modelled = 0;                          ///< number of simulated messages
+  int sparse = 0;                                     ///< offsets are known of every so many calls; 0: of all
   std::function<double(const Algorithm&)> factor_of;  ///< of each algorithm; empty: the factor of the call
   std::uint64_t epoch = 0;
   Nanoseconds clock = 0, pause = 0;  ///< pause: time between two calls
@@ -184,7 +184,8 @@ TEST_CASE("plan: serializes, and refuses truncated or invalid bytes", "[learning
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
   plan.sizes[0][1] = 0;
   CHECK(Plan::deserialize(plan.serialize(), 3, back));
-  for (const auto& [first, turns] : {std::pair(1, 2), std::pair(-1, 2), std::pair(0, 3), std::pair(0, kMostTurns + 1)}) {
+  for (const auto& [first, turns] :
+       {std::pair(1, 2), std::pair(-1, 2), std::pair(0, 3), std::pair(0, kMostTurns + 1)}) {
     plan.entries[1].first_turn = first, plan.entries[1].turns = static_cast<std::uint16_t>(turns);
     CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
   }

@@ -32,10 +32,13 @@ int use_history(const std::string& file, int ranks) {
       const auto& its = (*json)["learned"];
       const auto number = [&](const char* key) {
         const auto at = its.is_object() ? its.find(key) : its.end();
-        return its.is_object() && at != its.end() && at->is_string() ? std::strtoull(at->get<std::string>().c_str(), nullptr, 16) : 0;
+        return its.is_object() && at != its.end() && at->is_string()
+                   ? std::strtoull(at->get<std::string>().c_str(), nullptr, 16)
+                   : 0;
       };
       setup.placement = number("placement"), setup.catalogue = number("catalogue");
-      if (its.is_object() && its.contains("hosts") && its["hosts"].is_number_integer()) setup.hosts = its["hosts"].get<int>();
+      if (its.is_object() && its.contains("hosts") && its["hosts"].is_number_integer())
+        setup.hosts = its["hosts"].get<int>();
       if (its.is_object() && its.contains("mpi_library") && its["mpi_library"].is_string())
         setup.mpi_library = its["mpi_library"].get<std::string>();
     }

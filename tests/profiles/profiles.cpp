@@ -545,7 +545,8 @@ TEST_CASE("history: another setup is no history, and the reason says what differ
   CHECK(read_as_history(none.dump())->why_not == "no algorithm has won in it");
 }
 
-TEST_CASE("learn: the file keeps the latest run of each setup, at most 16, also with several jobs at once", "[history]") {
+TEST_CASE("learn: the file keeps the latest run of each setup, at most 16, also with several jobs at once",
+          "[history]") {
   const std::string path = "learn-" + std::to_string(getpid()) + ".json";
   std::remove(path.c_str());
   const auto text = [&] { return *core::read_file(path); };
