@@ -227,7 +227,8 @@ Gathered gather_profile(Job& j) noexcept {
   if (j.retained_missed > 0)
     warn("%zu calls have no arrival patterns: the logs kept until the end were full", j.retained_missed);
   j.profile_gathered = true;
-  const std::string learned = j.mine.learned;
+  std::string learned;
+  attempt([&] { learned = j.mine.learned; });
   const std::optional<bool> good = j.rank != 0 ? send_part(j) : write_parts(j);
   if (j.rank == 0) keep_history(j, learned);
   // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.
