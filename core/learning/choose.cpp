@@ -237,10 +237,10 @@ void Learner::choose(Slot& slot) {
   const bool changed = slot.modelled_for.empty() || flat != slot.modelled_flat ||
                        (!flat && moved(slot.modelled_for, f.offsets)) ||
                        resized(slot.modelled_sizes, slot.expected.sizes);
-  // The winner of an earlier run serves the first calls, before arrivals are seen, and goes on unless they differ.
+  // The winner of an earlier run has measurements on its side. It goes on, under whatever pattern, until others are
+  // against it.
   const bool from_earlier = slot.earlier && slot.algorithm == slot.earlier->algorithm && !slot.rota.running();
-  if (from_earlier && (f.offsets.empty() || !changed || slot.current.count < kFirst) && !doubts(slot))
-    return settle(slot, slot.algorithm, slot.segments, !flat, Why::remembered);
+  if (from_earlier && !doubts(slot)) return settle(slot, slot.algorithm, slot.segments, !flat, Why::remembered);
   if (!irregular && flat && !(policy_.network_given && slot.signature.bytes > kLeastBalanced)) {
     slot.candidates.clear();
     slot.modelled_for.clear();
@@ -267,16 +267,14 @@ void Learner::choose(Slot& slot) {
     const auto same = std::ranges::find_if(slot.candidates, [&](const Candidate& c) {
       return c.algorithm == slot.algorithm && c.segments == slot.segments;
     });
-    const bool stays = same == slot.candidates.end() ? from_earlier : worth_trying(slot, *same);
-    if (!stays) settle(slot, -1, 0, false, Why::no_gain);
-    else if (same != slot.candidates.end()) slot.modelled = same->modelled_ns;
+    if (same == slot.candidates.end() || !worth_trying(slot, *same)) settle(slot, -1, 0, false, Why::no_gain);
+    else slot.modelled = same->modelled_ns;
   }
   auto candidates = best_candidates(slot);
   if (!candidates.empty() && too_risky(slot))
     return settle(slot, slot.algorithm, slot.segments, !flat, slot.algorithm >= 0 ? Why::won : Why::risk);
   if (!candidates.empty()) return begin_rota(slot, std::move(candidates));
-  if (slot.algorithm >= 0)
-    return settle(slot, slot.algorithm, slot.segments, !flat, from_earlier ? Why::remembered : Why::won);
+  if (slot.algorithm >= 0) return settle(slot, slot.algorithm, slot.segments, !flat, Why::won);
   const bool lost = std::ranges::any_of(slot.candidates, [](const Candidate& c) { return c.lost; });
   settle(slot, -1, 0, false,
          lost                      ? Why::lost

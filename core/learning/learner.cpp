@@ -87,7 +87,7 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
   // Without a period the site of a coming call is not known: sites that share a signature have to agree.
   struct Shared {
     const Served* chosen;
-    bool agree = true;
+    bool agree = true, remembered = true, same_pattern = true;
     int calls = 0, rounds = 0;
   };
   const auto same_rota = [](const Rota* x, const Rota* y) {
@@ -98,18 +98,23 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
   };
   std::map<std::uint64_t, Shared> by_signature;
   for (const Served& one : all) {
-    auto& [chosen, agree, calls, rounds] = by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
+    auto& [chosen, agree, remembered, same_pattern, calls, rounds] =
+        by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
     calls += one.calls, rounds += one.rounds;  // each has to see enough
     const bool same = chosen->algorithm == one.algorithm && chosen->segments == one.segments &&
-                      chosen->overlap == one.overlap && chosen->pattern.empty() == one.pattern.empty() &&
-                      (chosen->pattern.empty() || !moved(chosen->pattern, one.pattern)) &&
-                      !resized(chosen->sizes, one.sizes) && same_rota(chosen->rota, one.rota);
+                      chosen->overlap == one.overlap && !resized(chosen->sizes, one.sizes) &&
+                      same_rota(chosen->rota, one.rota);
+    same_pattern = same_pattern && chosen->pattern.empty() == one.pattern.empty() &&
+                   (chosen->pattern.empty() || !moved(chosen->pattern, one.pattern));
+    remembered = remembered && one.slot->why == Why::remembered;
     agree = agree && same;
     if (one.slot->calls > chosen->slot->calls) chosen = &one;
   }
   for (const auto& [hash, found] : by_signature) {
-    if (!found.agree) continue;
+    // Winners of an earlier run served both sites without a pattern from the first call on (plan_of_learned).
+    if (!found.agree || !(found.same_pattern || found.remembered)) continue;
     Served served = *found.chosen;
+    if (!found.same_pattern) served.pattern = {};
     served.calls = found.calls, served.rounds = found.rounds;
     add(served);
   }

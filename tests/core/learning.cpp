@@ -502,6 +502,24 @@ TEST_CASE("history: sites of one signature agree, or wait for their period", "[l
            (b.algorithm ? std::string(b.algorithm->name) : "native");
   }
   CHECK(last == "slt ring");
+  // The same algorithm under two patterns serves all calls: without a pattern until the period is known.
+  two.algorithm = one.algorithm;
+  const std::vector<Learned> alike = {one, two};
+  Loop second(policy, 4);
+  second.begin_early();
+  remember(second, alike);
+  int served = 0;
+  Decision a, b;
+  for (int i = 0; i < 30; ++i) {
+    a = second.call(allreduce(1 << 20), 1, late(4, 1, 40'000'000, random));
+    b = second.call(allreduce(1 << 20), 2, late(4, 3, 40'000'000, random));
+    served += (a.algorithm != nullptr) + (b.algorithm != nullptr);
+  }
+  CHECK(served == 60);
+  REQUIRE(a.pattern >= 0);
+  REQUIRE(b.pattern >= 0);
+  CHECK(second.force.plan().patterns[static_cast<std::size_t>(a.pattern)][1] > 20'000'000);
+  CHECK(second.force.plan().patterns[static_cast<std::size_t>(b.pattern)][3] > 20'000'000);
 }
 
 TEST_CASE("auto: a program of slow calls is decided within its first calls", "[learning]") {
