@@ -47,6 +47,7 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) 
   proofs_ = 0;
   const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ && !waits_ ? kRootedEpoch : kSteadyEpoch);
   boundary_ = std::max(boundary_ + step, out.n + 1);
+  brief_ = boundary_ - out.n <= kFirstBoundary;
   return out;
 }
 

@@ -4,7 +4,8 @@
 // the shim performs the actions that these functions request. docs/explanation/agreement.md explains the rule.
 //
 // Timeline of one communicator; n counts its collective calls:
-//   - Boundaries are at n = 16, 32, 64, 128, 256, 384, ...; 1024 apart while no call has depended on the leader.
+//   - Boundaries are at n = 16, 32, 64, 128, 256, 384, ...; 1024 apart while no call has depended on the leader. On
+//     MPI_COMM_WORLD they begin at n = 4 where plans may come (begin_early).
 //   - The first blocking call at or after boundary B_k ends epoch k. Every rank sends its log to the leader. In mode
 //     apply, the leader announces a plan, or that no plan exists.
 //   - The announcement is in force from the first blocking call at or after B_(k+1) that meets a condition: an earlier
@@ -66,6 +67,9 @@ class Sequence {
   /// Derived: twice the measured calls of a verdict (Learner::kEnough), so that the first log of one or two sites is
   /// sufficient. A communicator with fewer calls sends no logs.
   static constexpr std::uint64_t kFirstBoundary = 16;
+  /// The first boundary of MPI_COMM_WORLD, and the shortest epoch that a leader announces. Derived: a boundary costs 50
+  /// us, 1% of four calls of 1.25 ms. A shorter epoch brings fewer calls than a rota has turns.
+  static constexpr std::uint64_t kShortestEpoch = 4;
   /// Distance of boundaries from n = 128 on. Derived from memory: a communicator's log of an epoch
   /// takes 6 KiB. Derived from planning: a plan inside a call (1 ms, kPlannedInside) costs each of 128 calls 8 us.
   /// A shorter epoch reacts sooner, and exchanges more messages.
@@ -120,8 +124,16 @@ class Sequence {
   /// Sets the length of the epoch that the current call begins, as its announcement says. 0: the default length. The
   /// shortest epoch has as many calls as an announcement needs on its way down the tree, and the boundary itself.
   void lasts(std::uint64_t calls) {
-    if (calls != 0) boundary_ = n_ - 1 + std::max<std::uint64_t>(calls, depth_ + 1u);
+    if (calls == 0) return;
+    boundary_ = n_ - 1 + std::max<std::uint64_t>(calls, depth_ + 1u);
+    brief_ = calls <= kFirstBoundary;
   }
+
+  /// Moves the first boundary to kShortestEpoch. For a communicator whose ranks know its identity before its first
+  /// call. All ranks call this function, before the first call.
+  void begin_early() { boundary_ = kShortestEpoch, brief_ = true; }
+  /// Whether the epoch is so short that a rank should look for an announcement after every call.
+  bool brief() const { return brief_; }
 
   /// Whether end() changes no state, for any call.
   bool settled() const { return !only_rooted_ && (!outstanding_ || proofs_ >= depth_); }
@@ -136,7 +148,7 @@ class Sequence {
  private:
   Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
-  bool only_rooted_ = true, outstanding_ = false, waits_ = false;
+  bool only_rooted_ = true, outstanding_ = false, waits_ = false, brief_ = false;
   std::uint8_t proofs_ = 0;  ///< levels of the tree that certainly have been sent the outstanding announcement
   std::uint8_t depth_ = 1;
 };

@@ -3,7 +3,9 @@
 #include "core/agreement/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -11,16 +13,30 @@ namespace latecomer::core {
 namespace {
 
 struct Head {
-  std::uint64_t period, first, entries, patterns, sizes;
+  std::uint64_t period, first, entries, turns, patterns, sizes;
 };
+
+/// Two slots of one signature, as two sites of a loop, have orders of their own.
+std::uint64_t seed_of(const PlanEntry& entry, std::uint64_t slot) {
+  return mix64(entry.signature ^ mix64(std::uint64_t{entry.round} << 32 | slot));
+}
 
 }  // namespace
 
+int turn_of(std::uint64_t seed, std::uint64_t used, int turns) {
+  const auto count = static_cast<std::uint64_t>(turns), position = used % count;
+  std::array<int, kMostTurns> order{};
+  for (int i = 0; i < turns; ++i) order[static_cast<std::size_t>(i)] = i;
+  SplitMix64 random(seed ^ mix64(used / count));
+  for (std::uint64_t i = 0; i <= position; ++i) std::swap(order[i], order[i + random.below(count - i)]);
+  return order[position];
+}
+
 std::vector<char> Plan::serialize() const {
-  static_assert(sizeof(Nanoseconds) == sizeof(Bytes) && sizeof(PlanEntry) == 32);
-  const Head head{period, first, entries.size(), patterns.size(), sizes.size()};
+  static_assert(sizeof(Nanoseconds) == sizeof(Bytes) && sizeof(PlanEntry) == 40);
+  const Head head{period, first, entries.size(), turns.size(), patterns.size(), sizes.size()};
   const std::size_t ranks = patterns.empty() ? (sizes.empty() ? 0 : sizes[0].size()) : patterns[0].size();
-  std::vector<char> out(sizeof head + entries.size() * sizeof(PlanEntry) +
+  std::vector<char> out(sizeof head + (entries.size() + turns.size()) * sizeof(PlanEntry) +
                         (patterns.size() + sizes.size()) * ranks * sizeof(Nanoseconds));
   char* at = out.data();
   const auto put = [&](const void* data, std::size_t size) {
@@ -29,6 +45,7 @@ std::vector<char> Plan::serialize() const {
   };
   put(&head, sizeof head);
   put(entries.data(), entries.size() * sizeof(PlanEntry));
+  put(turns.data(), turns.size() * sizeof(PlanEntry));
   for (const auto& pattern : patterns) put(pattern.data(), ranks * sizeof(Nanoseconds));
   for (const auto& of_blocks : sizes) put(of_blocks.data(), ranks * sizeof(Bytes));
   return out;
@@ -38,20 +55,23 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   Head head;
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);
-  // Derived: with 2^20 entries and 2^31 ranks the sizes below sum to at most 2^55 bytes, so they never overflow. Plans
+  // Derived: with 2^20 entries and 2^31 ranks the sizes below sum to at most 2^58 bytes, so they never overflow. Plans
   // of a leader have at most 512 entries (Learner::kHistory / 2). A larger plan counts as damaged.
   constexpr std::uint64_t kMostEntries = 1 << 20;
   const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Nanoseconds);
-  if (head.entries > kMostEntries || head.patterns > head.entries || head.sizes > head.entries ||
-      (head.period != 0 && head.period != head.entries) ||
-      bytes.size() != sizeof head + head.entries * sizeof(PlanEntry) + (head.patterns + head.sizes) * row)
+  if (head.entries > kMostEntries || head.turns > kMostTurns * head.entries) return false;
+  const std::uint64_t all = head.entries + head.turns;
+  if (head.patterns > all || head.sizes > all || (head.period != 0 && head.period != head.entries) ||
+      bytes.size() != sizeof head + all * sizeof(PlanEntry) + (head.patterns + head.sizes) * row)
     return false;
   const char* at = bytes.data() + sizeof head;
   out.period = head.period;
   out.first = head.first;
-  out.entries.resize(head.entries);
-  if (head.entries) std::memcpy(static_cast<void*>(out.entries.data()), at, head.entries * sizeof(PlanEntry));
-  at += head.entries * sizeof(PlanEntry);
+  for (auto [to, count] : {std::pair{&out.entries, head.entries}, std::pair{&out.turns, head.turns}}) {
+    to->resize(count);
+    if (count) std::memcpy(static_cast<void*>(to->data()), at, count * sizeof(PlanEntry));
+    at += count * sizeof(PlanEntry);
+  }
   out.patterns.assign(head.patterns, std::vector<Nanoseconds>(static_cast<std::size_t>(ranks)));
   for (auto& pattern : out.patterns) std::memcpy(pattern.data(), at, row), at += row;
   out.sizes.assign(head.sizes, std::vector<Bytes>(static_cast<std::size_t>(ranks)));
@@ -59,9 +79,14 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
     std::memcpy(of_blocks.data(), at, row), at += row;
     if (std::any_of(of_blocks.begin(), of_blocks.end(), [](Bytes b) { return b < 0; })) return false;
   }
+  const auto sound = [&](const PlanEntry& e) {
+    return e.pattern < static_cast<std::int32_t>(head.patterns) && e.sizes < static_cast<std::int32_t>(head.sizes);
+  };
   for (const PlanEntry& e : out.entries)
-    if (e.pattern >= static_cast<std::int32_t>(head.patterns) || e.sizes >= static_cast<std::int32_t>(head.sizes))
+    if (!sound(e) || e.turns > kMostTurns ||
+        (e.turns > 0 && (e.first_turn < 0 || static_cast<std::uint64_t>(e.first_turn) + e.turns > head.turns)))
       return false;
+  if (!std::ranges::all_of(out.turns, [&](const PlanEntry& e) { return sound(e) && e.turns == 0; })) return false;
   return true;
 }
 
@@ -74,13 +99,15 @@ void PlanInForce::install(Plan plan) {
   std::vector<std::uint16_t> used(plan.entries.size(), 0);
   for (std::size_t i = 0; i < used.size(); ++i) {
     const PlanEntry& e = plan.entries[i];
-    if (e.trial == 0) continue;
-    for (std::size_t k = 0; k < used_.size(); ++k) {
+    if (e.turns == 0) continue;
+    const auto carry = [&](std::size_t k) {
       const PlanEntry& before = plan_.entries[k];
-      if (before.trial != 0 && before.signature == e.signature && before.algorithm == e.algorithm &&
-          before.segments == e.segments && before.round == e.round)
-        used[i] = std::max(used[i], std::min(used_[k], e.trial));
-    }
+      if (before.turns != 0 && before.signature == e.signature && before.round == e.round)
+        used[i] = std::max(used[i], used_[k]);
+    };
+    if (plan.period != 0 && plan.period == plan_.period && plan.first == plan_.first) carry(i);
+    else
+      for (std::size_t k = 0; k < used_.size(); ++k) carry(k);
   }
   used_ = std::move(used);
   plan_ = std::move(plan);
@@ -89,10 +116,11 @@ void PlanInForce::install(Plan plan) {
 }
 
 const PlanEntry* PlanInForce::use(const PlanEntry& entry) {
-  static constexpr PlanEntry kNative;
-  if (entry.trial == 0) return &entry;
-  auto& used = used_[static_cast<std::size_t>(&entry - plan_.entries.data())];
-  return used < entry.trial ? ++used, &entry : &kNative;
+  if (entry.turns == 0) return &entry;
+  const auto slot = static_cast<std::size_t>(&entry - plan_.entries.data());
+  if (used_[slot] >= entry.trial) return &entry;
+  const int turn = turn_of(seed_of(entry, plan_.period == 0 ? 0 : slot), used_[slot]++, entry.turns);
+  return &plan_.turns[static_cast<std::size_t>(entry.first_turn + turn)];
 }
 
 const PlanEntry* PlanInForce::at(std::uint64_t n, std::uint64_t signature) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A plan: the leader's decisions about future calls of one communicator, as bytes that are equal on all of its ranks.
 // The entries of a plan are either the slots of a period of the sequence of calls, or sorted by universal signature.
+// An entry may have a rota: several algorithms that serve its calls in turn, so that the leader can compare them.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +20,28 @@ struct PlanEntry {
   std::uint16_t overlap = 1;
   /// 1: the ranks exchange a pattern for each call, computed from the progress that they reported (latecomer_edge).
   std::uint16_t edge = 0;
-  std::int32_t sizes = -1;  ///< index in Plan::sizes; -1: none
-  /// The number of calls that the entry serves after it comes into force; later calls are native. 0: no limit.
-  std::uint16_t trial = 0;
-  /// Number of the trial. Calls of a trial under one plan count under the next plan if the round is the same.
-  std::uint16_t round = 0;
+  std::int32_t sizes = -1;       ///< index in Plan::sizes; -1: none
+  std::int32_t first_turn = 0;   ///< index in Plan::turns
+  std::uint16_t turns = 0;       ///< number of turns in the rota; 0: no rota
+  std::uint16_t trial = 0;       ///< calls that the rota serves; the entry itself serves later calls
+  std::uint16_t round = 0;       ///< number of the rota: calls under one plan count under the next with this number
+  std::uint16_t remembered = 0;  ///< 1: an earlier run has found this decision
   bool operator==(const PlanEntry&) const = default;
 };
+
+/// Turns of a rota at most: the algorithm in use, and three candidates.
+inline constexpr int kMostTurns = 4;
+
+/// The turn that serves call number `used` of a rota, counted from 0. In each block of `turns` calls every turn comes
+/// once, in an order that depends on the seed and on the block only. Turns in a fixed order would always fall on the
+/// same calls of a program that alternates.
+int turn_of(std::uint64_t seed, std::uint64_t used, int turns);
 
 struct Plan {
   std::uint64_t period = 0;  ///< number of slots; 0: the entries are in ascending order of their signatures
   std::uint64_t first = 0;   ///< call n >= first is in slot (n - first) mod period
   std::vector<PlanEntry> entries;
+  std::vector<PlanEntry> turns;                    ///< of the rotas; without rotas of their own
   std::vector<std::vector<Nanoseconds>> patterns;  ///< [pattern][ranks], nanoseconds after the first arrival
   std::vector<std::vector<Bytes>> sizes;           ///< [sizes][ranks], block sizes of a gatherv or scatterv
 
@@ -52,14 +63,14 @@ class PlanInForce {
   /// Whether a call differed from the signature of its slot. Every rank detects this at the same call.
   bool dropped() const { return dropped_; }
   /// The entry of call n. Returns nullptr if the plan has no entry for it, begins later, or is dropped. Drops the plan
-  /// if the signature differs from that of the slot. Returns the native entry after the calls of a trial. Call this
-  /// function for every counted call, in order. Allocates nothing.
+  /// if the signature differs from that of the slot. Returns the turn of a rota, and the entry itself after the rota's
+  /// calls. Call this function for every counted call, in order. Allocates nothing.
   const PlanEntry* at(std::uint64_t n, std::uint64_t signature);
 
  private:
   const PlanEntry* use(const PlanEntry& entry);
   Plan plan_;
-  std::vector<std::uint16_t> used_;  ///< [entries], number of calls that each trial has served
+  std::vector<std::uint16_t> used_;  ///< [entries], number of calls that each rota has served
   std::uint64_t hash_ = 0;
   bool dropped_ = false;
 };

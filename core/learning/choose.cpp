@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The decision of a slot: rules, candidates of the model, trials and verdicts.
+// The decision of a slot: rules, and candidates of the model. core/learning/rota.cpp compares them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,26 +8,32 @@
 #include "core/learning/learner.hpp"
 
 namespace latecomer::core {
-namespace {
+/// Whether a plan keeps its pattern although arrivals have moved, because too few of its calls are measured. A plan
+/// that changes at every announcement is never measured: its logs come two epochs later. Where ranks run ahead, as in a
+/// reduce, the pattern may move in every epoch.
+bool Learner::hold(Slot& slot, int measured) {
+  constexpr int kMostHeld = 2;  // derived: the epochs until the logs of a plan are here
+  if (measured >= kFirst || slot.held == kMostHeld) return slot.held = 0, false;
+  return ++slot.held, true;
+}
 
-// Medians of a few dozen calls on a busy machine differ by this much without cause. Simulated error rates: see
-// Learner::kEnough.
-constexpr double kWins = 0.97, kNotWorse = 1.03;
-
-}  // namespace
-
-void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why, bool on_trial) {
+void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why) {
   slot.why = why;
-  slot.on_trial = on_trial;
+  const auto serves = [&](auto use) {
+    return (algorithm >= 0 && use(algorithm_at(algorithm))) ||
+           std::ranges::any_of(slot.rota.runners,
+                               [&](const Runner& r) { return r.algorithm >= 0 && use(algorithm_at(r.algorithm)); });
+  };
   std::vector<Nanoseconds> pattern;
-  if (algorithm >= 0 && with_pattern && algorithm_at(algorithm).uses_pattern() && !slot.forecast.uncertain())
+  if (with_pattern && !slot.forecast.uncertain() && serves([](const Algorithm& a) { return a.uses_pattern(); }))
     pattern = slot.forecast.offsets;
-  const bool same_pattern =
-      pattern.empty() == slot.announced.empty() && (pattern.empty() || !moved(slot.announced, pattern));
+  const bool moves = !pattern.empty() && !slot.announced.empty() && moved(slot.announced, pattern);
+  const bool kept = moves && algorithm == slot.algorithm && segments == slot.segments && !slot.rota.running() &&
+                    hold(slot, slot.current.count);
+  const bool same_pattern = pattern.empty() == slot.announced.empty() && (!moves || kept);
   // What is built on sizes has them from the plan.
   std::vector<Bytes> sizes;
-  if (algorithm >= 0 && !slot.sizes_vary() &&
-      (algorithm_at(algorithm).needs_sizes || algorithm_at(algorithm).uses_pattern()))
+  if (!slot.sizes_vary() && serves([](const Algorithm& a) { return a.needs_sizes || a.uses_pattern(); }))
     sizes = slot.expected.sizes;
   const bool same_sizes = !resized(slot.announced_sizes, sizes);
   if (algorithm == slot.algorithm && segments == slot.segments && same_pattern && same_sizes) return;
@@ -36,17 +42,8 @@ void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern,
   slot.algorithm = algorithm;
   slot.segments = segments;
   slot.current.clear();
-  slot.after_trial = 0;
-  ++slot.round;
   slot.counts_from = UINT64_MAX;
   slot.changed = true;
-}
-
-bool Learner::wins(const Slot& slot) const {
-  const double after = slot.current.median_after() / slot.native.median_after(),
-               elapsed = slot.current.median_elapsed() / slot.native.median_elapsed();
-  return policy_.objective == Objective::mean_elapsed ? elapsed < kWins && after < kNotWorse
-                                                      : after < kWins && elapsed < kNotWorse;
 }
 
 /// What can be hidden behind the wait is no more than the wait. Below what is worth trying, or what a dispatch costs,
@@ -62,6 +59,11 @@ bool Learner::nearly_together(const Slot& slot) const {
   return imbalance < std::max(kDispatch, slot.native.enough() ? (1 - kWorthTrying) * slot.native.median_after() : 0);
 }
 
+/// Whether schedules for this slot are built for no pattern: none is foreseen, or it is too small to matter.
+bool Learner::flat(const Slot& slot) const {
+  return slot.forecast.uncertain() || (!is_irregular(slot.signature.op) && slight(slot));
+}
+
 /// Nothing is dispatched at this slot, and more observations would change nothing.
 bool Learner::quiet(const Slot& slot) const {
   switch (slot.why) {
@@ -75,6 +77,11 @@ bool Learner::quiet(const Slot& slot) const {
     case Why::unforeseen:
       return slot.native.enough() &&
              static_cast<double>(slot.forecast.spread) < std::max(kDispatch, slot.native.median_after());
+    // Compared without a pattern: the same holds.
+    case Why::lost:
+    case Why::no_gain:
+    case Why::nothing_serves:
+      return slot.algorithm < 0 && !is_irregular(slot.signature.op) && flat(slot) && nearly_together(slot);
     default:
       return false;
   }
@@ -107,15 +114,16 @@ void Learner::take(Slot& slot, const Candidates& found) const {
 /// or the slot's, is spent before all are: the rest follows at the next. `only`: nothing but that is compared with
 /// native.
 bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
-  const bool flat = slot.forecast.uncertain();
+  const bool flat = this->flat(slot);
   const auto pattern_of = [&] {
     return flat ? std::vector<Nanoseconds>(static_cast<std::size_t>(ranks_), 0) : slot.forecast.offsets;
   };
-  if (slot.search && (moved(slot.modelled_for, pattern_of()) || resized(slot.modelled_sizes, slot.expected.sizes)))
+  if (slot.search && (flat != slot.modelled_flat || moved(slot.modelled_for, pattern_of()) ||
+                      resized(slot.modelled_sizes, slot.expected.sizes)))
     slot.search.reset();
   if (!slot.search) {
     const Call call = call_of(slot.signature, ranks_);
-    slot.modelled_for = pattern_of();
+    slot.modelled_for = pattern_of(), slot.modelled_flat = flat;
     slot.modelled_sizes = slot.expected.sizes;
     for (const CandidateSearch& s : searched_) {
       if (only) break;
@@ -160,9 +168,11 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
   return true;
 }
 
-double Learner::native_measured(const Slot& slot) const {
-  return policy_.objective == Objective::mean_elapsed ? slot.native.median_elapsed() : slot.native.median_after();
+double Learner::median_of(const Samples& samples) const {
+  return policy_.objective == Objective::mean_elapsed ? samples.median_elapsed() : samples.median_after();
 }
+
+double Learner::native_measured(const Slot& slot) const { return median_of(slot.native); }
 
 /// Whether native's modelled time may be held against ours.
 bool Learner::model_fits(const Slot& slot) const {
@@ -170,57 +180,115 @@ bool Learner::model_fits(const Slot& slot) const {
 }
 
 /// The model says what is worth a trial, between figures of its own, whose common mistakes cancel out; measurements
-/// choose.
+/// choose. Without a pattern the whole gain is that of a better algorithm, and native's measured time has to leave room
+/// for it: the library's own algorithm may be another than the model's.
 bool Learner::worth_trying(const Slot& slot, const Candidate& c) const {
-  return slot.native_modelled < 0 ||
-         c.modelled_ns <= std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch);
+  if (slot.native_modelled >= 0 &&
+      c.modelled_ns > std::min(kWorthTrying * slot.native_modelled, slot.native_modelled - kDispatch))
+    return false;
+  return is_irregular(slot.signature.op) || !flat(slot) ||
+         (slot.native_modelled >= 0 &&
+          c.modelled_ns <= std::min(kWorthTrying * native_measured(slot), native_measured(slot) - kDispatch));
 }
 
-/// `auto` keeps native until a forecast exists and native has been measured. Then it tries the candidates, the best of
-/// the model first. A candidate that does not win is not tried again until the pattern changes.
+/// The candidates that share the next rota, the best of the model first. One per algorithm, since logs name no
+/// segments.
+std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
+  // Another winner is sought only where the model sees a clear gain over the one in use.
+  constexpr double kBetterThanWinner = 0.9;
+  double limit = -1;
+  for (const Candidate& c : slot.candidates)
+    if (slot.algorithm >= 0 && c.algorithm == slot.algorithm && c.segments == slot.segments)
+      limit = kBetterThanWinner * c.modelled_ns;
+  const double ratio =
+      slot.native_modelled > 0 && slot.native.enough() ? native_measured(slot) / slot.native_modelled : 0;
+  const bool trusted = ratio > 1 / kTrusted && ratio < kTrusted;
+  std::vector<Runner> out;
+  for (const Candidate& c : slot.candidates) {
+    if (c.lost || (slot.sizes_vary() && algorithm_at(c.algorithm).needs_sizes)) continue;
+    if (!worth_trying(slot, c) || (limit >= 0 && c.modelled_ns > limit)) break;
+    if (c.algorithm == slot.algorithm ||
+        std::ranges::any_of(out, [&](const Runner& r) { return r.algorithm == c.algorithm; }))
+      continue;
+    if (!out.empty() && (!trusted || c.modelled_ns > kNearBest * out.front().modelled)) break;
+    out.push_back({c.algorithm, c.segments, c.modelled_ns, {}});
+    if (out.size() == kMostTurns - 1) break;
+  }
+  return out;
+}
+
+/// Whether a winner in use no longer takes less than native. Native's figure is of this run, or of the run before.
+bool Learner::doubts(const Slot& slot) const {
+  const double native = slot.native.enough() ? native_measured(slot)
+                        : slot.earlier       ? slot.earlier->native_measured_ns
+                                             : -1;
+  return native > 0 && slot.current.count >= kEnough && median_of(slot.current) > native;
+}
+
+/// `auto` keeps native until a few of its calls are measured. Then the best candidates of the model and the algorithm
+/// in use serve the calls in turn, until measurements decide. A candidate that does not win is not tried again until
+/// the pattern changes.
 void Learner::choose(Slot& slot) {
   const Forecast& f = slot.forecast;
   slot.modelled = -1;
   // A better tree for blocks of different sizes is one with balanced arrivals, too.
-  const bool irregular = is_irregular(slot.signature.op);
+  const bool irregular = is_irregular(slot.signature.op), flat = this->flat(slot);
   if (irregular && slot.expected.sizes.empty()) return settle(slot, -1, 0, false, Why::no_sizes);
-  if (!irregular && (f.uncertain() || slight(slot))) {
+  const bool changed = slot.modelled_for.empty() || flat != slot.modelled_flat ||
+                       (!flat && moved(slot.modelled_for, f.offsets)) ||
+                       resized(slot.modelled_sizes, slot.expected.sizes);
+  // The winner of an earlier run has measurements on its side. It goes on, under whatever pattern, until others are
+  // against it.
+  const bool from_earlier = slot.earlier && slot.algorithm == slot.earlier->algorithm && !slot.rota.running();
+  if (from_earlier && !doubts(slot)) return settle(slot, slot.algorithm, slot.segments, !flat, Why::remembered);
+  if (!irregular && flat && !(policy_.network_given && slot.signature.bytes > kLeastBalanced)) {
     slot.candidates.clear();
     slot.modelled_for.clear();
     slot.search.reset();
-    return settle(slot, -1, 0, false,
-                  f.offsets.empty()       ? Why::nothing_seen
-                  : !f.uncertain()        ? Why::slight
-                  : nearly_together(slot) ? Why::balanced
-                                          : Why::unforeseen);
+    end_rota(slot);
+    return settle(slot, -1, 0, false, why_flat(slot));
   }
-  if (!slot.native.enough()) return settle(slot, -1, 0, false, Why::measuring);
-  if (slot.search || slot.modelled_for.empty() || (!f.uncertain() && moved(slot.modelled_for, f.offsets)) ||
-      resized(slot.modelled_sizes, slot.expected.sizes)) {
-    if (!model(slot)) return settle(slot, slot.algorithm, slot.segments, true, Why::no_budget, slot.on_trial);
+  if (slot.rota.running()) {
+    if (changed && !hold(slot, slot.rota.seen)) end_rota(slot);
+    else if (conduct(slot)) return;
   }
-  if (slot.algorithm >= 0 && slot.current.enough() && !wins(slot))
-    for (Candidate& c : slot.candidates)
-      if (c.algorithm == slot.algorithm && c.segments == slot.segments) c.lost = true, slot.proven = -1;
-  for (const Candidate& c : slot.candidates) {
-    if (c.lost || (slot.sizes_vary() && algorithm_at(c.algorithm).needs_sizes)) continue;
-    if (!worth_trying(slot, c)) break;
-    slot.modelled = c.modelled_ns;
-    const bool same = c.algorithm == slot.algorithm && c.segments == slot.segments;
-    if (same && slot.current.enough()) {
-      slot.proven = c.algorithm, slot.proven_segments = c.segments;
-      return settle(slot, c.algorithm, c.segments, true, Why::won);
-    }
-    const bool proven = c.algorithm == slot.proven && c.segments == slot.proven_segments;
-    if (!same && !proven && slot.risked > kRisk * slot.spent + kStake * slot.native.median_after())
-      return settle(slot, -1, 0, false, Why::risk);
-    // Its calls were not seen: once more.
-    if (same && slot.on_trial && slot.after_trial >= kTrial) ++slot.round, slot.after_trial = 0;
-    return settle(slot, c.algorithm, c.segments, true, Why::tried, !proven);
+  if (slot.algorithm >= 0 && doubts(slot)) {
+    const Runner winner{slot.algorithm, slot.segments, -1, {}};
+    settle(slot, -1, 0, false, Why::tried);
+    return begin_rota(slot, {winner});
   }
-  const bool lost =
-      std::any_of(slot.candidates.begin(), slot.candidates.end(), [](const Candidate& c) { return c.lost; });
-  settle(slot, -1, 0, false, lost ? Why::lost : slot.candidates.empty() ? Why::nothing_serves : Why::no_gain);
+  if (!slot.native.enough() && slot.algorithm < 0)
+    return settle(slot, -1, 0, false, !flat ? Why::measuring : why_flat(slot));
+  const bool never = slot.native_modelled < 0 && slot.candidates.empty() && slot.left_out.empty();
+  if ((changed || never || slot.search) && !model(slot))
+    return settle(slot, slot.algorithm, slot.segments, !flat, Why::no_budget);
+  // The winner in use goes on under a new pattern, as long as the model sees a gain.
+  if (slot.algorithm >= 0) {
+    const auto same = std::ranges::find_if(slot.candidates, [&](const Candidate& c) {
+      return c.algorithm == slot.algorithm && c.segments == slot.segments;
+    });
+    if (same == slot.candidates.end() || !worth_trying(slot, *same)) settle(slot, -1, 0, false, Why::no_gain);
+    else slot.modelled = same->modelled_ns;
+  }
+  auto candidates = best_candidates(slot);
+  if (!candidates.empty() && too_risky(slot))
+    return settle(slot, slot.algorithm, slot.segments, !flat, slot.algorithm >= 0 ? Why::won : Why::risk);
+  if (!candidates.empty()) return begin_rota(slot, std::move(candidates));
+  if (slot.algorithm >= 0) return settle(slot, slot.algorithm, slot.segments, !flat, Why::won);
+  const bool lost = std::ranges::any_of(slot.candidates, [](const Candidate& c) { return c.lost; });
+  settle(slot, -1, 0, false,
+         lost                      ? Why::lost
+         : slot.candidates.empty() ? Why::nothing_serves
+         : flat && !irregular      ? why_flat(slot)
+                                   : Why::no_gain);
+}
+
+/// Why nothing is gained from the arrivals of the slot.
+Learner::Why Learner::why_flat(const Slot& slot) const {
+  return slot.forecast.offsets.empty() && slot.seen == 0 ? Why::nothing_seen
+         : !slot.forecast.uncertain()                    ? Why::slight
+         : nearly_together(slot)                         ? Why::balanced
+                                                         : Why::unforeseen;
 }
 
 /// Without a period, the site of a coming call is not known: one tree cannot be built for two sites' sizes.
@@ -254,6 +322,7 @@ void Learner::decide_slot(Slot& slot) {
            (m.imbalance_factor.all() || (factor >= 0 && m.imbalance_factor.contains(factor)));
   });
   slot.rule = rule;
+  if (!rule || rule->use.kind != Use::Kind::automatic) end_rota(slot);
   slot.overlap = !rule || rule->use.overlap;
   slot.modelled = -1;
   if (!s.exact && policy_.reproducible != Reproducible::any) {

@@ -11,6 +11,12 @@ namespace {
 
 std::string percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + "%"; }
 
+std::string name_of_choice(int algorithm, int segments) {
+  if (algorithm < 0) return "native";
+  return std::string(algorithm_at(algorithm).name) +
+         (segments ? " with " + std::to_string(segments) + " segments" : "");
+}
+
 std::string time_text(double ns) { return ns >= 1e6 ? fixed(ns / 1e6, 2) + " ms" : fixed(ns / 1e3, 1) + " us"; }
 
 }  // namespace
@@ -66,8 +72,7 @@ std::string Learner::why_text(const Slot& slot) const {
   const auto time = [](auto ns) { return time_text(static_cast<double>(ns)); };
   const std::string by = slot.rule ? "the rule at line " + std::to_string(slot.rule->line) : "";
   const Signature& s = slot.signature;
-  std::string name = slot.algorithm < 0 ? "native" : std::string(algorithm_at(slot.algorithm).name);
-  if (slot.algorithm >= 0 && slot.segments) name += " with " + std::to_string(slot.segments) + " segments";
+  const std::string name = name_of_choice(slot.algorithm, slot.segments);
   const std::string op(name_of(s.op));
   switch (slot.why) {
     case Why::unknown:
@@ -129,17 +134,32 @@ std::string Learner::why_text(const Slot& slot) const {
                                         : ", at the next boundary");
     }
     case Why::measuring:
-      return "auto measures native first: " + std::to_string(slot.native.count) + " of " + std::to_string(kEnough) +
+      return "auto measures native first: " + std::to_string(slot.native.count) + " of " + std::to_string(kFirst) +
              " calls";
-    case Why::tried:
-      return "auto tries " + name + (slot.on_trial ? " for " + std::to_string(kTrial) + " calls" : "") + ": modelled " +
-             time(slot.modelled) + ", native modelled " + time(slot.native_modelled) + ", measured " +
-             time(slot.native.median_after()) + candidates_text(slot);
+    case Why::tried: {
+      std::string out = "auto compares algorithms in turn";
+      for (const Runner& r : slot.rota.runners) {
+        out += (&r == slot.rota.runners.data() ? ": " : ", ") + name_of_choice(r.algorithm, r.segments) + " (";
+        out += r.measured.count == 0 ? "no call yet"
+                                     : time(median_of(r.measured)) + " in the median of " +
+                                           grouped(std::min(r.measured.count, Samples::kKept)) + " calls";
+        if (r.modelled >= 0) out += ", modelled " + time(r.modelled);
+        out += ")";
+      }
+      return out + "; native modelled " + time(slot.native_modelled) + candidates_text(slot);
+    }
+    case Why::remembered:
+      return "an earlier run measured that " + name + " wins" +
+             (slot.earlier && slot.earlier->measured_ns >= 0
+                  ? ": after the last arrival " + time(slot.earlier->measured_ns) + ", native " +
+                        time(slot.earlier->native_measured_ns)
+                  : "") +
+             (slot.current.enough() ? "; in this run " + time(median_of(slot.current)) : "");
     case Why::won:
       return "auto measured that " + name + " wins: after the last arrival " + time(slot.current.median_after()) +
              ", native " + time(slot.native.median_after()) + candidates_text(slot);
     case Why::risk:
-      return "auto's trials here have cost " + time(slot.risked) + "; the next begins when that is below " +
+      return "auto's candidates here have cost " + time(slot.risked) + "; the next are tried when that is below " +
              percent(kRisk) + " of the time spent here (" + time(slot.spent) + ") and " +
              std::to_string(static_cast<int>(kStake)) + " native calls";
     case Why::lost: {

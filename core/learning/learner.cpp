@@ -11,10 +11,12 @@
 namespace latecomer::core {
 namespace {
 
-// While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls: a verdict
-// takes three epochs. A boundary costs some 50 us and 1 us per rank and call. Derived: 50 us are 0.25% of 20 ms. A
-// shorter epoch pays more for boundaries, a longer one delays verdicts.
-constexpr double kLearningEpoch = 2e7;
+// While something is to be learned, epochs last so long if that is less than Sequence::kSteadyEpoch calls. A verdict
+// takes four epochs. A boundary costs some 50 us and 1 us per rank and call. Derived: 50 us are 1% of 5 ms. A shorter
+// epoch pays more for boundaries, a longer one delays verdicts.
+constexpr double kLearningEpoch = 5e6;
+// And later: a new pattern is seen two epochs after it begins. Derived: 50 us are 0.05% of 100 ms.
+constexpr double kSettledEpoch = 1e8;
 // Calls of an epoch between two rests, or as many as there are slots: one late arrival is enough to end the rest.
 // Derived: 32 calls are 0.8% of the 4,096 of the longest rest.
 constexpr std::uint64_t kGlance = 32;
@@ -33,13 +35,6 @@ Learner::Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::v
 }
 
 PlanEntry Learner::entry_for(const Served& served, Plan& plan) const {
-  PlanEntry e;
-  e.signature = served.slot->hash;
-  e.algorithm = served.algorithm;
-  if (served.algorithm < 0) return e;
-  e.segments = served.segments;
-  e.overlap = served.overlap;
-  e.edge = edges_ && served.slot->edged >= kEnough && algorithm_at(served.algorithm).uses_pattern();
   const auto index = [](auto& all, const auto& one) {
     if (one.empty()) return -1;
     const auto known = std::ranges::find_if(all, [&](const auto& row) { return std::ranges::equal(row, one); });
@@ -47,9 +42,27 @@ PlanEntry Learner::entry_for(const Served& served, Plan& plan) const {
     if (known == all.end()) all.emplace_back(one.begin(), one.end());
     return at;
   };
-  e.pattern = index(plan.patterns, served.pattern), e.sizes = index(plan.sizes, served.sizes);
-  if (served.trials > 0)
-    e.trial = static_cast<std::uint16_t>(kTrial * served.trials), e.round = static_cast<std::uint16_t>(served.rounds);
+  const auto entry = [&](int algorithm, int segments) {
+    PlanEntry e;
+    e.signature = served.slot->hash;
+    e.algorithm = algorithm;
+    if (algorithm < 0) return e;
+    const Algorithm& a = algorithm_at(algorithm);
+    e.segments = segments;
+    e.overlap = served.overlap;
+    e.edge = edges_ && served.slot->edged >= kEnough && a.uses_pattern();
+    if (a.uses_pattern()) e.pattern = index(plan.patterns, served.pattern);
+    if (a.needs_sizes || a.uses_pattern()) e.sizes = index(plan.sizes, served.sizes);
+    return e;
+  };
+  PlanEntry e = entry(served.algorithm, served.segments);
+  e.remembered = served.slot->why == Why::remembered;
+  if (!served.rota || !served.rota->running()) return e;
+  e.first_turn = static_cast<std::int32_t>(plan.turns.size());
+  e.turns = static_cast<std::uint16_t>(served.rota->runners.size());
+  e.trial = static_cast<std::uint16_t>(std::min<int>(served.calls, UINT16_MAX));
+  e.round = static_cast<std::uint16_t>(served.rounds);
+  for (const Runner& r : served.rota->runners) plan.turns.push_back(entry(r.algorithm, r.segments));
   return e;
 }
 
@@ -60,7 +73,7 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
     const Decision alone = decide(policy_, served.slot->signature, ranks_),
                    planned = decide_as(policy_, served.slot->signature, ranks_, e);
     const bool trivial =
-        e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm &&
+        e.turns == 0 && e.pattern < 0 && e.sizes < 0 && !e.edge && alone.algorithm == planned.algorithm &&
         (!planned.algorithm || (alone.segments == planned.segments && alone.overlap == planned.overlap));
     says_anything = says_anything || !trivial;
     plan.entries.push_back(e);
@@ -74,24 +87,35 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
   // Without a period the site of a coming call is not known: sites that share a signature have to agree.
   struct Shared {
     const Served* chosen;
-    bool agree = true;
-    int trials = 0, rounds = 0;
+    bool agree = true, remembered = true, same_pattern = true;
+    int calls = 0, rounds = 0;
+  };
+  const auto same_rota = [](const Rota* x, const Rota* y) {
+    const auto same = [](const Runner& a, const Runner& b) {
+      return a.algorithm == b.algorithm && a.segments == b.segments;
+    };
+    return (x && y) ? std::ranges::equal(x->runners, y->runners, same) : x == y;
   };
   std::map<std::uint64_t, Shared> by_signature;
   for (const Served& one : all) {
-    auto& [chosen, agree, trials, rounds] = by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
-    trials += one.trials, rounds += one.rounds;  // each has to see enough
+    auto& [chosen, agree, remembered, same_pattern, calls, rounds] =
+        by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
+    calls += one.calls, rounds += one.rounds;  // each has to see enough
     const bool same = chosen->algorithm == one.algorithm && chosen->segments == one.segments &&
-                      chosen->overlap == one.overlap && chosen->pattern.empty() == one.pattern.empty() &&
-                      (chosen->pattern.empty() || !moved(chosen->pattern, one.pattern)) &&
-                      !resized(chosen->sizes, one.sizes);
+                      chosen->overlap == one.overlap && !resized(chosen->sizes, one.sizes) &&
+                      same_rota(chosen->rota, one.rota);
+    same_pattern = same_pattern && chosen->pattern.empty() == one.pattern.empty() &&
+                   (chosen->pattern.empty() || !moved(chosen->pattern, one.pattern));
+    remembered = remembered && one.slot->why == Why::remembered;
     agree = agree && same;
     if (one.slot->calls > chosen->slot->calls) chosen = &one;
   }
   for (const auto& [hash, found] : by_signature) {
-    if (!found.agree) continue;
+    // Winners of an earlier run served both sites without a pattern from the first call on (plan_of_learned).
+    if (!found.agree || !(found.same_pattern || found.remembered)) continue;
     Served served = *found.chosen;
-    served.trials = found.trials, served.rounds = found.rounds;
+    if (!found.same_pattern) served.pattern = {};
+    served.calls = found.calls, served.rounds = found.rounds;
     add(served);
   }
   return plan;
@@ -106,24 +130,48 @@ std::vector<Learner::Slot*> Learner::decided() const {
   return out;
 }
 
-/// Short while something is to be learned and calls take long: of 128 calls of 10 ms that go by before a verdict, most
-/// go by for nothing.
+/// Plans of an earlier run serve kinds of calls that this run has not seen yet.
+void Learner::keep_unseen(Plan& plan, bool& says_anything) const {
+  if (plan.period != 0 || before_.period != 0 || before_.empty()) return;
+  const auto place = [&](std::uint64_t signature) {
+    return std::ranges::lower_bound(plan.entries, signature, {}, &PlanEntry::signature);
+  };
+  const auto seen = [&](std::uint64_t signature) {
+    return std::ranges::any_of(by_key_, [&](const auto& one) { return one.second->hash == signature; });
+  };
+  for (PlanEntry e : before_.entries) {
+    if (seen(e.signature)) continue;
+    const auto take = [](int index, const auto& from, auto& to) {
+      if (index < 0) return -1;
+      to.push_back(from[static_cast<std::size_t>(index)]);
+      return static_cast<int>(to.size()) - 1;
+    };
+    e.pattern = take(e.pattern, before_.patterns, plan.patterns);
+    e.sizes = take(e.sizes, before_.sizes, plan.sizes);
+    plan.entries.insert(place(e.signature), e);
+    says_anything = true;
+  }
+}
+
+/// By time: of 128 calls of 10 ms that go by before a verdict, most go by for nothing.
 std::uint64_t Learner::epoch_for(const std::vector<Slot*>& slots) const {
   const auto learning = [](const Slot* slot) {
-    return slot->why == Why::measuring || slot->why == Why::tried || slot->why == Why::no_budget;
+    return slot->why == Why::measuring || slot->why == Why::tried || slot->why == Why::no_budget ||
+           (!slot->native.enough() && slot->algorithm < 0);
   };
-  if (slots.empty() && asked_n_ < Sequence::kSteadyEpoch) return Sequence::kFirstBoundary;
-  if (pace_ <= 0 || std::none_of(slots.begin(), slots.end(), learning)) return 0;
-  const double calls =
-      std::max({static_cast<double>(Sequence::kFirstBoundary), static_cast<double>(slots.size()) * kTrial,
-                kLearningEpoch * (1 + ranks_ / 100.0) / pace_});
+  const bool early = asked_n_ < Sequence::kSteadyEpoch && slots.empty();
+  if (pace_ <= 0) return early ? Sequence::kFirstBoundary : 0;
+  const double lasts =
+      early || std::ranges::any_of(slots, learning) ? kLearningEpoch * (1 + ranks_ / 100.0) : kSettledEpoch;
+  const double calls = std::max(static_cast<double>(Sequence::kShortestEpoch), lasts / pace_);
+  if (early) return static_cast<std::uint64_t>(std::min(calls, static_cast<double>(Sequence::kFirstBoundary)));
   return calls < static_cast<double>(Sequence::kSteadyEpoch) ? static_cast<std::uint64_t>(calls) : 0;
 }
 
 Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots) {
   const Rest::Epoch epoch = rest_.next(quiet_, asked_n_, now, glance_);
   out.rest = epoch.rest;
-  out.epoch = quiet_ ? epoch.calls : epoch_for(slots);
+  out.epoch = quiet_ && epoch.calls != 0 ? epoch.calls : epoch.rest ? 0 : epoch_for(slots);
   if (waited_ > 0 && pace_ > 0 && asked_n_ >= Sequence::kSteadyEpoch) {  // the first distances are fixed
     const auto least = static_cast<std::uint64_t>(std::ceil(std::min(waited_ / (kWaiting * pace_), kMostBetweenWaits)));
     if (least > (out.epoch ? out.epoch : Sequence::kSteadyEpoch)) out.epoch = least;
@@ -133,7 +181,7 @@ Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, con
 
 Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
   Announcement out;
-  if (n > asked_n_ && asked_n_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
+  if (n > asked_n_ && asked_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
   asked_n_ = n, asked_ = now;
   budget_ = kModelBudget;
   if (quiet_ && (hurried || next_ == looked_at_))
@@ -154,15 +202,19 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
   Plan& plan = out.plan;
   // A plan that says nothing beyond what every rank decides by itself is none.
   bool says_anything = false;
-  if (policy_.decides_alone() ||
-      std::any_of(slots.begin(), slots.end(), [](const Slot* slot) { return slot->algorithm >= 0; })) {
+  if (policy_.decides_alone() || std::any_of(slots.begin(), slots.end(), [](const Slot* slot) {
+        return slot->algorithm >= 0 || slot->rota.running();
+      })) {
     std::vector<Served> all;
     for (const Slot* slot : slots) {
       all.push_back({slot, slot->algorithm, slot->segments, slot->overlap, slot->announced, slot->announced_sizes});
-      if (slot->on_trial) all.back().trials = 1, all.back().rounds = slot->round;
+      if (!slot->rota.running()) continue;
+      all.back().rota = &slot->rota;
+      all.back().calls = slot->rota.calls, all.back().rounds = slot->rota.round;
     }
     plan = plan_of(all, says_anything);
   }
+  keep_unseen(plan, says_anything);
   if (!says_anything) plan = {};
   out.kind = plan.empty()                     ? Announcement::Kind::none
              : plan == announced_ && !dropped ? Announcement::Kind::keep
@@ -180,21 +232,21 @@ void Learner::in_force(std::uint64_t n) {
   for (Slot* slot : decided()) {
     if (!slot->changed) continue;
     slot->changed = false;
-    slot->counts_from = n;
+    slot->counts_from = std::min(slot->counts_from, n);
+    if (slot->rota.running()) slot->rota.counts_from = std::min(slot->rota.counts_from, n);
   }
 }
 
 std::vector<SlotReport> Learner::reports() const {
   std::vector<SlotReport> out;
-  const bool elapsed = policy_.objective == Objective::mean_elapsed;
   for (const Slot* slot : decided()) {
     const Slot& s = *slot;
     SlotReport r;
     r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm,
     r.rule_line = s.rule ? s.rule->line : 0, r.forecast = s.forecast;
     r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
-    if (s.current.enough()) r.measured_ns = elapsed ? s.current.median_elapsed() : s.current.median_after();
-    if (s.native.enough()) r.native_measured_ns = elapsed ? s.native.median_elapsed() : s.native.median_after();
+    if (s.current.enough()) r.measured_ns = median_of(s.current);
+    if (s.native.enough()) r.native_measured_ns = median_of(s.native);
     r.model_fits = model_fits(s);
     r.candidates = s.candidates, r.messages = s.candidate_messages;
     if (s.why == Why::unknown) r.algorithm = index_of(decide(policy_, s.signature, ranks_).algorithm);

@@ -4,6 +4,7 @@
 // Other ranks know nothing of this: decisions become bytes of a plan. No MPI, no clock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 
 #include "core/agreement/agreement.hpp"
 #include "core/agreement/plan.hpp"
+#include "core/learning/judge.hpp"
 #include "core/learning/rest.hpp"
 #include "core/pap/predictor.hpp"
 #include "core/policy/policy.hpp"
@@ -29,18 +31,32 @@ struct CallSeen {
   std::uint64_t n = 0;
   Signature signature;
   std::uint64_t site = 0;                ///< the root's, or the leader's; what site rules are about
-  std::span<const Nanoseconds> offsets;  ///< [ranks], after the first arrival; empty in many calls of a large job
+  std::span<const Nanoseconds> offsets;  ///< [ranks], after the first arrival; empty: not known of this call
   Nanoseconds after_last = -1;           ///< last arrival to last exit; -1: not seen
   double mean_elapsed = 0;               ///< over ranks, nanoseconds
   int algorithm = -1;                    ///< index in the catalogue that ran; -1: native
   std::span<const Bytes> sizes = {};     ///< [ranks], of the blocks of a gatherv or scatterv; else empty
   bool edge = false;                     ///< half of the ranks at least had said before how far they were
   bool divergent = false;                ///< ranks came from different call sites
-  Nanoseconds tie = 0;                   ///< offsets that differ by no more count as equal
-  // Without `offsets`:
-  Nanoseconds imbalance = 0;  ///< from the first arrival to the last
-  Rank last = -1;             ///< that came last; -1: all came together
+  Nanoseconds imbalance = -1;            ///< first to last arrival; -1: not known
+  Rank last = -1;                        ///< the rank that came last; -1: several at once, or not known
+  Nanoseconds arrived = -1;              ///< time of the last arrival, by the leader's clock; -1: not known
 };
+
+/// The winner of one site, as one run passes it on to the next.
+struct Learned {
+  std::uint64_t signature = 0;  ///< Signature::hash()
+  std::uint64_t site = 0;       ///< in this run
+  int algorithm = -1, segments = 0;
+  bool overlap = true;
+  std::vector<Nanoseconds> pattern;                  ///< [ranks], the forecast under which it won; empty: flat
+  std::vector<Bytes> sizes;                          ///< [ranks], of the blocks; empty: none
+  double measured_ns = -1, native_measured_ns = -1;  ///< medians, in terms of the objective; -1: not known
+  std::uint64_t calls = 0;                           ///< of the site
+};
+/// The plan of these winners by universal signature. Sites of one signature with different algorithms get no entry;
+/// those with different patterns get none of the patterns.
+Plan plan_of_learned(const std::vector<Learned>& learned);
 
 /// What is decided for one slot and why, for people.
 struct SlotReport {
@@ -62,6 +78,8 @@ class Learner {
   using SiteMatch = std::function<bool(std::uint64_t site, Collective op, const std::string& glob)>;
   /// Mean offsets [ranks] of an earlier run, or nullptr.
   using SiteHistory = std::function<const std::vector<Nanoseconds>*(std::uint64_t site, Collective op)>;
+  /// The winner of an earlier run at this site, or nullptr.
+  using SiteWinner = std::function<const Learned*(std::uint64_t site, const Signature& signature)>;
   /// policy must outlive the learner. `memory`: bytes that slots may take. Derived: a slot takes 1.4 KiB and 192 bytes
   /// per rank (default window). So 16 MiB hold the most slots, 512, up to 163 ranks, and 84 at 1,024 ranks. Calls
   /// without a slot are not learned.
@@ -69,6 +87,8 @@ class Learner {
   Learner(const Policy& policy, int ranks, SiteMatch site_matches, std::vector<int> hosts = {},
           std::size_t memory = 16 << 20);
 
+  /// The communicator's first call has arrived at the leader. Without this, the first announcement knows no pace.
+  void begin(Nanoseconds now) { asked_ = now; }
   /// Calls in ascending order of n. Gaps (lost logs) are allowed.
   void see(const CallSeen& call);
 
@@ -91,9 +111,10 @@ class Learner {
   void waited(Nanoseconds mean) {
     waited_ = waited_ == 0 ? static_cast<double>(mean) : (waited_ + static_cast<double>(mean)) / 2;
   }
-  /// What is known from an earlier run: forecasts of its sites, and the plan that is in force from the first call on.
-  void remember(SiteHistory history, const Plan& plan) {
-    history_of_ = std::move(history), announced_ = before_ = plan;
+  /// What is known from an earlier run: forecasts and winners of its sites, and the plan of the winners, which is in
+  /// force from the first call on.
+  void remember(SiteHistory history, SiteWinner winner, const Plan& plan) {
+    history_of_ = std::move(history), winner_of_ = std::move(winner), announced_ = before_ = plan;
   }
 
   /// Plans may ask for patterns that are exchanged for a single call.
@@ -108,15 +129,18 @@ class Learner {
     Plan plan;
     bool says_anything = false;       ///< beyond what every rank decides by itself
     std::vector<SlotReport> reports;  ///< with the verdicts
+    std::vector<Learned> learned;     ///< winners of `auto`, those of the earlier run included
   };
   Outcome outcome() const;
 
   /// Calls that are searched for a period of at most half of them. Derived from memory: the history takes 16 KiB. A
   /// longer period is not found, and the calls are served by signature.
   static constexpr std::size_t kHistory = 1024;
-  /// Measured calls before a verdict. Simulated 20,000 times against 32 native calls, with random times that deviate by
-  /// 5%. After 4, 8, 16 and 32 calls, an algorithm without gain wins in 6%, 6%, 4% and 2%. One with a gain of 10% wins
-  /// in 69%, 84%, 93% and 97%. With more calls, a bad trial costs more.
+  /// Calls of native before a rota begins, and before a median counts. Derived: the first epoch of a program of slow
+  /// calls has four. They only say whether a rota is worth it: in the rota, native is measured again (judge.hpp).
+  static constexpr int kFirst = 4;
+  /// Calls of a winner before it is doubted, and calls in a row that the ranks have announced before patterns are
+  /// exchanged for a call. A smaller number doubts a winner because of noise.
   static constexpr int kEnough = 8;
   /// Messages that one announcement may model: what a single candidate may take, so that each gets its turn. What is
   /// left waits for the next.
@@ -126,33 +150,65 @@ class Learner {
   /// tried (kWorthTrying), and 1 ms models 800 messages. A larger share costs more where nothing gains. A smaller one
   /// delays every trial.
   static constexpr double kModelMessage = 1'250, kModelShare = 0.05, kModelStake = 1e6;
-  /// What trials may take beyond native: this part of the time that the site's calls take, and at first so many native
-  /// calls' worth. Derived: medians that differ by 3% count as equal (kNotWorse). After a trial of 12 calls, up to 3.7
-  /// times as slow as native, 32 calls' worth allow the next. Measured with a first choice 2.7 times as slow: 400 calls
-  /// took 6% longer, and 1,200 calls no longer (docs/results/overhead.md).
-  static constexpr double kRisk = 0.03, kStake = 32;
+  /// What rotas may take beyond native: this part of the time that the site's calls take, and at first so many native
+  /// calls' worth. Derived: a run of 100 calls may lose 5% and one of 600 calls 3%. A larger share costs more where
+  /// the model is wrong, a smaller one delays the next candidates.
+  static constexpr double kRisk = 0.02, kStake = 3;
   /// Nanoseconds: finding, beginning and polling a schedule of ours. With a smaller value, dispatches cost more than
   /// some algorithms gain. With a larger one, short calls never gain.
   static constexpr double kDispatch = 2'000;
-  /// Calls that a trial may take. Derived: kEnough, and half as many that may go unseen.
-  static constexpr int kTrial = 12;
+  /// Turns of each algorithm in a new rota: where native's modelled time is within kTrusted of the measured one, and
+  /// elsewhere, where only one candidate is tried at a time. Derived: three turns decide a clear difference
+  /// (judge.hpp).
+  static constexpr int kTurns = 3, kTurnsUntrusted = 2;
+  static constexpr double kTrusted = 1.5;
+  /// Candidates whose modelled time is at most so many times the best one's share the rota. Derived: 90% of the errors
+  /// of the model are below 22% (docs/results/wire.md).
+  static constexpr double kNearBest = 1.25;
+  /// Smallest size, in bytes, that is compared where arrivals are balanced or not foreseen. Derived: below, a call
+  /// takes the latency of its messages, which the algorithms of the catalogue do not shorten.
+  static constexpr Bytes kLeastBalanced = 2048;
 
  private:
-  /// Medians of the last calls under one algorithm.
+  /// The last calls under one algorithm.
   struct Samples {
-    /// Derived: the median of 32 calls with a deviation of 5% has one of 1.1%, below the 3% that decide (kWins). Older
-    /// calls are forgotten.
+    /// Derived: after so many calls, an algorithm with a gain of 10% and deviations of 20% has won in one case of four;
+    /// with half as many in one of eight. Older calls are forgotten.
     static constexpr int kKept = 32;
-    std::array<float, kKept> after_last, elapsed;
-    int count = 0;
+    std::array<float, kKept> after_last, elapsed, until_next;
+    int count = 0, count_next = 0;
     void add(Nanoseconds after, double mean_elapsed);
-    void clear() { count = 0; }
-    bool enough() const { return count >= kEnough; }
+    void add_next(Nanoseconds until);
+    void clear() { count = count_next = 0; }
+    bool enough() const { return count >= kFirst; }
     double median_after() const { return median(after_last); }
     double median_elapsed() const { return median(elapsed); }
+    std::span<const float> of(const std::array<float, kKept>& values) const {
+      return {values.data(), static_cast<std::size_t>(std::min(&values == &until_next ? count_next : count, kKept))};
+    }
 
    private:
     double median(std::array<float, kKept> values) const;
+  };
+  /// One algorithm of a rota, and its calls since the rota began.
+  struct Runner {
+    int algorithm = -1, segments = 0;
+    double modelled = -1;
+    Samples measured;
+  };
+  struct Rota {
+    std::vector<Runner> runners;  ///< the algorithm in use, then candidates; empty: no rota
+    int round = 0;
+    int granted = 0;                         ///< turns of each that the plan allows
+    int calls = 0;                           ///< that the plan allows
+    int seen = 0;                            ///< calls since it came into force
+    int in_a_row = 0;                        ///< the latest calls, if the algorithm in use served them
+    std::uint64_t counts_from = UINT64_MAX;  ///< call at which it came into force
+    bool running() const { return !runners.empty(); }
+    Runner* of(int algorithm);
+    /// Beyond the calls of the rota, only the algorithm in use runs. Derived: inside, it runs twice in a row at most,
+    /// at the end of one block and the beginning of the next.
+    bool interleaved() const { return in_a_row <= 2; }
   };
   /// Why a slot is served as it is. Put into words only where somebody asks (why_text).
   enum class Why : std::uint8_t {
@@ -176,6 +232,7 @@ class Learner {
     measuring,
     tried,
     won,
+    remembered,
     lost,
     risk,
     nothing_serves,
@@ -206,10 +263,10 @@ class Learner {
     int edged = 0;                           ///< calls in a row that every rank had announced
     std::uint64_t counts_from = UINT64_MAX;  ///< call from which `current` is measured
     bool changed = false;                    ///< since the last announcement came into force
-    bool on_trial = false;  ///< the plan lets the algorithm run kTrial times, then native until there is a verdict
-    int round = 0;          ///< of trials: another begins anew
-    int after_trial = 0;    ///< native calls since the trial came into force
+    int held = 0;                            ///< announcements in a row that kept an unmeasured pattern
+    Rota rota;
     int proven = -1, proven_segments = 0;   ///< what has won here, under whatever pattern
+    std::optional<Learned> earlier;         ///< winner of an earlier run
     std::optional<CandidateSearch> search;  ///< begun and not done: goes on at the next announcement
     double modelling = 0;                   ///< nanoseconds that it was modelled for
     std::vector<std::uint32_t> came_last;   ///< [ranks], calls
@@ -224,6 +281,7 @@ class Learner {
     std::vector<Bytes> announced_sizes;  ///< of the blocks, as the plan holds them
     bool sizes_vary() const { return expected.varying || shares; }
     std::vector<Nanoseconds> modelled_for;  ///< pattern that the candidates were modelled under
+    bool modelled_flat = false;             ///< it was none that is foreseen
     std::vector<Bytes> modelled_sizes;
     std::vector<Candidate> candidates;
     std::vector<LeftOut> left_out;  ///< of the candidates
@@ -239,9 +297,11 @@ class Learner {
     bool overlap;
     std::span<const Nanoseconds> pattern;  ///< empty: flat
     std::span<const Bytes> sizes;
-    int trials = 0, rounds = 0;  ///< trials: of kTrial calls; 0: no limit
+    const Rota* rota = nullptr;
+    int calls = 0, rounds = 0;  ///< of the rota
   };
 
+  static void see_turn(Slot& slot, const CallSeen& call);
   Slot* slot_of(const Signature& signature, std::uint64_t hash, std::uint64_t site);
   void find_period();
   void end_period();
@@ -256,8 +316,20 @@ class Learner {
   bool nearly_together(const Slot& slot) const;
   std::string arrivals_text(const Slot& slot) const;
   std::string candidates_text(const Slot& slot) const;
-  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why, bool on_trial = false);
-  bool wins(const Slot& slot) const;
+  void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why);
+  void begin_rota(Slot& slot, std::vector<Runner> candidates);
+  void end_rota(Slot& slot);
+  bool conduct(Slot& slot);
+  int winner_of(const Slot& slot) const;
+  Timed timed(const Samples& samples) const;
+  double median_of(const Samples& samples) const;
+  std::vector<Runner> best_candidates(const Slot& slot) const;
+  bool doubts(const Slot& slot) const;
+  bool flat(const Slot& slot) const;
+  static bool hold(Slot& slot, int measured);
+  bool too_risky(const Slot& slot) const;
+  Why why_flat(const Slot& slot) const;
+  void mark_lost(Slot& slot, int algorithm, int segments) const;
   bool slight(const Slot& slot) const;
   bool quiet(const Slot& slot) const;
   Announcement with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots);
@@ -267,6 +339,7 @@ class Learner {
   Decision decision(const Slot& slot, int algorithm, int segments) const;
   bool may(const Slot& slot, int algorithm, int segments) const;
   PlanEntry entry_for(const Served& served, Plan& plan) const;
+  void keep_unseen(Plan& plan, bool& says_anything) const;
   Plan plan_of(const std::vector<Served>& all, bool& says_anything) const;
   Served verdict_on(const Slot& slot, const char*& words) const;
   Served earlier_winner(const Slot& slot) const;
@@ -277,6 +350,7 @@ class Learner {
   std::vector<int> hosts_;
   SiteMatch site_matches_;
   SiteHistory history_of_;
+  SiteWinner winner_of_;
   bool edges_ = false;
   std::size_t most_slots_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> by_key_;  ///< by signature and site, while no period is known
@@ -284,6 +358,12 @@ class Learner {
   std::uint64_t first_ = 0;                                ///< call n is in slot (n - first_) mod period
   std::vector<std::uint64_t> history_;                     ///< key of the latest calls, oldest first
   std::uint64_t next_ = 0;                                 ///< number that continues the history
+  struct {
+    Slot* slot = nullptr;
+    std::uint64_t n = 0;
+    int algorithm = -1;
+    Nanoseconds arrived = 0;
+  } previous_;  ///< the blocking call before, if its slot still exists
   Plan announced_;
   Plan before_;  ///< of an earlier run
   Rest rest_;

@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What has been learned at the end of a job: the plan in force, with the verdicts of its trials.
 #include <algorithm>
+#include <map>
 
+#include "core/learning/changed.hpp"
 #include "core/learning/learner.hpp"
 
 namespace latecomer::core {
 
 /// What won in this slot before the trial, or in the earlier run; native if nothing did.
 Learner::Served Learner::earlier_winner(const Slot& slot) const {
-  const auto lost = [&](int algorithm, int segments) {
-    return std::ranges::any_of(slot.candidates, [&](const Candidate& c) {
-      return c.lost && c.algorithm == algorithm && c.segments == segments;
-    });
-  };
   if (slot.proven >= 0 && !(slot.sizes_vary() && algorithm_at(slot.proven).needs_sizes)) {
     Served out{&slot, slot.proven, slot.proven_segments, slot.overlap, {}, {}};
     const Algorithm& algorithm = algorithm_at(slot.proven);
-    if (algorithm.uses_pattern() && !slot.forecast.uncertain()) out.pattern = slot.forecast.offsets;
+    if (algorithm.uses_pattern() && !flat(slot)) out.pattern = slot.forecast.offsets;
     if (!slot.sizes_vary() && (algorithm.needs_sizes || algorithm.uses_pattern())) out.sizes = slot.expected.sizes;
-    return out;
-  }
-  for (const PlanEntry& e : before_.entries) {
-    if (e.signature != slot.hash || e.algorithm < 0 || e.trial != 0 || lost(e.algorithm, e.segments)) continue;
-    if (!decide_as(policy_, slot.signature, ranks_, e).algorithm) continue;
-    Served out{&slot, e.algorithm, e.segments, e.overlap != 0, {}, {}};
-    if (e.pattern >= 0) out.pattern = before_.patterns[static_cast<std::size_t>(e.pattern)];
-    if (e.sizes >= 0) out.sizes = before_.sizes[static_cast<std::size_t>(e.sizes)];
     return out;
   }
   if (slot.why != Why::unknown) return {&slot, -1, 0, true, {}, {}};
@@ -37,17 +26,18 @@ Learner::Served Learner::earlier_winner(const Slot& slot) const {
 Learner::Served Learner::verdict_on(const Slot& slot, const char*& words) const {
   words = "";
   const Served announced{&slot, slot.algorithm, slot.segments, slot.overlap, slot.announced, slot.announced_sizes};
-  bool open = false;
-  if (slot.on_trial && slot.algorithm >= 0) {
-    if (slot.current.enough() && wins(slot)) return words = "; the trial had won when the job ended", announced;
-    open = !slot.current.enough();
-    words = open ? "; the job ended before the verdict" : "; the trial had lost when the job ended";
-    if (!open) return {&slot, -1, 0, slot.overlap, {}, {}};
-  } else if (slot.algorithm < 0) {
-    open = slot.why == Why::unknown || slot.why == Why::nothing_seen || slot.why == Why::no_sizes ||
-           slot.why == Why::measuring || slot.why == Why::no_budget;
+  if (slot.rota.running()) {
+    if (const int won = winner_of(slot)) {
+      const Runner& winner = slot.rota.runners[static_cast<std::size_t>(won)];
+      words = "; it had won when the job ended";
+      return {&slot, winner.algorithm, winner.segments, slot.overlap, slot.announced, slot.announced_sizes};
+    }
+    words = "; the job ended before the verdict";
+    return slot.algorithm >= 0 ? announced : earlier_winner(slot);
   }
-  if (!open) return announced;
+  if (slot.algorithm >= 0 || (slot.why != Why::unknown && slot.why != Why::nothing_seen && slot.why != Why::no_sizes &&
+                              slot.why != Why::measuring && slot.why != Why::no_budget))
+    return announced;
   const Served out = earlier_winner(slot);
   if (out.algorithm >= 0 && slot.why != Why::unknown) words = "; what won earlier stays until the verdict";
   return out;
@@ -60,12 +50,61 @@ Learner::Outcome Learner::outcome() const {
   for (const Slot* slot : decided()) {
     const char* words = "";
     all.push_back(verdict_on(*slot, words));
+    const Served& served = all.back();
     SlotReport& report = out.reports[all.size() - 1];
-    report.algorithm = all.back().algorithm, report.reason += words;
+    report.algorithm = served.algorithm, report.reason += words;
+    if (served.algorithm < 0 || !slot->rule || slot->rule->use.kind != Use::Kind::automatic) continue;
+    Learned& one = out.learned.emplace_back();
+    one.signature = slot->hash, one.site = slot->site, one.calls = slot->calls;
+    one.algorithm = served.algorithm, one.segments = served.segments, one.overlap = served.overlap;
+    if (!flat(*slot)) one.pattern = slot->forecast.offsets;
+    else if (slot->why == Why::remembered && slot->earlier) one.pattern = slot->earlier->pattern;
+    one.sizes.assign(served.sizes.begin(), served.sizes.end());
+    const Samples* its = &slot->current;
+    for (const Runner& r : slot->rota.runners)
+      if (r.algorithm == served.algorithm) its = &r.measured;
+    const Learned* before = slot->earlier && slot->earlier->algorithm == one.algorithm ? &*slot->earlier : nullptr;
+    one.measured_ns = its->enough() ? median_of(*its) : before ? before->measured_ns : -1;
+    one.native_measured_ns = slot->native.enough() ? native_measured(*slot) : before ? before->native_measured_ns : -1;
   }
+  // Sites that this run has not reached keep the winners of the run before.
   if (all.empty()) out.plan = before_, out.says_anything = !before_.empty();
-  else out.plan = plan_of(all, out.says_anything);
+  else out.plan = plan_of(all, out.says_anything), keep_unseen(out.plan, out.says_anything);
   return out;
+}
+
+Plan plan_of_learned(const std::vector<Learned>& learned) {
+  std::map<std::uint64_t, std::vector<const Learned*>> by_signature;
+  for (const Learned& one : learned)
+    if (one.algorithm >= 0) by_signature[one.signature].push_back(&one);
+  Plan plan;
+  const auto index = [](auto& all, const auto& one) {
+    if (one.empty()) return -1;
+    const auto known = std::ranges::find(all, one);
+    const auto at = static_cast<std::int32_t>(known - all.begin());
+    if (known == all.end()) all.push_back(one);
+    return at;
+  };
+  for (const auto& [hash, sites] : by_signature) {
+    const Learned& first = *sites.front();
+    const auto all = [&](auto same) { return std::ranges::all_of(sites, [&](const Learned* s) { return same(*s); }); };
+    if (!all([&](const Learned& s) {
+          return s.algorithm == first.algorithm && s.segments == first.segments && s.overlap == first.overlap;
+        }))
+      continue;
+    const bool same_pattern = all([&](const Learned& s) {
+      return s.pattern.empty() == first.pattern.empty() && (s.pattern.empty() || !moved(first.pattern, s.pattern));
+    });
+    const bool same_sizes = all([&](const Learned& s) { return !resized(first.sizes, s.sizes); });
+    const Algorithm& algorithm = algorithm_at(first.algorithm);
+    if (algorithm.needs_sizes && (!same_sizes || first.sizes.empty())) continue;
+    PlanEntry& e = plan.entries.emplace_back();
+    e.signature = hash, e.algorithm = first.algorithm, e.segments = first.segments, e.overlap = first.overlap;
+    e.remembered = 1;
+    if (algorithm.uses_pattern() && same_pattern) e.pattern = index(plan.patterns, first.pattern);
+    if (same_sizes) e.sizes = index(plan.sizes, first.sizes);
+  }
+  return plan;
 }
 
 }  // namespace latecomer::core

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From calls to slots: the period of the sequence of calls, and what the slots have seen.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
-#include "core/pap/pattern.hpp"
 
 namespace latecomer::core {
 namespace {
@@ -24,16 +24,38 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
     slot->signature = signature, slot->hash = hash;
     slot->site = site;
     if (const auto* before = history_of_ ? history_of_(site, signature.op) : nullptr) slot->predictor.seed(*before);
+    const Learned* won = winner_of_ ? winner_of_(site, signature) : nullptr;
+    if (won) slot->expected.sizes = won->sizes;
+    if (won && may(*slot, won->algorithm, won->segments)) {
+      slot->earlier = *won;
+      slot->proven = won->algorithm, slot->proven_segments = won->segments;
+      slot->algorithm = won->algorithm, slot->segments = won->segments, slot->overlap = won->overlap;
+      slot->modelled_for = won->pattern, slot->modelled_flat = won->pattern.empty();
+      slot->modelled_sizes = slot->announced_sizes = won->sizes;
+      if (algorithm_at(won->algorithm).uses_pattern()) slot->announced = won->pattern;
+      if (!won->pattern.empty()) slot->predictor.seed(won->pattern);
+      slot->counts_from = 0;
+    }
   }
   return slot.get();
+}
+
+Learner::Runner* Learner::Rota::of(int algorithm) {
+  const auto at = std::ranges::find_if(runners, [&](const Runner& r) { return r.algorithm == algorithm; });
+  return at == runners.end() ? nullptr : &*at;
 }
 
 void Learner::see(const CallSeen& call) {
   const std::uint64_t hash = call.signature.hash(), key = key_of(hash, call.site);
   divergent_ = divergent_ || call.divergent;
+  const auto before = std::exchange(previous_, {});
   if (call.n != next_) {
     history_.clear();
     if (call.n < next_) return;
+  } else if (before.slot && call.arrived > before.arrived) {
+    Rota& rota = before.slot->rota;
+    if (Runner* runner = before.n >= rota.counts_from && rota.interleaved() ? rota.of(before.algorithm) : nullptr)
+      runner->measured.add_next(call.arrived - before.arrived);
   }
   next_ = call.n + 1;
   if (history_.size() == 2 * kHistory) history_.erase(history_.begin(), history_.begin() + kHistory);
@@ -51,32 +73,39 @@ void Learner::see(const CallSeen& call) {
   if (call.signature.kind != CallKind::blocking) return;
   slot->edged = call.edge ? slot->edged + 1 : 0;
   slot->spent += call.mean_elapsed;
-  Rank last = call.last;
-  Nanoseconds imbalance = call.imbalance;
-  if (!call.offsets.empty()) {
-    slot->predictor.add(call.offsets);
-    const auto [first, latest] = std::ranges::minmax(call.offsets);
-    last = last_rank([&](std::size_t i) { return call.offsets[i]; }, first, latest, call.tie);
-    imbalance = latest - first;
-  }
+  if (!call.offsets.empty()) slot->predictor.add(call.offsets);
   slot->came_last.resize(static_cast<std::size_t>(ranks_));
-  if (last >= 0) ++slot->came_last[static_cast<std::size_t>(last)];
-  ++slot->seen, slot->imbalance += static_cast<double>(imbalance);
-  if (!call.sizes.empty()) slot->expected.add(call.sizes);
-  if (call.after_last < 0) return;
-  if (call.algorithm < 0) {
-    slot->native.add(call.after_last, call.mean_elapsed);
-    if (slot->on_trial && call.n >= slot->counts_from) ++slot->after_trial;
-    return;
+  if (call.imbalance >= 0) {
+    if (call.last >= 0) ++slot->came_last[static_cast<std::size_t>(call.last)];
+    ++slot->seen, slot->imbalance += static_cast<double>(call.imbalance);
   }
-  if (slot->on_trial && slot->native.enough())
-    slot->risked = std::max(0.0, slot->risked + static_cast<double>(call.after_last) - slot->native.median_after());
-  if (call.algorithm == slot->algorithm && call.n >= slot->counts_from)
+  if (!call.sizes.empty()) slot->expected.add(call.sizes);
+  if (call.arrived >= 0) previous_ = {slot, call.n, call.algorithm, call.arrived};
+  if (call.after_last < 0) return;
+  if (call.n >= slot->rota.counts_from && slot->rota.running()) see_turn(*slot, call);
+  if (call.algorithm < 0) slot->native.add(call.after_last, call.mean_elapsed);
+  else if (call.algorithm == slot->algorithm && call.n >= slot->counts_from)
     slot->current.add(call.after_last, call.mean_elapsed);
+}
+
+/// Adds a call to the runner that served it, and what it took longer than the algorithm in use.
+void Learner::see_turn(Slot& slot, const CallSeen& call) {
+  Rota& rota = slot.rota;
+  ++rota.seen;
+  Runner* runner = rota.of(call.algorithm);
+  const bool in_use = runner == rota.runners.data();
+  rota.in_a_row = in_use ? rota.in_a_row + 1 : 0;
+  if (!in_use) {
+    const Samples& usual = slot.native.enough() ? slot.native : rota.runners[0].measured;
+    if (usual.count > 0)
+      slot.risked = std::max(0.0, slot.risked + static_cast<double>(call.after_last) - usual.median_after());
+  }
+  if (runner && rota.interleaved()) runner->measured.add(call.after_last, call.mean_elapsed);
 }
 
 /// What the slots learnt stays with their sites.
 void Learner::end_period() {
+  previous_ = {};
   for (auto& slot : slots_) {
     const std::uint64_t key = key_of(slot->hash, slot->site);
     by_key_[key] = std::move(slot);
@@ -112,6 +141,7 @@ void Learner::find_period() {
     }
     slots_.push_back(std::make_unique<Slot>(*known->second));
   }
+  previous_ = {};
 }
 
 }  // namespace latecomer::core

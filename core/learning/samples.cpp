@@ -30,6 +30,11 @@ void Learner::Samples::add(Nanoseconds after, double mean_elapsed) {
   ++count;
 }
 
+void Learner::Samples::add_next(Nanoseconds until) {
+  until_next[static_cast<std::size_t>(count_next % kKept)] = static_cast<float>(until);
+  ++count_next;
+}
+
 double Learner::Samples::median(std::array<float, kKept> values) const {
   const int n = std::min(count, kKept);
   if (n == 0) return -1;

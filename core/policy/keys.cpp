@@ -97,8 +97,13 @@ constexpr KeyRow kPolicyKeys[] = {
      "wait for less than 1% of the time. Without this key they wait where a rule names an algorithm that needs a "
      "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
     {"history", KeyType::text, "", 0, 0, "",
-     "Path of a profile of an earlier run. Its plan applies from the first call on, and its patterns start the "
-     "forecasts."},
+     "Path of a profile of an earlier run, or of a file of `learn`. The algorithms that won on `MPI_COMM_WORLD` serve "
+     "it "
+     "from the first call on, if ranks, placement, MPI library and version of latecomer are the same."},
+    {"learn", KeyType::text, "", 0, 0, "",
+     "Path of a file that passes what `auto` learns from run to run. Like `history`, if the file exists; and at the "
+     "end the job writes its own winners there. The file keeps the latest 16 combinations of program, ranks and "
+     "placement. Several jobs may use it at once."},
     {"output", KeyType::text, "", 0, 0, "",
      "Profile file, where neither `--output` nor `LATECOMER_OUTPUT` names one. `%j` stands for the job id, `%u` for "
      "the "

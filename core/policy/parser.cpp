@@ -193,6 +193,8 @@ class Parser {
     else if (path == "promised.most") policy_.promised.most = v.number, policy_.promised.given = true;
     else if (path == "history") {
       policy_.history = v.text;
+    } else if (path == "learn") {
+      policy_.learn = v.text;
     } else if (path == "output") {
       output(v);
     } else if (path == "rules") {

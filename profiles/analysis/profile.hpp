@@ -21,6 +21,11 @@ struct Job {
   std::size_t hosts = 0;
   double wall = 0;
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
+  /// What an earlier run had learned; the file is "" if the policy names none.
+  struct History {
+    std::string file, why_not;  ///< why_not: why none of its plan was used, or ""
+    double calls = 0;           ///< that its winners served
+  } history;
   /// The first collective of several ranks: what they wait for there is the set-up of the program.
   struct FirstCall {
     double waited = 0, awaited = 0;  ///< sum over the ranks, and of it for `rank`

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/base/file.hpp"
 #include "core/policy/json_lines.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/base/json.hpp"
@@ -21,6 +23,11 @@ bool is_without_effect(const core::PolicyProblem& note) { return note.message.st
 
 /// Why the profile of the key `history` cannot be used, or "".
 std::string history_problem(const std::string& path) {
+  // A file of the key `learn` is a history, too.
+  constexpr std::size_t kHead = 64;
+  const auto text = core::read_file(path);
+  if (text && std::string_view(*text).substr(0, kHead).find("\"latecomer-learned\"") != std::string_view::npos)
+    return "";
   try {
     load_profile(path, {});
     return "";

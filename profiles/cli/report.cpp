@@ -215,6 +215,15 @@ void print_head(const Profile& profile, bool all) {
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
+  if (!job.history.file.empty())
+    std::printf("%s", paragraph("history " + shown_path(job.history.file) +
+                                    (job.history.why_not.empty()
+                                         ? ": its winners served " +
+                                               core::grouped(static_cast<std::int64_t>(job.history.calls)) +
+                                               " calls, from the first on; the decisions of the sites name them"
+                                         : ": not used, " + job.history.why_not),
+                                kLineWidth)
+                          .c_str());
   if (all)
     for (const std::string& sentence : set_up(profile))
       if (std::ranges::find(sentences, sentence) == sentences.end())

@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/file.hpp"
 #include "core/policy/policy.hpp"
+#include "profiles/base/json.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/ending.hpp"
@@ -28,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string policy, output, launcher;
+  std::string policy, output, launcher, learn;
   int verbose = -1;
   double still = 10;
   bool automatic = false, record = false, force = false, overwrite = false, strict = false, quiet = false;
@@ -70,6 +72,8 @@ int run(const Options& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
     throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
+  if (!o.learn.empty() && !o.automatic)
+    throw BadUsage("run: --learn goes with --auto; a policy names the file by its key \"learn\"");
   if (o.record && !o.policy.empty())
     throw BadUsage("run: --record takes no policy; write \"record\": \"arrivals\" in it");
   Launch launch = plan_launch("run", o.command, o.launcher);
@@ -77,8 +81,8 @@ int run(const Options& o) {
   if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
   for (const std::string& word : launch.arguments) {
     if (word == program) break;
-    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--record", "--force",
-                             "--overwrite", "--strict", "--still", "--quiet"})
+    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--learn", "--record",
+                             "--force", "--overwrite", "--strict", "--still", "--quiet"})
       if (launch.kind != Launch::Kind::slurm && word.substr(0, word.find('=')) == mine)
         throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
                        " ... -- -n 8 ./program");
@@ -87,7 +91,7 @@ int run(const Options& o) {
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
             (o.automatic ? R"(, "mode": "apply", "network": "measure", "rules": [{"match": {}, "use": "auto"}])" : "") +
-            "}")
+            (o.learn.empty() ? "" : ", \"learn\": " + profiles::json_text(fs::absolute(o.learn).string())) + "}")
                .c_str(),
            1);
   if (o.verbose >= 0) setenv("LATECOMER_VERBOSE", std::to_string(o.verbose).c_str(), 1);
@@ -208,6 +212,9 @@ void add_run(CLI::App& app, Action& action) {
       ->excludes(force);
   command->add_flag("--auto", o->automatic,
                     "Measure the network at start and let latecomer choose an algorithm for each call.");
+  command->add_option("--learn", o->learn,
+                      "With --auto: the file that passes what is learned from run to run. Read if it exists, and "
+                      "written at the end. The next run starts with the algorithms that won.");
   command->add_flag("--record", o->record,
                     "Record the arrivals of all calls, for latecomer whatif, instead of a sample.");
   command->add_flag(

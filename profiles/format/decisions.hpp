@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans and decisions in the profile: they explain the algorithm of each site and pass plans on to a later run.
+// Plans and decisions in the profile: they explain the algorithm of each site.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/base/result.hpp"
 #include "core/learning/learner.hpp"
 #include "profiles/record/record.hpp"
 
@@ -29,13 +27,5 @@ bool is_of_world(std::string_view plan);
 
 /// One element of a site's `decisions` as JSON text. The text contains the site's id.
 std::string decision_json(const core::SlotReport& report, int comm_size);
-
-/// Data of an earlier run's profile about the communicator of all ranks.
-struct History {
-  core::Plan plan;                                          ///< the last announced plan, if any
-  std::map<std::string, std::vector<Nanoseconds>> offsets;  ///< [site id][ranks], after the first arrival
-};
-/// Reads a profile. Omits sites of other communicators and rows that group several ranks.
-core::Result<History> read_history(const std::string& path, int ranks);
 
 }  // namespace latecomer::profiles

@@ -182,6 +182,7 @@ class ProfileWriter {
         {"mode", job.mode},
         {"promised",
          job.promised.given ? Json({{"least", job.promised.least}, {"most", job.promised.most}}) : Json(nullptr)},
+        {"history", history_json(job.history)},
         {"edges", edges_ == 0 ? Json(nullptr)
                               : Json({{"calls", edges_}, {"mean_fraction", edge_sum_ / static_cast<double>(edges_)}})},
         {"first_call", first_call_json()}};
@@ -218,6 +219,7 @@ class ProfileWriter {
     put("]");
     if (job.record_arrivals || !sampled_.numbers.empty()) put(",\n\"arrivals\": "), write_arrivals();
     if (!last_state_.empty()) put(",\n\"last_state\": " + last_state_);
+    if (!parts_.front().learned.empty()) put(",\n\"learned\": " + parts_.front().learned);
     put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
     return never;
   }
@@ -562,6 +564,13 @@ class ProfileWriter {
     text +=
         ",\n \"dispatch\":" + json_text(dispatch) + ",\"divergent_calls\":" + std::to_string(p.divergent_calls) + "}";
     put(text);
+  }
+
+  static Json history_json(const HistoryUse& use) {
+    if (use.file.empty()) return nullptr;
+    return {{"file", core::utf8(use.file)},
+            {"calls", use.calls},
+            {"why_not", use.why_not.empty() ? Json(nullptr) : Json(use.why_not)}};
   }
 
   Json first_call_json() const {

@@ -362,6 +362,10 @@ analysis::Job job_of(const Json& profile) {
   out.unfinished = job.value("unfinished", 0);
   if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
     out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
+  if (const Json history = job.value("history", Json(nullptr)); !history.is_null()) {
+    out.history.file = history["file"].get<std::string>(), out.history.calls = history["calls"].get<double>();
+    if (history["why_not"].is_string()) out.history.why_not = history["why_not"].get<std::string>();
+  }
   if (const Json first = job.value("first_call", Json(nullptr)); !first.is_null() && !first["rank"].is_null())
     out.first_call = {first["waited_ns"].get<double>(), first["awaited_ns"].get<double>(), first["rank"].get<long>()};
   return out;

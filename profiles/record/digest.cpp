@@ -104,8 +104,7 @@ CallFacts facts_of(const CallDigest& digest, int size, Nanoseconds tie) {
   facts.first = digest.first, facts.last = digest.last, facts.arrivals = digest.arrivals;
   facts.awaited = digest.awaited, facts.awaited_at = digest.awaited_at;
   facts.site = digest.site, facts.callers = digest.callers;
-  facts.tie = std::max<Nanoseconds>(tie, 0);
-  facts.latest = digest.last - digest.first > facts.tie ? digest.latest : -1;
+  facts.latest = digest.last - digest.first > std::max<Nanoseconds>(tie, 0) ? digest.latest : -1;
   facts.known = digest.ranks == size && !digest.mixed && digest.owned;
   facts.by_pattern = digest.by_pattern;
   return facts;

@@ -50,7 +50,6 @@ struct CallFacts {
   Nanoseconds first = 0, last = 0;  ///< arrivals
   Nanoseconds arrivals = 0;         ///< sum of arrival - first
   Nanoseconds awaited_at = 0;       ///< as in CallDigest
-  Nanoseconds tie = 0;              ///< arrivals that differ by no more count as equal
   std::uint64_t site = 0;           ///< the owner's
   std::uint32_t callers = 0;
   Rank awaited = -1;   ///< as in CallDigest

@@ -319,6 +319,8 @@ void Contribution::serialize(std::string& out, std::span<const LiveLog> live) co
   w.each(sample.calls(), [&](const SampledCall& s) { w.plain(s.number), w.plain(s.record); });
   w.each(plans, [&](const std::string& s) { w.text(s); });
   w.each(decisions, [&](const std::string& s) { w.text(s); });
+  w.text(learned);
+  w.text(job.history.file), w.text(job.history.why_not), w.plain(job.history.calls);
 }
 
 bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
@@ -402,6 +404,8 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
   r.good = r.good && c.sample.restore(std::move(sampled), stretch, stride);
   r.each([&] { r.text(c.plans.emplace_back()); });
   r.each([&] { r.text(c.decisions.emplace_back()); });
+  r.text(c.learned);
+  r.text(c.job.history.file), r.text(c.job.history.why_not), r.plain(c.job.history.calls);
   return r.good;
 }
 

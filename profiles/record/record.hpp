@@ -343,6 +343,13 @@ struct ForcedRule {
 /// Where the figures of the network come from: nowhere, the policy, or measured in MPI_Init or in MPI_Finalize.
 enum class NetworkFrom : std::uint8_t { none, policy, start, end };
 
+/// How a job has used what an earlier run learned.
+struct HistoryUse {
+  std::string file;         ///< "": the policy names none
+  std::string why_not;      ///< why no plan of it was used; "": one was
+  std::uint64_t calls = 0;  ///< that its plan served, on MPI_COMM_WORLD
+};
+
 /// The head of a profile: data about its job.
 struct JobInfo {
   std::string program, command_line, start, mpi_library, mode;
@@ -353,6 +360,7 @@ struct JobInfo {
   core::Network network;
   core::Promised promised{};
   std::vector<ForcedRule> forced{};  ///< in mode apply only
+  HistoryUse history{};
 };
 
 /// Records of one member that no leader has processed. The profile writer matches them with those of the other members.
@@ -414,6 +422,7 @@ struct Contribution {
   CallSample sample;                   ///< of the calls on MPI_COMM_WORLD, where all ranks keep one
   std::vector<std::string> plans;      ///< JSON texts of the plans that this process made as a leader
   std::vector<std::string> decisions;  ///< JSON texts of its latest decisions, one per slot (decisions.hpp)
+  std::string learned;                 ///< JSON text of the winners on MPI_COMM_WORLD (history.hpp); "": none
 
   /// Replaces `out`. Allocates only if `out` has to grow.
   void serialize(std::string& out, std::span<const LiveLog> live = {}) const;

@@ -292,6 +292,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   }
   if (!state.executor) state.executor = with_reserve([] { return std::make_unique<Executor>(); });
   call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
+  if (entry && entry->remembered) ++job().remembered;
 }
 
 /// Whether the process has called latecomer_edge since the last call that may be dispatched. Clears the flag.
@@ -332,7 +333,10 @@ void write_log(const Call& call) {
   }
   try {
     state.log.push_back(record_of(call));
-    if (state.leadership && state.leadership->learner) state.leadership->signatures.push_back(call.signature);
+    if (state.leadership && state.leadership->learner) {
+      state.leadership->signatures.push_back(call.signature);
+      if (call.n == 0) state.leadership->learner->begin(call.arrival);
+    }
   } catch (const std::bad_alloc&) {
     // A record without its signature would shift the signatures behind it.
     if (state.log.size() > call.n - state.logged_from) state.log.pop_back();
@@ -389,10 +393,10 @@ void show(const Call& call) {
              call.arrival - job().clocks.offset.load(plain));
 }
 
-/// Whether this call looks for an announcement. Every eighth call does, but not the call that begins an epoch, because
-/// no announcement can have arrived there.
+/// Whether this call looks for an announcement. Every eighth call does, and every call of a short epoch.
 bool plan_may_be_there(const Call& call) {
-  return (call.n & 7) == 4 && call.state->sequence.awaits() && !call.state->heard;
+  const core::Sequence& sequence = call.state->sequence;
+  return ((call.n & 7) == 4 || sequence.brief()) && sequence.awaits() && !call.state->heard;
 }
 
 /// Whether the exchange has something to do after this call.

@@ -69,6 +69,7 @@ void refresh(Job& j, bool finished) {
   c.job.network_from = !j.policy.network_given ? From::none : j.policy.network_measure ? From::start : From::policy;
   c.job.network = j.policy.network;
   c.job.promised = j.policy.promised;
+  c.job.history.calls = j.remembered;
   c.finished = finished;
   c.process.usage = sampler.total();
   if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them

@@ -288,6 +288,8 @@ Gathered gather_profile(Job& j) noexcept {
     warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
          static_cast<unsigned long long>(j.missing_calls));
   j.profile_gathered = true;
+  std::string learned;
+  attempt([&] { learned = j.mine.learned; });
   Part all;
   const std::optional<bool> below = gather_below(j, all);
   std::optional<bool> good = below;
@@ -302,6 +304,7 @@ Gathered gather_profile(Job& j) noexcept {
     good = made && *sent && *below;
   }
   all.reset();
+  if (j.rank == 0) keep_history(j, learned);
   // The snapshots stay until the profile is written. Rank 0 may take long for a large profile.
   return agree(j, *good);
 }

@@ -51,6 +51,9 @@ void share(const Job& j, Bytes& bytes) {
 /// Gives an earlier run's plan to every rank. Its arrival patterns stay on rank 0, the leader of MPI_COMM_WORLD.
 void share_history(Job& j);
 
+/// Rank 0: puts what this run has learned into the file of the policy key `learn`.
+void keep_history(Job& j, const std::string& learned) noexcept;
+
 // network.cpp
 
 /// For "network": "measure": measures on rank 0 and gives the figures to every rank.

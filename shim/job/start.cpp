@@ -122,7 +122,7 @@ void start_job() noexcept try {
     if (j.policy.network_measure && size > 1) measure_network(j);
     if (j.policy.mode == core::Mode::apply && j.policy.background_enabled && size > 1)
       start_engine(level == MPI_THREAD_MULTIPLE);
-    if (!j.policy.history.empty() && j.announces) share_history(j);
+    if (!(j.policy.history.empty() && j.policy.learn.empty()) && j.announces) share_history(j);
     j.together = true;
   } else {
     choose_output_alone(j, "");
@@ -132,6 +132,7 @@ void start_job() noexcept try {
   if (world && j.together && size > 1) {
     world->context = kWorldContext;
     world->identity = profiles::kWorldIdentity;
+    if (j.announces && j.policy.exchange == core::Exchange::epoch) world->sequence.begin_early();
     if (j.policy.mode == core::Mode::observe && j.policy.record_sample)
       j.mine.sample.start(size), world->sample = &j.mine.sample;
     world->plan.install(j.history.plan);

@@ -18,6 +18,7 @@
 #include "core/learning/learner.hpp"
 #include "core/policy/policy.hpp"
 #include "profiles/format/decisions.hpp"
+#include "profiles/format/history.hpp"
 #include "profiles/record/record.hpp"
 #include "profiles/record/spool.hpp"
 #include "shim/environment.hpp"
@@ -87,15 +88,16 @@ struct Job {
   Environment environment;
   core::Policy policy;
   profiles::JobId id;
-  std::string output;         ///< absolute path of the profile
-  std::string written;        ///< of the file that rank 0 wrote: `output`, with a number if that name was taken
-  Nanoseconds wrote = 0;      ///< the time that it took
-  bool replaces = false;      ///< the user allowed to replace a profile of this name
-  bool loss_said = false;     ///< the user knows that the profile cannot be written
-  bool announces = false;     ///< mode apply, and a rule needs plans
-  bool rooted_waits = false;  ///< rooted calls may ask for boundaries that wait (core::waits_for_leader)
-  bool checks = false;        ///< LATECOMER_CHECK on rank 0
-  profiles::History history;  ///< on rank 0
+  std::string output;            ///< absolute path of the profile
+  std::string written;           ///< of the file that rank 0 wrote: `output`, with a number if that name was taken
+  Nanoseconds wrote = 0;         ///< the time that it took
+  bool replaces = false;         ///< the user allowed to replace a profile of this name
+  bool loss_said = false;        ///< the user knows that the profile cannot be written
+  bool announces = false;        ///< mode apply, and a rule needs plans
+  bool rooted_waits = false;     ///< rooted calls may ask for boundaries that wait (core::waits_for_leader)
+  bool checks = false;           ///< LATECOMER_CHECK on rank 0
+  profiles::History history;     ///< on rank 0
+  std::uint64_t remembered = 0;  ///< calls on MPI_COMM_WORLD that decisions of an earlier run served
   Clocks clocks;
   Nanoseconds started = 0;
   bool courteous = false;          ///< some machine of the job has more ranks than cores

@@ -190,6 +190,26 @@ TEST_CASE("agreement: an announcement sets the number of calls of the epoch that
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 56, 556, 684, 812});
 }
 
+TEST_CASE("agreement: early boundaries, and epochs in which a rank looks for an announcement after every call",
+          "[agreement]") {
+  Sequence sequence;
+  sequence.begin_early();
+  CHECK(sequence.brief());
+  Signature s;
+  s.op = Collective::allreduce, s.bytes = 8;
+  std::vector<std::uint64_t> ends, brief;
+  for (int i = 0; i < 200; ++i) {
+    const auto b = sequence.begin(s, true, true);
+    if (b.ends_epoch) ends.push_back(b.n);
+    if (b.hear) sequence.lasts(b.n == 8 || b.n == 12 ? Sequence::kShortestEpoch : b.n == 16 ? 40 : 0);
+    CHECK(b.hear == (b.ends_epoch && b.n > 4));
+    if (b.ends_epoch && sequence.brief()) brief.push_back(b.n);
+    sequence.end(s, true);
+  }
+  CHECK(ends == std::vector<std::uint64_t>{4, 8, 12, 16, 56, 112});
+  CHECK(brief == std::vector<std::uint64_t>{4, 8, 12});
+}
+
 TEST_CASE("agreement: ranks agree on the identity once, after a call that depends on all", "[agreement]") {
   Sequence sequence;
   Signature s;

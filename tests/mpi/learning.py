@@ -136,45 +136,81 @@ for ranks in (3, 4, 8):
         hashes.add(done.stdout)
     check(len(hashes) == 1, f"{ranks} ranks: the same bits whoever is late: {hashes}")
 
-# A later run takes over the plans of an earlier run.
-early = policy("history", [{"match": {"op": "allreduce"}, "use": "prr"}], history=str(folder / "two_sites.json"))
-profile = job("later", 4, learn, "two_sites", 100, 20000, 20000, policy=early)
-native = sum(s["dispatch"].get("native", {"calls": 0})["calls"] for s in profile["sites"])
-first = json.loads((folder / "two_sites.json").read_text())["plans"][-1]["first"]
-check(native <= first + 2, f"the plan of the earlier run is in force from its first call on: {native} calls native, the period begins at {first}")
-check(not any("history" in w for w in profile["warnings"]), f"history is read: {profile['warnings']}")
-# The last plan of a profile is the plan in force, with verdicts and without trials, whenever the job ends.
+# The last plan of a profile is the plan in force, with verdicts and without rotas, whenever the job ends.
 network = {"beta_ns_per_byte": 8.0, "latency_us": 50}
 fast = policy("fast", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, rest=False)
 for calls in (80, 120):
-    plans = job(f"outcome{calls}", 4, learn, "moving", calls, 100_000, 4000, policy=fast)["plans"]
-    check(not any("trial_calls" in slot for p in plans[-1:] for slot in p["slots"]), f"{calls} calls: the last plan has no trial: {[[(s['algorithm'], s.get('trial_calls')) for s in p['slots']] for p in plans]}")
-# A later run is served from the first call on by what had won. If it ends before a verdict of its own, it passes the
-# winner on.
-won = json.loads((folder / "two_sites.json").read_text())
-slot = {**won["plans"][-1]["slots"][0], "algorithm": "prr", "segments": 0, "pattern": 0}
-(folder / "won.json").write_text(json.dumps({**won, "plans": [{**won["plans"][-1], "period": 0, "first": 0, "slots": [slot], "patterns_ns": [[0, 20_000_000, 0, 0]]}]}))
-again = policy("again", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, history=str(folder / "won.json"))
-profile = job("again", 4, learn, "two_sites", 10, 20_000, 4000, policy=again)
-ran = [{name: d["calls"] for name, d in s["dispatch"].items()} for s in profile["sites"]]
-check(ran == [{"prr": 10}, {"prr": 10}], f"a later run starts with the winner: {ran}")
-check([[(s["algorithm"], s.get("trial_calls")) for s in p["slots"]] for p in profile["plans"][-1:]] == [[("prr", None)]], f"and passes it on: {profile['plans']}")
-third = policy("third", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, history=str(folder / "again.json"))
-ran = [{name: d["calls"] for name, d in s["dispatch"].items()} for s in job("third", 4, learn, "two_sites", 10, 20_000, 4000, policy=third)["sites"]]
-check(ran == [{"prr": 10}, {"prr": 10}], f"to the run after it: {ran}")
+    profile = job(f"outcome{calls}", 4, learn, "moving", calls, 100_000, 4000, policy=fast)
+    plans = profile["plans"]
+    check(not any("rota" in slot for p in plans[-1:] for slot in p["slots"]), f"{calls} calls: the last plan has no rota: {[[(s['algorithm'], s.get('rota')) for s in p['slots']] for p in plans]}")
+    rotas = [slot["rota"] for p in plans for slot in p["slots"] if "rota" in slot]
+    check(rotas and all(2 <= len(r) <= 4 and r[0]["algorithm"] == "native" for r in rotas), f"{calls} calls: native and candidates take turns: {rotas}")
+    check(set(profile["learned"]) == {"program", "ranks", "hosts", "placement", "mpi_library", "catalogue", "sites"} and profile["learned"]["program"] == "learn", f"the profile says what was learned, and where: {profile['learned']}")
 
-earlier = json.loads((folder / "two_sites.json").read_text()) | {"job": {**json.loads((folder / "two_sites.json").read_text())["job"], "ranks": 2}}
-endless = {**earlier, "plans": [{**p, "comm_size": 2, "patterns_ns": [row[:2] for row in p["patterns_ns"]], "slots": [{**slot, "algorithm": "slt", "segments": 2**31 - 1} for slot in p["slots"]]} for p in earlier["plans"]]}
+# A later run is served from its first call on by what has won. Here the file says what has won.
+kept = folder / "kept.json"
+
+
+def learning(name, ranks, *words):
+    """A job of `run --auto --learn`, and what its report says of the history."""
+    output = folder / f"{name}.json"
+    done = run(a.cli, "run", "--auto", "--learn", kept, "--output", output, "--overwrite", "--", "-n", ranks, *words, timeout=300, LD_PRELOAD=a.support)
+    check(done.returncode == 0, f"{name}: exit status {done.returncode}: {done.stderr[-300:]}")
+    profile = json.loads(output.read_text())
+    ran = {}
+    for site in profile["sites"]:
+        for algorithm, d in site["dispatch"].items():
+            ran[algorithm] = ran.get(algorithm, 0) + d["calls"]
+    return profile, ran, " ".join(run(a.cli, "report", output).stdout.split())
+
+
+profile, _, said = learning("first", 4, learn, "two_sites", 30, 20_000, 4000)
+check(profile["job"]["history"]["why_not"] == "it does not exist yet" and "not used, it does not exist yet" in said, f"the first run has no history, and says so: {profile['job']['history']} {said[:600]}")
+setup = json.loads(kept.read_text())
+check(setup["format"] == "latecomer-learned" and [r["ranks"] for r in setup["runs"]] == [4], f"and leaves its own: {setup}")
+slots = json.loads((folder / "two_sites.json").read_text())["plans"][-1]["slots"]
+winners = [{"site": s["site"], "signature": s["signature"], "op": "allreduce", "algorithm": "prr", "segments": 0, "overlap": True, "pattern_ns": [20_000_000 if r == s["last_rank"] else 0 for r in range(4)],
+            "sizes_bytes": None, "measured_ns": 1e6, "native_measured_ns": 8e12, "calls": 1000} for s in slots]
+check(len(winners) == 2, f"two sites: {winners}")
+kept.write_text(json.dumps({**setup, "runs": [{**setup["runs"][0], "sites": winners}]}))
+for name in ("second", "third"):
+    profile, ran, said = learning(name, 4, learn, "two_sites", 30, 20_000, 4000)
+    check(ran.get("prr", 0) >= 58 and sum(ran.values()) == 60, f"{name}: a program of 60 calls is served: {ran}")
+    served = profile["job"]["history"]
+    check(served["calls"] >= 58 and served["why_not"] is None and f"its winners served {served['calls']} calls" in said, f"{name}: the report says which calls: {served} {said[:600]}")
+    check(all("an earlier run measured that prr wins" in d["reason"] for site in profile["sites"] for d in site["decisions"]), f"{name}: and why: {[d['reason'] for site in profile['sites'] for d in site['decisions']]}")
+    passed = json.loads(kept.read_text())["runs"][0]["sites"]
+    check([(w["algorithm"], w["native_measured_ns"]) for w in passed] == 2 * [("prr", 8e12)], f"{name}: and the run passes it on: {passed}")
+# One more call before the loop changes nothing: winners do not depend on call numbers. Another program, or other ranks,
+# have winners of their own.
+profile, ran, said = learning("other_ranks", 3, learn, "two_sites", 30, 20_000, 4000)
+check(profile["job"]["history"]["why_not"] == "its latest run is of 4 ranks, not of 3" and "not of 3" in said, f"other ranks: {profile['job']['history']}")
+check(sorted(r["ranks"] for r in json.loads(kept.read_text())["runs"]) == [3, 4], "the file keeps both")
+_, ran, _ = learning("again", 4, learn, "two_sites", 30, 20_000, 4000)
+check(ran.get("prr", 0) >= 58, f"the winners of 4 ranks are still there: {ran}")
+named = policy("named", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, history=str(folder / "again.json"))
+profile = job("named", 4, learn, "two_sites", 30, 20_000, 4000, policy=named)
+check(profile["job"]["history"]["calls"] >= 58, f"a profile is a history, too: {profile['job']['history']}")
+done = run(a.cli, "run", "--learn", kept, "--", "-n", 2, learn)
+check(done.returncode == 2 and "--learn goes with --auto" in done.stderr, f"--learn alone: {done.stderr}")
+important = folder / "important.txt"
+important.write_text("not to be lost")
+done = run(a.cli, "run", "--auto", "--learn", important, "--output", folder / "important.json", "--", "-n", 2, learn, "two_sites", 30, 100, 100, LD_PRELOAD=a.support)
+check(done.returncode == 0 and important.read_text() == "not to be lost" and "another file" in done.stderr, f"another file stays: {done.stderr[-400:]}")
+
+earlier = json.loads((folder / "auto_flag.json").read_text())
+site = {**winners[0], "pattern_ns": None}
+endless = {**earlier, "learned": {**earlier["learned"], "sites": [{**site, "algorithm": "slt", "segments": 2**31 - 1}]}}
 for text, says in [("{}", "is not a latecomer profile"), (None, "cannot read"), ('{"format": 5}', "is not a latecomer profile"), ("\n" + "[" * 600_000, "line 2: arrays and objects are nested"),
                    (json.dumps(endless), "segments: expected a whole number from 0 to")]:
     bad = folder / "bad_history.json"
     bad.unlink(missing_ok=True)
     if text is not None:
         bad.write_text(text)
-    broken = policy("broken", [{"match": {"op": "allreduce"}, "use": "prr"}], history=str(bad))
+    broken = policy("broken", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, history=str(bad))
     profile = job("bad_history", 2, learn, "two_sites", 50, 100, 100, policy=broken)
     check(any(says in w for w in profile["warnings"]), f"a history that cannot be used is named: {profile['warnings']}")
-profile = job("other_size", 2, learn, "two_sites", 50, 100, 100, policy=early)
+profile = job("other_size", 2, learn, "two_sites", 50, 100, 100, policy=named)
 check(any("holds a job of 4 ranks, but this job has 2 ranks" in w for w in profile["warnings"]), "a history of another number of ranks is named")
 
 # advise: makes a policy for the sites that wait, and check accepts it.

@@ -8,10 +8,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/agreement/agreement.hpp"
+#include "core/base/file.hpp"
 #include "core/base/text.hpp"
-#include "profiles/format/decisions.hpp"
+#include "profiles/base/json.hpp"
+#include "profiles/format/history.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/prometheus.hpp"
 #include "profiles/record/spool.hpp"
@@ -21,7 +24,25 @@ using namespace latecomer;
 namespace {
 
 int use_history(const std::string& file, int ranks) {
-  const auto history = profiles::read_history(file, ranks);
+  // The setup of the file, as far as it has one: damage must not end at the comparison.
+  profiles::Setup setup;
+  setup.ranks = ranks;
+  if (const auto text = core::read_file(file))
+    if (const auto json = profiles::parse_json(*text); json && json->is_object() && json->contains("learned")) {
+      const auto& its = (*json)["learned"];
+      const auto number = [&](const char* key) {
+        const auto at = its.is_object() ? its.find(key) : its.end();
+        return its.is_object() && at != its.end() && at->is_string()
+                   ? std::strtoull(at->get<std::string>().c_str(), nullptr, 16)
+                   : 0;
+      };
+      setup.placement = number("placement"), setup.catalogue = number("catalogue");
+      if (its.is_object() && its.contains("hosts") && its["hosts"].is_number_integer())
+        setup.hosts = its["hosts"].get<int>();
+      if (its.is_object() && its.contains("mpi_library") && its["mpi_library"].is_string())
+        setup.mpi_library = its["mpi_library"].get<std::string>();
+    }
+  const auto history = profiles::read_history(file, setup);
   if (!history) {
     std::fprintf(stderr, "latecomer: %s\n", history.error().c_str());
     return 2;
@@ -71,6 +92,7 @@ int main(int argc, char** argv) {
               1.0,
               profiles::NetworkFrom::policy,
               false,
+              {},
               {},
               {},
               {}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Histograms, accumulation per site, serialization of contributions, and the profile file.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +13,7 @@
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "profiles/format/decisions.hpp"
+#include "profiles/format/history.hpp"
 #include "profiles/format/profile.hpp"
 #include "profiles/format/prometheus.hpp"
 
@@ -438,32 +440,36 @@ TEST_CASE("profile: text that is not UTF-8 is replaced everywhere", "[profile]")
 
 namespace {
 
-/// A profile of 2 ranks with a plan, as a history.
+Setup setup_of_two() {
+  JobInfo job;
+  job.program = "/home/me/program", job.ranks = 2, job.mpi_library = "MPICH 4";
+  return setup_of(job, {0, 1});
+}
+
+core::Learned winner(const char* algorithm, std::uint64_t signature, std::uint64_t site) {
+  core::Learned one;
+  one.signature = signature, one.site = site, one.segments = 8, one.calls = 100;
+  one.algorithm = core::index_of(core::find_algorithm(core::Collective::allreduce, algorithm));
+  one.pattern = {0, 1000}, one.measured_ns = 800, one.native_measured_ns = 1000;
+  return one;
+}
+
+nlohmann::ordered_json learned_of_two(const Setup& setup = setup_of_two(), const char* algorithm = "slt") {
+  return nlohmann::ordered_json::parse(learned_json(setup, {winner(algorithm, 255, 7)}, {}, {}));
+}
+
+/// A profile of 2 ranks with a winner, as a history.
 nlohmann::ordered_json history_of_two() {
   return {{"format", "latecomer-profile"},
           {"job", {{"ranks", 2}}},
           {"sites", {{{"id", "a"}, {"comm_size", 2}, {"ranks", {{{"mean_offset_ns", 5}}, {{"mean_offset_ns", 9.5}}}}}}},
-          {"plans",
-           {{{"communicator", "0000000000000001"},
-             {"comm_size", 2},
-             {"period", 1},
-             {"first", 16},
-             {"patterns_ns", {{0, 1000}}},
-             {"sizes_bytes", nlohmann::json::array()},
-             {"slots",
-              {{{"signature", "00000000000000ff"},
-                {"op", "allreduce"},
-                {"algorithm", "slt"},
-                {"segments", 8},
-                {"overlap", true},
-                {"pattern", 0},
-                {"sizes", nullptr}}}}}}}};
+          {"learned", learned_of_two()}};
 }
 
 core::Result<History> read_as_history(const std::string& text) {
   const std::string path = "history-" + std::to_string(getpid()) + ".json";
   std::ofstream(path) << text;
-  auto out = read_history(path, 2);
+  auto out = read_history(path, setup_of_two());
   std::remove(path.c_str());
   return out;
 }
@@ -482,16 +488,16 @@ TEST_CASE("history: damage is an error with its place, and never an exception", 
       {"/job", 5},
       {"/job/ranks", 1e300},
       {"/job/ranks", "2"},
-      {"/plans/0/slots/0/segments", 2147483647},
-      {"/plans/0/slots/0/segments", 18446744073709551615u},
-      {"/plans/0/slots/0/segments", -1},
-      {"/plans/0/slots/0/signature", "zz"},
-      {"/plans/0/slots/0/pattern", -2},
-      {"/plans/0/slots/0/overlap", 1},
-      {"/plans/0/patterns_ns/0", {1}},  // would be read beyond its end
-      {"/plans/0/patterns_ns/0/1", nullptr},
-      {"/plans/0/sizes_bytes", {{1, -1}}},
-      {"/plans/0/sizes_bytes", {{1, 1e300}}}};
+      {"/learned/sites/0/segments", 2147483647},
+      {"/learned/sites/0/segments", 18446744073709551615u},
+      {"/learned/sites/0/segments", -1},
+      {"/learned/sites/0/signature", "zz"},
+      {"/learned/sites/0/pattern_ns", -2},
+      {"/learned/sites/0/overlap", 1},
+      {"/learned/sites/0/pattern_ns", {1}},  // would be read beyond its end
+      {"/learned/sites/0/pattern_ns/1", nullptr},
+      {"/learned/sites/0/sizes_bytes", {1, -1}},
+      {"/learned/sites/0/sizes_bytes", {1, 1e300}}};
   for (const auto& [place, value] : damages) {
     auto history = history_of_two();
     history[nlohmann::ordered_json::json_pointer(place)] = value;
@@ -502,10 +508,10 @@ TEST_CASE("history: damage is an error with its place, and never an exception", 
     CHECK(read.error().find("exception") == std::string::npos);
   }
   auto large = history_of_two();
-  large["plans"][0]["slots"][0]["segments"] = 2147483647;
+  large["learned"]["sites"][0]["segments"] = 2147483647;
   CHECK(read_as_history(large.dump())
             .error()
-            .find("plans[0].slots[0].segments: expected a whole number from 0 to 16777216, got 2147483647") !=
+            .find("learned.sites[0].segments: expected a whole number from 0 to 16777216, got 2147483647") !=
         std::string::npos);
   large = history_of_two();
   large["sites"][0]["ranks"][1]["mean_offset_ns"] = 1e300;
@@ -514,6 +520,94 @@ TEST_CASE("history: damage is an error with its place, and never an exception", 
                                   "{\"format\":\n" + std::string(600'000, '[')})
     CHECK_FALSE(read_as_history(text));
   CHECK(read_as_history("{\"format\":\n" + std::string(600'000, '[')).error().find("line 2: ") != std::string::npos);
+}
+
+TEST_CASE("history: another setup is no history, and the reason says what differs", "[history]") {
+  const auto why = [](auto change) {
+    Setup other = setup_of_two();
+    change(other);
+    auto history = history_of_two();
+    history["learned"] = learned_of_two(other);
+    const auto read = read_as_history(history.dump());
+    REQUIRE(read);
+    CHECK(read->plan.empty() != read->why_not.empty());
+    CHECK(read->winners.empty() != read->why_not.empty());
+    return read->why_not;
+  };
+  CHECK(why([](Setup&) {}).empty());
+  CHECK(why([](Setup& s) { s.program = "other"; }).empty());  // the user has named the profile
+  CHECK(why([](Setup& s) { s.hosts = 1; }) == "it is of 1 hosts, not of 2");
+  CHECK(why([](Setup& s) { ++s.placement; }) == "it is of another placement of ranks on hosts");
+  CHECK(why([](Setup& s) { s.mpi_library = "MPICH 5"; }) == "it is of another MPI library");
+  CHECK(why([](Setup& s) { ++s.catalogue; }) == "it is of another version of latecomer");
+  auto none = history_of_two();
+  none.erase("learned");
+  CHECK(read_as_history(none.dump())->why_not == "no algorithm has won in it");
+}
+
+TEST_CASE("learn: the file keeps the latest run of each setup, at most 16, also with several jobs at once",
+          "[history]") {
+  const std::string path = "learn-" + std::to_string(getpid()) + ".json";
+  std::remove(path.c_str());
+  const auto text = [&] { return *core::read_file(path); };
+  REQUIRE(keep_learned(path, learned_of_two().dump()));
+  Setup other = setup_of_two();
+  other.program = "other";
+  REQUIRE(keep_learned(path, learned_of_two(other, "ring").dump()));
+  const auto mine = read_history(path, setup_of_two()), its = read_history(path, other);
+  REQUIRE(mine);
+  REQUIRE(its);
+  REQUIRE(mine->plan.entries.size() == 1);
+  CHECK(core::algorithm_at(mine->plan.entries[0].algorithm).name == "slt");
+  CHECK(core::algorithm_at(its->plan.entries[0].algorithm).name == "ring");
+  CHECK(mine->plan.patterns == std::vector<std::vector<core::Nanoseconds>>{{0, 1000}});
+  core::Signature unknown;
+  CHECK(mine->winner_of(SiteKey{7, core::Collective::allreduce, 2}.id(), unknown) == nullptr);
+  // A later run takes the place of the earlier. Winners of sites that it has not reached stay.
+  const std::string again = learned_json(setup_of_two(), {winner("prr", 256, 7)}, {}, *mine);
+  REQUIRE(keep_learned(path, again));
+  CHECK(read_history(path, setup_of_two())->plan.entries.size() == 2);
+  core::SlotReport reached;
+  reached.site = 7, reached.signature.op = core::Collective::allreduce;
+  const History earlier = [&] {
+    History out;
+    core::Learned lost = winner("slt", reached.signature.hash(), 0);
+    out.winners[SiteKey{7, core::Collective::allreduce, 2}.id()].push_back(lost);
+    return out;
+  }();
+  CHECK(nlohmann::json::parse(learned_json(setup_of_two(), {}, {reached}, earlier))["sites"].empty());
+  for (int i = 0; i < 40; ++i) {
+    other.program = "p" + std::to_string(i);
+    REQUIRE(keep_learned(path, learned_of_two(other).dump()));
+  }
+  CHECK(nlohmann::json::parse(text())["runs"].size() == 16);
+  CHECK(read_history(path, other)->plan.entries.size() == 1);
+  CHECK(read_history(path, setup_of_two())->why_not == "its latest run is of the program p39");
+  // Jobs that end at the same time.
+  std::remove(path.c_str());
+  std::vector<pid_t> jobs;
+  for (int k = 0; k < 8; ++k) {
+    jobs.push_back(fork());
+    if (jobs.back() != 0) continue;
+    other.program = "job" + std::to_string(k);
+    bool good = true;
+    for (int i = 0; i < 20; ++i) good = good && keep_learned(path, learned_of_two(other).dump());
+    _exit(good ? 0 : 1);
+  }
+  for (const pid_t job : jobs) {
+    int status = 0;
+    REQUIRE(waitpid(job, &status, 0) == job);
+    CHECK(status == 0);
+  }
+  CHECK(nlohmann::json::parse(text())["runs"].size() == 8);
+  // Another file stays as it is.
+  for (const std::string& mistake : {std::string("important"), std::string("{}"), std::string("{\"format\": 5}"),
+                                     std::string("{\"format\": \"latecomer-learned\", \"runs\": [5]}")}) {
+    std::ofstream(path) << mistake;
+    CHECK_FALSE(keep_learned(path, learned_of_two().dump()));
+    CHECK(text() == mistake);
+  }
+  std::remove(path.c_str());
 }
 
 TEST_CASE("profile: logs of several members are matched by number", "[profile]") {

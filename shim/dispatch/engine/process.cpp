@@ -20,12 +20,14 @@ void Engine::unwatch(const Watched& watched) {
 
 void Engine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
   auto copy = std::make_shared<const core::Plan>(plan);
-  const auto own =
-      std::find_if(plan.entries.begin(), plan.entries.end(), [](const core::PlanEntry& e) { return e.edge != 0; });
-  if (own != plan.entries.end()) edges_.expect(watched, offsets_of(plan, own->pattern));
+  const core::PlanEntry* own = nullptr;
+  for (const auto* all : {&plan.turns, &plan.entries})
+    for (const core::PlanEntry& e : *all)
+      if (e.edge != 0) own = &e;
+  if (own) edges_.expect(watched, offsets_of(plan, own->pattern));
   const std::lock_guard lock(mutex_);
   watched.plan = std::move(copy), watched.plan_hash = hash;
-  if (own != plan.entries.end()) kick();
+  if (own) kick();
 }
 
 void Engine::edge(double fraction, Nanoseconds at) {

@@ -5,6 +5,7 @@
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
+#include "shim/dispatch/learned.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
 
@@ -23,10 +24,9 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
   call.signature = lead.waiting.front().second[n - lead.waiting.front().first];
   call.site = digest.site;
   call.divergent = digest.divergent;
-  call.tie = facts.tie;
   call.algorithm = static_cast<int>(digest.algorithm) - 1;
   call.edge = 2 * digest.said >= digest.ranks;
-  call.imbalance = digest.last - digest.first;
+  call.imbalance = digest.last - digest.first, call.arrived = digest.last;
   call.last = facts.latest;
   lead.offsets.clear();
   for (const Nanoseconds arrival : sampled.arrivals) lead.offsets.push_back(arrival - digest.first);
@@ -56,6 +56,9 @@ void lead(CommState& state) {
         [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
           const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
           return found == job().history.offsets.end() ? nullptr : &found->second;
+        },
+        [size](std::uint64_t site, const core::Signature& signature) {
+          return job().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
         },
         state.plan.plan());
   const JobLock lock;  // another thread may be writing a snapshot of all communicators
@@ -87,6 +90,7 @@ void note_outcome(CommState& state) {
   if (!state.leadership || !state.leadership->learner || state.broken) return;
   Leadership& lead = *state.leadership;
   const core::Learner::Outcome outcome = lead.learner->outcome();
+  if (state.identity == profiles::kWorldIdentity) note_learned(outcome);
   if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
   std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
   const JobLock lock;

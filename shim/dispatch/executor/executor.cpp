@@ -131,18 +131,18 @@ static void greet_peers(const CommState& state, const Compiled& program) {
 void Executor::prepare(CommState& state, const core::Plan& plan) {
   prepared_.clear();
   if (seen_.empty()) return;
-  for (const core::PlanEntry& e : plan.entries) {
+  const auto build = [&](const core::PlanEntry& e) {
     const Seen& seen = seen_[e.signature % seen_.size()];
-    if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) continue;
+    if (e.algorithm < 0 || !seen.known || seen.signature != e.signature || prepared_.size() == kKeptSchedules) return;
     const core::Decision decision = core::decide_as(job().policy, seen.call, state.size, e);
-    if (!decision.algorithm || (decision.algorithm->background && state.watched)) continue;  // the engine keeps its own
+    if (!decision.algorithm || (decision.algorithm->background && state.watched)) return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
-    if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) continue;
+    if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) return;
     const auto known = std::find_if(kept_.begin(), kept_.end(),
                                     [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
     if (known != kept_.end()) {
       prepared_.emplace_back(key, known->second);
-      continue;
+      return;
     }
     prepared_.emplace_back(key, build_schedule(state.rank, state.world, key, &plan));
     built_ahead.fetch_add(1, std::memory_order_relaxed);
@@ -150,7 +150,9 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     // Allocate the memory of a run now.
     const std::size_t need = static_cast<std::size_t>(prepared_.back().second->scratch * key.element_bytes);
     if (scratch_.size() < need + 64) scratch_.resize(need + 64);
-  }
+  };
+  for (const core::PlanEntry& e : plan.entries) build(e);
+  for (const core::PlanEntry& e : plan.turns) build(e);
 }
 
 void Executor::change_plans() {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Welch's statistic on logarithms, and the rule that reads it.
+#include "core/learning/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace latecomer::core {
+namespace {
+
+struct Sample {
+  double mean = 0, variance = 0;
+  int count = 0;
+};
+
+Sample sample_of(std::span<const float> times) {
+  Sample out;
+  out.count = static_cast<int>(times.size());
+  if (out.count == 0) return out;
+  out.mean = mean_log(times);
+  for (const float t : times) {
+    const double d = std::log(std::max(1.0, static_cast<double>(t))) - out.mean;
+    out.variance += d * d;
+  }
+  out.variance /= std::max(1, out.count - 1);
+  return out;
+}
+
+/// The critical value of Student's distribution for the quantile z of the normal one (Abramowitz and Stegun 26.7.5).
+double critical(double z, double freedom) {
+  const double z3 = z * z * z, z5 = z3 * z * z;
+  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
+}
+
+/// The difference of two means in units of its standard error, and the degrees of freedom of that.
+struct Difference {
+  double in_errors = 0, freedom = 1;
+};
+
+/// log(y) - log(x) - margin: positive where x is faster by more than the margin.
+Difference difference(const Sample& x, const Sample& y, double margin) {
+  // Times are rounded, and few calls may be alike by chance: no deviation counts as less than 0.5%.
+  constexpr double kLeastVariance = 0.005 * 0.005;
+  const double vx = std::max(x.variance, kLeastVariance) / x.count, vy = std::max(y.variance, kLeastVariance) / y.count,
+               v = vx + vy;
+  return {(y.mean - x.mean - margin) / std::sqrt(v),
+          v * v / (vx * vx / std::max(1, x.count - 1) + vy * vy / std::max(1, y.count - 1))};
+}
+
+}  // namespace
+
+double mean_log(std::span<const float> times) {
+  double sum = 0;
+  for (const float t : times) sum += std::log(std::max(1.0, static_cast<double>(t)));
+  return times.empty() ? 0 : sum / static_cast<double>(times.size());
+}
+
+Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
+  // Simulated error rates: see docs/explanation/learning.md. A smaller quantile decides sooner and errs more often.
+  constexpr double kVictory = 2.6, kDefeat = 1.65;
+  constexpr int kFewest = 3;
+  const Sample x = sample_of(candidate.times), y = sample_of(in_use.times), next_x = sample_of(candidate.until_next),
+               next_y = sample_of(in_use.until_next);
+  const int count = std::min(x.count, y.count), next_count = std::min(next_x.count, next_y.count);
+  const double margin = -std::log(1 - kLeastGain);
+  // Two calls are enough for a candidate that is far off: both are slower by a third than any call of the other.
+  constexpr double kFarOff = 1.33;
+  if (count >= 2 && std::ranges::min(candidate.times) > kFarOff * static_cast<double>(std::ranges::max(in_use.times)))
+    return Verdict::loses;
+  if (count < kFewest) return Verdict::open;
+  const auto above = [](const Difference& d, double z) { return d.in_errors > critical(z, d.freedom); };
+  const auto below = [](const Difference& d, double z) { return d.in_errors < -critical(z, d.freedom); };
+  const Difference gain = difference(x, y, margin), loss = difference(x, y, 0);
+  bool slower = false, faster = false, held_up = false;
+  if (next_count >= kFewest) {
+    const Difference next = difference(next_x, next_y, 0), next_gain = difference(next_x, next_y, margin);
+    slower = below(next, kDefeat), held_up = below(next, kVictory), faster = above(next_gain, kVictory);
+  }
+  if (held_up) return Verdict::loses;
+  if (above(gain, kVictory) && !slower) return Verdict::wins;
+  if (faster && !below(loss, kDefeat)) return Verdict::wins;
+  if (below(gain, kDefeat) || count >= most) return Verdict::loses;
+  return Verdict::open;
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sequential test between two algorithms whose calls alternate at random. Pure functions of measured times.
+#pragma once
+
+#include <span>
+
+namespace latecomer::core {
+
+/// What the calls so far say of a candidate.
+enum class Verdict {
+  open,   ///< more calls are needed
+  wins,   ///< it is faster by more than kLeastGain
+  loses,  ///< it is slower, or not faster by kLeastGain
+};
+
+/// The least gain that is worth another algorithm. Medians of a few dozen calls on a busy machine differ by this much
+/// without cause.
+inline constexpr double kLeastGain = 0.03;
+
+/// The times of one algorithm's calls, newest or oldest first. Any unit. `until_next`: from the last arrival in a call
+/// to the last arrival in the next call of the communicator. It includes what the exits of the call do to the arrivals
+/// of the next. The time from exit to exit would ascribe that to the next call, which another algorithm serves. May be
+/// shorter than `times`.
+struct Timed {
+  std::span<const float> times, until_next;
+};
+
+/// Compares a candidate with the algorithm in use. Both have to be measured in the same rota. `most`: with so many
+/// calls of each, an open verdict becomes a defeat.
+/// Method: Welch's statistic on the logarithms, one-sided, with the critical value of Student's distribution, at every
+/// look. A defeat needs less evidence than a victory, because it costs only the gain. docs/explanation/learning.md has
+/// the simulated error rates, which the test "judge: error rates" checks.
+Verdict judge(const Timed& candidate, const Timed& in_use, int most);
+
+/// Mean of the logarithms of the times; 0 without any.
+double mean_log(std::span<const float> times);
+
+}  // namespace latecomer::core
