@@ -219,7 +219,7 @@ class ProfileWriter {
     put("]");
     if (job.record_arrivals || !sampled_.numbers.empty()) put(",\n\"arrivals\": "), write_arrivals();
     if (!last_state_.empty()) put(",\n\"last_state\": " + last_state_);
-    if (!parts_.front().learned.empty()) put(",\n\"learned\": " + parts_.front().learned);
+    if (!all_.sum.learned.empty()) put(",\n\"learned\": " + all_.sum.learned);
     put(",\n\"plans\": " + json_text(plans_) + ",\n\"warnings\": " + json_text(warnings_, 1) + "\n}\n");
     return never;
   }

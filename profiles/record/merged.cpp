@@ -25,7 +25,7 @@ void take_head(const Contribution& from, Contribution& to) {
   to.job = from.job, to.job_key = from.job_key, to.finished = from.finished, to.rank = from.rank;
   to.host = from.host, to.clock_domain = from.clock_domain;
   to.clock_offset = from.clock_offset, to.clock_uncertainty = from.clock_uncertainty;
-  to.clock_looks = from.clock_looks, to.process = from.process;
+  to.clock_looks = from.clock_looks, to.process = from.process, to.learned = from.learned;
 }
 
 std::uint64_t order_of(const Log& log) { return core::mix64(log.communicator + 1); }
