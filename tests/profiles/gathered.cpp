@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gathers the profile of an imaginary job of many ranks as a real job does: each rank has its own contribution, and the
-// nodes of the tree merge those of their children. Every figure is a whole number, so the order of sums does not matter.
-// Usage: gathered_profile RANKS SITES RANKS_PER_HOST FILE [star|WITHOUT]. star: rank 0 takes all parts, as a reference.
+// nodes of the tree merge those of their children. Every figure is a whole number, so the order of sums does not
+// matter. Usage: gathered_profile RANKS SITES RANKS_PER_HOST FILE [star|WITHOUT]. star: rank 0 takes all parts, as a
+// reference.
 //        WITHOUT: a rank that dies before it sends. Prints messages, bytes and memory.
 #include <malloc.h>
 
@@ -132,10 +133,11 @@ int main(int argc, char** argv) {
       profiles::write_file(argv[4], [&](const profiles::Sink& sink) { profiles::write_profile(all, sink); });
   const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
   constexpr double kMiB = 1 << 20;
-  std::printf("ranks %d sites %d members %zu depth %d children %zu messages %zu MiB %.1f largest_MiB %.2f "
-              "below_MiB %.2f root_MiB %.2f gather_s %.2f write_s %.2f\n",
-              ranks, sites, members, g.depth, g.children, g.messages, static_cast<double>(g.bytes) / kMiB,
-              static_cast<double>(g.largest) / kMiB, static_cast<double>(g.most_below) / kMiB,
-              static_cast<double>(g.most_of_root) / kMiB, gathering.count(), (whole - gathering).count());
+  std::printf(
+      "ranks %d sites %d members %zu depth %d children %zu messages %zu MiB %.1f largest_MiB %.2f "
+      "below_MiB %.2f root_MiB %.2f gather_s %.2f write_s %.2f\n",
+      ranks, sites, members, g.depth, g.children, g.messages, static_cast<double>(g.bytes) / kMiB,
+      static_cast<double>(g.largest) / kMiB, static_cast<double>(g.most_below) / kMiB,
+      static_cast<double>(g.most_of_root) / kMiB, gathering.count(), (whole - gathering).count());
   return done ? 0 : 1;
 }
