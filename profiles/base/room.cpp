@@ -67,7 +67,9 @@ void wait_on(std::atomic<std::uint32_t>& word, std::uint32_t value, Nanoseconds 
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &t, nullptr, 0);
 }
 
-std::size_t bytes_for(int expected) { return sizeof(RoomHead) + static_cast<std::size_t>(expected) * sizeof(RoomPlace); }
+std::size_t bytes_for(int expected) {
+  return sizeof(RoomHead) + static_cast<std::size_t>(expected) * sizeof(RoomPlace);
+}
 
 RoomHead* map(int fd, std::size_t size) {
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -101,8 +103,7 @@ bool make(const std::string& path, int expected, std::string_view build) {
   if (file.get() < 0) return false;
   const std::size_t size = bytes_for(expected);
   // Reserves the memory now. A store into a full file system would end the process.
-  RoomHead* head =
-      posix_fallocate(file.get(), 0, static_cast<off_t>(size)) == 0 ? map(file.get(), size) : nullptr;
+  RoomHead* head = posix_fallocate(file.get(), 0, static_cast<off_t>(size)) == 0 ? map(file.get(), size) : nullptr;
   bool made = false;
   if (head) {
     new (head) RoomHead{};

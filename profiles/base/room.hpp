@@ -28,9 +28,9 @@ class Room {
     yes,     ///< whole, and the lowest rank said yes
   };
 
-  /// Enters the room of `key` as `rank`, or makes it. `key`: different in jobs that live on this kernel at one time, and
-  /// equal in the processes of a job that share a process number namespace. `expected`: number of these processes, at
-  /// least 1. `build`: at most 79 bytes. Nothing if the room is of another user, closed or damaged, or there is no
+  /// Enters the room of `key` as `rank`, or makes it. `key`: different in jobs that live on this kernel at one time,
+  /// and equal in the processes of a job that share a process number namespace. `expected`: number of these processes,
+  /// at least 1. `build`: at most 79 bytes. Nothing if the room is of another user, closed or damaged, or there is no
   /// memory for it. Removes rooms of dead processes when it makes one.
   static std::optional<Room> enter(std::uint64_t key, int expected, core::Rank rank, std::string_view build);
   Room(Room&& o) noexcept;

@@ -358,7 +358,7 @@ class ProfileWriter {
     const int ranks = all_.sum.job.ranks;
     if (all_.members.size() < static_cast<std::size_t>(ranks))
       warnings_.push_back("this profile holds " + std::to_string(all_.members.size()) + " of " + std::to_string(ranks) +
-                          " ranks");
+                          " ranks: it lacks " + lacking(ranks));
     if (!unfinished.empty())
       warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
                           " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
@@ -367,6 +367,18 @@ class ProfileWriter {
       warnings_.push_back("the rows of sites are grouped by " + std::to_string(per_row_) +
                           " ranks: the job has more than " + std::to_string(kMostRows) +
                           "; `rank_sums` is of single ranks");
+  }
+
+  /// The ranks of the job that have no part, as text.
+  std::string lacking(int ranks) const {
+    std::vector<Rank> out;
+    auto next = all_.members.begin();
+    for (Rank r = 0; r < ranks; ++r) {
+      while (next != all_.members.end() && next->rank < r) ++next;
+      if (next == all_.members.end() || next->rank != r) out.push_back(r);
+    }
+    const std::string text = out.size() == 1 ? "rank " : "ranks ";
+    return text + ranks_text(std::move(out));
   }
 
   /// What merging has left out.

@@ -15,11 +15,11 @@ namespace latecomer::profiles {
 
 using NameFrames = std::function<void(const std::vector<Frame*>&)>;
 
-/// Writes the profile of `all` as JSON: any subset of a job's processes. The lowest rank provides the head. Matches the logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest
-/// others folded into one) and at most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one
-/// line per algorithm that a rule names and that served no call. `name` may set the functions of the frames that the
-/// profile shows. `last_state`: the value of this key as JSON, or "" for a profile without it. Uses up the contents of
-/// `all`.
+/// Writes the profile of `all` as JSON: any subset of a job's processes. The lowest rank provides the head. Matches the
+/// logs that no leader matched. Writes at most kMostSitesWritten sites (the smallest others folded into one) and at
+/// most kMostRows rows of ranks per site; `warnings` says so. Fills `never_ran` with one line per algorithm that a rule
+/// names and that served no call. `name` may set the functions of the frames that the profile shows. `last_state`: the
+/// value of this key as JSON, or "" for a profile without it. Uses up the contents of `all`.
 void write_profile(Merged& all, const Sink& sink, std::vector<std::string>* never_ran = nullptr,
                    const NameFrames& name = nullptr, const std::string& last_state = "");
 /// The same for `parts`, in any order, which this function only sorts.

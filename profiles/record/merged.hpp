@@ -72,7 +72,7 @@ class Merged {
 
   std::set<std::pair<std::uint64_t, std::uint32_t>> framed_;  // site and callers
   std::set<SiteKey> without_rows_;                            // sites whose rows of intervals were dropped
-  std::uint64_t logs_below_ = UINT64_MAX;  // logs of communicators from this hash on were dropped
+  std::uint64_t logs_below_ = UINT64_MAX;                     // logs of communicators from this hash on were dropped
   std::uint64_t text_bytes_ = 0;
 };
 

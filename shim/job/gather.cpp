@@ -112,7 +112,7 @@ Gathered agree(Job& j, bool good) {
 /// The messages of a part: its size and kind; the parent's answer, 0 without memory for it; the part. Never freed,
 /// because MPI may still use them after a wait that was given up.
 struct Offer {
-  long long bytes = 0;  ///< 0: the rank could not make it
+  long long bytes = 0;   ///< 0: the rank could not make it
   long long merged = 0;  ///< 0: of one rank (profiles::Contribution); 1: of several (profiles::Merged)
 } part_offer;
 long long part_wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the launcher tells each rank about the ranks of its job on its host: an identity that other jobs do not have, and
-// their number. The identity decides which ranks may trust each other. A wrong number costs time only (rooms.cpp).
+// What the launcher tells each rank about the ranks of its job on its host: an identity that other jobs do not have,
+// and their number. The identity decides which ranks may trust each other. A wrong number costs time only (rooms.cpp).
 #include <sys/socket.h>
 #include <unistd.h>
 

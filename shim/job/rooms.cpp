@@ -129,8 +129,8 @@ bool ask_rooms(const std::vector<Rank>& ranks, int size, Nanoseconds deadline) {
 
 bool meet_in_rooms(int rank, int size, double timeout_s) {
   const auto all = static_cast<Nanoseconds>(timeout_s * 1e9);
-  // The ranks of a host leave MPI_Init together. Half of the time-out is for the roll call by names. Chosen: a rank that
-  // comes later than this makes the roll call slower.
+  // The ranks of a host leave MPI_Init together. Half of the time-out is for the roll call by names. Chosen: a rank
+  // that comes later than this makes the roll call slower.
   constexpr Nanoseconds kMostOnHost = 10'000'000'000, kMostBetween = 10'000'000'000;
   const Nanoseconds deadline = now() + std::min(all / 2, kMostBetween);
   const auto local = local_ranks(size);

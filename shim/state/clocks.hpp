@@ -38,8 +38,8 @@ struct Clocks {
 };
 
 /// Collective over the private communicator, at start. first_of[r]: the first rank in r's clock domain. Lookers
-/// exchange ping-pongs along a binomial tree of domains, each with at most log2(domains) others. A new offset goes to the
-/// other ranks of a domain along a binomial tree, too.
+/// exchange ping-pongs along a binomial tree of domains, each with at most log2(domains) others. A new offset goes to
+/// the other ranks of a domain along a binomial tree, too.
 void survey_clocks(Clocks& clocks, Rank rank, const std::vector<Rank>& first_of);
 
 /// Renews the offset if a second has passed. Call it right after an operation that all ranks have just left. Waits at

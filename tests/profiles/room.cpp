@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rooms: all processes of one get one outcome, whoever is missing, late, twice there, of another build, or dead.
+// Rooms: all processes of a room get one outcome, also if one is missing, late, dead, there twice, or of another build.
 #include "profiles/base/room.hpp"
 
 #include <fcntl.h>
