@@ -21,7 +21,7 @@ if(LATECOMER_BUILD_SHIM)
   endif()
   install(TARGETS ${LATECOMER_CALIBRATES} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/latecomer)
   install(FILES shim/include/latecomer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(FILES shim/include/latecomer/range.h shim/include/latecomer/range.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latecomer)
+  install(FILES shim/include/latecomer/range.h shim/include/latecomer/range.hpp shim/include/latecomer/rbc.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/latecomer)
 
   set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/latecomer)
   configure_package_config_file(cmake/latecomer-config.cmake.in ${CMAKE_BINARY_DIR}/generated/latecomer-config.cmake

@@ -23,6 +23,11 @@ for ranks in (2, 4):
     ranges(ranks, 85, "threads")
 ranges(2, 0, "large")
 
+# The names of RBC.
+for ranks in (2, 5, 8):
+    done = run(a.mpiexec, "-n", ranks, a.bin + "/rbc", timeout=60, LD_PRELOAD=a.support)
+    check(done.returncode == 0 and "the names of RBC are right" in done.stdout, f"RBC, {ranks} ranks: {done.returncode} {done.stdout[-300:]} {done.stderr[-1500:]}")
+
 undefined = [line.split()[-1] for line in run("nm", "-u", f"{a.build}/shim/CMakeFiles/latecomer_range{'_openmpi' if open_mpi else ''}.dir/range/create.cpp.o").stdout.splitlines()]
 check(not [name for name in undefined if not name.startswith("__") and name != "_GLOBAL_OFFSET_TABLE_"], f"creation calls nothing: {undefined}")
 

@@ -137,8 +137,8 @@ int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm
                                  latecomer_range_request* request);
 
 /* The blocking forms have the arguments of the i-function without the request. A call with short messages (8 KiB; 3.5
- * KiB on Open MPI) and datatypes without gaps runs as plain sends and receives, which is faster, while the process has
- * no request and the thread level is below MPI_THREAD_MULTIPLE. */
+ * KiB on Open MPI) and datatypes without gaps is faster than other calls. It needs a process without requests and a
+ * thread level below MPI_THREAD_MULTIPLE. */
 int latecomer_range_barrier(const latecomer_range* range);
 int latecomer_range_bcast(void* data, MPI_Count count, MPI_Datatype type, int root, const latecomer_range* range);
 int latecomer_range_reduce(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
