@@ -82,8 +82,9 @@ constexpr KeyRow kPolicyKeys[] = {
     {"prometheus", KeyType::text, "", 0, 0, "\"\"",
      "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. "
      "Each "
-     "process that leads a communicator writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and "
-     "removes it at the end of the job. `\"\"`: none."},
+     "process writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and removes it at the end of "
+     "the "
+     "job. `\"\"`: none."},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"",
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},

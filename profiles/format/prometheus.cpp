@@ -100,7 +100,7 @@ Metrics metrics_of(const Contribution& leader, std::size_t sites, std::size_t ra
   out.job = {{"program", core::base_name(leader.job.program)}};
   leader.patterns.sums.each([&](Rank rank, const RankSums& sum) {
     out.ranks.push_back({std::to_string(rank), "", sum.waited_ns, sum.awaited_ns, static_cast<double>(sum.last_count),
-                         sum.late_ns / static_cast<double>(sum.calls)});
+                         sum.calls > 0 ? sum.late_ns / static_cast<double>(sum.calls) : 0});
   });
   keep_largest(out.ranks, ranks, [](const RankMetrics& row) { return row.awaited_ns; });
   // A site has an entry for each of its callers.

@@ -205,12 +205,13 @@ class SumsByRank {
     if (blocks_[at].empty()) blocks_[at].resize(kBlock);
     return blocks_[at][static_cast<std::size_t>(rank) % kBlock];
   }
-  /// Calls f(rank, sums) for each rank with calls, in ascending order.
+  /// Calls f(rank, sums) for each rank with calls, or for which others waited, in ascending order.
   template <typename F>
   void each(F f) const {
     for (std::size_t at = 0; at < blocks_.size(); ++at)
       for (std::size_t i = 0; i < blocks_[at].size(); ++i)
-        if (blocks_[at][i].calls > 0) f(static_cast<Rank>(at * kBlock + i), blocks_[at][i]);
+        if (blocks_[at][i].calls > 0 || blocks_[at][i].awaited_ns > 0)
+          f(static_cast<Rank>(at * kBlock + i), blocks_[at][i]);
   }
   void merge(const SumsByRank& o) {
     o.each([&](Rank rank, const RankSums& sums) { (*this)[rank].add(sums); });
