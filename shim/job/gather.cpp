@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "profiles/format/profile.hpp"
-#include "shim/dispatch/exchange/branch.hpp"
 #include "profiles/record/merged.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/guard.hpp"

@@ -48,12 +48,12 @@ struct CommState {
   std::int32_t context = -1;   ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;  ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;
-  std::uint64_t logged_from = 0;  ///< call number of log[0]
-  Nanoseconds waited = 0;         ///< time at boundaries waiting for the leader, since the last log
-  bool resting = false;           ///< this is an idle epoch, on all ranks; no plan is in force
-  std::uint32_t log_missed = 0;   ///< calls that did not fit into the log
+  std::uint64_t logged_from = 0;                 ///< call number of log[0]
+  Nanoseconds waited = 0;                        ///< time at boundaries waiting for the leader, since the last log
+  bool resting = false;                          ///< this is an idle epoch, on all ranks; no plan is in force
+  std::uint32_t log_missed = 0;                  ///< calls that did not fit into the log
   std::vector<profiles::CallRecord> log, spare;  ///< `spare`: memory of the log of the epoch before
-  std::vector<Rank> world;  ///< [comm rank]: world rank
+  std::vector<Rank> world;                       ///< [comm rank]: world rank
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once the communicator is identified
   Branch* branch = nullptr;                ///< its node of the tree, once it is identified; branch.hpp owns it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cost of the exchange against the number of ranks: a job whose ranks are all in one process, and whose messages
-// are copied from one node of the tree to the next. Counts messages and bytes, and measures the processor time that a
-// rank spends on one call of an epoch of 128.
+// The cost of the exchange against the number of ranks. All ranks of a job are in one process, and messages are copied
+// from one node of the tree to the next. Counts messages and bytes, and measures the processor time of a rank per call,
+// in epochs of 128 calls.
 // Usage: scale_table [RANKS...]
 #include <algorithm>
 #include <cstdio>

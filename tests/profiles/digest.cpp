@@ -69,7 +69,7 @@ struct Reference {
     std::map<Rank, Row> rows;
   };
   std::map<SiteKey, Site> sites;
-  std::map<Rank, double> late;
+  std::map<Rank, double> late, waited, awaited;
 
   void add(const Records& records, Nanoseconds tie) {
     const auto size = static_cast<std::int32_t>(records.size());
@@ -103,9 +103,11 @@ struct Reference {
     }
     std::vector<const CallRecord*> pointers;
     for (const CallRecord& r : records) pointers.push_back(&r);
-    for_each_wait(pointers, [&](std::size_t waits, std::size_t awaited, Nanoseconds spent) {
+    for_each_wait(pointers, [&](std::size_t waits, std::size_t for_rank, Nanoseconds spent) {
       site.rows[static_cast<Rank>(waits)].waited += static_cast<double>(spent);
-      site.rows[static_cast<Rank>(awaited)].awaited += static_cast<double>(spent);
+      site.rows[static_cast<Rank>(for_rank)].awaited += static_cast<double>(spent);
+      waited[static_cast<Rank>(waits)] += static_cast<double>(spent);
+      awaited[static_cast<Rank>(for_rank)] += static_cast<double>(spent);
     });
     if (owner.expected >= 0) ++site.forecasts, site.error += error / size;
     if (!complete) return;
@@ -269,8 +271,12 @@ void compare(const SiteBook& found, const Reference& wanted) {
       REQUIRE(its.awaited_ns == Approx(row.awaited));
     }
   }
-  found.sums.each(
-      [&](Rank rank, const RankSums& sums) { REQUIRE(sums.late_ns == Approx(wanted.late.at(rank)).margin(1)); });
+  found.sums.each([&](Rank rank, const RankSums& sums) {
+    const auto of = [&](const std::map<Rank, double>& all) { return all.contains(rank) ? all.at(rank) : 0; };
+    REQUIRE(sums.late_ns == Approx(of(wanted.late)).margin(1));
+    REQUIRE(sums.waited_ns == Approx(of(wanted.waited)));
+    REQUIRE(sums.awaited_ns == Approx(of(wanted.awaited)));
+  });
 }
 
 }  // namespace
