@@ -29,8 +29,8 @@ struct CallRecord {
   std::uint32_t callers = 0;  ///< SiteKey::callers
 };
 static_assert(sizeof(CallRecord) == 48);
-/// Bits of CallRecord::edge: the process had called latecomer_edge; the pattern of the call is made from the edges of
-/// all ranks; the leader needs the arrivals of all ranks, which is equal on all.
+/// Bits of CallRecord::edge. The process had called latecomer_edge. The pattern of the call was made from edges.
+/// The leader needs the arrivals of all ranks, which all ranks know.
 inline constexpr std::uint8_t kSaid = 1, kRanByEdge = 2, kSampled = 4;
 /// Derived: with this unit, 32 bits hold offsets up to 214 s.
 inline constexpr Nanoseconds kExpectedUnit = 100;
