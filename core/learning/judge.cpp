@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/logarithm.hpp"
+
 namespace latecomer::core {
 namespace {
 
@@ -19,7 +21,7 @@ Sample sample_of(std::span<const float> times) {
   if (out.count == 0) return out;
   out.mean = mean_log(times);
   for (const float t : times) {
-    const double d = std::log(std::max(1.0, static_cast<double>(t))) - out.mean;
+    const double d = logarithm(std::max(1.0, static_cast<double>(t))) - out.mean;
     out.variance += d * d;
   }
   out.variance /= std::max(1, out.count - 1);
@@ -37,7 +39,7 @@ struct Difference {
   double in_errors = 0, freedom = 1;
 };
 
-/// log(y) - log(x) - margin: positive where x is faster by more than the margin.
+/// The logarithm of y over x, less the margin: positive where x is faster by more than the margin.
 Difference difference(const Sample& x, const Sample& y, double margin) {
   // Times are rounded, and few calls may be alike by chance: no deviation counts as less than 0.5%.
   constexpr double kLeastVariance = 0.005 * 0.005;
@@ -51,7 +53,7 @@ Difference difference(const Sample& x, const Sample& y, double margin) {
 
 double mean_log(std::span<const float> times) {
   double sum = 0;
-  for (const float t : times) sum += std::log(std::max(1.0, static_cast<double>(t)));
+  for (const float t : times) sum += logarithm(std::max(1.0, static_cast<double>(t)));
   return times.empty() ? 0 : sum / static_cast<double>(times.size());
 }
 
@@ -62,7 +64,7 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
   const Sample x = sample_of(candidate.times), y = sample_of(in_use.times), next_x = sample_of(candidate.until_next),
                next_y = sample_of(in_use.until_next);
   const int count = std::min(x.count, y.count), next_count = std::min(next_x.count, next_y.count);
-  const double margin = -std::log(1 - kLeastGain);
+  const double margin = -logarithm(1 - kLeastGain);
   // Two calls are enough for a candidate that is far off: both are slower by a third than any call of the other.
   constexpr double kFarOff = 1.33;
   if (count >= 2 && std::ranges::min(candidate.times) > kFarOff * static_cast<double>(std::ranges::max(in_use.times)))

@@ -411,6 +411,10 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   judge_waits(profile, t, out);
   judge_algorithms(profile, t, out);
   if (const auto wrong = set_up(profile); !wrong.empty()) out.push_back(wrong.front());
+  const std::vector<int> absent = absent_ranks(profile);
+  const auto names_them = [](const std::string& sentence) { return sentence.find("it lacks") != std::string::npos; };
+  if (!absent.empty() && std::ranges::none_of(out, names_them))
+    out.push_back("The profile lacks " + ranks_named(absent) + ", so their times are in none of these figures.");
 }
 
 }  // namespace

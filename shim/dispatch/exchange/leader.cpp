@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/learned.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
-#include "shim/dispatch/learned.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/names.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns the outcome of a learner into the text that the next run reads.
-#include "shim/dispatch/learned.hpp"
+#include "shim/dispatch/exchange/learned.hpp"
 
 namespace latecomer::shim {
 
