@@ -85,7 +85,8 @@ Plan plan_of_learned(const std::vector<Learned>& learned) {
     if (known == all.end()) all.push_back(one);
     return at;
   };
-  for (const auto& [hash, sites] : by_signature) {
+  for (const auto& entry : by_signature) {
+    const auto& sites = entry.second;
     const Learned& first = *sites.front();
     const auto all = [&](auto same) { return std::ranges::all_of(sites, [&](const Learned* s) { return same(*s); }); };
     if (!all([&](const Learned& s) {
@@ -99,7 +100,7 @@ Plan plan_of_learned(const std::vector<Learned>& learned) {
     const Algorithm& algorithm = algorithm_at(first.algorithm);
     if (algorithm.needs_sizes && (!same_sizes || first.sizes.empty())) continue;
     PlanEntry& e = plan.entries.emplace_back();
-    e.signature = hash, e.algorithm = first.algorithm, e.segments = first.segments, e.overlap = first.overlap;
+    e.signature = entry.first, e.algorithm = first.algorithm, e.segments = first.segments, e.overlap = first.overlap;
     e.remembered = 1;
     if (algorithm.uses_pattern() && same_pattern) e.pattern = index(plan.patterns, first.pattern);
     if (same_sizes) e.sizes = index(plan.sizes, first.sizes);
