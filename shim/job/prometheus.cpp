@@ -31,7 +31,10 @@ void write_prometheus(Job& j) {
   const auto written = profiles::write_file(j.prometheus, profiles::prometheus_text(metrics));
   j.prometheus_failed = !written;
   j.prometheus_written = j.prometheus_written || written;
-  if (!written) warn("%s; no figures for Prometheus are written", written.error().c_str());
+  // One line per host: its ranks write into the same folder.
+  const auto same_host = [&](int host) { return host == j.hosts[static_cast<std::size_t>(j.rank)]; };
+  const bool first = j.hosts.empty() || std::ranges::find_if(j.hosts, same_host) - j.hosts.begin() == j.rank;
+  if (!written && first) warn("%s; no figures for Prometheus are written", written.error().c_str());
 }
 
 void remove_prometheus(Job& j) {

@@ -46,7 +46,14 @@ for name, keys in (("metrics", {}), ("without_spool", {"spool": False})):
         check(all(re.search(r'program="hang",jobid="[^"]+",leader="0"', labels) for _, labels in series), f"{name}: every sample names its job and its leader")
         for metric in ("rank_waited_seconds_total", "rank_awaited_seconds_total", "rank_last_total", "rank_lateness_seconds", "site_calls_total", "site_waited_seconds_total", "site_last_total", "site_lateness_seconds"):
             check(text.count(f"# TYPE latecomer_{metric} ") == 1 and any(m == "latecomer_" + metric for m, _ in series), f"{name}: {metric}")
-        check({re.search(r',rank="(\d+)"', labels)[1] for m, labels in series if m == "latecomer_rank_last_total"} == set("0123"), f"{name}: all ranks are there")
+        # Every rank writes its own figures.
+        own = set()
+        while time.time() < deadline and own != set("0123"):
+            for rank in "0123":
+                for file in texts.glob(f"latecomer-*-{rank}.prom"):
+                    own |= {rank} if re.search(rf'latecomer_rank_last_total{{[^}}]*leader="{rank}"[^}}]*,rank="{rank}"', file.read_text()) else set()
+            time.sleep(0.05)
+        check(own == set("0123"), f"{name}: all ranks are there: {sorted(own)}")
         calls = next(float(s[3]) for s in samples if s[1] == "latecomer_site_calls_total" and 'op="allreduce"' in s[2])
         check(calls > 0, f"{name}: calls are counted")
         # A reader never sees half a file: the last metric always has samples.

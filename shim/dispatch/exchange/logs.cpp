@@ -68,7 +68,11 @@ void end_epoch(CommState& state, bool rested) {
   } else {
     pass_epoch(state, next);
   }
-  if (state.branch) state.look_distance = kFirstLook, state.look_at = next + kFirstLook;
+  if (state.branch) {
+    // In a short epoch calls take long, and the next announcement needs the logs.
+    state.look_distance = state.sequence.brief() ? 1 : kFirstLook;
+    state.look_at = next + state.look_distance;
+  }
   const JobLock lock;
   try {
     state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
