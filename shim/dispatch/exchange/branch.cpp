@@ -218,14 +218,13 @@ void outlive(CommState& state) {
 std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs, bool last) {
   std::unique_lock lock(branches().mutex, std::try_to_lock);
   if (!lock) return lock;
-  for (const auto& [identity, branch] : branches().all) {
-    const profiles::DigestNode& node = branch->node;
-    if (!last || !node.idle())
-      node.each_open([&](std::uint64_t first, std::span<const profiles::CallRecord> records, bool counted) {
-        logs.push_back({identity, node.size(), node.rank(), branch->own_world, first, records, counted});
-      });
-    if (node.place().parent < 0)
-      logs.push_back({identity, node.size(), node.rank(), branch->own_world, node.counted_until(branch->next), {}});
+  for (const auto& entry : branches().all) {
+    const profiles::DigestNode& node = entry.second->node;
+    const auto add = [&](std::uint64_t first, std::span<const profiles::CallRecord> records, bool counted) {
+      logs.push_back({entry.first, node.size(), node.rank(), entry.second->own_world, first, records, counted});
+    };
+    if (!last || !node.idle()) node.each_open(add);
+    if (node.place().parent < 0) add(node.counted_until(entry.second->next), {}, false);
   }
   return lock;
 }
