@@ -123,8 +123,10 @@ std::optional<Room> Room::enter(std::uint64_t key, int expected, core::Rank rank
   char path[64];
   std::snprintf(path, sizeof path, "%s/%s%016llx", kRoomFolder, kRoomPrefix, static_cast<unsigned long long>(key));
   const std::size_t size = bytes_for(expected);
-  // Each try makes the file, opens it, or removes one of a dead process. Others do the same meanwhile.
-  for (int tries = 0; tries < 4; ++tries) {
+  // Each try makes the file, opens it, or removes one of a dead process. Others do the same meanwhile. Derived: the one
+  // that removes the file needs less than a millisecond, or has died.
+  constexpr int kTries = 64;
+  for (int tries = 0; tries < kTries; ++tries) {
     Descriptor file(open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file.get() < 0) {
       if (errno != ENOENT) return {};
@@ -140,7 +142,8 @@ std::optional<Room> Room::enter(std::uint64_t key, int expected, core::Rank rank
     Room room(head, static_cast<std::size_t>(about.st_size), path);
     if (std::memcmp(head->magic, kMagic, sizeof kMagic) != 0 || head->version != kVersion) return {};
     if (life_of(head->maker) == Life::ended) {
-      unlink(path);
+      // Only one process closes it, and removes it. If several did, the second would remove the room of the first.
+      if (!room.turn(State::open, State::broken)) usleep(1'000);
       continue;
     }
     // Another build may expect another number: the room cannot become whole.
