@@ -97,6 +97,7 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
   if (at != epochs_.end() && at->first == first) return &*at;
   if (!create) return nullptr;
   Epoch epoch;
+  if (!spare_.empty()) epoch = std::move(spare_.back()), spare_.pop_back();
   epoch.first = first;
   return &*epochs_.insert(at, std::move(epoch));
 }
@@ -161,7 +162,7 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
   else append(up_, epoch.digests.data(), epoch.digests.size());
   append(up_, epoch.samples.data(), epoch.samples.size());
   flush(host);
-  epoch.digests = {}, epoch.samples = {};
+  epoch.digests.clear(), epoch.samples.clear();
 }
 
 /// Leader: sorts the samples by call. Calls whose samples do not come from all ranks have none.
@@ -234,7 +235,7 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
     for (const Rank child : place_.children) host.send(child, message_);
   }
   apply(epoch, epoch.facts, patterns, host);
-  epoch.samples = {};
+  epoch.samples.clear();
 }
 
 void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span<const char> patterns, Host& host) {
@@ -285,10 +286,17 @@ void DigestNode::finish_oldest(Host& host) {
   pass_sums(oldest, host);
   finished_ = oldest.first + 1;
   if (oldest.applied && place_.parent >= 0) {
-    recent_.emplace_back(oldest.first, std::move(oldest.records));
-    if (recent_.size() > kRecent) recent_.pop_front();
+    if (recent_.size() < kRecent) recent_.emplace_back();
+    else std::ranges::rotate(recent_, recent_.begin() + 1);
+    recent_.back().first = oldest.first;
+    recent_.back().second.swap(oldest.records);
   }
-  epochs_.pop_front();
+  oldest.own = oldest.passed = oldest.applied = false;
+  oldest.logs = oldest.summed = 0;
+  oldest.uncertainty = oldest.waited = 0;
+  oldest.records.clear(), oldest.digests.clear(), oldest.facts.clear(), oldest.sums.clear(), oldest.samples.clear();
+  spare_.push_back(std::move(oldest));
+  epochs_.erase(epochs_.begin());
 }
 
 /// Goes on without what is too late.

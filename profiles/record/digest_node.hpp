@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <utility>
 #include <vector>
@@ -132,8 +131,9 @@ class DigestNode {
   std::uint64_t stride_;
   /// Derived: snapshots of ranks are an epoch or two apart. Two epochs of 128 calls take 12 KiB.
   static constexpr std::size_t kRecent = 2;
-  std::deque<std::pair<std::uint64_t, std::vector<CallRecord>>> recent_;  ///< finished epochs
-  std::deque<Epoch> epochs_;                                              ///< ascending
+  std::vector<std::pair<std::uint64_t, std::vector<CallRecord>>> recent_;  ///< finished epochs
+  std::vector<Epoch> epochs_;                                              ///< ascending
+  std::vector<Epoch> spare_;    ///< memory of finished epochs: once warm, a node allocates nothing
   std::uint64_t finished_ = 0;  ///< epochs that begin before this call are over
   std::vector<char> up_;        ///< parts for the parent that wait
   // Work space.

@@ -4,8 +4,8 @@
 // communicator. Only identify(), hear(), pass_on() and check_call() wait.
 #pragma once
 
-#include <deque>
 #include <utility>
+#include <vector>
 
 #include "profiles/record/digest_node.hpp"
 #include "shim/state/job.hpp"
@@ -17,7 +17,8 @@ struct Leadership {
   std::unique_ptr<core::Learner> learner;   ///< where plans may be announced
   std::vector<core::Signature> signatures;  ///< of the last calls in the leader's log
   /// The same of epochs that are not counted yet: number of the first call, and signatures.
-  std::deque<std::pair<std::uint64_t, std::vector<core::Signature>>> waiting;
+  std::vector<std::pair<std::uint64_t, std::vector<core::Signature>>> waiting;
+  std::vector<core::Signature> spare;     ///< memory for the next epoch
   core::Learner::Announcement announced;  ///< not yet in force
   std::vector<core::SlotReport> reports;  ///< the learner's last reports
   std::vector<std::string> decisions;     ///< the same as JSON; under the job's lock

@@ -17,7 +17,7 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest
            const profiles::CallSampled& sampled) {
   if (!lead.learner) return;
   while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n)
-    lead.waiting.pop_front();
+    lead.spare.swap(lead.waiting.front().second), lead.waiting.erase(lead.waiting.begin());
   if (lead.waiting.empty() || n < lead.waiting.front().first) return;
   core::CallSeen call;
   call.n = n;

@@ -39,10 +39,13 @@ void pass_epoch(CommState& state, std::uint64_t next) {
       if (state.leadership && state.leadership->learner && !log.empty()) {
         auto& signatures = state.leadership->signatures;
         const std::uint64_t from = first + log.size() - std::min(signatures.size(), log.size());
-        state.leadership->waiting.emplace_back(from, std::exchange(signatures, {}));
+        state.leadership->waiting.emplace_back(from,
+                                               std::exchange(signatures, std::exchange(state.leadership->spare, {})));
+        signatures.clear();
         // The node gives up older epochs, too.
         constexpr std::size_t kMostWaiting = 16;
-        if (state.leadership->waiting.size() > kMostWaiting) state.leadership->waiting.pop_front();
+        if (state.leadership->waiting.size() > kMostWaiting)
+          state.leadership->waiting.erase(state.leadership->waiting.begin());
       }
       pass_log(state, first, log, next);
     }
