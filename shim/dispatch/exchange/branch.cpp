@@ -174,6 +174,7 @@ bool expects_digests(const CommState& state) {
 }
 
 void pump_digests() {
+  if (!job().together) return;
   const BranchLock lock(false);
   if (lock.taken()) return;
   // Derived: no more messages than all children and the parent send in an epoch.
