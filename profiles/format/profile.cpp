@@ -596,6 +596,7 @@ class ProfileWriter {
   void write_sums() {
     std::string text;
     book_.sums.each([&](Rank rank, const RankSums& sums) {
+      if (sums.calls == 0) return;  // others waited for it, and its own part is missing
       const auto calls = static_cast<double>(sums.calls);
       text += text.empty() ? "\n{\"rank\":" : ",\n{\"rank\":";
       text += std::to_string(rank) + ",\"calls\":" + std::to_string(sums.calls);

@@ -127,6 +127,7 @@ void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
                            Nanoseconds waited, Host& host) {
   if (records.empty()) return flush(host);
+  reserve(records.size());
   // Epochs end in their order, so what children have sent about earlier ones belongs to none.
   std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < first; });
   Epoch* epoch = find(first, true);
@@ -138,6 +139,22 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
   if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
   advance(host);
   give_up(host);
+}
+
+/// Takes the memory of further epochs before they are under way, in a communicator that has had several. So a steady
+/// program allocates nothing, also when messages come late for the first time.
+void DigestNode::reserve(std::size_t records) {
+  constexpr int kSeveral = 5;
+  // Derived: an epoch that ends, one whose facts come, and one whose sums do.
+  constexpr std::size_t kUnderWay = 3;
+  if (ended_ < kSeveral && ++ended_ < kSeveral) return;
+  epochs_.reserve(2 * kUnderWay), spare_.reserve(2 * kUnderWay);
+  while (epochs_.size() + spare_.size() < kUnderWay) spare_.emplace_back();
+  const bool merges = !place_.children.empty();
+  for (Epoch& e : spare_) {
+    e.records.reserve(records), e.sums.reserve(records);
+    if (merges) e.digests.reserve(records), e.facts.reserve(place_.parent < 0 ? records : 0);
+  }
 }
 
 void DigestNode::flush(Host& host) {

@@ -118,6 +118,7 @@ class DigestNode {
   void apply(Epoch& epoch, std::span<const CallFacts> facts, std::span<const char> patterns, Host& host);
   void pass_sums(Epoch& epoch, Host& host);
   void finish_oldest(Host& host);
+  void reserve(std::size_t records);
   void give_up(Host& host);
   void scatter(const Epoch& epoch);
   CallSampled sample_of(std::size_t at) const;
@@ -134,6 +135,7 @@ class DigestNode {
   std::vector<std::pair<std::uint64_t, std::vector<CallRecord>>> recent_;  ///< finished epochs
   std::vector<Epoch> epochs_;                                              ///< ascending
   std::vector<Epoch> spare_;    ///< memory of finished epochs: once warm, a node allocates nothing
+  int ended_ = 0;               ///< epochs, up to a few
   std::uint64_t finished_ = 0;  ///< epochs that begin before this call are over
   std::vector<char> up_;        ///< parts for the parent that wait
   // Work space.
