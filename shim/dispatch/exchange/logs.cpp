@@ -51,7 +51,7 @@ void pass_epoch(CommState& state, std::uint64_t next) {
     }
   } catch (const std::bad_alloc&) {
     state.broken = true;
-    warn("no memory for the arrival patterns of an epoch: this communicator has no plans from now on");
+    warn("some arrival patterns are lost: out of memory");
   }
   state.waited = 0;
   const JobLock lock;
