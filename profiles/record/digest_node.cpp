@@ -304,7 +304,7 @@ void DigestNode::finish_oldest(Host& host) {
   finished_ = oldest.first + 1;
   if (oldest.applied && place_.parent >= 0) {
     if (recent_.size() < kRecent) recent_.emplace_back();
-    else std::ranges::rotate(recent_, recent_.begin() + 1);
+    else std::rotate(recent_.begin(), recent_.begin() + 1, recent_.end());
     recent_.back().first = oldest.first;
     recent_.back().second.swap(oldest.records);
   }
