@@ -21,6 +21,16 @@ std::uint64_t seed_of(const PlanEntry& entry, std::uint64_t slot) {
   return mix64(entry.signature ^ mix64(std::uint64_t{entry.round} << 32 | slot));
 }
 
+/// The last arrival takes at most 65,535 units. Entries are rounded up to whole units, and the unit of the result is
+/// the same: so a rank can send on what it has received.
+Nanoseconds unit_of(const std::vector<Nanoseconds>& pattern) {
+  constexpr Nanoseconds kMost = UINT16_MAX;
+  const Nanoseconds last = pattern.empty() ? 0 : *std::ranges::max_element(pattern);
+  return last <= kMost ? 1 : (last - 1) / kMost + 1;
+}
+
+std::size_t pattern_bytes(std::size_t ranks) { return sizeof(Nanoseconds) + ranks * sizeof(std::uint16_t); }
+
 }  // namespace
 
 int turn_of(std::uint64_t seed, std::uint64_t used, int turns) {
@@ -33,11 +43,11 @@ int turn_of(std::uint64_t seed, std::uint64_t used, int turns) {
 }
 
 std::vector<char> Plan::serialize() const {
-  static_assert(sizeof(Nanoseconds) == sizeof(Bytes) && sizeof(PlanEntry) == 40);
+  static_assert(sizeof(PlanEntry) == 40);
   const Head head{period, first, entries.size(), turns.size(), patterns.size(), sizes.size()};
   const std::size_t ranks = patterns.empty() ? (sizes.empty() ? 0 : sizes[0].size()) : patterns[0].size();
   std::vector<char> out(sizeof head + (entries.size() + turns.size()) * sizeof(PlanEntry) +
-                        (patterns.size() + sizes.size()) * ranks * sizeof(Nanoseconds));
+                        patterns.size() * pattern_bytes(ranks) + sizes.size() * ranks * sizeof(Bytes));
   char* at = out.data();
   const auto put = [&](const void* data, std::size_t size) {
     if (size) std::memcpy(at, data, size);
@@ -46,7 +56,15 @@ std::vector<char> Plan::serialize() const {
   put(&head, sizeof head);
   put(entries.data(), entries.size() * sizeof(PlanEntry));
   put(turns.data(), turns.size() * sizeof(PlanEntry));
-  for (const auto& pattern : patterns) put(pattern.data(), ranks * sizeof(Nanoseconds));
+  for (const auto& pattern : patterns) {
+    const Nanoseconds unit = unit_of(pattern);
+    put(&unit, sizeof unit);
+    for (const Nanoseconds after : pattern) {
+      const auto units =
+          static_cast<std::uint16_t>(std::max<Nanoseconds>(after, 0) / unit + (after > 0 && after % unit));
+      put(&units, sizeof units);
+    }
+  }
   for (const auto& of_blocks : sizes) put(of_blocks.data(), ranks * sizeof(Bytes));
   return out;
 }
@@ -58,11 +76,12 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
   // Derived: with 2^20 entries and 2^31 ranks the sizes below sum to at most 2^58 bytes, so they never overflow. Plans
   // of a leader have at most 512 entries (Learner::kHistory / 2). A larger plan counts as damaged.
   constexpr std::uint64_t kMostEntries = 1 << 20;
-  const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Nanoseconds);
+  const std::size_t row = static_cast<std::size_t>(ranks) * sizeof(Bytes),
+                    of_pattern = pattern_bytes(static_cast<std::size_t>(ranks));
   if (head.entries > kMostEntries || head.turns > kMostTurns * head.entries) return false;
   const std::uint64_t all = head.entries + head.turns;
   if (head.patterns > all || head.sizes > all || (head.period != 0 && head.period != head.entries) ||
-      bytes.size() != sizeof head + all * sizeof(PlanEntry) + (head.patterns + head.sizes) * row)
+      bytes.size() != sizeof head + all * sizeof(PlanEntry) + head.patterns * of_pattern + head.sizes * row)
     return false;
   const char* at = bytes.data() + sizeof head;
   out.period = head.period;
@@ -73,7 +92,17 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
     at += count * sizeof(PlanEntry);
   }
   out.patterns.assign(head.patterns, std::vector<Nanoseconds>(static_cast<std::size_t>(ranks)));
-  for (auto& pattern : out.patterns) std::memcpy(pattern.data(), at, row), at += row;
+  constexpr Nanoseconds kLongestUnit = Nanoseconds{1} << 46;  // so that 65,535 units do not overflow
+  for (auto& pattern : out.patterns) {
+    Nanoseconds unit;
+    std::memcpy(&unit, at, sizeof unit), at += sizeof unit;
+    if (unit < 1 || unit > kLongestUnit) return false;
+    for (Nanoseconds& after : pattern) {
+      std::uint16_t units;
+      std::memcpy(&units, at, sizeof units), at += sizeof units;
+      after = units * unit;
+    }
+  }
   out.sizes.assign(head.sizes, std::vector<Bytes>(static_cast<std::size_t>(ranks)));
   for (auto& of_blocks : out.sizes) {
     std::memcpy(of_blocks.data(), at, row), at += row;

@@ -48,6 +48,8 @@ struct Plan {
   bool empty() const { return entries.empty(); }
   bool operator==(const Plan&) const = default;
   std::uint64_t hash() const;
+  /// Takes two bytes per rank and pattern: patterns are rounded to 65,535 steps. The leader has to use what it reads
+  /// from these bytes, as the other ranks do.
   std::vector<char> serialize() const;
   /// Returns false if the bytes are not a plan for `ranks` ranks. `out` is then unspecified.
   static bool deserialize(std::span<const char> bytes, int ranks, Plan& out);

@@ -30,17 +30,6 @@ class Pattern {
   std::vector<Nanoseconds> arrivals_;
 };
 
-/// The rank that came last: the lowest of those that arrived at most `tie` before the last arrival. -1: all arrived
-/// within `tie`. arrival(i), in nanoseconds: of index i. `first` and `last`: the least and the largest of these.
-template <typename Arrival>
-Rank last_rank(Arrival arrival, Nanoseconds first, Nanoseconds last, Nanoseconds tie) {
-  tie = std::max<Nanoseconds>(tie, 0);
-  if (last - first <= tie) return -1;
-  std::size_t found = 0;
-  while (arrival(found) < last - tie) ++found;
-  return static_cast<Rank>(found);
-}
-
 /// Parses `balanced`, `onelate:RANK:50ms`, `randlate:50ms:SEED`, `ascending:50ms`, `descending:50ms`, or `file:PATH`
 /// (one time in seconds per line). The pattern has exactly `ranks` entries.
 Result<Pattern> parse_arrivals(std::string_view spec, int ranks);

@@ -193,6 +193,31 @@ TEST_CASE("plan: serializes, and refuses truncated or invalid bytes", "[learning
   CHECK_FALSE(Plan::deserialize(plan.serialize(), 3, back));
 }
 
+TEST_CASE("plan: a pattern takes two bytes per rank, and all ranks read the same", "[learning]") {
+  SplitMix64 random(45);
+  for (int round = 0; round < 2000; ++round) {
+    Plan plan;
+    plan.entries = {{allreduce(64).hash(), 2, 4, 0, 1}};
+    const Nanoseconds longest = Nanoseconds{1} << random.below(47);
+    auto& pattern = plan.patterns.emplace_back(random.below(300) + 1);
+    for (Nanoseconds& after : pattern)
+      after = static_cast<Nanoseconds>(random.below(static_cast<std::uint64_t>(longest)));
+    const int ranks = static_cast<int>(pattern.size());
+    const auto bytes = plan.serialize();
+    CHECK(bytes.size() <= 48 + sizeof(PlanEntry) + 8 + 2 * pattern.size());
+    Plan read, again;
+    REQUIRE(Plan::deserialize(bytes, ranks, read));
+    CHECK(read.hash() == plan.hash());
+    const Nanoseconds last = *std::max_element(pattern.begin(), pattern.end());
+    for (std::size_t r = 0; r < pattern.size(); ++r) {
+      CHECK(read.patterns[0][r] >= pattern[r]);
+      CHECK(read.patterns[0][r] - pattern[r] <= last / 65'535);
+    }
+    REQUIRE(Plan::deserialize(read.serialize(), ranks, again));  // as a node sends it on
+    CHECK(again == read);
+  }
+}
+
 TEST_CASE("plan: numbers select slots, and an unexpected call drops the plan", "[learning]") {
   Plan plan;
   plan.period = 2, plan.first = 10;
@@ -1150,13 +1175,9 @@ class SimulatedJob {
     rests += a.rest,
         shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
     ++announced_;
+    REQUIRE(Plan::deserialize(a.plan.serialize(), static_cast<int>(ranks_.size()), a.plan));  // all ranks use the bytes
     own_ = a;
-    for (std::size_t o = 1; o < ranks_.size(); ++o) {
-      Plan received;
-      const auto bytes = a.plan.serialize();
-      REQUIRE(Plan::deserialize(bytes, static_cast<int>(ranks_.size()), received));
-      ranks_[o].under_way.push_back({a.kind, received, a.rest, a.epoch});
-    }
+    for (std::size_t o = 1; o < ranks_.size(); ++o) ranks_[o].under_way.push_back({a.kind, a.plan, a.rest, a.epoch});
   }
 
   void deliver() {

@@ -582,21 +582,6 @@ TEST_CASE("model: lazy generation changes no result", "[model]") {
         }
 }
 
-TEST_CASE("arrivals: who came last, with ties", "[pap]") {
-  const auto last = [](std::vector<Nanoseconds> a, Nanoseconds tie) {
-    const auto [first, latest] = std::ranges::minmax(a);
-    return last_rank([&](std::size_t i) { return a[i]; }, first, latest, tie);
-  };
-  CHECK(last({0, 8, 3}, 0) == 1);
-  CHECK(last({0, 8, 8}, 0) == 1);
-  CHECK(last({5, 5, 5}, 0) == -1);
-  CHECK(last({5, 5, 6}, 1) == -1);
-  CHECK(last({0, 8, 16}, 10) == 1);  // each ties with the next, and rank 0 with none that is last
-  CHECK(last({0, 1, 100}, 10) == 2);
-  CHECK(last({0, 7}, -2) == 1);  // clocks that were never compared
-  CHECK(last({42}, 0) == -1);
-}
-
 TEST_CASE("arrivals: the documented shapes", "[pap]") {
   const Pattern ascending = *parse_arrivals("ascending:50ms", 4);
   CHECK(std::vector<Nanoseconds>(ascending.arrivals().begin(), ascending.arrivals().end()) ==

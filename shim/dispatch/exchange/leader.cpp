@@ -114,8 +114,8 @@ void announce(CommState& state, std::uint64_t n) {
       lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
                                               j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
     if (lead.announced.kind == Kind::plan) bytes = lead.announced.plan.serialize();
-    // The leader must not use a plan that the members cannot read.
-    if (core::Plan read; lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, read))
+    // The leader uses the plan that the members read, with rounded patterns, and none that they cannot read.
+    if (lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, lead.announced.plan))
       lead.announced = {}, bytes.clear();
   } catch (const std::bad_alloc&) {
     state.broken = true;
