@@ -51,6 +51,18 @@ bool read(std::span<const char>& in, T* out, std::size_t count) {
   return true;
 }
 
+/// Appends to `out` all of what `step` appends, or nothing: a part that lacks its end would damage the next one.
+template <typename Step>
+void append_whole(std::vector<char>& out, Step step) {
+  const std::size_t before = out.size();
+  try {
+    step();
+  } catch (...) {
+    out.resize(before);
+    throw;
+  }
+}
+
 void begin_message(std::vector<char>& out, std::uint64_t identity, Rank from) {
   const MessageHead head{identity, from};
   out.clear();
@@ -68,7 +80,9 @@ DigestNode::DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePl
       size_(size),
       place_(std::move(place)),
       with_exits_(with_exits),
-      stride_(sample_stride(size, with_exits)) {}
+      stride_(sample_stride(size, with_exits)) {
+  recent_.reserve(kRecent);
+}
 
 std::uint64_t DigestNode::identity_of(std::span<const char> message) {
   MessageHead head;
@@ -106,15 +120,17 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
 void DigestNode::add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank) const {
   const std::size_t head_at = epoch.samples.size();
   BlockHead head{rank, 0};
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const CallRecord& r = records[i];
-    if (!sampled(r.op, (r.edge & kSampled) != 0, epoch.first + i)) continue;
-    if (head.values == 0) append(epoch.samples, &head, 1);
-    const auto put = [&](std::int64_t value) { append(epoch.samples, &value, 1), ++head.values; };
-    put(r.arrival);
-    if (with_exits_) put(r.exit);
-    if (core::is_irregular(r.op)) put(r.bytes);
-  }
+  append_whole(epoch.samples, [&] {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const CallRecord& r = records[i];
+      if (!sampled(r.op, (r.edge & kSampled) != 0, epoch.first + i)) continue;
+      if (head.values == 0) append(epoch.samples, &head, 1);
+      const auto put = [&](std::int64_t value) { append(epoch.samples, &value, 1), ++head.values; };
+      put(r.arrival);
+      if (with_exits_) put(r.exit);
+      if (core::is_irregular(r.op)) put(r.bytes);
+    }
+  });
   if (head.values > 0) std::memcpy(epoch.samples.data() + head_at, &head, sizeof head);
 }
 
@@ -127,16 +143,22 @@ void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
                            Nanoseconds waited, Host& host) {
   if (records.empty()) return flush(host);
-  reserve(records.size());
   // Epochs end in their order, so what children have sent about earlier ones belongs to none.
   std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < first; });
-  Epoch* epoch = find(first, true);
-  if (!epoch || epoch->own) return;
-  epoch->own = true;
-  epoch->records.assign(records.begin(), records.end());
-  epoch->uncertainty = std::max(epoch->uncertainty, uncertainty), epoch->waited += waited;
-  // A leaf sends its records as they are.
-  if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
+  try {
+    reserve(records.size());
+    Epoch* epoch = find(first, true);
+    if (!epoch || epoch->own) return;
+    epoch->records.assign(records.begin(), records.end());
+    // A leaf sends its records as they are.
+    if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
+    epoch->own = true;
+    epoch->uncertainty = std::max(epoch->uncertainty, uncertainty), epoch->waited += waited;
+  } catch (...) {
+    std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
+    if (place_.parent < 0) host.missing(records.size());
+    throw;
+  }
   advance(host);
   give_up(host);
 }
@@ -174,10 +196,12 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
                       epoch.samples.size(),
                       epoch.uncertainty,
                       epoch.waited};
-  append(up_, &head, 1);
-  if (leaf) append(up_, epoch.records.data(), epoch.records.size());
-  else append(up_, epoch.digests.data(), epoch.digests.size());
-  append(up_, epoch.samples.data(), epoch.samples.size());
+  append_whole(up_, [&] {
+    append(up_, &head, 1);
+    if (leaf) append(up_, epoch.records.data(), epoch.records.size());
+    else append(up_, epoch.digests.data(), epoch.digests.size());
+    append(up_, epoch.samples.data(), epoch.samples.size());
+  });
   flush(host);
   epoch.digests.clear(), epoch.samples.clear();
 }
@@ -224,24 +248,28 @@ CallSampled DigestNode::sample_of(std::size_t at) const {
 void DigestNode::decide(Epoch& epoch, Host& host) {
   epoch.passed = true;
   if (epoch.waited > 0) host.waited(epoch.waited);
-  scatter(epoch);
   std::vector<char> patterns;
-  epoch.facts.resize(epoch.digests.size());
-  std::uint64_t missing = 0;
-  for (std::size_t i = 0; i < epoch.digests.size(); ++i) {
-    const CallDigest& d = epoch.digests[i];
-    CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.uncertainty);
-    if (!facts.known) {
-      ++missing;
-      continue;
+  std::uint64_t counted = 0;
+  try {
+    scatter(epoch);
+    epoch.facts.resize(epoch.digests.size());
+    for (std::size_t i = 0; i < epoch.digests.size(); ++i) {
+      const CallDigest& d = epoch.digests[i];
+      CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.uncertainty);
+      if (!facts.known) continue;
+      CallSampled sample = sample_of(i);
+      if (needs_arrivals(d.op)) append(patterns, sample.arrivals.data(), sample.arrivals.size());
+      facts.with_arrivals = needs_arrivals(d.op) && !sample.arrivals.empty();
+      if (!core::is_irregular(d.op)) sample.blocks = {};
+      host.whole(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
+      ++counted;
     }
-    CallSampled sample = sample_of(i);
-    if (needs_arrivals(d.op)) append(patterns, sample.arrivals.data(), sample.arrivals.size());
-    facts.with_arrivals = needs_arrivals(d.op) && !sample.arrivals.empty();
-    if (!core::is_irregular(d.op)) sample.blocks = {};
-    host.whole(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
+  } catch (...) {
+    epoch.facts.clear();
+    host.missing(epoch.digests.size() - counted);
+    throw;
   }
-  if (missing > 0) host.missing(missing);
+  if (counted < epoch.digests.size()) host.missing(epoch.digests.size() - counted);
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
     const PartHead head{
@@ -275,13 +303,15 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
 
 void DigestNode::pass_sums(Epoch& epoch, Host& host) {
   if (place_.parent < 0) {
-    for (std::size_t i = 0; i < epoch.facts.size(); ++i)
+    for (std::size_t i = 0; i < std::min(epoch.facts.size(), epoch.sums.size()); ++i)
       if (epoch.facts[i].known) host.summed(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
     return;
   }
   const PartHead head{epoch.first, PartKind::sums, static_cast<std::uint32_t>(epoch.sums.size()), 0, 0, 0};
-  append(up_, &head, 1);
-  append(up_, epoch.sums.data(), epoch.sums.size());
+  append_whole(up_, [&] {
+    append(up_, &head, 1);
+    append(up_, epoch.sums.data(), epoch.sums.size());
+  });
 }
 
 /// Does what the messages so far allow.
@@ -312,8 +342,9 @@ void DigestNode::finish_oldest(Host& host) {
   oldest.logs = oldest.summed = 0;
   oldest.uncertainty = oldest.waited = 0;
   oldest.records.clear(), oldest.digests.clear(), oldest.facts.clear(), oldest.sums.clear(), oldest.samples.clear();
-  spare_.push_back(std::move(oldest));
+  Epoch memory = std::move(oldest);
   epochs_.erase(epochs_.begin());
+  spare_.push_back(std::move(memory));
 }
 
 /// Goes on without what is too late.

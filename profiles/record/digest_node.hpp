@@ -6,6 +6,8 @@
 // An epoch on its way: every rank logs the same calls. A leaf sends its records, a node sends digests as soon as those
 // of all children and its own are there. The leader sends the facts of each call down. Each rank computes its waits
 // from them; their sums go up with the next epoch, or with flush(). Then the rank forgets the epoch.
+//
+// All of its functions may throw std::bad_alloc. Then calls of the epochs at hand are lost, and counted as missing.
 #pragma once
 
 #include <cstdint>

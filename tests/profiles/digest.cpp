@@ -3,10 +3,13 @@
 // random trees whose messages arrive in any order, late, or not at all.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
+#include <new>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/base/text.hpp"
@@ -17,6 +20,26 @@
 using namespace latecomer;
 using namespace latecomer::profiles;
 using core::Collective;
+
+namespace {
+/// Allocations of the nodes until one fails; -1: none does.
+long memory_left = -1;
+
+struct WithMemory {  // what a node asks of its process fails by itself, not here
+  long left = std::exchange(memory_left, -1);
+  ~WithMemory() { memory_left = left; }
+};
+}  // namespace
+
+// Not inlined: the compiler would take malloc and delete for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (memory_left == 0) throw std::bad_alloc();
+  if (memory_left > 0) --memory_left;
+  if (void* const out = std::malloc(bytes > 0 ? bytes : 1)) return out;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -134,15 +157,19 @@ class Ranks {
       book.job_of(size);
     }
     bool send(Rank to, std::span<const char> message) override {
+      if (memory_left >= 0 && all.random_.below(400) == 0) throw std::bad_alloc();
+      const WithMemory with_memory;
       all.most_in_flight = std::max(all.most_in_flight, ++all.in_flight);
       all.messages[{rank, to}].emplace_back(message.begin(), message.end());
       return true;
     }
     CallSums own(const CallRecord& record, const CallFacts& facts, std::uint32_t stands_for) override {
+      const WithMemory with_memory;
       return book.add_own(record, facts, rank, rank, node.size(), stands_for);
     }
     void whole(std::uint64_t n, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
                std::uint32_t stands_for) override {
+      const WithMemory with_memory;
       all.in_order = all.in_order && n >= all.next;
       all.next = n + 1;
       ++all.counted;
@@ -153,6 +180,7 @@ class Ranks {
       if (core::is_irregular(call.op)) all.blocks_fit = all.blocks_fit && sampled.blocks.size() == all.world_.size();
     }
     void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override {
+      const WithMemory with_memory;
       book.add_awaited(call, all.world_, facts, sums);
     }
     void missing(std::uint64_t calls) override { all.missing += calls; }
@@ -175,9 +203,22 @@ class Ranks {
       at->second.pop_front(), --in_flight;
       if (at->second.empty()) messages.erase(at);
       if (lose_ != 0 && random_.below(lose_) == 0) continue;
-      REQUIRE(ranks_[to]->node.take(message, *ranks_[to]));
+      bool sound = true;
+      step([&] { sound = ranks_[to]->node.take(message, *ranks_[to]); });
+      REQUIRE(sound);
     }
     return true;
+  }
+  /// Runs a step of a node. If `poor`, one of its allocations may fail.
+  template <typename Step>
+  void step(Step of_node) {
+    if (poor) memory_left = static_cast<long>(random_.below(poor));
+    try {
+      of_node();
+    } catch (const std::bad_alloc&) {
+      memory_left = -1, ++failed;
+    }
+    memory_left = -1;
   }
   One& operator[](std::size_t r) { return *ranks_[r]; }
   std::size_t size() const { return ranks_.size(); }
@@ -191,6 +232,7 @@ class Ranks {
 
   std::map<std::pair<Rank, Rank>, std::deque<std::vector<char>>> messages;
   std::uint64_t counted = 0, missing = 0, sampled = 0, next = 0, in_flight = 0, most_in_flight = 0;
+  std::uint64_t poor = 0, failed = 0;
   Nanoseconds waited = 0;
   bool in_order = true, blocks_fit = true;
 
@@ -211,14 +253,14 @@ void run(Ranks& ranks, const std::vector<Records>& calls, const std::vector<std:
     if (at[r] + 1 < ends.size() && at[r] < slowest + most_ahead) {
       Records log;
       for (std::size_t n = ends[at[r]]; n < ends[at[r] + 1]; ++n) log.push_back(calls[n][r]);
-      ranks[r].node.end_epoch(ends[at[r]], log, 0, static_cast<Nanoseconds>(r), ranks[r]);
+      ranks.step([&] { ranks[r].node.end_epoch(ends[at[r]], log, 0, static_cast<Nanoseconds>(r), ranks[r]); });
       ++at[r];
       slowest = std::ranges::min(at);
     }
     ranks.deliver(random.below(6 * ranks.size()));
   }
   for (bool more = true; more;) {
-    for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r].node.flush(ranks[r]);
+    for (std::size_t r = 0; r < ranks.size(); ++r) ranks.step([&] { ranks[r].node.flush(ranks[r]); });
     more = ranks.deliver(1);
     ranks.deliver(1'000'000);
   }
@@ -332,6 +374,23 @@ TEST_CASE("digest: the figures of one process equal the definitions, too", "[dig
   }
 }
 
+namespace {
+/// Without some messages, or some memory: every call is counted, or missing, or among the last ones, which may still be
+/// waited for.
+void check_loss(const Ranks& ranks, const Program& program) {
+  REQUIRE(ranks.in_order);
+  REQUIRE(ranks.counted + ranks.missing <= program.calls.size());
+  REQUIRE(ranks.counted + ranks.missing >= program.ends[program.ends.size() - 6]);
+  const SiteBook found = ranks.merged();
+  std::uint64_t calls = 0;
+  for (const auto& [key, site] : found.sites()) {
+    calls += site.calls;
+    for (const auto& [row, offsets] : site.ranks.rows()) REQUIRE(offsets.offset.count() <= site.calls);
+  }
+  REQUIRE(calls == ranks.counted);
+}
+}  // namespace
+
 TEST_CASE("digest: lost messages lose calls, are counted, and stop nothing", "[digest]") {
   core::SplitMix64 random(8);
   std::uint64_t missing = 0;
@@ -340,20 +399,26 @@ TEST_CASE("digest: lost messages lose calls, are counted, and stop nothing", "[d
     const Program program = random_program(random, size, 60, true);
     Ranks ranks(random_hosts(random, size), random, 200);
     run(ranks, program.calls, program.ends, random, 3);
-    REQUIRE(ranks.in_order);
-    // Calls of the last epochs may still be waited for.
-    REQUIRE(ranks.counted + ranks.missing <= program.calls.size());
-    REQUIRE(ranks.counted + ranks.missing >= program.ends[60 - 5]);
+    check_loss(ranks, program);
     missing += ranks.missing;
-    const SiteBook found = ranks.merged();
-    std::uint64_t calls = 0;
-    for (const auto& [key, site] : found.sites()) {
-      calls += site.calls;
-      for (const auto& [row, offsets] : site.ranks.rows()) REQUIRE(offsets.offset.count() <= site.calls);
-    }
-    REQUIRE(calls == ranks.counted);
   }
   CHECK(missing > 0);
+}
+
+TEST_CASE("digest: a failed allocation loses calls, which are counted, and stops nothing", "[digest]") {
+  core::SplitMix64 random(11);
+  std::uint64_t failed = 0, counted = 0, missing = 0;
+  for (int round = 0; round < 30; ++round) {
+    const int size = 2 + static_cast<int>(random.below(100));
+    const Program program = random_program(random, size, 60, true);
+    Ranks ranks(random_hosts(random, size), random);
+    ranks.poor = 100;
+    run(ranks, program.calls, program.ends, random, 3);
+    check_loss(ranks, program);
+    failed += ranks.failed, counted += ranks.counted, missing += ranks.missing;
+  }
+  CHECK(failed > 1000);
+  CHECK((counted > 0 && missing > 0));
 }
 
 TEST_CASE("digest: ranks three epochs apart lose nothing", "[digest]") {

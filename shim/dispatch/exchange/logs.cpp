@@ -50,7 +50,6 @@ void pass_epoch(CommState& state, std::uint64_t next) {
       pass_log(state, first, log, next);
     }
   } catch (const std::bad_alloc&) {
-    state.broken = true;
     warn("some arrival patterns are lost: out of memory");
   }
   state.waited = 0;
