@@ -7,6 +7,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 command, generate = sys.argv[1:3]
 with tempfile.TemporaryDirectory() as name:
@@ -45,6 +47,41 @@ with tempfile.TemporaryDirectory() as name:
     key = lambda s: s["id"]
     check(sorted(again["sites"], key=key) == sorted(profile["sites"], key=key) and again["clock"] == profile["clock"] and again["job"] == profile["job"], "--json passes every row on")
     check("4998-4999 (100%)" in run(command, "report", folder / "ranks.json").stdout, "the report names the row that comes last")
+
+    running = folder / "running.json"
+    parts = folder / "running.json.parts"
+    parts.mkdir(mode=0o700)
+
+    def copies(ranks):
+        """What the relays of 64 ranks each would write: all ranks but 777 are in one allreduce."""
+        now = time.time()
+        for host in range((ranks + 63) // 64):
+            rows = [{"rank": r, "ranks": ranks, "pid": 1000 + r, "started": 5, "communicator": 99, "n": 400 + (r != 777), "site": 1234, "bytes": 8, "since": int((now - 300) * 1e9), "message": 0,
+                     "looked": int(now * 1e9), "root": -1, "comm_size": ranks, "op": 0, "inside": int(r != 777), "watched": 1, "state": "S", "alive": "S"} for r in range(64 * host, min(ranks, 64 * host + 64))]
+            file = parts / f"live-node{host}.json"
+            file.with_suffix(".new").write_text(json.dumps({"format": "latecomer-live", "version": 2, "host": f"node{host}", "output": str(running), "job": 77, "number": int(now * 1e9), "time_s": now, "ranks": rows, "frames": []}))
+            file.with_suffix(".new").rename(file)
+
+    def who(*words):
+        ended = threading.Event()
+        relays = threading.Thread(target=lambda: [copies(10000) for _ in iter(lambda: ended.wait(0.1), True)])
+        copies(10000)
+        relays.start()
+        try:
+            return run(command, "who", *words, running)
+        finally:
+            ended.set(), relays.join()
+
+    done = who()
+    lines = done.stdout.splitlines()
+    check(done.returncode == 1 and lines[0].startswith("Ranks 0-776, 778-9999 wait in allreduce") and "for rank 777 on node12, which is asleep" in lines[0], f"who, 10,000 ranks: {done.stdout[:300]} {done.stderr[-200:]}")
+    check(len(lines) == 5 and "rank 777, process 1777 on node12" in lines[3] and lines[4].startswith("    9999  asleep"), f"its table has a line per place: {lines[1:]}")
+    check(len(who("--all").stdout.splitlines()) == 10003, "and with --all a line per rank")
+    time.sleep(6)
+    done = run(command, "who", running)
+    check(len(done.stdout.splitlines()) < 10 and "ranks 0-9999 on 157 hosts" in done.stdout, f"old copies of many hosts are one sentence: {done.stdout[:300]}")
+    done = run(command, "top", "--once", running)
+    check("the states of 157 hosts are old" in done.stdout and len(done.stdout) < 1000, f"top: {done.stdout[:300]} {done.stderr[-200:]}")
 
     run(generate, 200, 1, 20, folder / "many.json")
     done = run(command, "advise", folder / "many.json")

@@ -255,7 +255,7 @@ void print_all(const Profile& profile, int top) {
   print_ranks(profile.analysis, top);
   print_communicators(profile, top);
   if (!profile.last_state.ranks.empty())
-    std::printf("\nlast state of the ranks\n%s", Hang(profile.last_state).table().c_str());
+    std::printf("\nlast state of the ranks\n%s", Hang(profile.last_state).table(true).c_str());
   int shown = 0;
   for (const Site& s : profile.sites)
     if (s.calls > 0 && s.comm_size > 1 && shown++ < top) print_site(s);

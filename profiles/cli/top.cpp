@@ -70,8 +70,15 @@ std::string present_text(const LiveState& state) {
   if (static_cast<int>(present.ranks().size()) < of)
     out += "; " + std::to_string(of - static_cast<int>(present.ranks().size())) +
            " ranks are not visible here (latecomer relay)";
-  for (const auto& [host, age] : copies)
-    if (age > kOld_s) out += "; the state of " + host + " is " + human_time(1e9 * age) + " old";
+  std::erase_if(copies, [](const auto& of_host) { return of_host.second <= kOld_s; });
+  constexpr std::size_t kMostHosts = 3;
+  if (copies.size() > kMostHosts) {
+    const auto oldest = std::ranges::max_element(copies, {}, [](const auto& of_host) { return of_host.second; });
+    out += "; the states of " + std::to_string(copies.size()) + " hosts are old, that of " + oldest->first +
+           " the oldest with " + human_time(1e9 * oldest->second);
+  } else {
+    for (const auto& [host, age] : copies) out += "; the state of " + host + " is " + human_time(1e9 * age) + " old";
+  }
   return out + ".\n";
 }
 

@@ -22,7 +22,7 @@ namespace {
 struct Options {
   std::string job;
   double seconds = 1;
-  bool json = false;
+  bool json = false, all = false;
 };
 
 /// What this look could not see, one sentence each: ranks without a visible state, and hosts whose copies are old.
@@ -35,7 +35,18 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
     if (r.stale) stale[r.host].first = r.copy_age_s, stale[r.host].second.push_back(r.rank);
     if (r.rank < seen.front().ranks) known[static_cast<std::size_t>(r.rank)] = true;
   }
-  out.reserve(stale.size());
+  constexpr std::size_t kMostHosts = 8;
+  if (stale.size() > kMostHosts) {
+    std::vector<int> ranks;
+    double youngest = stale.begin()->second.first;
+    for (const auto& [host, what] : stale)
+      ranks.insert(ranks.end(), what.second.begin(), what.second.end()), youngest = std::min(youngest, what.first);
+    std::sort(ranks.begin(), ranks.end());
+    out.push_back("The states of " + ranks_named(ranks) + " on " + std::to_string(stale.size()) + " hosts are " +
+                  human_time(1e9 * youngest) +
+                  " old or older and are not judged: `latecomer relay` has ended there, or the shared folder is slow.");
+    stale.clear();
+  }
   for (const auto& [host, what] : stale)
     out.push_back("The state of " + ranks_named(what.second) + " on " + host + " is " + human_time(1e9 * what.first) +
                   " old and is not judged: `latecomer relay` has ended there, or the shared folder is slow.");
@@ -63,13 +74,13 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
 }
 
 void print(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits,
-           double seconds) {
+           const Options& o) {
   for (const std::string& f : findings) std::printf("%s\n", f.c_str());
   const auto& ranks = hang.ranks();
   if (findings.empty() && std::any_of(ranks.begin(), ranks.end(), [](const LiveRank& r) { return !r.stale; }))
-    std::printf("No rank stood still in a collective for the last %s.\n", human_time(1e9 * seconds).c_str());
+    std::printf("No rank stood still in a collective for the last %s.\n", human_time(1e9 * o.seconds).c_str());
   for (const std::string& l : limits) std::printf("%s\n", l.c_str());
-  std::printf("\n%s", hang.table().c_str());
+  std::printf("\n%s", hang.table(o.all).c_str());
 }
 
 void print_json(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits) {
@@ -109,7 +120,7 @@ int who(const Options& o) {
   const Hang hang(with_places(std::move(seen)));
   const auto findings = hang.findings(), unseen = limits(hang, output);
   if (o.json) print_json(hang, findings, unseen);
-  else print(hang, findings, unseen, o.seconds);
+  else print(hang, findings, unseen, o);
   return findings.empty() ? 0 : 1;
 }
 
@@ -124,6 +135,7 @@ void add_who(CLI::App& app, Action& action) {
       ->add_option("--seconds", o->seconds, "Time between two looks. A rank that does not move meanwhile stands still.")
       ->capture_default_str()
       ->check(CLI::Range(0.01, 3600.0));
+  command->add_flag("--all", o->all, "A line for each rank, also of a job of more than 64.");
   command->add_flag("--json", o->json, "Print the answer as JSON.");
   command->footer(
       R"(The command reads shared memory of this host, and the copies that `latecomer relay` writes on other hosts. Run it as the

@@ -23,6 +23,8 @@ std::int64_t message_age(const LiveRank& r) { return r.looked > 0 && r.message >
 
 /// Missing ranks that a sentence describes. Derived: eight take about ten lines of a terminal.
 constexpr std::size_t kNamed = 8;
+/// Lines of a table that nobody asked for in full. Derived: about two screens.
+constexpr std::size_t kMostRows = 64;
 
 }  // namespace
 
@@ -38,10 +40,18 @@ std::vector<std::string> Hang::findings() const {
   if (gone == static_cast<long>(state_.ranks.size()))
     out.push_back("The job is over: all " + std::to_string(gone) +
                   " visible processes have ended. Their last state follows.");
-  for (const LiveRank& r : state_.ranks)
-    if (r.state == 'X' && gone < static_cast<long>(state_.ranks.size()))
+  std::vector<int> more;
+  for (const LiveRank& r : state_.ranks) {
+    if (r.state != 'X' || gone == static_cast<long>(state_.ranks.size())) continue;
+    if (out.size() == kNamed) more.push_back(r.rank);
+    else
       out.push_back("Rank " + std::to_string(r.rank) + " is gone: process " + std::to_string(r.pid) +
                     (several_hosts_ ? " on " + r.host : "") + " has ended. It was " + where(r) + ".");
+  }
+  if (!more.empty()) {
+    const bool one = more.size() == 1;
+    out.push_back((one ? "Rank " : "Ranks ") + ranks_text(more) + (one ? " is" : " are") + " gone, too.");
+  }
   // Calls of one communicator with equal numbers must be alike.
   // Communicators without an identity yet are told apart by their size and the place of the call.
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, int>, std::vector<const LiveRank*>> calls;
@@ -191,7 +201,47 @@ std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vecto
   return out;
 }
 
-std::string Hang::table() const {
+/// Ranks that are at the same place differ by the time since when.
+std::string Hang::table_of_groups() const {
+  std::map<std::string, std::vector<const LiveRank*>> groups;
+  for (const LiveRank& r : ranks()) {
+    LiveRank timeless = r;
+    timeless.looked = 0;
+    groups[state(r) + " " + where(timeless) + (r.stale ? " old" : r.moves ? " moves" : "")].push_back(&r);
+  }
+  std::vector<const std::vector<const LiveRank*>*> order;
+  order.reserve(groups.size());
+  for (const auto& [key, members] : groups) order.push_back(&members);
+  std::ranges::stable_sort(order, {}, [](const auto* members) { return members->size(); });
+  std::string out = "   ranks  state    where, the longest time, and which ranks\n";
+  std::size_t rows = 0;
+  std::vector<int> rest;
+  for (const auto* members : order) {
+    std::vector<int> of;
+    for (const LiveRank* r : *members) of.push_back(r->rank);
+    if (rows++ >= kMostRows) {
+      rest.insert(rest.end(), of.begin(), of.end());
+      continue;
+    }
+    const LiveRank& r = **std::ranges::max_element(*members, {}, [](const LiveRank* one) { return age(*one); });
+    char text[64];
+    std::snprintf(text, sizeof text, "%8zu  %-8s ", of.size(), state(r).c_str());
+    out += text + where(r) +
+           (r.stale   ? " (an old state)"
+            : r.moves ? " (moves)"
+                      : "") +
+           ": " + ranks_named(of) +
+           (of.size() > 1 ? "" : ", process " + std::to_string(r.pid) + (several_hosts_ ? " on " + r.host : "")) + "\n";
+  }
+  if (!rest.empty()) {
+    std::sort(rest.begin(), rest.end());
+    out += "and in " + std::to_string(order.size() - kMostRows) + " further lines " + ranks_named(rest) + "\n";
+  }
+  return out;
+}
+
+std::string Hang::table(bool each) const {
+  if (!each && ranks().size() > kMostRows) return table_of_groups();
   std::size_t wide = 0;
   if (several_hosts_)
     for (const LiveRank& r : ranks()) wide = std::max(wide, r.host.size() + 2);

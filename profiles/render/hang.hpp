@@ -33,12 +33,14 @@ class Hang {
   std::string site(const LiveRank& r) const;
   /// "in barrier at main (a.c:5), call 7 on MPI_COMM_WORLD, for 1.2 s".
   std::string where(const LiveRank& r) const;
-  /// One line per rank, with a head.
-  std::string table() const;
+  /// One line per rank, with a head. Of a large job, unless `each` is set: one line for all ranks that do the same, the
+  /// fewest first.
+  std::string table(bool each = false) const;
 
  private:
   bool is_judged(const LiveRank& r) const;
   std::string call_text(const LiveRank& r) const;
+  std::string table_of_groups() const;
   std::string doing(const LiveRank& r) const;
   std::vector<const LiveRank*> absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const;
   void judge_call(const std::vector<const LiveRank*>& members, std::vector<std::string>& out) const;
