@@ -23,6 +23,7 @@ for name in ("sorted", "adaptive"):
         continue
     check(len(said) == 1 and "gatherv sorted: 0 of" in said[0] and "scatterv sorted: 0 of" in said[0], f"{name}: one line: {said}")
     check(sorted(w.split(":")[0] for w in warnings) == ["gatherv sorted", "scatterv sorted"], f"{name}: in the profile: {warnings}")
-    check(all("sizes" in w for w in warnings), f"{name}: and why: {warnings}")
+    # Where calls are slow, the leader decides before the end of the job, and no call is left for the plan.
+    check(all("sizes" in w or "before the plan came into force" in w for w in warnings), f"{name}: and why: {warnings}")
     check(len(lines(report, "sorted: 0 of")) == 2, f"{name}: in the report")
 finish()
