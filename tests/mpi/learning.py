@@ -140,7 +140,7 @@ for ranks in (3, 4, 8):
 network = {"beta_ns_per_byte": 8.0, "latency_us": 50}
 fast = policy("fast", [{"match": {"op": "allreduce"}, "use": "auto"}], network=network, rest=False)
 for calls in (80, 120):
-    profile = job(f"outcome{calls}", 4, learn, "moving", calls, 100_000, 4000, policy=fast)
+    profile = job(f"outcome{calls}", 4, learn, "moving", calls, 100_000, 8000, policy=fast)
     plans = profile["plans"]
     check(not any("rota" in slot for p in plans[-1:] for slot in p["slots"]), f"{calls} calls: the last plan has no rota: {[[(s['algorithm'], s.get('rota')) for s in p['slots']] for p in plans]}")
     rotas = [slot["rota"] for p in plans for slot in p["slots"] if "rota" in slot]
