@@ -74,7 +74,7 @@ with tempfile.TemporaryDirectory() as name:
 
     done = who()
     lines = done.stdout.splitlines()
-    check(done.returncode == 1 and lines[0].startswith("Ranks 0-776, 778-9999 wait in allreduce") and "for rank 777 on node12, which is asleep" in lines[0], f"who, 10,000 ranks: {done.stdout[:300]} {done.stderr[-200:]}")
+    check(done.returncode == 1 and lines[0].startswith("Ranks 0-776, 778-9999 wait in allgather") and "for rank 777 on node12, which is asleep" in lines[0], f"who, 10,000 ranks: {done.stdout[:300]} {done.stderr[-200:]}")
     check(len(lines) == 5 and "rank 777, process 1777 on node12" in lines[3] and lines[4].startswith("    9999  asleep"), f"its table has a line per place: {lines[1:]}")
     check(len(who("--all").stdout.splitlines()) == 10003, "and with --all a line per rank")
     time.sleep(6)

@@ -124,7 +124,8 @@ std::uint64_t Plan::hash() const {
   return empty() ? 0 : fnv1a({bytes.data(), bytes.size()});
 }
 
-void PlanInForce::install(Plan plan) {
+void PlanInForce::install(Plan&& plan) {
+  const std::uint64_t hash = plan.hash();
   std::vector<std::uint16_t> used(plan.entries.size(), 0);
   for (std::size_t i = 0; i < used.size(); ++i) {
     const PlanEntry& e = plan.entries[i];
@@ -140,7 +141,7 @@ void PlanInForce::install(Plan plan) {
   }
   used_ = std::move(used);
   plan_ = std::move(plan);
-  hash_ = plan_.hash();
+  hash_ = hash;
   dropped_ = false;
 }
 

@@ -59,7 +59,9 @@ struct Plan {
 /// the communicator get the same answers.
 class PlanInForce {
  public:
-  void install(Plan plan);
+  /// If it throws std::bad_alloc, nothing has changed, and `plan` neither.
+  void install(Plan&& plan);
+  void install(const Plan& plan) { install(Plan(plan)); }
   const Plan& plan() const { return plan_; }
   std::uint64_t hash() const { return hash_; }
   /// Whether a call differed from the signature of its slot. Every rank detects this at the same call.

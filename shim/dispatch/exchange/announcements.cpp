@@ -82,8 +82,8 @@ void hear(CommState& state, std::uint64_t n, bool waits) {
   state.sequence.lasts(heard->epoch);
   state.resting = heard->rest && heard->kind == Kind::none;
   if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
-  state.plan.install(std::move(heard->plan));
-  engine_plan(state);
+  with_reserve([&] { state.plan.install(std::move(heard->plan)); });
+  with_reserve([&] { engine_plan(state); });
   if (state.executor) state.executor->change_plans();
 }
 

@@ -159,8 +159,11 @@ void Executor::change_plans() {
   std::erase_if(kept_, [](const auto& entry) { return entry.first.pattern >= 0 || entry.first.sizes >= 0; });
   for (auto& entry : prepared_) {
     if (kept_.size() == kKeptSchedules) break;
-    if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; }))
-      kept_.push_back(std::move(entry));
+    if (std::none_of(kept_.begin(), kept_.end(), [&](const auto& k) { return k.first == entry.first; })) try {
+        kept_.push_back(std::move(entry));
+      } catch (const std::bad_alloc&) {
+        break;  // the other schedules are built inside their calls
+      }
   }
   prepared_.clear();
 }
