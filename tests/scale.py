@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory() as name:
 
     def who(*words):
         ended = threading.Event()
-        relays = threading.Thread(target=lambda: [copies(10000) for _ in iter(lambda: ended.wait(0.1), True)])
+        relays = threading.Thread(target=lambda: [copies(10000) for _ in iter(lambda: ended.wait(0.4), True)])
         copies(10000)
         relays.start()
         try:
