@@ -58,6 +58,9 @@ struct Ranges {
   static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) {
     c.iscan(in, out, MPI_Count{n}, MPI_INT64_T, MPI_SUM, r);
   }
+  static void iallgather(const Count* in, Count* out, int n, const Comm& c, Request* r) {
+    c.iallgather(in, MPI_Count{n}, MPI_INT64_T, out, MPI_Count{n}, MPI_INT64_T, r);
+  }
   static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) {
     c.isend(data, MPI_Count{bytes}, MPI_BYTE, to, tag, r);
   }
@@ -66,7 +69,7 @@ struct Ranges {
     latecomer_range_testall(static_cast<int>(r.size()), r.data(), &flag, MPI_STATUSES_IGNORE);
     return flag != 0;
   }
-  /// Receives a message if one has arrived. Appends its bytes at the address that `room(tag, bytes)` returns.
+  /// Receives a message if one has arrived, to the address that `room(tag, bytes)` returns.
   template <typename Room>
   static bool take(int from, int tag, const Comm& c, Room room) {
     int flag = 0;
@@ -78,6 +81,11 @@ struct Ranges {
     MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     latecomer_range_mrecv(room(status.MPI_TAG, bytes), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     return true;
+  }
+  /// The same for messages with one of `tags` tags, beginning with `tag`. The communicator has no other messages.
+  template <typename Room>
+  static bool take_any(int, int, const Comm& c, Room room) {
+    return take(MPI_ANY_SOURCE, MPI_ANY_TAG, c, room);
   }
 };
 
@@ -128,6 +136,9 @@ struct MpiComms {
   static void iscan(const Count* in, Count* out, int n, Comm c, Request* r) {
     MPI_Iscan(in, out, n, MPI_INT64_T, MPI_SUM, c, r);
   }
+  static void iallgather(const Count* in, Count* out, int n, Comm c, Request* r) {
+    MPI_Iallgather(in, n, MPI_INT64_T, out, n, MPI_INT64_T, c, r);
+  }
   static void isend(const void* data, Count bytes, int to, int tag, Comm c, Request* r) {
     JANUS_COUNTED(MPI_Isend)(data, static_cast<Length>(bytes), MPI_BYTE, to, tag, c, r);
   }
@@ -149,15 +160,19 @@ struct MpiComms {
     (room(status.MPI_TAG, bytes), static_cast<Length>(bytes), MPI_BYTE, &message, MPI_STATUS_IGNORE);
     return true;
   }
+  template <typename Room>
+  static bool take_any(int, int, Comm c, Room room) {
+    return take(MPI_ANY_SOURCE, MPI_ANY_TAG, c, room);
+  }
 };
 
 /// Sorts the elements of one process, by in-place super scalar samplesort where it is installed.
 template <typename T>
-void sort_locally(std::vector<T>& data) {
+void sort_locally(T* begin, T* end) {
 #ifdef JANUS_HAS_IPS4O
-  ips4o::sort(data.begin(), data.end());
+  ips4o::sort(begin, end);
 #else
-  std::sort(data.begin(), data.end());
+  std::sort(begin, end);
 #endif
 }
 
@@ -200,8 +215,12 @@ class Sorter {
   static std::vector<T> sort(Comm all, std::vector<T> data, Assignment assignment = Assignment::greedy,
                              std::uint64_t seed = 1, Statistics* statistics = nullptr) {
     Sorter s(all, std::move(data), assignment, seed);
-    while (!s.done())
-      if (!s.step()) sched_yield();
+    // Derived: 20 steps that find nothing take less than 10 us. A step may move a message that only the next step
+    // finds, so a yield after each step would make it wait for the other ranks of the core.
+    constexpr int kSpins = 20;
+    for (int idle = 0; !s.done();)
+      if (s.step()) idle = 0;
+      else if (++idle > kSpins) sched_yield();
     if (statistics) *statistics = s.statistics();
     return std::move(s.sorted());
   }
@@ -267,7 +286,15 @@ class Sorter {
   };
   struct BaseCase {
     Count lo, hi;
-    std::vector<T> data;
+    bool spare;  // whether the elements are in spare_
+  };
+  /// Sums of `n` counts over the ranks of a communicator. An allgather takes half of the rounds of a scan and a
+  /// broadcast. Derived: 64 ranks and two counts are 1 KiB, which is still a short message.
+  static constexpr int kMostGathered = 64;
+  struct Sums {
+    std::vector<Count> mine, all, before, total;  // before: of the preceding ranks
+    std::vector<Request> requests = std::vector<Request>(1);
+    bool gathers = false;
   };
   static constexpr int kParts = 3;  // less, equal, greater
   enum Tag {
@@ -283,12 +310,16 @@ class Sorter {
   /// The exchange of elements at one level.
   struct Exchange {
     struct Part {
-      Count lo, hi;  // places
-      Count mine;    // elements on this process
-      Count before;  // elements on preceding processes
-      const T* data;
-      std::vector<T> received;
-      int messages = 0;
+      Count lo, hi;   // places
+      Count mine;     // elements on this process
+      Count before;   // elements on preceding processes
+      const T* data;  // the elements on this process
+      T* into;        // the places of this process
+      Count room;     // the number of these places
+      Count got = 0;  // elements there
+      int messages = 0, copies = 0;
+
+      T* next(Count count) { return into + std::exchange(got, got + count); }
     };
     Comm comm;
     int first;  // process of the communicator's first rank
@@ -320,69 +351,161 @@ class Sorter {
   static Count overlap(Count a_lo, Count a_hi, Count b_lo, Count b_hi) {
     return std::max<Count>(0, std::min(a_hi, b_hi) - std::max(a_lo, b_lo));
   }
-  /// The number of a part's places that this process owns.
-  Count room(const typename Exchange::Part& part) const {
-    return overlap(part.lo, part.hi, places_.begin(me_), places_.begin(me_ + 1));
+  /// The elements of this process at one level are in sorted_, and at the next level in spare_. Both have room for the
+  /// places of this process. The address of a place:
+  T* at(Count place, bool spare) { return (spare ? spare_.get() : sorted_.data()) + (place - places_.begin(me_)); }
+  static void copy(const T* from, Count count, T* to) {
+    if (count > 0 && from != to) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+  }
+  typename Exchange::Part part(Count lo, Count hi, Count mine, Count before, const T* data, bool spare) {
+    const Count begin = places_.begin(me_), end = places_.begin(me_ + 1);
+    return {lo, hi, mine, before, data, at(std::clamp(lo, begin, end), spare), overlap(lo, hi, begin, end)};
   }
 
-  /// Sends elements of consecutive places, starting at `place`, to the owners of the places. `first`: the first process
-  /// of the group. Returns the number of messages.
-  int deal(const T* data, Count count, Count place, int first, int tag, const Comm& comm,
+  /// Sends elements of a part to the owners of consecutive places, starting at `place`. Copies those of this process.
+  /// `first`: the first process of the group. Returns the number of messages.
+  int deal(typename Exchange::Part& part, Count place, int first, int tag, const Comm& comm,
            std::vector<Request>& requests) {
     int messages = 0;
-    for (; count > 0; ++messages) {
+    const T* data = part.data;
+    for (Count count = part.mine; count > 0;) {
       const int owner = places_.owner(place);
       const Count n = std::min(count, places_.begin(owner + 1) - place);
-      requests.emplace_back();
-      Kind::isend(data, n * static_cast<Count>(sizeof(T)), owner - first, tag, comm, &requests.back());
+      if (owner == me_) {
+        copy(data, n, part.next(n));
+      } else {
+        requests.emplace_back();
+        Kind::isend(data, n * static_cast<Count>(sizeof(T)), owner - first, tag, comm, &requests.back());
+        ++messages;
+      }
       data += n, count -= n, place += n;
     }
     return messages;
   }
 
+  /// Begins the sums of `s.mine`. They are in `s.before` and `s.total` when have_sums() has returned true.
+  static void begin_sums(Sums& s, const Comm& comm) {
+    const std::size_t n = s.mine.size(), members = static_cast<std::size_t>(Kind::size(comm));
+    s.gathers = Kind::size(comm) <= kMostGathered;
+    s.before.assign(n, 0), s.total.assign(n, 0);
+    if (s.gathers)
+      s.all.resize(n * members),
+          Kind::iallgather(s.mine.data(), s.all.data(), static_cast<int>(n), comm, &s.requests[0]);
+    else Kind::iscan(s.mine.data(), s.before.data(), static_cast<int>(n), comm, &s.requests[0]);
+  }
+  /// Whether the sums are complete.
+  static bool have_sums(Sums& s, const Comm& comm) {
+    if (!Kind::all_done(s.requests)) return false;
+    const std::size_t n = s.mine.size();
+    const int members = Kind::size(comm), me = Kind::rank(comm);
+    if (s.gathers) {
+      for (std::size_t i = 0; i < s.all.size(); ++i)
+        (i / n < static_cast<std::size_t>(me) ? s.before : s.total)[i % n] += s.all[i];
+      for (std::size_t i = 0; i < n; ++i) s.total[i] += s.before[i];
+      return true;
+    }
+    if (s.all.empty()) {
+      // The scan is complete, and the last rank has the total.
+      s.all = s.total = s.before;
+      for (std::size_t i = 0; i < n; ++i) s.before[i] -= s.mine[i];
+      s.requests.assign(1, Request{});
+      Kind::ibcast(s.total.data(), static_cast<Count>(n * sizeof(Count)), members - 1, comm, &s.requests[0]);
+      return false;
+    }
+    return true;
+  }
+
   /// Distributes the input evenly.
   Job begin(std::vector<T> data) {
+    if (Kind::size(all_) <= 2) {
+      jobs_.push_back(sort_few(std::move(data)));
+      co_return;
+    }
     const Count mine = static_cast<Count>(data.size());
-    Count before = 0, total = 0;
-    std::vector<Request> requests(1);
-    Kind::iscan(&mine, &before, 1, all_, &requests[0]);
-    co_await [&] { return Kind::all_done(requests); };
-    total = before;
-    requests.assign(1, Request{});
-    Kind::ibcast(&total, sizeof total, Kind::size(all_) - 1, all_, &requests[0]);
-    co_await [&] { return Kind::all_done(requests); };
-    places_ = {total, Kind::size(all_)};
-    const Count share = places_.begin(me_ + 1) - places_.begin(me_);
-    sorted_.resize(static_cast<std::size_t>(share));
-    std::vector<T> balanced;
-    requests.clear();
-    statistics_.messages += deal(data.data(), mine, before - mine, 0, kFirst, beside_, requests);
-    while (static_cast<Count>(balanced.size()) < share)
+    Sums sums;
+    sums.mine = {mine};
+    begin_sums(sums, all_);
+    co_await [&] { return have_sums(sums, all_); };
+    places_ = {sums.total[0], Kind::size(all_)};
+    const Count first = places_.begin(me_), share = places_.begin(me_ + 1) - first;
+    spare_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(share));
+    if (sums.before[0] == first && mine == share) {
+      sorted_ = std::move(data);
+    } else {
+      std::vector<Request> requests;
+      sorted_.resize(static_cast<std::size_t>(share));
+      auto whole = part(0, places_.n, mine, sums.before[0], data.data(), false);
+      statistics_.messages += deal(whole, whole.before, 0, kFirst, beside_, requests);
+      while (whole.got < whole.room)
+        co_await [&] {
+          return Kind::take(MPI_ANY_SOURCE, kFirst, beside_, [&](int, Count bytes) { return room(whole, bytes); });
+        };
+      co_await [&] { return Kind::all_done(requests); };
+    }
+    if (share > 0) place(0, places_.n, all_, false, 0, 0);
+  }
+  static char* room(typename Exchange::Part& part, Count bytes) {
+    return reinterpret_cast<char*>(part.next(bytes / static_cast<Count>(sizeof(T))));
+  }
+
+  /// All elements on one or two processes: each gets the other's and keeps its own part. The counts need no message.
+  Job sort_few(std::vector<T> data) {
+    std::unique_ptr<T[]> both;
+    Count others = 0;
+    if (Kind::size(all_) == 2) {
+      std::vector<Request> requests(1);
+      Kind::isend(data.data(), static_cast<Count>(data.size() * sizeof(T)), 1 - me_, kFirst, beside_, &requests[0]);
       co_await [&] {
-        return Kind::take(MPI_ANY_SOURCE, kFirst, beside_, [&](int, Count bytes) { return grow(balanced, bytes); });
+        return Kind::take(1 - me_, kFirst, beside_, [&](int, Count bytes) {
+          others = bytes / static_cast<Count>(sizeof(T));
+          both = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(others) + data.size());
+          return reinterpret_cast<char*>(both.get());
+        });
       };
-    co_await [&] { return Kind::all_done(requests); };
-    if (share > 0) place(0, total, all_, std::move(balanced), 0, 0);
+      co_await [&] { return Kind::all_done(requests); };
+    }
+    places_ = {others + static_cast<Count>(data.size()), Kind::size(all_)};
+    if (Kind::size(all_) == 2) {
+      copy(data.data(), static_cast<Count>(data.size()), both.get() + others);
+      data.resize(static_cast<std::size_t>(places_.begin(me_ + 1) - places_.begin(me_)));
+    }
+    sorted_ = std::move(data);
+    sort_own(both.get(), 0, places_.n);
+  }
+
+  /// Sorts the part of this process out of the elements of places [lo, hi), which belong to two processes; nullptr: the
+  /// elements are in place.
+  void sort_own(T* elements, Count lo, Count hi) {
+    const Count begin = std::max(lo, places_.begin(me_)), share = std::min(hi, places_.begin(me_ + 1)) - begin;
+    T* const own = at(begin, false);
+    if (elements) {
+      const Count cut = begin == lo ? share : begin - lo;
+      if (cut < hi - lo) std::nth_element(elements, elements + cut, elements + (hi - lo));
+      copy(elements + (begin - lo), share, own);
+    }
+    sort_locally(own, own + share);
+    Kind::spend(all_, share * std::bit_width(static_cast<std::uint64_t>(share)));
   }
 
   /// Continues with places [lo, hi), of which this process has its share of elements. `from`: the first process of the
   /// parent.
-  void place(Count lo, Count hi, Comm parent, std::vector<T> data, int level, int from) {
+  void place(Count lo, Count hi, Comm parent, bool spare, int level, int from) {
     if (lo >= hi) return;
     const int first = places_.owner(lo), last = places_.owner(hi - 1);
     if (me_ < first || me_ > last) return;
     if (last - first <= 1) {
-      bases_.push_back({lo, hi, std::move(data)});
+      bases_.push_back({lo, hi, spare});
       return;
     }
     ++statistics_.communicators;
-    jobs_.push_back(task(lo, hi, Kind::part(parent, first - from, last - from), std::move(data), level));
+    jobs_.push_back(task(lo, hi, Kind::part(parent, first - from, last - from), spare, level));
   }
 
-  Job task(Count lo, Count hi, Comm comm, std::vector<T> data, int level) {
+  Job task(Count lo, Count hi, Comm comm, bool spare, int level) {
     statistics_.levels = std::max(statistics_.levels, level + 1);
     const int first = places_.owner(lo), members = Kind::size(comm), me = Kind::rank(comm);
     const Count begin = std::max(lo, places_.begin(me_)), share = std::min(hi, places_.begin(me_ + 1)) - begin;
+    T* const data = at(begin, spare);
     std::vector<Request> requests;
 
     // The pivot. All members choose the same places for the sample because they use the same seed.
@@ -400,7 +523,7 @@ class Sorter {
     Count others = 0;
     for (Count i = 0; i < wanted; ++i) {
       const Count at = lo + static_cast<Count>(draw() % static_cast<std::uint64_t>(hi - lo));
-      if (at >= begin && at < begin + share) sample.push_back(data[static_cast<std::size_t>(at - begin)]);
+      if (at >= begin && at < begin + share) sample.push_back(data[at - begin]);
       else ++others;
     }
     T pivot{};
@@ -422,64 +545,69 @@ class Sorter {
     co_await [&] { return Kind::all_done(requests); };
 
     // Split into three parts, and count the elements of each part on the preceding processes.
-    const auto less_end = std::partition(data.begin(), data.end(), [&](const T& x) { return x < pivot; });
-    const auto equal_end = std::partition(less_end, data.end(), [&](const T& x) { return !(pivot < x); });
-    const Count mine[2] = {less_end - data.begin(), equal_end - less_end};
+    T* const less_end = std::partition(data, data + share, [&](const T& x) { return x < pivot; });
+    T* const equal_end = std::partition(less_end, data + share, [&](const T& x) { return !(pivot < x); });
     Kind::spend(comm, share);
-    Count upto[2] = {0, 0}, total[2] = {0, 0};
-    requests.assign(1, Request{});
-    Kind::iscan(mine, upto, 2, comm, &requests[0]);
-    co_await [&] { return Kind::all_done(requests); };
-    total[0] = upto[0], total[1] = upto[1];
-    requests.assign(1, Request{});
-    Kind::ibcast(total, sizeof total, members - 1, comm, &requests[0]);
-    co_await [&] { return Kind::all_done(requests); };
-    const Count less_hi = lo + total[0], greater_lo = less_hi + total[1];
-    const Count less_before = upto[0] - mine[0], equal_before = upto[1] - mine[1],
+    Sums sums;
+    sums.mine = {less_end - data, equal_end - less_end};
+    begin_sums(sums, comm);
+    co_await [&] { return have_sums(sums, comm); };
+    const Count less = sums.mine[0], equal = sums.mine[1], less_hi = lo + sums.total[0],
+                greater_lo = less_hi + sums.total[1], less_before = sums.before[0], equal_before = sums.before[1],
                 greater_before = begin - lo - less_before - equal_before;
 
-    const T* const at = data.data();
     Exchange exchange{comm,
                       first,
-                      {{lo, less_hi, mine[0], less_before, at, {}},
-                       {less_hi, greater_lo, mine[1], equal_before, at + mine[0], {}},
-                       {greater_lo, hi, share - mine[0] - mine[1], greater_before, at + mine[0] + mine[1], {}}}};
+                      {part(lo, less_hi, less, less_before, data, !spare),
+                       part(less_hi, greater_lo, equal, equal_before, less_end, !spare),
+                       part(greater_lo, hi, share - less - equal, greater_before, equal_end, !spare)}};
     jobs_.push_back(assignment_ == Assignment::greedy ? exchange_greedily(exchange) : exchange_bounded(exchange));
     co_await [&] { return exchange.done; };
     statistics_.messages += exchange.sent, statistics_.most_sent = std::max(statistics_.most_sent, exchange.sent);
-    const std::vector<T>& equal = exchange.parts[1].received;
-    std::copy(equal.begin(), equal.end(), sorted_.begin() + (std::max(begin, less_hi) - places_.begin(me_)));
-    std::vector<T> less = std::move(exchange.parts[0].received), above = std::move(exchange.parts[2].received);
-    place(lo, less_hi, comm, std::move(less), level + 1, first);
-    place(greater_lo, hi, comm, std::move(above), level + 1, first);
+    const auto& in_place = exchange.parts[1];
+    if (in_place.room > 0) copy(in_place.into, in_place.room, at(std::max(begin, less_hi), false));
+    place(lo, less_hi, comm, !spare, level + 1, first);
+    place(greater_lo, hi, comm, !spare, level + 1, first);
     Kind::release(comm);
   }
 
-  /// Receives a message with elements of any incomplete part. Returns false if none has arrived.
+  /// Receives a message with elements of any part. Returns false if none has arrived. Other messages of the task do not
+  /// come before it is complete, except in the deterministic assignment.
   bool take_elements(Exchange& x, int tag) {
-    for (int q = 0; q < kParts; ++q) {
-      auto& part = x.parts[q];
-      if (static_cast<Count>(part.received.size()) < room(part) &&
-          Kind::take(MPI_ANY_SOURCE, tag + q, x.comm, [&](int, Count bytes) { return grow(part.received, bytes); })) {
-        statistics_.most_received = std::max(statistics_.most_received, ++part.messages);
-        return true;
-      }
-    }
+    const auto into = [&](int with, Count bytes) {
+      auto& part = x.parts[with - tag];
+      statistics_.most_received = std::max(statistics_.most_received, ++part.messages);
+      return room(part, bytes);
+    };
+    if (assignment_ == Assignment::greedy) return Kind::take_any(tag, kParts, x.comm, into);
+    for (int q = 0; q < kParts; ++q)
+      if (x.parts[q].got < x.parts[q].room && Kind::take(MPI_ANY_SOURCE, tag + q, x.comm, into)) return true;
     return false;
   }
-  bool has_all(const Exchange& x) const {
-    return std::all_of(std::begin(x.parts), std::end(x.parts),
-                       [&](const auto& part) { return static_cast<Count>(part.received.size()) >= room(part); });
+  static bool has_all(const Exchange& x) {
+    return std::all_of(std::begin(x.parts), std::end(x.parts), [](const auto& part) { return part.got >= part.room; });
   }
 
   Job exchange_greedily(Exchange& x) {
     std::vector<Request> requests;
     for (int q = 0; q < kParts; ++q)
-      x.sent += deal(x.parts[q].data, x.parts[q].mine, x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm,
-                     requests);
+      x.sent += deal(x.parts[q], x.parts[q].lo + x.parts[q].before, x.first, kData + q, x.comm, requests);
     while (!has_all(x)) co_await [&] { return take_elements(x, kData); };
     co_await [&] { return Kind::all_done(requests); };
     x.done = true;
+  }
+
+  /// Sends elements of part `q` to a rank, or copies them to the places of this process.
+  void send(Exchange& x, int q, Count from, Count count, int to, int tag, std::vector<Request>& requests) {
+    auto& part = x.parts[q];
+    if (to == Kind::rank(x.comm)) {
+      copy(part.data + from, count, part.next(count));
+      ++part.copies;
+      return;
+    }
+    requests.emplace_back();
+    Kind::isend(part.data + from, count * static_cast<Count>(sizeof(T)), to, tag + q, x.comm, &requests.back());
+    ++x.sent;
   }
 
   Job exchange_bounded(Exchange& x) {
@@ -495,7 +623,9 @@ class Sorter {
       bool small;
       int offers = 0;
     } plans[kParts];
-    Count mine[2 * kParts], upto[2 * kParts], total[2 * kParts];
+    Sums sums;
+    sums.mine.resize(2 * kParts);
+    auto &mine = sums.mine, &before = sums.before, &total = sums.total;
     for (int q = 0; q < kParts; ++q) {
       const auto& part = x.parts[q];
       Plan& p = plans[q];
@@ -510,27 +640,18 @@ class Sorter {
       p.small = part.mine > 0 && part.mine <= p.threshold;
       mine[q] = p.small, mine[kParts + q] = p.small ? 0 : part.mine;
     }
-    requests.emplace_back();
-    Kind::iscan(mine, upto, 2 * kParts, x.comm, &requests.back());
-    co_await [&] { return Kind::all_done(requests); };
-    std::copy(upto, upto + 2 * kParts, total);
-    requests.assign(1, Request{});
-    Kind::ibcast(total, sizeof total, members - 1, x.comm, &requests[0]);
-    co_await [&] { return Kind::all_done(requests); };
+    begin_sums(sums, x.comm);
+    co_await [&] { return have_sums(sums, x.comm); };
 
-    requests.clear();
     for (int q = 0; q < kParts; ++q) {
       Plan& p = plans[q];
       p.smalls = total[q], p.large = total[kParts + q];
-      p.small_before = upto[q] - mine[q], p.large_before = upto[kParts + q] - mine[kParts + q];
+      p.small_before = before[q], p.large_before = before[kParts + q];
       p.small_each = p.filled > 0 ? (p.smalls + p.filled - 1) / p.filled : 0;
       p.width = std::max<Count>({1, share / 2, (p.large + members - 1) / members});
       if (!p.small) continue;
-      requests.emplace_back();
-      Kind::isend(x.parts[q].data, x.parts[q].mine * static_cast<Count>(sizeof(T)),
-                  p.full + static_cast<int>(p.small_before / p.small_each) - x.first, kSmall + q, x.comm,
-                  &requests.back());
-      ++x.sent;
+      send(x, q, 0, x.parts[q].mine, p.full + static_cast<int>(p.small_before / p.small_each) - x.first, kSmall,
+           requests);
     }
     for (;;) {
       const bool waits = [&] {
@@ -538,7 +659,8 @@ class Sorter {
           const Plan& p = plans[q];
           const Count nth = me_ - p.full;
           if (nth >= 0 && nth < p.filled &&
-              x.parts[q].messages < std::min(p.smalls, (nth + 1) * p.small_each) - nth * p.small_each)
+              x.parts[q].messages + x.parts[q].copies <
+                  std::min(p.smalls, (nth + 1) * p.small_each) - nth * p.small_each)
             return true;
         }
         return false;
@@ -549,7 +671,7 @@ class Sorter {
 
     // The position of the remaining places of this process among all remaining places.
     Count left[kParts], left_upto[kParts];
-    for (int q = 0; q < kParts; ++q) left[q] = room(x.parts[q]) - static_cast<Count>(x.parts[q].received.size());
+    for (int q = 0; q < kParts; ++q) left[q] = x.parts[q].room - x.parts[q].got;
     requests.emplace_back();
     Kind::iscan(left, left_upto, kParts, x.comm, &requests.back());
     co_await [&] { return Kind::all_done(requests); };
@@ -609,10 +731,7 @@ class Sorter {
         Count length = 0;
         std::size_t next = i;
         while (next < portions.size() && portions[next].to == portions[i].to) length += portions[next++].length;
-        requests.emplace_back();
-        Kind::isend(x.parts[q].data + (portions[i].begin - p.large_before), length * static_cast<Count>(sizeof(T)),
-                    static_cast<int>(portions[i].to), kData + q, x.comm, &requests.back());
-        ++x.sent;
+        send(x, q, portions[i].begin - p.large_before, length, static_cast<int>(portions[i].to), kData, requests);
         i = next;
       }
     }
@@ -627,24 +746,24 @@ class Sorter {
   Job base(BaseCase b) {
     const int first = places_.owner(b.lo), last = places_.owner(b.hi - 1);
     const Count begin = std::max(b.lo, places_.begin(me_)), share = std::min(b.hi, places_.begin(me_ + 1)) - begin;
-    std::vector<T> all = b.data;
-    if (first != last) {
-      std::vector<Request> requests(1);
-      Kind::isend(b.data.data(), static_cast<Count>(b.data.size() * sizeof(T)), me_ == first ? last : first, kBase,
-                  beside_, &requests[0]);
-      co_await [&] {
-        return Kind::take(me_ == first ? last : first, kBase, beside_,
-                          [&](int, Count bytes) { return grow(all, bytes); });
-      };
-      co_await [&] { return Kind::all_done(requests); };
-      const auto cut = all.begin() + (me_ == first ? share : static_cast<Count>(all.size()) - share);
-      std::nth_element(all.begin(), cut, all.end());
-      if (me_ == first) all.erase(cut, all.end());
-      else all.erase(all.begin(), cut);
+    if (first == last) {
+      copy(at(begin, b.spare), share, at(begin, false));
+      sort_own(nullptr, b.lo, b.hi);
+      co_return;
     }
-    sort_locally(all);
-    Kind::spend(all_, static_cast<Count>(all.size()) * std::bit_width(all.size()));
-    std::copy(all.begin(), all.end(), sorted_.begin() + (begin - places_.begin(me_)));
+    const auto both = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(b.hi - b.lo));
+    Count got = share;
+    copy(at(begin, b.spare), share, both.get());
+    const int other = me_ == first ? last : first;
+    std::vector<Request> requests(1);
+    Kind::isend(at(begin, b.spare), share * static_cast<Count>(sizeof(T)), other, kBase, beside_, &requests[0]);
+    co_await [&] {
+      return Kind::take(other, kBase, beside_, [&](int, Count bytes) {
+        return reinterpret_cast<char*>(both.get() + std::exchange(got, got + bytes / static_cast<Count>(sizeof(T))));
+      });
+    };
+    co_await [&] { return Kind::all_done(requests); };
+    sort_own(both.get(), b.lo, b.hi);
   }
 
   Comm all_, beside_;
@@ -653,6 +772,7 @@ class Sorter {
   const int me_;
   Places places_{0, 1};
   std::vector<T> sorted_;
+  std::unique_ptr<T[]> spare_;
   std::vector<BaseCase> bases_;
   std::list<Job> jobs_;
   Statistics statistics_;

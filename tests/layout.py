@@ -30,7 +30,8 @@ for path in sources:
     # dump() throws at text that is not UTF-8.
     if part == "profiles" and ".dump(" in text and name.name not in ("json.cpp", "shape.cpp"):
         problems.append(f"{name}: json_text() makes JSON of text from outside")
-    if part == "shim" and "<iostream>" in text:
+    # Programs that were written for RBC get <iostream> from its header.
+    if part == "shim" and "<iostream>" in text and name.name != "rbc.hpp":
         problems.append(f"{name}: no iostream in the shim")
     if not text.startswith("// SPDX-License-Identifier: BSD-3-Clause\n// "):
         problems.append(f"{name}: the header is the SPDX line and what the file owns")

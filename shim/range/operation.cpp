@@ -6,7 +6,9 @@
 #include <bit>
 #include <utility>
 
+#include "core/base/text.hpp"
 #include "core/select/by_call.hpp"
+#include "core/select/line.hpp"
 #include "shim/dispatch/runner/packing.hpp"
 
 void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
@@ -88,22 +90,46 @@ void Library::give_back(std::vector<char> memory) {
   if (spare_.size() < kSpare && memory.size() <= kLargest && !memory.empty()) spare_.push_back(std::move(memory));
 }
 
-std::shared_ptr<shim::Compiled> Library::schedule(const core::Call& call, Rank me) {
+Library::Schedule Library::schedule(const core::Call& call, Rank me, bool scales) {
+  const auto compiled = [me](const core::Call& of) {
+    return std::make_shared<shim::Compiled>(
+        core::materialize(core::range_algorithm(of), core::Instance(of, core::Pattern(), core::Parameters{}), me));
+  };
+  if (scales && call.count > 0) {
+    // Derived: a class of 16 ranks takes about 5 KB, so 256 classes take 1.3 MB. Two that need one place replace each
+    // other.
+    constexpr std::size_t kClasses = 256;
+    if (classes_.empty()) classes_.resize(kClasses);
+    core::Call unit = call;
+    unit.count = 1;
+    std::uint64_t hash = static_cast<std::uint64_t>(call.op);
+    for (const std::int64_t x : {std::int64_t{call.ranks}, std::int64_t{call.root}, std::int64_t{me},
+                                 std::int64_t{call.element_bytes}, std::int64_t{call.in_place + 2 * call.commutative}})
+      hash = hash * 31 + static_cast<std::uint64_t>(x);
+    KeptClass& k = classes_[core::mix64(hash) % kClasses];
+    if (k.me != me || !same(k.call, unit)) {
+      k.call = unit, k.me = me, k.program = nullptr;
+      k.most = core::range_class_end(unit);
+    }
+    if (call.count <= k.most) {
+      if (!k.program || k.program.use_count() > 1) k.program = compiled(unit);
+      return {k.program, call.count};
+    }
+  }
   // Derived: a schedule takes about 150 bytes per operation, so 64 schedules of 100 operations take 1 MB. Beyond, an
   // old schedule makes room for each new one in turn, and its next call builds it again.
   constexpr std::size_t kKept = 64;
   bool busy = false;
   for (const Kept& k : kept_)
     if (k.me == me && same(k.call, call)) {
-      if (k.program.use_count() == 1) return k.program;
+      if (k.program.use_count() == 1) return {k.program};
       busy = true;
     }
-  auto program = std::make_shared<shim::Compiled>(
-      core::materialize(core::range_algorithm(call), core::Instance(call, core::Pattern(), core::Parameters{}), me));
-  if (busy) return program;
+  auto program = compiled(call);
+  if (busy) return {program};
   if (kept_.size() < kKept) kept_.push_back({call, me, program});
   else kept_[next_victim_++ % kKept] = {call, me, program};
-  return program;
+  return {program};
 }
 
 Collective::Collective(const latecomer_range& range, const Arguments& a)
@@ -127,7 +153,7 @@ int Collective::begin(const Arguments& a) {
   core::Call call;
   call.op = a.op, call.ranks = range_.size, call.root = a.root, call.element_bytes = 1;
   if (a.op == Kind::barrier) {
-    compile(call);
+    compile(call, false);
     running_.arrive(nullptr, nullptr, MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
     return MPI_SUCCESS;
   }
@@ -136,10 +162,12 @@ int Collective::begin(const Arguments& a) {
                                                                     : begin_movement(call, a);
 }
 
-void Collective::compile(const core::Call& call) {
-  program_ = library().schedule(call, range_.rank);
+MPI_Count Collective::compile(const core::Call& call, bool scales) {
+  Library::Schedule schedule = library().schedule(call, range_.rank, scales);
+  program_ = std::move(schedule.program);
   Hub& hub = hub_of(range_);
   running_.begin(*program_, {hub.comm(), 0, {}, hub.rank(), this}, nullptr);
+  return schedule.items;
 }
 
 int Collective::begin_reduction(core::Call call, const Arguments& a) {
@@ -150,11 +178,12 @@ int Collective::begin_reduction(core::Call call, const Arguments& a) {
   if (rc != MPI_SUCCESS) return rc;
   call.count = a.recv_count, call.element_bytes = layout.size, call.commutative = commutes != 0;
   call.in_place = a.send == MPI_IN_PLACE;
-  compile(call);
+  const MPI_Count items = compile(call, layout.gapless);
+  if (items > 1) layout = layout.times(items);
   scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
   running_.give_scratch(scratch_.data(), layout);
   running_.arrive(call.in_place ? nullptr : static_cast<char*>(const_cast<void*>(a.send)), static_cast<char*>(a.recv),
-                  recv_type_.get(), a.reduction, layout);
+                  recv_type_.get(), a.reduction, layout, items);
   return MPI_SUCCESS;
 }
 
@@ -169,15 +198,16 @@ int Collective::begin_movement(core::Call call, const Arguments& a) {
   const int rc = PMPI_Type_size_x(by_send ? send_type_.get() : recv_type_.get(), &size);
   if (rc != MPI_SUCCESS) return rc;
   call.count = size * (by_send ? a.send_count : a.recv_count);
-  compile(call);
+  const MPI_Count items = compile(call, true);
+  const shim::Layout layout = shim::Layout::bytes().times(items);
   bytes_ = std::make_unique<shim::Bytewise>(
       call, range_.rank, hub_of(range_).comm(),
       shim::Operands{a.send, a.recv, a.recv_count, recv_type_.get(), MPI_OP_NULL, a.send_count, send_type_.get(), {}},
       staged_);
   if (bytes_->rc() != MPI_SUCCESS) return bytes_->rc();
-  scratch_ = library().borrow(static_cast<std::size_t>(program_->scratch) + 64);
-  running_.give_scratch(scratch_.data(), shim::Layout::bytes());
-  running_.arrive(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, shim::Layout::bytes());
+  scratch_ = library().borrow(layout.bytes_for(program_->scratch) + 64);
+  running_.give_scratch(scratch_.data(), layout);
+  running_.arrive(bytes_->input(), bytes_->output(), MPI_BYTE, MPI_OP_NULL, layout, items);
   return MPI_SUCCESS;
 }
 
@@ -218,7 +248,7 @@ int Collective::begin_irregular(core::Call call, const Arguments& a) {
     blocks_.input = {staged_.data(), MPI_PACKED, 1, packed_counts_.data(), packed_places_.data(), 0};
     call.in_place = false;
   }
-  compile(call);
+  compile(call, false);
   if (program_->scratch > 0) return MPI_ERR_INTERN;  // a schedule that forwards blocks
   running_.arrive(blocks_);
   return MPI_SUCCESS;
@@ -343,7 +373,7 @@ void Library::detach(Hub* hub) {
 
 void Library::end() {
   delete_discarded(true);
-  kept_.clear(), spare_.clear();
+  kept_.clear(), classes_.clear(), spare_.clear();
   hubs_.clear();
   // Free the keyvals. Attributes that are still set keep their callbacks, which then do nothing.
   PMPI_Comm_free_keyval(&keyval_);

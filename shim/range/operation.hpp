@@ -83,7 +83,8 @@ class Collective final : public Operation, private shim::Wire {
   int begin_reduction(core::Call call, const Arguments& a);
   int begin_movement(core::Call call, const Arguments& a);
   int begin_irregular(core::Call call, const Arguments& a);
-  void compile(const core::Call& call);
+  /// Returns the number of elements of the call in an element of the schedule.
+  MPI_Count compile(const core::Call& call, bool scales);
 
   const latecomer_range range_;
   const std::uint32_t number_;
@@ -140,19 +141,29 @@ class Library {
   /// borrow(): memory of at least `bytes` for a collective. give_back(): returns it, so that it stays mapped.
   std::vector<char> borrow(std::size_t bytes);
   void give_back(std::vector<char> memory);
-  /// The schedule of a rank of a range, from a cache unless a running operation uses it.
-  std::shared_ptr<shim::Compiled> schedule(const core::Call& call, Rank me);
+  struct Schedule {
+    std::shared_ptr<shim::Compiled> program;
+    MPI_Count items = 1;  ///< an element of the schedule is so many elements of the call
+  };
+  /// The schedule of a rank of a range, from a cache unless a running operation uses it. `scales`: one schedule may
+  /// serve all short lengths.
+  Schedule schedule(const core::Call& call, Rank me, bool scales);
 
  private:
   void delete_discarded(bool incomplete);
   struct Kept {
     core::Call call;
-    Rank me;
+    Rank me = -1;
     std::shared_ptr<shim::Compiled> program;
+  };
+  /// Serves the counts up to `most` like the call's count, which is 1.
+  struct KeptClass : Kept {
+    core::Elements most = 0;
   };
   std::vector<std::unique_ptr<Hub>> hubs_;
   std::vector<Operation*> driven_;
   std::vector<Kept> kept_;
+  std::vector<KeptClass> classes_;  // by the hash of the call
   std::vector<std::vector<char>> spare_;
   std::atomic<Operation*> discarded_{nullptr};
   std::size_t next_victim_ = 0;

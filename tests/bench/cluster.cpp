@@ -351,6 +351,9 @@ struct Modelled {
   static void iscan(const Count* in, Count* out, int n, const Comm& c, Request* r) {
     begin(c, std::make_shared<Operation>(*c.process, c.range, Kind::scan, 0, n, MPI_INT64_T, 8, in, out), r);
   }
+  static void iallgather(const Count* in, Count* out, int n, const Comm& c, Request* r) {
+    begin(c, std::make_shared<Operation>(*c.process, c.range, Kind::allgather, 0, n, MPI_INT64_T, 8, in, out), r);
+  }
   static void isend(const void* data, Count bytes, int to, int tag, const Comm& c, Request* r) {
     const Figures& f = c.process->cluster.figures;
     c.process->spend(f.message_ns);
@@ -373,6 +376,12 @@ struct Modelled {
     if (!m) return false;
     std::memcpy(room(m->key.tag, static_cast<Count>(m->data.size())), m->data.data(), m->data.size());
     return true;
+  }
+  template <typename Room>
+  static bool take_any(int tag, int tags, const Comm& c, Room room) {
+    for (int t = tag; t < tag + tags; ++t)
+      if (take(MPI_ANY_SOURCE, t, c, room)) return true;
+    return false;
   }
 };
 

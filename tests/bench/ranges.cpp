@@ -2,7 +2,7 @@
 // Range communicators and MPI communicators: creation, collectives on all ranks, and a broadcast on the created half.
 // Prints medians of interleaved rounds; the time of a round is that of the slowest rank. Run it through
 // tests/bench/ranges, which makes both sides yield. `ranges_bench messages`, with libcount_messages.so preloaded,
-// prints the messages that each rank sends instead of times.
+// prints the messages that each rank sends instead of times. `ranges_bench short` ends with vectors of 1 KiB.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -18,6 +18,9 @@ int rank, size;
 latecomer::range::Comm world;
 
 using Work = std::function<void()>;
+
+/// The longest vectors.
+int most_bytes = 1 << 20;
 
 /// Medians of each way in microseconds per call, interleaved.
 std::vector<double> compare(const std::vector<Work>& ways, int rounds, int calls) {
@@ -133,9 +136,16 @@ void collectives() {
     const auto t = compare(ways, rounds, calls);
     if (rank == 0) std::printf("%-22s %10d %12.1f %12.1f %7.2f\n", name, bytes, t[0], t[1], t[0] / t[1]);
   };
-  row("barrier", 0, {[] { world.barrier(); }, [] { MPI_Barrier(MPI_COMM_WORLD); }}, 15, 50);
+  row("barrier", 0, {[] { world.barrier(); }, [] { MPI_Barrier(MPI_COMM_WORLD); }}, 41, 50);
   for (const int bytes : {8, 1024, 65536, 1 << 20}) {
-    const int n = bytes / 8, rounds = bytes > 65536 ? 7 : 15, calls = bytes > 65536 ? 3 : bytes > 1024 ? 10 : 50;
+    if (bytes > most_bytes) break;
+    const int n = bytes / 8,
+              rounds = bytes > 65536  ? 7
+                       : bytes > 1024 ? 15
+                                      : 41,
+              calls = bytes > 65536  ? 3
+                      : bytes > 1024 ? 10
+                                     : 50;
     std::vector<double> in(static_cast<std::size_t>(n) * static_cast<std::size_t>(size), 1.0), out(in.size());
     double *a = in.data(), *b = out.data();
     row("bcast", bytes,
@@ -182,6 +192,51 @@ void collectives() {
   }
 }
 
+/// One call and its wait.
+void non_blocking() {
+  if (rank == 0) std::printf("%-22s %10s %12s %12s %7s\n", "non-blocking", "bytes", "range, us", "MPI, us", "ratio");
+  std::vector<double> in(static_cast<std::size_t>(size), 1.0), out(in.size());
+  double *a = in.data(), *b = out.data();
+  latecomer::range::Request ours;
+  MPI_Request theirs;
+  const auto row = [&](const char* name, const Work& range, const Work& mpi) {
+    const auto t = compare({[&] {
+                              range();
+                              latecomer_range_wait(&ours, MPI_STATUS_IGNORE);
+                            },
+                            [&] {
+                              mpi();
+                              MPI_Wait(&theirs, MPI_STATUS_IGNORE);
+                            }},
+                           25, 50);
+    if (rank == 0) std::printf("%-22s %10d %12.1f %12.1f %7.2f\n", name, 8, t[0], t[1], t[0] / t[1]);
+  };
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  row(
+      "ibarrier", [&] { world.ibarrier(&ours); }, [&] { MPI_Ibarrier(comm, &theirs); });
+  row(
+      "ibcast", [&] { world.ibcast(a, 1, MPI_DOUBLE, 0, &ours); },
+      [&] { MPI_Ibcast(a, 1, MPI_DOUBLE, 0, comm, &theirs); });
+  row(
+      "ireduce", [&] { world.ireduce(a, b, 1, MPI_DOUBLE, MPI_SUM, 0, &ours); },
+      [&] { MPI_Ireduce(a, b, 1, MPI_DOUBLE, MPI_SUM, 0, comm, &theirs); });
+  row(
+      "iallreduce", [&] { world.iallreduce(a, b, 1, MPI_DOUBLE, MPI_SUM, &ours); },
+      [&] { MPI_Iallreduce(a, b, 1, MPI_DOUBLE, MPI_SUM, comm, &theirs); });
+  row(
+      "iscan", [&] { world.iscan(a, b, 1, MPI_DOUBLE, MPI_SUM, &ours); },
+      [&] { MPI_Iscan(a, b, 1, MPI_DOUBLE, MPI_SUM, comm, &theirs); });
+  row(
+      "igather", [&] { world.igather(a, 1, MPI_DOUBLE, b, 1, MPI_DOUBLE, 0, &ours); },
+      [&] { MPI_Igather(a, 1, MPI_DOUBLE, b, 1, MPI_DOUBLE, 0, comm, &theirs); });
+  row(
+      "iscatter", [&] { world.iscatter(a, 1, MPI_DOUBLE, b, 1, MPI_DOUBLE, 0, &ours); },
+      [&] { MPI_Iscatter(a, 1, MPI_DOUBLE, b, 1, MPI_DOUBLE, 0, comm, &theirs); });
+  row(
+      "iallgather", [&] { world.iallgather(a, 1, MPI_DOUBLE, b, 1, MPI_DOUBLE, &ours); },
+      [&] { MPI_Iallgather(a, 1, MPI_DOUBLE, b, 1, MPI_DOUBLE, comm, &theirs); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -189,6 +244,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   world.attach(MPI_COMM_WORLD);
+  if (argc > 1 && std::string(argv[1]) == "short") most_bytes = 1024;
   if (argc > 1 && std::string(argv[1]) == "messages") {
     if (void* const counter = dlsym(RTLD_DEFAULT, "latecomer_bench_messages"))
       messages_sent = reinterpret_cast<long long (*)()>(counter);
@@ -199,6 +255,7 @@ int main(int argc, char** argv) {
     creation();
   }
   collectives();
+  if (!messages_sent) non_blocking();
   MPI_Finalize();
   return 0;
 }

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <latecomer/rbc.hpp>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 namespace {
@@ -97,6 +99,47 @@ int main(int argc, char** argv) {
   check(std::equal(mine.begin(), mine.end(), all.begin() + places[static_cast<std::size_t>(rank)]) &&
             all.back() == total - 1,
         "blocks of different sizes");
+
+  // The choices among algorithms.
+  namespace optimized = RBC::_internal::optimized;
+  std::fill(all.begin(), all.end(), -1);
+  optimized::AllgathervDissemination(mine.data(), rank + 1, MPI_INT, all.data(), total, MPI_INT, world);
+  check(std::equal(mine.begin(), mine.end(), all.begin() + places[static_cast<std::size_t>(rank)]) &&
+            all.back() == total - 1,
+        "blocks of sizes that only their ranks know");
+  for (const auto gather : {optimized::Allgather, optimized::AllgatherDissemination, optimized::AllgatherHypercube,
+                            optimized::AllgatherPipeline}) {
+    std::fill(all.begin(), all.end(), -1);
+    gather(&rank, 1, MPI_INT, all.data(), 1, MPI_INT, world);
+    check(std::equal(all.begin(), all.begin() + size, expected.begin()), "an allgather");
+  }
+  for (const auto reduce : {optimized::Allreduce, optimized::AllreduceHypercube, optimized::AllreduceScatterAllgather,
+                            optimized::AllreduceTwotree}) {
+    sum = -1;
+    reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, world);
+    check(sum == size * (size - 1) / 2, "an allreduce");
+  }
+  for (const auto scan : {optimized::Scan, optimized::ScanTwotree}) {
+    scan(&rank, &upto, 1, MPI_INT, MPI_SUM, world);
+    check(upto == rank * (rank + 1) / 2, "a scan");
+  }
+  for (const auto scan : {optimized::Exscan, optimized::ExscanTwotree}) {
+    scan(&rank, &upto, 1, MPI_INT, MPI_SUM, world);
+    check(rank == 0 || upto == rank * (rank - 1) / 2, "an exclusive scan");
+  }
+  for (const auto bcast :
+       {optimized::Bcast, optimized::BcastBinomial, optimized::BcastScatterAllgather, optimized::BcastTwotree}) {
+    int value = rank == size - 1 ? 9 : -1;
+    bcast(&value, 1, MPI_INT, size - 1, world);
+    check(value == 9, "a broadcast");
+  }
+  optimized::ReduceTwotree(&rank, &sum, 1, MPI_INT, MPI_MAX, 0, world);
+  check(rank != 0 || sum == size - 1, "a reduction");
+  optimized::ScanAndBcastTwotree(&rank, &upto, &sum, 1, MPI_INT, MPI_SUM, world);
+  check(upto == rank * (rank + 1) / 2 && sum == size * (size - 1) / 2, "the other scan with broadcast");
+  std::ostringstream text;
+  text << world;
+  check(text.str().find(", 0/" + std::to_string(size - 1) + "/1)") != std::string::npos, "the text of a communicator");
 
   int anywhere = 0;
   RBC::Allreduce(&failures, &anywhere, 1, MPI_INT, MPI_SUM, world);

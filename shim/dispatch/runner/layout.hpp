@@ -26,6 +26,10 @@ struct Layout {
   int fill(MPI_Datatype type);
   /// Of MPI_BYTE.
   static constexpr Layout bytes() { return {1, 0, 1, 0, 1, 1, true}; }
+  /// Of an element of `n` items. Needs gapless items.
+  constexpr Layout times(MPI_Count n) const {
+    return {size * n, lower, extent * n, true_lower, true_extent * n, pitch * n, gapless};
+  }
   /// Of `n` elements in scratch memory.
   std::size_t bytes_for(core::Elements n) const {
     return n == 0 ? 0 : static_cast<std::size_t>((n - 1) * pitch + true_extent);

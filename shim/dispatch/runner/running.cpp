@@ -69,10 +69,10 @@ void Running::give_scratch(char* memory, const Layout& layout) {
   base_[static_cast<int>(core::Buffer::scratch)] = reinterpret_cast<char*>(aligned);
 }
 
-void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout) {
+void Running::arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items) {
   base_[static_cast<int>(core::Buffer::input)] = input;
   base_[static_cast<int>(core::Buffer::output)] = output;
-  type_ = type, op_ = op, layout_ = layout;
+  type_ = type, op_ = op, layout_ = layout, per_element_ = items;
   if (const int rc = failure_ == MPI_SUCCESS ? make_slot_type() : MPI_SUCCESS; rc != MPI_SUCCESS) fail(rc);
   arrived_ = true;
   for (std::size_t i = 0; i < held_; ++i) program_->ready[tail_++] = program_->held[i];
@@ -100,7 +100,8 @@ void Running::free_slot_type() {
 }
 
 Running::Items Running::items(const core::Slice& s) const {
-  if (!table_ || s.count == 0) return {at(s), s.count, distance(s.buffer) == layout_.extent ? type_ : slot_type_};
+  if (!table_ || s.count == 0)
+    return {at(s), s.count * per_element_, distance(s.buffer) == layout_.extent ? type_ : slot_type_};
   const Blocks::Side& side = table_->of(s.buffer);
   return {side.at(s.offset), side.items(s.offset), side.type};
 }
@@ -166,7 +167,7 @@ int Running::post(std::int32_t id, bool& posted) {
 
 int Running::reduce(const core::Operation& op) const {
   if (distance(op.src.buffer) == layout_.extent && distance(op.dst.buffer) == layout_.extent)
-    return PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count, type_, op_);
+    return PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count * per_element_, type_, op_);
   // The operator knows the program's datatype only, and that has another distance of items than scratch memory.
   int rc = MPI_SUCCESS;
   for (core::Elements i = 0; i < op.dst.count && rc == MPI_SUCCESS; ++i)

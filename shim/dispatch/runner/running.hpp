@@ -136,7 +136,9 @@ class Running {
   /// Memory of at least layout.bytes_for(program.scratch) + 64 bytes.
   void give_scratch(char* memory, const Layout& layout);
   /// The process has arrived: sets its buffers, and the datatype and operator of the foreground operations.
-  void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout);
+  /// `items`: an element of the schedule is so many items of `type`, which follow each other without gaps. The layout
+  /// is that of an element.
+  void arrive(char* input, char* output, MPI_Datatype type, MPI_Op op, const Layout& layout, MPI_Count items = 1);
   /// The same for elements that are blocks of different sizes. `blocks` must stay until the run has ended.
   void arrive(const Blocks& blocks);
   /// This rank fails with an MPI error code. Without memory and buffers of its own it fails before it begins.
@@ -202,6 +204,7 @@ class Running {
   const Blocks* table_ = nullptr;
   Layout layout_;
   MPI_Datatype type_ = MPI_BYTE;
+  MPI_Count per_element_ = 1;
   MPI_Datatype slot_type_ = MPI_DATATYPE_NULL;  ///< the type at the pitch of scratch memory, if that is not the extent
   MPI_Op op_ = MPI_OP_NULL;
   int failure_ = MPI_SUCCESS;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <iostream>  // RBC.hpp includes it, too, and programs rely on that
 #include <latecomer/range.hpp>
 #include <memory>
 #include <utility>
@@ -35,6 +36,10 @@ class Comm {
   bool splitMPIComm() const { return false; }
   bool useCommCreate() const { return false; }
   const latecomer::range::Comm& range() const { return range_; }
+  /// The MPI communicator, and first, last and stride.
+  friend std::ostream& operator<<(std::ostream& out, const Comm& c) {
+    return out << "(" << c.get() << ", " << c.getMpiFirst() << '/' << c.getMpiLast() << '/' << c.getStride() << ")";
+  }
 
  private:
   latecomer::range::Comm range_;
@@ -537,21 +542,51 @@ inline int Probe(int from, int tag, const Comm& comm, MPI_Status* status) {
 // RBC's choices among algorithms: the library makes its own choice.
 namespace _internal {
 namespace optimized {
-inline int BcastTwotree(void* data, int count, MPI_Datatype type, int root, const Comm& comm) {
-  return RBC::Bcast(data, count, type, root, comm);
+#define LATECOMER_RBC_BCAST(Name)                                                         \
+  inline int Name(void* data, int count, MPI_Datatype type, int root, const Comm& comm) { \
+    return RBC::Bcast(data, count, type, root, comm);                                     \
+  }
+LATECOMER_RBC_BCAST(Bcast)
+LATECOMER_RBC_BCAST(BcastBinomial)
+LATECOMER_RBC_BCAST(BcastScatterAllgather)
+LATECOMER_RBC_BCAST(BcastTwotree)
+#undef LATECOMER_RBC_BCAST
+#define LATECOMER_RBC_ALLGATHER(Name)                                                                   \
+  inline int Name(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count, \
+                  MPI_Datatype recv_type, const Comm& comm) {                                           \
+    return RBC::Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);              \
+  }
+LATECOMER_RBC_ALLGATHER(Allgather)
+LATECOMER_RBC_ALLGATHER(AllgatherDissemination)
+LATECOMER_RBC_ALLGATHER(AllgatherHypercube)
+LATECOMER_RBC_ALLGATHER(AllgatherPipeline)
+#undef LATECOMER_RBC_ALLGATHER
+#define LATECOMER_RBC_VECTORS(Name, Function)                                                                \
+  inline int Name(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, const Comm& comm) { \
+    return RBC::Function(send, recv, count, type, op, comm);                                                 \
+  }
+LATECOMER_RBC_VECTORS(Allreduce, Allreduce)
+LATECOMER_RBC_VECTORS(AllreduceHypercube, Allreduce)
+LATECOMER_RBC_VECTORS(AllreduceScatterAllgather, Allreduce)
+LATECOMER_RBC_VECTORS(AllreduceTwotree, Allreduce)
+LATECOMER_RBC_VECTORS(Scan, Scan)
+LATECOMER_RBC_VECTORS(ScanTwotree, Scan)
+LATECOMER_RBC_VECTORS(Exscan, Exscan)
+LATECOMER_RBC_VECTORS(ExscanTwotree, Exscan)
+#undef LATECOMER_RBC_VECTORS
+/// Each rank chooses `send_count`. The blocks arrive in rank order, without gaps.
+inline int AllgathervDissemination(const void* send, int send_count, MPI_Datatype send_type, void* recv, int,
+                                   MPI_Datatype recv_type, const Comm& comm) {
+  const auto size = static_cast<std::size_t>(comm.getSize());
+  std::vector<int> counts(size), places(size);
+  const int rc = RBC::Allgather(&send_count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
+  if (rc != MPI_SUCCESS) return rc;
+  for (std::size_t r = 1; r < size; ++r) places[r] = places[r - 1] + counts[r - 1];
+  return RBC::Allgatherv(send, send_count, send_type, recv, counts.data(), places.data(), recv_type, comm);
 }
 inline int ReduceTwotree(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
                          const Comm& comm) {
   return RBC::Reduce(send, recv, count, type, op, root, comm);
-}
-inline int AllreduceTwotree(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, const Comm& comm) {
-  return RBC::Allreduce(send, recv, count, type, op, comm);
-}
-inline int ScanTwotree(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, const Comm& comm) {
-  return RBC::Scan(send, recv, count, type, op, comm);
-}
-inline int ExscanTwotree(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, const Comm& comm) {
-  return RBC::Exscan(send, recv, count, type, op, comm);
 }
 inline int ScanAndBcastTwotree(const void* send, void* recv_scan, void* recv_bcast, int count, MPI_Datatype type,
                                MPI_Op op, const Comm& comm) {
