@@ -365,7 +365,7 @@ bool Contribution::deserialize(std::string_view bytes, Contribution& c) {
       std::uint8_t algorithm = 0;
       r.plain(algorithm), r.plain(p.dispatch[algorithm]);
     });
-    c.patterns.merge(key, std::move(p));
+    c.patterns.merge(key, p);
   });
   r.each([&] {
     Group group;

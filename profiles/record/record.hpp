@@ -316,7 +316,10 @@ class SiteBook {
     PatternSite* site = nullptr;
     Latest() = default;
     Latest(const Latest&) {}
-    Latest& operator=(const Latest&) { return site = nullptr, *this; }
+    Latest& operator=(const Latest& other) {
+      if (this != &other) site = nullptr;
+      return *this;
+    }
   } latest_;
   std::size_t caller_rows_ = 0;  ///< rows of ranks of entries with callers
   int ranks_ = 1, per_row_ = 1;
