@@ -70,9 +70,7 @@ for ranks, causes in ((2, CAUSES), (4, set(CAUSES) - {"burner"}), (8, {"work", "
         # The process is stopped for a part of the calls only.
         check(share > (0.9 if ranks <= 4 and cause != "stop" else 0.5), f"{cause}, {ranks} ranks: rank {LATE} is awaited most")
         check(bool(found) and abs(sum(found.values()) - 1) < 1e-6, f"{cause}, {ranks} ranks: the shares add up to 1")
-        # In a virtual machine, half of the time of a page fault may be in user mode. `faults` says how much was in the kernel.
-        largest = {part, *(["off_cpu"] if ranks > 4 else []), *(["computing"] if cause == "faults" and report["injected_ns"] < 0.6e6 * CALLS * MS else [])}
-        check(bool(found) and max(found, key=found.get) in largest, f"{cause}, {ranks} ranks: the largest cause is {part}")
+        check(bool(found) and max(found, key=found.get) in ((part,) if ranks <= 4 else (part, "off_cpu")), f"{cause}, {ranks} ranks: the largest cause is {part}")
         if cause == "threads":
             check("its own threads" in " ".join(report["verdict"]), f"{cause}, {ranks} ranks: the verdict names the rank's own threads")
         # The late rank of `neighbour` also works, and a stop may fall into a call.
@@ -90,21 +88,14 @@ for ranks in (4, 8):
               f"{cause}, {ranks} ranks: the verdict leads from rank {awaited} to rank 1")
 
 # Balanced ranks: waits for a core are real where ranks share cores. No other cause takes 5% of rank-time.
-def false_causes(ranks):
-    report = observed("none", ranks, CALLS)
+for ranks in (2, 4):
+    report = observed("none", ranks, 10 * CALLS)  # a second: the start of the run is no cause
     time = report["job"]["wall_time_s"] * 1e9 * ranks
     causes = {}
     for row in report["ranks"]:
         for cause, share in (row["blamed_causes"] or {}).items():
             causes[cause] = causes.get(cause, 0) + share * row["blamed_ns"] / time
     print(f"      none, {ranks} ranks: {report['wait_share']:.1%} of rank-time: {shares(causes)}")
-    return {cause for cause, share in causes.items() if share >= 0.05 and cause not in ("off_cpu", "unexplained")}
-
-
-for ranks in (2, 4):
-    found = false_causes(ranks)
-    if found:  # another guest of the host may have taken time from one core: not twice on the same path
-        found &= false_causes(ranks)
-    check(not found, f"none, {ranks} ranks: no false cause: {found}")
+    check(all(share < 0.05 for cause, share in causes.items() if cause not in ("off_cpu", "unexplained")), f"none, {ranks} ranks: no false cause")
 
 finish()
