@@ -172,10 +172,14 @@ void DigestNode::reserve(std::size_t records) {
   if (ended_ < kSeveral && ++ended_ < kSeveral) return;
   epochs_.reserve(2 * kUnderWay), spare_.reserve(2 * kUnderWay);
   while (epochs_.size() + spare_.size() < kUnderWay) spare_.emplace_back();
-  const bool merges = !place_.children.empty();
+  // Epochs of one length differ by a call or two.
+  const auto make_room = [records](auto& rows) {
+    if (rows.capacity() < records) rows.reserve(records + records / 8);
+  };
   for (Epoch& e : spare_) {
-    e.records.reserve(records), e.sums.reserve(records);
-    if (merges) e.digests.reserve(records), e.facts.reserve(place_.parent < 0 ? records : 0);
+    make_room(e.records), make_room(e.sums);
+    if (!place_.children.empty()) make_room(e.digests);
+    if (place_.parent < 0) make_room(e.facts);
   }
 }
 

@@ -13,6 +13,12 @@ bool write_spool(Job& j, bool finished) {
   const Nanoseconds begin = now();
   refresh(j, finished);
   live.clear();
+  // Room at once, since a steady program must not allocate at a later snapshot. Derived: the log at hand, two epochs
+  // that are over, and rarely more than three under way.
+  constexpr std::size_t kLogsOfOne = 6;
+  std::size_t communicators = 0;
+  for (const CommState* s = j.states; s; s = s->next) ++communicators;
+  live.reserve(kLogsOfOne * communicators);
   for (const CommState* s = j.states; s; s = s->next)
     if (!s->log.empty() && !s->foreign && s->size > 1 && !s->world.empty())
       live.push_back(

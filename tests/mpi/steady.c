@@ -4,19 +4,27 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 __attribute__((weak)) long count_allocations(int on);
 
 static double in[2000], out[2000];
 
-static void work(int calls) {
+/* `late`: this rank comes last in a few calls of each kind. The first such call of a rank takes memory for its row. */
+static void work(int calls, int late) {
+  const struct timespec nap = {0, 1000000};
   for (int i = 0; i < calls; ++i) {
     MPI_Request request;
     int data = i;
+    const int naps = late && i < 3;
+    if (naps) nanosleep(&nap, NULL);
     MPI_Allreduce(in, out, 2000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (naps) nanosleep(&nap, NULL);
     MPI_Allreduce(in, out, 10 + i % 7, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     MPI_Bcast(&data, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (naps) nanosleep(&nap, NULL);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (naps) nanosleep(&nap, NULL);
     MPI_Iallreduce(in, out, 5, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
@@ -34,7 +42,7 @@ int main(int argc, char** argv) {
   // One line calls work() in both phases, because a new caller takes new memory.
   for (int i = 0; i <= 4; ++i) {
     if (i == 4) count_allocations(1);
-    work(i < 4 ? 100 : 400);
+    work(i < 4 ? 100 : 400, i < 4 && rank == i);
     if (i < 4) MPI_Barrier(MPI_COMM_WORLD);
   }
   const long count = count_allocations(0);
