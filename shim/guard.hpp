@@ -7,6 +7,8 @@
 #include <exception>
 #include <new>
 
+#include "shim/log.hpp"
+
 namespace latecomer::shim {
 
 /// Set while latecomer is on the stack: MPI calls made from inside are not observed.
@@ -42,6 +44,14 @@ Outcome attempt(Work work) noexcept {
     std::snprintf(out.why, sizeof out.why, "unknown");
   }
   return out;
+}
+
+/// Does local work for arrival patterns. Without memory they are lost, and this rank goes on, because others wait.
+template <typename Work>
+bool try_patterns(Work work) noexcept {
+  const Outcome done = attempt(work);
+  if (!done) warn("some arrival patterns are lost: %s", done.why);
+  return static_cast<bool>(done);
 }
 
 }  // namespace latecomer::shim

@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as name:
     parts.mkdir(mode=0o700)
 
     def copies(ranks):
-        """What the relays of 64 ranks each would write: all ranks but 777 are in one allreduce."""
+        """What the relays of 64 ranks each would write: all ranks but 777 are in one allgather."""
         now = time.time()
         for host in range((ranks + 63) // 64):
             rows = [{"rank": r, "ranks": ranks, "pid": 1000 + r, "started": 5, "communicator": 99, "n": 400 + (r != 777), "site": 1234, "bytes": 8, "since": int((now - 300) * 1e9), "message": 0,

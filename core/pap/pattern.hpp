@@ -2,7 +2,6 @@
 // Process arrival patterns (PAP): arrival times of the ranks, the order of arrival, and the syntax of `--arrivals`.
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>

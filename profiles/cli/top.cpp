@@ -71,7 +71,7 @@ std::string present_text(const LiveState& state) {
     out += "; " + std::to_string(of - static_cast<int>(present.ranks().size())) +
            " ranks are not visible here (latecomer relay)";
   std::erase_if(copies, [](const auto& of_host) { return of_host.second <= kOld_s; });
-  constexpr std::size_t kMostHosts = 3;
+  constexpr std::size_t kMostHosts = 3;  // derived: more clauses take a second line
   if (copies.size() > kMostHosts) {
     const auto oldest = std::ranges::max_element(copies, {}, [](const auto& of_host) { return of_host.second; });
     out += "; the states of " + std::to_string(copies.size()) + " hosts are old, that of " + oldest->first +

@@ -35,7 +35,7 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
     if (r.stale) stale[r.host].first = r.copy_age_s, stale[r.host].second.push_back(r.rank);
     if (r.rank < seen.front().ranks) known[static_cast<std::size_t>(r.rank)] = true;
   }
-  constexpr std::size_t kMostHosts = 8;
+  constexpr std::size_t kMostHosts = 8;  // derived: a sentence each takes about 16 lines
   if (stale.size() > kMostHosts) {
     std::vector<int> ranks;
     double youngest = stale.begin()->second.first;

@@ -201,13 +201,18 @@ std::vector<const LiveRank*> Hang::absent(const LiveRank& call, const std::vecto
   return out;
 }
 
+/// The last column of a table.
+std::string Hang::place(const LiveRank& r) const {
+  return where(r) + (r.stale ? " (an old state)" : r.moves ? " (moves)" : "");
+}
+
 /// Ranks that are at the same place differ by the time since when.
 std::string Hang::table_of_groups() const {
   std::map<std::string, std::vector<const LiveRank*>> groups;
   for (const LiveRank& r : ranks()) {
     LiveRank timeless = r;
     timeless.looked = 0;
-    groups[state(r) + " " + where(timeless) + (r.stale ? " old" : r.moves ? " moves" : "")].push_back(&r);
+    groups[state(r) + " " + place(timeless)].push_back(&r);
   }
   std::vector<const std::vector<const LiveRank*>*> order;
   order.reserve(groups.size());
@@ -226,11 +231,7 @@ std::string Hang::table_of_groups() const {
     const LiveRank& r = **std::ranges::max_element(*members, {}, [](const LiveRank* one) { return age(*one); });
     char text[64];
     std::snprintf(text, sizeof text, "%8zu  %-8s ", of.size(), state(r).c_str());
-    out += text + where(r) +
-           (r.stale   ? " (an old state)"
-            : r.moves ? " (moves)"
-                      : "") +
-           ": " + ranks_named(of) +
+    out += text + place(r) + ": " + ranks_named(of) +
            (of.size() > 1 ? "" : ", process " + std::to_string(r.pid) + (several_hosts_ ? " on " + r.host : "")) + "\n";
   }
   if (!rest.empty()) {
@@ -253,7 +254,7 @@ std::string Hang::table(bool each) const {
   for (const LiveRank& r : ranks()) {
     std::snprintf(text, sizeof text, "%6d  %-*s%7d %-8s ", r.rank, host, host ? r.host.c_str() : "", r.pid,
                   state(r).c_str());
-    out += text + where(r) + (r.stale ? " (an old state)" : r.moves ? " (moves)" : "") + "\n";
+    out += text + place(r) + "\n";
   }
   return out;
 }

@@ -40,6 +40,7 @@ class Hang {
  private:
   bool is_judged(const LiveRank& r) const;
   std::string call_text(const LiveRank& r) const;
+  std::string place(const LiveRank& r) const;
   std::string table_of_groups() const;
   std::string doing(const LiveRank& r) const;
   std::vector<const LiveRank*> absent(const LiveRank& call, const std::vector<const LiveRank*>& members) const;

@@ -75,12 +75,6 @@ bool wait_for(MPI_Request& request) {
   });
 }
 
-/// Does local work for arrival patterns. Without memory they are lost, and this rank goes on, because the others wait.
-template <typename Work>
-void try_patterns(Work work) {
-  if (const Outcome done = attempt(work); !done) warn("some arrival patterns are lost: %s", done.why);
-}
-
 /// Waits until all ranks are here. Writes a snapshot before a long wait, because the launcher may end the job
 /// meanwhile.
 bool meet(Job& j, void (*meanwhile)(Job&)) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/post.hpp"
@@ -58,18 +59,6 @@ void take(std::span<const char> message) {
   if (!branch.state && branch.node.idle()) b.all.erase(found);
 }
 
-/// Runs a step whose loss costs arrival patterns only. Returns false if there is no memory for it.
-template <typename Step>
-bool try_step(Step step) {
-  try {
-    step();
-    return true;
-  } catch (const std::bad_alloc&) {
-    warn("some arrival patterns are lost: out of memory");
-    return false;
-  }
-}
-
 /// Takes one message, if one has arrived and there is memory for it.
 bool take_one() {
   Branches& b = branches();
@@ -79,10 +68,10 @@ bool take_one() {
   if (PMPI_Iprobe(MPI_ANY_SOURCE, tag, job().comm, &there, &status) != MPI_SUCCESS || !there) return false;
   int size = 0;
   PMPI_Get_count(&status, MPI_BYTE, &size);
-  if (!try_step([&] { b.message.resize(static_cast<std::size_t>(std::max(size, 0))); })) return false;
+  if (!try_patterns([&] { b.message.resize(static_cast<std::size_t>(std::max(size, 0))); })) return false;
   if (PMPI_Recv(b.message.data(), size, MPI_BYTE, status.MPI_SOURCE, tag, job().comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
     return false;
-  try_step([&] { take(b.message); });
+  try_patterns([&] { take(b.message); });
   return true;
 }
 
@@ -134,7 +123,7 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
     }
   }
   if (!state || !state->leadership || state->broken) return;
-  if (!try_step([&] { learn(*state->leadership, n, call, facts, sampled); })) state->broken = true;
+  if (!try_patterns([&] { learn(*state->leadership, n, call, facts, sampled); })) state->broken = true;
 }
 
 void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
@@ -155,12 +144,12 @@ void Branch::waited(Nanoseconds sum) {
 void grow(CommState& state) {
   const BranchLock lock;
   Branches& b = branches();
-  const bool made = try_step([&] {
+  const bool made = try_patterns([&] {
     state.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
   });
   for (auto at = b.early.begin(); at != b.early.end();) {
     if (profiles::DigestNode::identity_of(*at) == state.identity) {
-      if (made) try_step([&] { state.branch->node.take(*at, *state.branch); });
+      if (made) try_patterns([&] { state.branch->node.take(*at, *state.branch); });
       at = b.early.erase(at);
     } else {
       ++at;
@@ -178,7 +167,7 @@ void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::C
 
 void flush_digests(CommState& state) {
   const BranchLock lock;
-  try_step([&] { state.branch->node.flush(*state.branch); });
+  try_patterns([&] { state.branch->node.flush(*state.branch); });
 }
 
 bool expects_digests(const CommState& state) {
@@ -204,7 +193,7 @@ void settle_digests(const std::function<bool()>& goes_on) {
   constexpr Nanoseconds kSilence = 3'000'000'000;
   const auto open = [&] {
     return std::ranges::any_of(b.all, [](const auto& one) {
-      try_step([&] { one.second->node.flush(*one.second); });
+      try_patterns([&] { one.second->node.flush(*one.second); });
       return !one.second->node.idle();
     });
   };
@@ -224,7 +213,7 @@ void outlive(CommState& state) {
   const BranchLock lock;
   Branch& branch = *std::exchange(state.branch, nullptr);
   branch.state = nullptr;
-  try_step([&] { branch.node.flush(branch); });
+  try_patterns([&] { branch.node.flush(branch); });
   // After an error this rank hears nothing more of the communicator.
   if (state.broken || branch.node.idle()) branches().all.erase(state.identity);
 }

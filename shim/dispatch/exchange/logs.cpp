@@ -7,6 +7,7 @@
 
 #include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
+#include "shim/guard.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 
@@ -30,27 +31,24 @@ std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next)
   return std::exchange(state.log, std::exchange(state.spare, {}));
 }
 
+/// Keeps the signatures of an epoch of `calls` calls until the leader counts them.
+void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
+  // The node gives up older epochs, too.
+  constexpr std::size_t kMostWaiting = 16;
+  const std::uint64_t from = first + calls - std::min(lead.signatures.size(), calls);
+  lead.waiting.emplace_back(from, std::exchange(lead.signatures, std::exchange(lead.spare, {})));
+  lead.signatures.clear();
+  if (lead.waiting.size() > kMostWaiting) lead.waiting.erase(lead.waiting.begin());
+}
+
 /// Sends the log of the calls before `next` up.
 void pass_epoch(CommState& state, std::uint64_t next) {
   const std::uint64_t first = state.logged_from;
   auto log = take_log(state, next);
-  try {
-    if (state.usable() && state.size > 1 && !state.broken && state.branch) {
-      if (state.leadership && state.leadership->learner && !log.empty()) {
-        auto& signatures = state.leadership->signatures;
-        const std::uint64_t from = first + log.size() - std::min(signatures.size(), log.size());
-        state.leadership->waiting.emplace_back(from,
-                                               std::exchange(signatures, std::exchange(state.leadership->spare, {})));
-        signatures.clear();
-        // The node gives up older epochs, too.
-        constexpr std::size_t kMostWaiting = 16;
-        if (state.leadership->waiting.size() > kMostWaiting)
-          state.leadership->waiting.erase(state.leadership->waiting.begin());
-      }
-      pass_log(state, first, log, next);
-    }
-  } catch (const std::bad_alloc&) {
-    warn("some arrival patterns are lost: out of memory");
+  if (state.usable() && state.size > 1 && !state.broken && state.branch) {
+    if (state.leadership && state.leadership->learner && !log.empty())
+      try_patterns([&] { keep_signatures(*state.leadership, first, log.size()); });
+    try_patterns([&] { pass_log(state, first, log, next); });
   }
   state.waited = 0;
   const JobLock lock;
