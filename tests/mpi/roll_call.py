@@ -86,7 +86,7 @@ for how in ("delays", "swallows"):
 # With latecomer run, all ranks observe together, and a rule is in force.
 for how in (*at_once, "swallows"):
     profile = folder / f"{how}_run.json"
-    done = run(a.cli, "run", "--policy", policy(1 if how == "swallows" else 600), "--output", profile, "--verbose", 1, "--quiet", "--", "-n", 4, *program, LD_PRELOAD=f"{service}{support}", NAME_SERVICE=how)
+    done = run(a.cli, "run", "--policy", policy(5 if how == "swallows" else 600), "--output", profile, "--verbose", 1, "--quiet", "--", "-n", 4, *program, LD_PRELOAD=f"{service}{support}", NAME_SERVICE=how)
     whole = json.loads(profile.read_text()) if profile.exists() else None
     check(right(done) and not warned(done), f"{how}, latecomer run: {done.returncode} {done.stdout[-200:]} {done.stderr[-500:]}")
     check("found each other through latecomer run" in done.stderr and "4 ranks, together" in done.stderr, f"{how}, latecomer run: its channel is used: {done.stderr[-500:]}")
@@ -95,7 +95,7 @@ for how in (*at_once, "swallows"):
 # A rank without the preload is named there, too.
 profile = folder / "lacking.json"
 without = ["env", f"LD_PRELOAD={service}{support}", *program]
-done = run(a.cli, "run", "--policy", policy(1), "--output", profile, "--", "-n", 2, *program, ":", "-n", 1, *without, LD_PRELOAD=f"{service}{support}", NAME_SERVICE="refuses")
+done = run(a.cli, "run", "--policy", policy(5), "--output", profile, "--", "-n", 2, *program, ":", "-n", 1, *without, LD_PRELOAD=f"{service}{support}", NAME_SERVICE="refuses")
 check(right(done) and len(warned(done)) == 1 and "rank 2 is not preloaded with this build of latecomer, or late" in warned(done)[0], f"a rank without the preload: {done.returncode} {done.stderr[-500:]}")
 
 # latecomer run is killed while ranks wait for one that does not come: the job ends.
@@ -187,7 +187,7 @@ for name, greeting, act, says in (("mute", "", None, refused), ("stranger", "HTT
     server.listener.close()
 # It ends when the ranks have said that they are ready: no rank can know what the others heard.
 server = Server("latecomer name\n", lambda file: (file.write("here\n"), file.flush(), file.readline()))
-done = bare("ends", "refuses", LATECOMER_ROLL_CALL=server.offer())
+done = bare("ends", "refuses", LATECOMER_ROLL_CALL=server.offer(), seconds=10)
 check(done.returncode != 0 and "latecomer run ended in the roll call" in done.stderr, f"it ends before its verdict: {done.returncode} {done.stderr[-300:]}")
 server.listener.close()
 
@@ -258,7 +258,7 @@ hosts = Hosts("lcroll", 0 if open_mpi else 2)
 try:
     for name in ("told", "untold") if hosts.able and not open_mpi else ():
         profile = folder / f"{name}.json"
-        words = [*hosts.inside, a.cli, "run", "--verbose", 1, "--quiet", "--policy", policy(1), "--output", profile, "--", *hosts.launch(folder / "start", 2), *program]
+        words = [*hosts.inside, a.cli, "run", "--verbose", 1, "--quiet", "--policy", policy(5), "--output", profile, "--", *hosts.launch(folder / "start", 2), *program]
         tell = {"PMIX_NAMESPACE": "job"} if name == "told" else {}
         last = "profile written to" if name == "told" else "every rank observes alone"
         job = subprocess.Popen(list(map(str, words)), env=dict(os.environ, LD_PRELOAD=f"{service}{support}", NAME_SERVICE="refuses", **hosts.environment_of_nodes, **tell), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -294,7 +294,7 @@ if server:
             time.sleep(0.05)
 
         def served(name, *words):
-            return [a.mpiexec, "-nameserver", f"localhost:{port}", "-genv", "LATECOMER_POLICY", str(policy(1)), "-genv", "LATECOMER_OUTPUT", str(folder / f"{name}.json"), *map(str, words)]
+            return [a.mpiexec, "-nameserver", f"localhost:{port}", "-genv", "LATECOMER_POLICY", str(policy(5)), "-genv", "LATECOMER_OUTPUT", str(folder / f"{name}.json"), *map(str, words)]
 
         both = a.library + ":" + a.support
         for job in range(3):
