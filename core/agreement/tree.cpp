@@ -8,7 +8,7 @@
 namespace latecomer::core {
 namespace {
 
-struct Part {
+struct Span {
   std::size_t begin, end;  ///< in the order of the hosts; the first rank is the node, the others are below it
   std::size_t size() const { return end - begin; }
 };
@@ -27,7 +27,7 @@ int least_depth(std::size_t ranks) {
 }
 
 /// Splits `all` into parts of nearly equal size, as many as make all levels equally wide.
-void split_evenly(Part all, int depth, std::vector<Part>& out) {
+void split_evenly(Span all, int depth, std::vector<Span>& out) {
   const std::size_t most = capacity(depth - 1);
   // The least number whose power of `depth` reaches the ranks.
   const auto reaches = [&](std::size_t parts) {
@@ -41,9 +41,9 @@ void split_evenly(Part all, int depth, std::vector<Part>& out) {
     out.push_back({all.begin + all.size() * i / parts, all.begin + all.size() * (i + 1) / parts});
 }
 
-class Tree {
+class Division {
  public:
-  explicit Tree(std::span<const int> hosts) : hosts_(hosts), order_(hosts.size()) {
+  explicit Division(std::span<const int> hosts) : hosts_(hosts), order_(hosts.size()) {
     std::iota(order_.begin(), order_.end(), 0);
     const int first = hosts.empty() ? 0 : hosts[0];
     // The leader's host comes first, so the leader is the root.
@@ -56,36 +56,36 @@ class Tree {
   /// Calls place_of(rank) for all ranks of `part`, and fills the place that it returns, if any. Returns the greatest
   /// level.
   template <typename PlaceOf>
-  int visit(Part part, int level, Rank parent, PlaceOf place_of) const {
+  int visit(Span part, int level, Rank parent, PlaceOf place_of) const {
     const Rank node = order_[part.begin];
-    const std::vector<Part> below = divide(part);
+    const std::vector<Span> below = divide(part);
     if (TreePlace* place = place_of(node)) {
       place->parent = parent, place->level = level;
-      for (const Part& one : below) place->children.push_back(order_[one.begin]);
+      for (const Span& one : below) place->children.push_back(order_[one.begin]);
     }
     int depth = level;
-    for (const Part& one : below) depth = std::max(depth, visit(one, level + 1, node, place_of));
+    for (const Span& one : below) depth = std::max(depth, visit(one, level + 1, node, place_of));
     return depth;
   }
 
  private:
   int host(std::size_t at) const { return hosts_[static_cast<std::size_t>(order_[at])]; }
 
-  std::vector<Part> divide(Part part) const {
+  std::vector<Span> divide(Span part) const {
     const int depth = least_depth(part.size());
     if (depth == 0) return {};
-    const Part rest{part.begin + 1, part.end};
-    Part mine{rest.begin, rest.begin};  // of the node's own host
+    const Span rest{part.begin + 1, part.end};
+    Span mine{rest.begin, rest.begin};  // of the node's own host
     while (mine.end < rest.end && host(mine.end) == host(part.begin)) ++mine.end;
-    std::vector<Part> hosts;
+    std::vector<Span> hosts;
     for (std::size_t at = mine.end; at < rest.end;) {
-      Part one{at, at};
+      Span one{at, at};
       while (one.end < rest.end && host(one.end) == host(at)) ++one.end;
       hosts.push_back(one), at = one.end;
     }
     // First choice: each rank of the own host and each other host is below the node. Then fewer nodes of the own host,
     // and several hosts below one rank of the first of them.
-    std::vector<Part> out;
+    std::vector<Span> out;
     for (const bool single : {true, false}) {
       out.clear();
       if (mine.size() > 0 && single)
@@ -95,7 +95,7 @@ class Tree {
       const std::size_t groups = std::min(hosts.size(), kFanOut - out.size());
       for (std::size_t g = 0; g < groups; ++g)
         out.push_back({hosts[hosts.size() * g / groups].begin, hosts[hosts.size() * (g + 1) / groups - 1].end});
-      if (std::ranges::all_of(out, [&](const Part& one) { return one.size() <= capacity(depth - 1); })) return out;
+      if (std::ranges::all_of(out, [&](const Span& one) { return one.size() <= capacity(depth - 1); })) return out;
     }
     out.clear();
     split_evenly(rest, depth, out);
@@ -111,7 +111,7 @@ class Tree {
 TreePlace place_in_tree(std::span<const int> hosts, Rank rank) {
   TreePlace place;
   if (hosts.empty()) return place;
-  place.depth = Tree(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return r == rank ? &place : nullptr; });
+  place.depth = Division(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return r == rank ? &place : nullptr; });
   return place;
 }
 
@@ -119,7 +119,7 @@ std::vector<TreePlace> places_in_tree(std::span<const int> hosts) {
   std::vector<TreePlace> places(hosts.size());
   if (hosts.empty()) return places;
   const int depth =
-      Tree(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return &places[static_cast<std::size_t>(r)]; });
+      Division(hosts).visit({0, hosts.size()}, 0, -1, [&](Rank r) { return &places[static_cast<std::size_t>(r)]; });
   for (TreePlace& place : places) place.depth = depth;
   return places;
 }

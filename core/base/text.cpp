@@ -230,6 +230,12 @@ std::string hexadecimal(std::uint64_t n) {
   return text;
 }
 
+std::string hex16(std::uint64_t n) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(n));
+  return text;
+}
+
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 }  // namespace latecomer::core

@@ -95,6 +95,8 @@ std::string significant(double value, int digits);
 
 /// Formats 31 as "0x1f".
 std::string hexadecimal(std::uint64_t n);
+/// Formats 31 as "000000000000001f".
+std::string hex16(std::uint64_t n);
 
 /// The part of a path after its last slash.
 std::string base_name(std::string_view path);

@@ -41,7 +41,7 @@ struct Case {
   }
 };
 
-using Shape = double (*)(const Case&);
+using AfterLast = double (*)(const Case&);
 
 /// ceil(log2 P) rounds; each moves the whole vector.
 double whole_rounds(const Case& c) { return c.rounds() * c.step(1); }
@@ -88,16 +88,16 @@ double blocks(const Case& c) {
 }
 
 /// In the order of Form.
-constexpr Shape kForms[] = {nullptr, whole_rounds, whole_exchanges, rounds_after_rounds,
-                            halving, ring,         reduce_ring,     scatter_ring,
-                            linear,  slt,          trees,           blocks};
+constexpr AfterLast kForms[] = {nullptr, whole_rounds, whole_exchanges, rounds_after_rounds,
+                                halving, ring,         reduce_ring,     scatter_ring,
+                                linear,  slt,          trees,           blocks};
 static_assert(std::size(kForms) == static_cast<std::size_t>(Form::blocks) + 1);
 
 }  // namespace
 
 std::optional<double> closed_form_after_last(const Algorithm& algorithm, const Call& call, int segments,
                                              const Network& network, const Pattern& arrivals) {
-  const Shape after_last = kForms[static_cast<std::size_t>(algorithm.form)];
+  const AfterLast after_last = kForms[static_cast<std::size_t>(algorithm.form)];
   if (!after_last) return {};
   if (segments == 0)
     segments = algorithm.form == Form::trees ? tree_segments(call, network, call.ranks, 1)

@@ -41,7 +41,7 @@ struct Edge {
 };
 
 /// A posted send or receive that has no partner yet.
-struct Waiting {
+struct Pending {
   Rank from;
   std::int32_t channel;
   OpId op;                // the waiting operation
@@ -121,7 +121,7 @@ class Engine {
     Schedule schedule;
     std::deque<Node> nodes;  // operations base, base + 1, ... that are not retired
     OpId base = 0;
-    std::vector<Waiting> waiting;  // unmatched sends to this rank and receives of this rank, oldest first
+    std::vector<Pending> waiting;  // unmatched sends to this rank and receives of this rank, oldest first
     int blocked = 0;               // number of operations that are generated and not started
     bool exhausted = false;
     Nanoseconds cpu_free[2] = {0, 0};  // per lane, because the background engine has its own thread
@@ -265,7 +265,7 @@ class Engine {
     }
     post(left, m.from, m.send, Moment::complete);
     auto& queue = at(m.to).waiting;
-    const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
+    const auto match = std::find_if(queue.begin(), queue.end(), [&](const Pending& w) {
       return w.from == m.from && w.channel == m.channel && !w.is_send;
     });
     if (match == queue.end()) {
@@ -319,14 +319,14 @@ class Engine {
     const Rank from = is_send ? r : op.peer, to = is_send ? op.peer : r;
     if (is_send && network_.eager(bytes)) return transfer({from, to, op.channel, id, kNoOp}, bytes, now);
     auto& queue = at(to).waiting;
-    const auto match = std::find_if(queue.begin(), queue.end(), [&](const Waiting& w) {
+    const auto match = std::find_if(queue.begin(), queue.end(), [&](const Pending& w) {
       return w.from == from && w.channel == op.channel && w.is_send != is_send;
     });
     if (match == queue.end()) {
       queue.push_back({from, op.channel, id, now, is_send, false});
       return;
     }
-    const Waiting other = *match;
+    const Pending other = *match;
     queue.erase(match);
     if (other.eager) deliver(r, id, std::max(now, other.available));
     else transfer({from, to, op.channel, is_send ? id : other.op, is_send ? other.op : id}, bytes, now);

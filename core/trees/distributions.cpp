@@ -40,8 +40,9 @@ class GlibcRand {
 struct Shape {
   Integer i, p, b, rho;
 };
-constexpr std::string_view kNames[] = {"same",       "random",     "random_down", "random_up", "bucket",    "spikes",
-                                       "decreasing", "increasing", "alternating", "skewed",    "two_blocks"};
+constexpr std::string_view kDistributionNames[] = {"same",        "random", "random_down", "random_up",
+                                                   "bucket",      "spikes", "decreasing",  "increasing",
+                                                   "alternating", "skewed", "two_blocks"};
 
 Integer size_of(std::string_view name, const Shape& s, GlibcRand& rand) {
   if (name == "same") return s.b;
@@ -59,8 +60,8 @@ Integer size_of(std::string_view name, const Shape& s, GlibcRand& rand) {
 
 Result<std::vector<double>> parse_distribution(std::string_view spec) {
   const std::string_view name = spec.substr(0, spec.find(':'));
-  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames))
-    return Error{"unknown distribution '" + std::string(name) + "'" + suggestion(name, kNames)};
+  if (std::find(std::begin(kDistributionNames), std::end(kDistributionNames), name) == std::end(kDistributionNames))
+    return Error{"unknown distribution '" + std::string(name) + "'" + suggestion(name, kDistributionNames)};
   Shape shape{0, 0, 1000, 5};
   Integer* const figures[] = {&shape.p, &shape.b, &shape.rho};
   std::string_view rest = spec.substr(name.size());

@@ -38,7 +38,7 @@ namespace latecomer::core::trees {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// The least of f(first) ... f(last). Four independent minima shorten the chain of dependent comparisons.
 template <typename F>
@@ -72,16 +72,16 @@ class Ranges {
         latency_(problem.latency),
         whole_(problem.whole ? problem.sizes[0] : 0),
         p_(problem.ranks()),
-        times_(at(p_) * at(p_), kNever),
+        times_(index(p_) * index(p_), kNever),
         sums_(prefix_sums(problem)) {
     for (int i = 0; i < p_; ++i) time(i, i) = problem.arrival(i);
   }
-  double& time(int i, int j) { return times_[at(i) * at(p_) + at(j)]; }
-  double time(int i, int j) const { return times_[at(i) * at(p_) + at(j)]; }
+  double& time(int i, int j) { return times_[index(i) * index(p_) + index(j)]; }
+  double time(int i, int j) const { return times_[index(i) * index(p_) + index(j)]; }
   /// A copy of time(i, j) in the lower triangle, so that the cubic program reads columns contiguously.
-  double& mirror(int i, int j) { return times_[at(j) * at(p_) + at(i)]; }
-  double sum(int i, int j) const { return sums_[at(j) + 1] - sums_[at(i)]; }
-  double prefix(int i) const { return sums_[at(i)]; }
+  double& mirror(int i, int j) { return times_[index(j) * index(p_) + index(i)]; }
+  double sum(int i, int j) const { return sums_[index(j) + 1] - sums_[index(i)]; }
+  double prefix(int i) const { return sums_[index(i)]; }
   double message(int i, int j) const {
     const double size = whole_ > 0 ? whole_ : sum(i, j);
     return alpha_ * (size != 0) + beta_ * size;  // branch-free
@@ -232,7 +232,7 @@ RankTree optimal_cubic(const TreeProblem& problem, Rank root, TreeForm form) {
 
 bool quadratic_is_exact(const TreeProblem& problem) {
   for (Rank r = 0; r < problem.ranks(); ++r)
-    if (problem.copy(r) > problem.message(r, r, problem.sizes[at(r)])) return false;
+    if (problem.copy(r) > problem.message(r, r, problem.sizes[index(r)])) return false;
   return problem.homogeneous();
 }
 
@@ -242,17 +242,17 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
   // In broadcasts and reductions, all messages have the same size.
   const double latency = problem.latency, alpha = problem.whole ? r.message(0, 0) : problem.alpha[0],
                beta = problem.whole ? 0 : problem.beta[0];
-  std::vector<Window> columns(at(p));
-  std::vector<int> zeros_from(at(p)),
-      zeros_to(at(p));  // the other end of the run of empty blocks that begins, or ends, at a rank
+  std::vector<Window> columns(index(p));
+  std::vector<int> zeros_from(index(p)),
+      zeros_to(index(p));  // the other end of the run of empty blocks that begins, or ends, at a rank
   for (int i = p - 1; i >= 0; --i)
-    zeros_from[at(i)] = problem.sizes[at(i)] > 0                     ? i - 1
-                        : i + 1 < p && problem.sizes[at(i) + 1] == 0 ? zeros_from[at(i) + 1]
-                                                                     : i;
+    zeros_from[index(i)] = problem.sizes[index(i)] > 0                     ? i - 1
+                           : i + 1 < p && problem.sizes[index(i) + 1] == 0 ? zeros_from[index(i) + 1]
+                                                                           : i;
   for (int j = 0; j < p; ++j)
-    zeros_to[at(j)] = problem.sizes[at(j)] > 0                 ? j + 1
-                      : j > 0 && problem.sizes[at(j) - 1] == 0 ? zeros_to[at(j) - 1]
-                                                               : j;
+    zeros_to[index(j)] = problem.sizes[index(j)] > 0                 ? j + 1
+                         : j > 0 && problem.sizes[index(j) - 1] == 0 ? zeros_to[index(j) - 1]
+                                                                     : j;
   for (int i = p - 1; i >= 0; --i) {
     Window row;
     int split = i, late_split = i;  // k* with the left part as sender, and as receiver; j if no k qualifies
@@ -264,7 +264,7 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
       const auto right = [&](int k) { best = std::min(best, r.right_sends(r.time(i, k), r.time(k + 1, j), k, j)); };
       const int last = r.last_left(i, j), first = r.first_right(i, j);
 
-      Window& column = columns[at(j)];
+      Window& column = columns[index(j)];
       if (i <= j - 2) column.add(i, r.time(i + 1, j) + beta * r.prefix(i + 1));
       column.forget([&](int k) { return k > last || k >= split; });
       best = std::min(best, column.least() + alpha - beta * r.prefix(i));
@@ -276,8 +276,8 @@ RankTree optimal_quadratic(const TreeProblem& problem, Rank root) {
       if (late_split - 1 >= first) right(late_split - 1);
 
       // The longest part of size zero on each side.
-      if (const int k = std::min(zeros_from[at(i)], last); k >= i) left(k);
-      if (const int k = std::max(zeros_to[at(j)] - 1, first); k < j && zeros_to[at(j)] <= j) right(k);
+      if (const int k = std::min(zeros_from[index(i)], last); k >= i) left(k);
+      if (const int k = std::max(zeros_to[index(j)] - 1, first); k < j && zeros_to[index(j)] <= j) right(k);
       r.time(i, j) = best;
     }
   }
@@ -289,8 +289,8 @@ namespace {
 /// The times of trees over i..j by root: shape [i][j][root].
 class ByRoot {
  public:
-  explicit ByRoot(int p) : p_(p), times_(at(p) * at(p) * at(p), kNever) {}
-  double& operator()(int i, int j, Rank r) { return times_[(at(i) * at(p_) + at(j)) * at(p_) + at(r)]; }
+  explicit ByRoot(int p) : p_(p), times_(index(p) * index(p) * index(p), kNever) {}
+  double& operator()(int i, int j, Rank r) { return times_[(index(i) * index(p_) + index(j)) * index(p_) + index(r)]; }
 
  private:
   int p_;
@@ -301,7 +301,7 @@ class ByRoot {
 template <typename Visit>
 void divisions(const TreeProblem& p, ByRoot& t, const std::vector<double>& sums, int i, int j, Rank r, bool paper,
                Visit visit) {
-  const auto size = [&](int a, int b) { return p.whole ? p.sizes[0] : sums[at(b) + 1] - sums[at(a)]; };
+  const auto size = [&](int a, int b) { return p.whole ? p.sizes[0] : sums[index(b) + 1] - sums[index(a)]; };
   for (int k = i; k < r; ++k)  // the left part sends
     for (Rank q = i; q <= k; ++q) {
       const double message = p.message(q, r, size(i, k)), sent = t(i, k, q) + p.lag(size(i, k));
@@ -367,7 +367,8 @@ template <typename Each>
 [[gnu::always_inline]] inline void twigs(const TreeProblem& p, const std::vector<double>& times,
                                          const std::vector<double>& sums, int i, int j, Rank root, Each each) {
   const int n = p.ranks();
-  const double *row = &times[at(i) * at(n)], *below = row + n, *column = &times[at(j) * at(n)], *before = column - n,
+  const double *row = &times[index(i) * index(n)], *below = row + n, *column = &times[index(j) * index(n)],
+               *before = column - n,
                *sum = sums.data();  // the lower triangle mirrors the upper one, so columns are contiguous
   const double alpha = p.alpha[0], beta = p.beta[0], whole = p.sizes[0];
   const bool all = p.whole;
@@ -397,18 +398,18 @@ template <typename Each>
 RankTree binary(const TreeProblem& p, Rank root) {
   const int n = p.ranks();
   const std::vector<double> sums = prefix_sums(p);
-  std::vector<double> times(at(n) * at(n), kNever);
-  for (int i = 0; i < n; ++i) times[at(i) * at(n) + at(i)] = p.arrival(i);
+  std::vector<double> times(index(n) * index(n), kNever);
+  for (int i = 0; i < n; ++i) times[index(i) * index(n) + index(i)] = p.arrival(i);
   for (int i = n - 1; i >= 0; --i)
     for (int j = i + 1; j < n; ++j) {
       double best = kNever;
       twigs(p, times, sums, i, j, i == 0 && j == n - 1 ? root : -1, [&](int first, int last, auto way) {
         best = std::min(best, least_of(first, last, [&](int k) { return way(k).time; }));
       });
-      times[at(i) * at(n) + at(j)] = times[at(j) * at(n) + at(i)] = best;
+      times[index(i) * index(n) + index(j)] = times[index(j) * index(n) + index(i)] = best;
     }
   RankTree out = tree_of(n, -1, {});
-  out.cost = times[at(n) - 1];
+  out.cost = times[index(n) - 1];
   struct Open {
     int i, j;
     Rank parent;
@@ -427,9 +428,9 @@ RankTree binary(const TreeProblem& p, Rank root) {
           if (const Twig other = way(k); other.time < twig.time) twig = other;
       });
     const Rank r = twig.root;
-    out.parent[at(r)] = o.parent;
+    out.parent[index(r)] = o.parent;
     if (o.parent < 0) out.root = r;
-    else out.children[at(o.parent)].push_back(r);
+    else out.children[index(o.parent)].push_back(r);
     if (twig.split >= 0) {
       const int from = r == o.i ? o.i + 1 : o.i, to = r == o.i ? o.j : o.j - 1;
       open.push_back({twig.split + 1, to, r});
@@ -470,7 +471,7 @@ class PairwiseBinary {
       open.pop_back();
       for (const Child& c : divide(o.i, o.j, o.root).children) {
         if (c.root < 0) continue;
-        out.parent[at(c.root)] = o.root, out.children[at(o.root)].push_back(c.root);
+        out.parent[index(c.root)] = o.root, out.children[index(o.root)].push_back(c.root);
         open.push_back({c.i, c.j, c.root});
       }
     }
@@ -492,7 +493,7 @@ class PairwiseBinary {
   /// child.
   double got(double ready, Rank r, int i, int j, Child& child) {
     if (i > j) return ready;
-    const double size = p_.whole ? p_.sizes[0] : sums_[at(j) + 1] - sums_[at(i)];
+    const double size = p_.whole ? p_.sizes[0] : sums_[index(j) + 1] - sums_[index(i)];
     double best = kNever;
     for (Rank q = i; q <= j; ++q)
       if (const double time = std::max(ready, times_(i, j, q) + p_.lag(size)) + p_.message(q, r, size); time < best)

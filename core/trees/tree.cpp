@@ -13,7 +13,8 @@ namespace latecomer::core {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::string_view kNames[] = {"linear", "binary", "binomial", "adaptive", "optimal", "two_block", "sorted"};
+constexpr std::string_view kTreeNames[] = {"linear",  "binary",    "binomial", "adaptive",
+                                           "optimal", "two_block", "sorted"};
 
 std::size_t at(Rank r) { return static_cast<std::size_t>(r); }
 
@@ -224,12 +225,12 @@ std::string problem_with(const TreeProblem& p, const TreeOptions& o, TreeKind ki
 
 }  // namespace
 
-std::string_view name_of(TreeKind kind) { return kNames[static_cast<int>(kind)]; }
+std::string_view name_of(TreeKind kind) { return kTreeNames[static_cast<int>(kind)]; }
 
 Result<TreeKind> parse_tree_kind(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kNames); ++i)
-    if (kNames[i] == name) return static_cast<TreeKind>(i);
-  return Error{"unknown kind of tree '" + std::string(name) + "'" + suggestion(name, kNames)};
+  for (std::size_t i = 0; i < std::size(kTreeNames); ++i)
+    if (kTreeNames[i] == name) return static_cast<TreeKind>(i);
+  return Error{"unknown kind of tree '" + std::string(name) + "'" + suggestion(name, kTreeNames)};
 }
 
 std::vector<Rank> RankTree::preorder() const {

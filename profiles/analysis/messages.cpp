@@ -8,10 +8,10 @@ namespace latecomer::analysis {
 namespace {
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
-constexpr double kMostly = 0.5;
+constexpr double kMostMessages = 0.5;
 /// Derived: where a profile names eight ranks, it may have left out others, and each sum is too long by an eighth of
 /// all at most.
-double least_share(const Rank& rank) { return kMostly + (rank.peers.size() >= 8 ? 0.125 : 0); }
+double least_share(const Rank& rank) { return kMostMessages + (rank.peers.size() >= 8 ? 0.125 : 0); }
 
 double share(const Rank& rank, double Times::*part) { return rank.wall > 0 ? rank.times.*part / rank.wall : 0; }
 
@@ -36,7 +36,7 @@ const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank) {
 void explain(const std::vector<Rank>& ranks, MessageChain& chain) {
   const Rank& last = *chain.ranks.back();
   const double waits = share(*chain.ranks[chain.ranks.size() - 2], &Times::messages) - share(last, &Times::messages);
-  chain.longer = longer_part(ranks, last, &Times::messages, kMostly * waits);
+  chain.longer = longer_part(ranks, last, &Times::messages, kMostMessages * waits);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct AdviseOptions {
   std::string file, output, network, format, objective = "run_time";
   Progress::Patience patience;
   bool json = false, foreground = false, force = false;
@@ -307,7 +307,7 @@ std::vector<Advice> advise_sites(const Profile& profile, const Terms& terms) {
 }
 
 /// `--format`: a tuning file of an MPI library instead of a policy.
-int advise_library(const Options& o, const AnswerFile* file, const Profile& profile, const core::Network& network,
+int advise_library(const AdviseOptions& o, const AnswerFile* file, const Profile& profile, const core::Network& network,
                    core::Objective objective) {
   std::vector<TunedSite> sites;
   for (const Site& site : profile.sites) {
@@ -336,7 +336,7 @@ int advise_library(const Options& o, const AnswerFile* file, const Profile& prof
   return tuning.empty ? 1 : 0;
 }
 
-int advise(const Options& o) {
+int advise(const AdviseOptions& o) {
   std::optional<AnswerFile> file;
   if (!o.output.empty()) file.emplace("-o", o.output, o.format.empty() ? kPolicyFile : kSettingsFile, o.force);
   const bool only_file = file && file->to_stdout();
@@ -428,7 +428,7 @@ std::map<std::string, Advised> advised_algorithms(const Profile& profile) {
 void add_advise(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("advise", "Make a policy from a profile, with the gain to expect per site and in total");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AdviseOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("-o,--output", o->output,
                       "File to write: the policy, or with --format the settings. - is stdout.");

@@ -9,14 +9,14 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct CalibrateOptions {
   int ranks = 2;
   std::string launcher;
   std::vector<std::string> more;
   bool json = false;
 };
 
-int calibrate(const Options& o) {
+int calibrate(const CalibrateOptions& o) {
   // Each MPI library has a program of its own.
   const auto helper_of = [](bool open_mpi) {
     const std::string name = open_mpi ? "latecomer-calibrate-openmpi" : "latecomer-calibrate";
@@ -40,7 +40,7 @@ int calibrate(const Options& o) {
 void add_calibrate(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("calibrate", "Measure the network and print the object for the policy key network");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CalibrateOptions>();
   command->add_option("-n,--ranks", o->ranks, "Ranks to start. Rank 0 measures with up to eight of the others.")
       ->capture_default_str()
       ->check(CLI::Range(2, 1 << 20));

@@ -16,7 +16,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string before, after, site;
   bool json = false;
   Progress::Patience patience;
@@ -183,7 +183,7 @@ void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows
       "runs\nof the same program show, too.\n");
 }
 
-int diff(const Options& o) {
+int diff(const DiffOptions& o) {
   const Wanted wanted{.patience = o.patience, .names = true};
   const Profile a = load_profile(o.before, wanted), b = load_profile(o.after, wanted);
   const std::vector<Pair> pairs = match(a, b);
@@ -213,7 +213,7 @@ int diff(const Options& o) {
 
 void add_diff(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("diff", "Show what changed per site between two runs");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<DiffOptions>();
   command->add_option("BEFORE", o->before, "Profile of the first run.")->required();
   command->add_option("AFTER", o->after, "Profile of the second run.")->required();
   command->add_option("--site", o->site, "Show only sites whose id or place matches this glob.");

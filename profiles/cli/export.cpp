@@ -14,13 +14,13 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string file, perfetto, otf2;
   Progress::Patience patience;
   bool redact = false, force = false;
 };
 
-int export_(const Options& o) {
+int export_(const ExportOptions& o) {
   if (o.perfetto.empty() && o.otf2.empty()) throw BadUsage("export: name what to write: --perfetto OUT or --otf2 OUT");
   std::optional<AnswerFile> trace;
   if (!o.perfetto.empty()) trace.emplace("--perfetto", o.perfetto, kTraceFile, o.force);
@@ -42,7 +42,7 @@ int export_(const Options& o) {
 
 void add_export(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("export", "Write the recorded arrivals of a profile for a trace viewer");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ExportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--perfetto", o->perfetto,
                       "Write a trace for ui.perfetto.dev or chrome://tracing to this file (- for stdout).");

@@ -16,6 +16,7 @@
 #include <iostream>
 #include <random>
 
+#include "core/base/text.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/record/claim.hpp"
@@ -43,19 +44,13 @@ std::vector<std::string> matches(const std::string& pattern) {
   return out;
 }
 
-std::string hex(std::uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
 /// Whether the profile is of this job. The key is the first of its head.
 bool is_profile_of(const std::string& path, std::uint64_t key) {
   if (!fs::is_regular_file(path)) return false;
   std::string begin(512, '\0');
   std::ifstream in(path);
   in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin.find("\"" + hex(key) + "\"") != std::string::npos;
+  return begin.find("\"" + core::hex16(key) + "\"") != std::string::npos;
 }
 
 std::string now_text() {
@@ -120,7 +115,7 @@ void Output::claim(bool overwrite, bool strict, bool quiet) {
   if (lost_)
     std::cerr << "latecomer: " << problem << "; the program runs, and its profile is lost unless this changes\n";
   setenv("LATECOMER_OUTPUT", for_ranks_.c_str(), 1);
-  setenv("LATECOMER_CLAIM", (hex(key_) + (overwrite ? ":replace" : "") + (lost_ ? ":said" : "")).c_str(), 1);
+  setenv("LATECOMER_CLAIM", (core::hex16(key_) + (overwrite ? ":replace" : "") + (lost_ ? ":said" : "")).c_str(), 1);
 }
 
 std::vector<std::string> Output::found(const std::string& ending) const {

@@ -18,7 +18,7 @@ using profiles::papers::Cell;
 using profiles::papers::Paper;
 using profiles::papers::Table;
 
-struct Options {
+struct PapersOptions {
   std::vector<std::string> numbers;
   bool tsv = false, json = false;
 };
@@ -100,7 +100,7 @@ void print_table(const Table& t) {
   if (!t.why.empty()) std::printf("%s\n", t.why.c_str());
 }
 
-int papers(const Options& o) {
+int papers(const PapersOptions& o) {
   std::vector<const Paper*> chosen;
   std::vector<std::string_view> known;
   for (const Paper& p : profiles::papers::all()) {
@@ -133,7 +133,7 @@ int papers(const Options& o) {
 void add_papers(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("papers", "Print the tables of publications beside the figures of the model and the planners");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PapersOptions>();
   command->add_option(
       "papers", o->numbers,
       "000: Proficz and Ocetkiewicz 2021. 001: Proficz 2020. 002: Proficz 2018. 003: Traeff 2019. 004: Axtmann, "

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RecoverOptions {
   std::vector<std::string> places;
   std::string output;
   bool redact = false, force = false;
@@ -95,7 +95,7 @@ std::string without_snapshots(const std::vector<LiveRank>& ranks, const std::str
   return profiles::json_text(profile, 1) + "\n";
 }
 
-int recover(const Options& o) {
+int recover(const RecoverOptions& o) {
   std::vector<profiles::Contribution> parts;
   std::vector<std::string> folders;
   std::string output = o.output, problem;
@@ -152,7 +152,7 @@ std::string snapshots_of(const std::string& place) {
 
 void add_recover(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("recover", "Make a profile from the snapshots that a killed job left on disk");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RecoverOptions>();
   command
       ->add_option("PARTS", o->places, "The folder PROFILE.parts, or PROFILE. Name several if each host has its own.")
       ->required();

@@ -22,7 +22,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct RelayOptions {
   std::string job;
   double seconds = 1, wait = 60;
 };
@@ -80,7 +80,7 @@ class EndOnSignal {
   inline static bool stands_still_ = false;
 };
 
-int relay(const Options& o) {
+int relay(const RelayOptions& o) {
   const std::string output = live_job(o.job), folder = output + ".parts";
   const EndOnSignal ending;
   constexpr double kBetweenTries = 0.2;
@@ -128,7 +128,7 @@ int relay(const Options& o) {
 
 void add_relay(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("relay", "Show this host's ranks to `who` and `top` on other hosts");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RelayOptions>();
   command->add_option("PROFILE", o->job, "The job, by the path of the profile that it will write.")->required();
   command->add_option("--seconds", o->seconds, "Time between two copies.")
       ->capture_default_str()

@@ -33,7 +33,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string file, sort = "wait", site, html;
   int top = 10;
   Progress::Patience patience;
@@ -239,7 +239,7 @@ void print_warnings(const Profile& profile, std::size_t most) {
 }
 
 /// The first screen: what a person needs to know, and the command that shows the rest.
-void print_short(const Profile& profile, const Options& o) {
+void print_short(const Profile& profile, const ReportOptions& o) {
   print_head(profile, false);
   print_sites(profile, static_cast<std::size_t>(o.top), false);
   if (!o.site.empty())
@@ -262,7 +262,7 @@ void print_all(const Profile& profile, int top) {
   print_warnings(profile, profile.warnings.size());
 }
 
-int report(const Options& o) {
+int report(const ReportOptions& o) {
   if (!o.more.empty()) {
     std::string files = " " + shell_word(o.file);
     for (const std::string& file : o.more) files += " " + shell_word(file);
@@ -313,7 +313,7 @@ int report(const Options& o) {
 void add_report(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("report", "Show which ranks the collectives of a profile wait for, longest wait first");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ReportOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("MORE", o->more)->group("");  // not shown: the command says what two profiles need
   command->add_option("--sort", o->sort, "Order of the sites: wait, calls, imbalance, elapsed, after_last or bytes.")

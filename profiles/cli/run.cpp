@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunOptions {
   std::string policy, output, launcher, learn;
   int verbose = -1;
   double still = 10;
@@ -68,7 +68,7 @@ core::PolicyReport configuration(const std::string& path) {
   return text ? core::parse_policy(*text) : core::PolicyReport{};  // rank 0 says what is wrong
 }
 
-int run(const Options& o) {
+int run(const RunOptions& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
     throw BadUsage("run: --auto takes no policy; write \"use\": \"auto\" in a rule of it");
@@ -176,7 +176,7 @@ std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string
 
 void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "Run an MPI program with the library preloaded on its ranks");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunOptions>();
   command->add_option(
       "--policy", o->policy,
       "Policy file, or the policy itself if the word begins with {. Without one, the job is observed only.");

@@ -23,7 +23,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string op = "allreduce", algorithm = "all", bytes, sizes, arrivals = "balanced", forecast,
               network = "tryton2018";
   std::string placement = "block";
@@ -61,7 +61,7 @@ std::vector<int> hosts_named(const std::string& placement, int ranks, int per_ho
   return out;
 }
 
-int simulate(const Options& o) {
+int simulate(const SimulateOptions& o) {
   const core::Collective op = collective_named(o.op);
   const auto algorithms = algorithms_named(op, o.algorithm);
   core::Parameters parameters;
@@ -169,7 +169,7 @@ int simulate(const Options& o) {
 
 void add_simulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("simulate", "Compute modelled times of algorithms under an arrival pattern");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SimulateOptions>();
   command->add_option("--op", o->op, "Collective.")->capture_default_str();
   command->add_option("--algorithm", o->algorithm, "Name of an algorithm, or all.")->capture_default_str();
   command->add_option("--ranks", o->ranks, "Number of ranks.")->required()->check(CLI::Range(1, 1 << 20));

@@ -29,7 +29,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct TopOptions {
   std::string job, prometheus;
   double seconds = 2;
   int looks = 0, sites = 10, ranks = 10;
@@ -83,7 +83,7 @@ std::string present_text(const LiveState& state) {
 }
 
 /// Where the ranks are now. `seen`: those of the look before, or none.
-LiveState present(const Options& o, const std::string& output, std::vector<LiveRank>& seen) {
+LiveState present(const TopOptions& o, const std::string& output, std::vector<LiveRank>& seen) {
   constexpr double kBetween_s = 0.5;
   std::vector<LiveRank> now = seen.empty() ? live_ranks_twice(output, kBetween_s) : live_ranks(output);
   if (!seen.empty()) compare_looks(seen, now);
@@ -94,7 +94,7 @@ LiveState present(const Options& o, const std::string& output, std::vector<LiveR
 }
 
 /// Reads the snapshots once. nullopt: they are gone, because the job has ended.
-std::optional<Text> look(const Options& o, const std::string& folder, const AnswerFile* metrics,
+std::optional<Text> look(const TopOptions& o, const std::string& folder, const AnswerFile* metrics,
                          std::vector<LiveRank>& seen) {
   auto read = profiles::read_spool(folder);
   if (!read) {
@@ -123,7 +123,7 @@ std::optional<Text> look(const Options& o, const std::string& folder, const Answ
               })};
 }
 
-int top(const Options& o) {
+int top(const TopOptions& o) {
   std::optional<AnswerFile> metrics;
   if (!o.prometheus.empty()) metrics.emplace("--prometheus", o.prometheus, kMetricsFile, o.force);
   const auto ended = [&] {
@@ -161,7 +161,7 @@ int top(const Options& o) {
 
 void add_top(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("top", "Show where a running job waits, again and again");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TopOptions>();
   command->add_option("PROFILE", o->job, "The profile that the job will write, or its folder PROFILE.parts.")
       ->required();
   command->add_option("--seconds", o->seconds, "Time between two looks.")

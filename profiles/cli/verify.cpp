@@ -19,13 +19,13 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string op = "allreduce", algorithm = "all", ranks = "1-17", roots = "0", arrivals;
   Progress::Patience patience;
   bool json = false;
 };
 
-int verify(const Options& o) {
+int verify(const VerifyOptions& o) {
   const core::Collective op = collective_named(o.op);
   const auto algorithms = algorithms_named(op, o.algorithm);
   const auto list = core::parse_list(o.ranks);
@@ -103,7 +103,7 @@ int verify(const Options& o) {
 void add_verify(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("verify", "Prove that schedules are right in every order of events, or name the fault");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<VerifyOptions>();
   command->add_option("--op", o->op, "Collective.")->capture_default_str();
   command->add_option("--algorithm", o->algorithm, "Name of an algorithm, or all.")->capture_default_str();
   command->add_option("--ranks", o->ranks, "Numbers of ranks, such as 1-17,32.")->capture_default_str();

@@ -24,7 +24,7 @@ using core::Nanoseconds;
 using core::Rank;
 using profiles::Change;
 
-struct Options {
+struct WhatifOptions {
   std::string file;
   int top = 5;
   bool json = false;
@@ -119,7 +119,7 @@ std::vector<Scenario> scenarios_of(const RecordedArrivals& record, const Profile
 }
 
 /// A smaller gain is not printed. Derived: the last digit of the column.
-constexpr double kLittle = 0.001;
+constexpr double kLeastGain = 0.001;
 
 constexpr const char* kKinds[] = {"none", "on_time", "equal_work", "no_wait", "faster"};
 
@@ -205,7 +205,7 @@ void print_text(const Answer& answer, const RecordedArrivals& record, const Prof
   std::printf("%s\n%15s  if\n", paragraph(kModel, kLineWidth).c_str(), "less time");
   std::size_t small = 0;
   for (const Scenario& s : answer.scenarios) {
-    if (std::abs(s.gain) < kLittle && ++small) continue;
+    if (std::abs(s.gain) < kLeastGain && ++small) continue;
     std::printf("%7s %7s  %s\n", s.at_most ? "at most" : "", percent(s.gain).c_str(), s.text.c_str());
   }
   if (small > 0) std::printf("%zu more changes would save less than 0.1%%.\n", small);
@@ -216,7 +216,7 @@ void print_text(const Answer& answer, const RecordedArrivals& record, const Prof
         "policy.\n");
 }
 
-int whatif(const Options& o) {
+int whatif(const WhatifOptions& o) {
   const Profile profile =
       load_profile(o.file, {.patience = o.patience, .names = true, .offsets = true, .record = true});
   const RecordedArrivals& record = record_of(profile, o.file);
@@ -231,7 +231,7 @@ int whatif(const Options& o) {
 void add_whatif(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "whatif", "Say how much less time the run would take if a rank were on time or a call did not wait");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<WhatifOptions>();
   command->add_option("FILE", o->file, "Profile to read.")->required();
   command->add_option("--top", o->top, "Number of ranks and of sites to try, those with the longest waits.")
       ->capture_default_str()

@@ -19,7 +19,7 @@
 namespace latecomer::cli {
 namespace {
 
-struct Options {
+struct WhoOptions {
   std::string job;
   double seconds = 1;
   bool json = false, all = false;
@@ -74,7 +74,7 @@ std::vector<std::string> limits(const Hang& hang, const std::string& output) {
 }
 
 void print(const Hang& hang, const std::vector<std::string>& findings, const std::vector<std::string>& limits,
-           const Options& o) {
+           const WhoOptions& o) {
   for (const std::string& f : findings) std::printf("%s\n", f.c_str());
   const auto& ranks = hang.ranks();
   if (findings.empty() && std::any_of(ranks.begin(), ranks.end(), [](const LiveRank& r) { return !r.stale; }))
@@ -106,7 +106,7 @@ void print_json(const Hang& hang, const std::vector<std::string>& findings, cons
               profiles::json_text(Json{{"findings", findings}, {"limits", limits}, {"ranks", ranks}}, 2).c_str());
 }
 
-int who(const Options& o) {
+int who(const WhoOptions& o) {
   const std::string output = live_job(o.job);
   if (live_ranks(output).empty()) {
     std::string list;
@@ -128,7 +128,7 @@ int who(const Options& o) {
 
 void add_who(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("who", "Show which ranks of a running job wait in which collective, and for whom");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<WhoOptions>();
   command->add_option("PROFILE", o->job,
                       "The job, by the path of the profile that it will write. Default: the only job on this host.");
   command

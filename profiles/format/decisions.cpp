@@ -3,22 +3,16 @@
 #include "profiles/format/decisions.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string hex16(std::uint64_t v) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
-  return text;
-}
 
 Json known(double v) { return v < 0 ? Json(nullptr) : Json(v); }
 
@@ -47,7 +41,7 @@ Json describe(const core::SlotReport& r, int comm_size) {
 
 std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t announced_at, const core::Plan& plan,
                       const std::vector<core::SlotReport>& reports) {
-  Json out = {{"communicator", hex16(communicator)},
+  Json out = {{"communicator", core::hex16(communicator)},
               {"comm_size", comm_size},
               {"announced_at", announced_at},
               {"period", plan.period},
@@ -55,7 +49,7 @@ std::string plan_json(std::uint64_t communicator, int comm_size, std::uint64_t a
   Json slots = Json::array();
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     const core::PlanEntry& e = plan.entries[i];
-    Json slot = {{"signature", hex16(e.signature)},
+    Json slot = {{"signature", core::hex16(e.signature)},
                  {"algorithm", algorithm_of(e.algorithm)},
                  {"segments", e.segments},
                  {"overlap", e.overlap != 0},
@@ -88,7 +82,7 @@ constexpr std::string_view kCommunicator = "{\"communicator\":\"";
 }
 std::string_view communicator_of(std::string_view plan) { return plan.substr(0, kCommunicator.size() + 16); }
 bool is_of_world(std::string_view plan) {
-  return communicator_of(plan) == std::string(kCommunicator) + hex16(kWorldIdentity);
+  return communicator_of(plan) == std::string(kCommunicator) + core::hex16(kWorldIdentity);
 }
 
 std::string decision_json(const core::SlotReport& r, int comm_size) {

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -34,12 +33,6 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "latecomer-learned";
 // Derived from memory: at 128 ranks a site takes 2 KiB, so a run of 64 sites takes 128 KiB.
 constexpr std::size_t kMostRuns = 16, kMostWinners = 64, kMostBytes = 16 << 20;
-
-std::string hex16(std::uint64_t v) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
-  return text;
-}
 
 // Derived: sums of these over 2^19 ranks fit into 64 bits. A rank is late by 2.4 h, a block has 8 TiB.
 constexpr std::int64_t kMostLate = std::int64_t{1} << 43, kMostBlock = std::int64_t{1} << 43;
@@ -292,9 +285,9 @@ std::string learned_json(const Setup& setup, const std::vector<core::Learned>& l
   Json out = {{"program", core::utf8(setup.program)},
               {"ranks", setup.ranks},
               {"hosts", setup.hosts},
-              {"placement", hex16(setup.placement)},
+              {"placement", core::hex16(setup.placement)},
               {"mpi_library", setup.mpi_library},
-              {"catalogue", hex16(setup.catalogue)},
+              {"catalogue", core::hex16(setup.catalogue)},
               {"sites", Json::array()}};
   std::vector<std::pair<std::string, const core::Learned*>> all;
   const auto id_of = [&](std::uint64_t site, core::Collective op) { return SiteKey{site, op, setup.ranks}.id(); };
@@ -314,7 +307,7 @@ std::string learned_json(const Setup& setup, const std::vector<core::Learned>& l
     if (!written.emplace(id, one->signature).second) continue;  // two slots of a period
     const core::Algorithm& algorithm = core::algorithm_at(one->algorithm);
     out["sites"].push_back({{"site", id},
-                            {"signature", hex16(one->signature)},
+                            {"signature", core::hex16(one->signature)},
                             {"op", core::name_of(algorithm.op)},
                             {"algorithm", algorithm.name},
                             {"segments", one->segments},

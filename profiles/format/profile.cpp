@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -165,10 +164,8 @@ class ProfileWriter {
     std::vector<std::string> never = never_ran(rows);
     for (const std::string& line : never) warnings_.push_back(line);
     note_unplanned(never);
-    char key[24];
-    std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(all_.sum.job_key));
     const Json head = {
-        {"key", key},
+        {"key", core::hex16(all_.sum.job_key)},
         {"network", network_ ? Json::parse(core::network_text(*network_)) : Json(nullptr)},
         {"network_from", source_json(job.network_from)},
         {"program", job.program},

@@ -156,7 +156,7 @@ core::Result<std::string> read_placed_file(const std::string& path, uid_t owner,
   std::string out(size, '\0');
   std::size_t got = 0;
   while (got < size) {
-    const ssize_t n = read(file.get(), out.data() + got, size - got);
+    const ssize_t n = ::read(file.get(), out.data() + got, size - got);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return refused(std::strerror(errno));
     if (n == 0) break;  // it became shorter meanwhile

@@ -3,7 +3,6 @@
 #include "profiles/record/record.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "core/base/text.hpp"
@@ -24,9 +23,7 @@ std::uint64_t site_hash(std::string_view build_id, std::string_view module, std:
 std::string SiteKey::id() const {
   const std::uint64_t h =
       core::mix64(site ^ core::mix64(static_cast<std::uint64_t>(op) << 32 | static_cast<std::uint32_t>(comm_size)));
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(h));
-  return text;
+  return core::hex16(h);
 }
 
 void LocalSite::merge(const LocalSite& o) {

@@ -27,9 +27,9 @@ struct Event {
 };
 
 /// The calls of communicators of several ranks, by the place of the site in the file.
-using Sites = std::map<std::size_t, std::vector<Event>>;
-Sites events_of(const RecordedArrivals& record) {
-  Sites out;
+using EventsOf = std::map<std::size_t, std::vector<Event>>;
+EventsOf events_of(const RecordedArrivals& record) {
+  EventsOf out;
   for (const RecordedCall& call : record.calls) {
     if (call.arrivals.size() < 2) continue;
     Event event;
@@ -104,7 +104,7 @@ Json series(const std::vector<const Event*>& calls, double span) {
 }
 
 /// Ranks by time: the mean offset of each rank in each bin of time, then the largest of the ranks that share a row.
-Json ranks_by_time(const Sites& sites, double span) {
+Json ranks_by_time(const EventsOf& sites, double span) {
   std::map<core::Rank, std::size_t> place;
   std::size_t calls = 0;
   for (const auto& [site, events] : sites) {
@@ -140,7 +140,7 @@ Json ranks_by_time(const Sites& sites, double span) {
 Json page_arrivals(const Profile& profile) {
   if (!profile.record) return nullptr;
   const RecordedArrivals& record = *profile.record;
-  const Sites sites = events_of(record);
+  const EventsOf sites = events_of(record);
   if (sites.empty()) return nullptr;
   double end = 0;
   std::vector<std::pair<double, std::size_t>> order;

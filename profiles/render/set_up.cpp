@@ -102,7 +102,7 @@ std::optional<double> worth_of_courtesy(const Host& host) {
 
 /// Below this, the estimate says nothing: the time slices that it leaves out cost as much. Measured: with 2 ms of work
 /// between two calls, the estimate is 1.0 and the run takes 1.7 to 2.2 times as long (docs/explanation/causes.md).
-constexpr double kLittle = 0.05;
+constexpr double kLeastWorth = 0.05;
 
 /// How waiting ranks treat the cores of a host that has too few, as the rest of a sentence.
 std::string waiting_text(const Host& host) {
@@ -110,7 +110,7 @@ std::string waiting_text(const Host& host) {
     return "waiting ranks keep their core, so set the policy key `waiting` to `auto` or `courteous`.";
   const auto worth = worth_of_courtesy(host);
   const std::string text = "waiting ranks give their core away";
-  if (!worth || *worth < 1 + kLittle) return text + ".";
+  if (!worth || *worth < 1 + kLeastWorth) return text + ".";
   return text + ", without which the run would take at least " + times(*worth) + " times as long by estimate.";
 }
 

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 
 #include "core/base/file.hpp"
+#include "core/base/text.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/idle.hpp"
@@ -48,9 +48,7 @@ void describe_job(Job& j) {
   j.mine.process.core_list = core_list(cores);
   j.mine.process.host_cores = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   sampler.start();
-  char domain[24];
-  std::snprintf(domain, sizeof domain, "%016llx", static_cast<unsigned long long>(clock_domain()));
-  j.mine.clock_domain = domain;
+  j.mine.clock_domain = core::hex16(clock_domain());
   // Until the clocks are compared, the offsets of other domains are unknown.
   j.mine.clock_uncertainty = -1;
 }

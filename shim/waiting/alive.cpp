@@ -29,14 +29,14 @@ constexpr Nanoseconds kAfterDeath = 3'000'000'000;
 // time loses the profile if the launcher ends the job before.
 constexpr Nanoseconds kLongWait = 200'000'000;
 
-struct Watched {
+struct WatchedRank {
   ProcessId process;
   int descriptor = -1;
   bool opened = false;
 };
 /// The processes that this one can watch.
-std::vector<Watched>& watched() {
-  static auto& list = *new std::vector<Watched>;  // never destroyed: callbacks may run after exit handlers
+std::vector<WatchedRank>& watched() {
+  static auto& list = *new std::vector<WatchedRank>;  // never destroyed: callbacks may run after exit handlers
   return list;
 }
 /// Room for them: a wait at the end must not allocate.
@@ -58,7 +58,7 @@ void watch_ranks(const profiles::ProcessId& mine, const std::vector<profiles::Pr
 bool rank_died() {
   std::vector<pollfd>& open = polled();
   open.clear();
-  for (Watched& w : watched()) {
+  for (WatchedRank& w : watched()) {
     if (died) return true;
     if (!w.opened) {
       w.opened = true;
