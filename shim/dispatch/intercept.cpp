@@ -335,7 +335,10 @@ void write_log(const Call& call) {
     state.log.push_back(record_of(call));
     if (state.leadership && state.leadership->learner) {
       state.leadership->signatures.push_back(call.signature);
-      if (call.n == 0) state.leadership->learner->begin(call.arrival);
+      if (call.n == 0) {
+        const LearnerLock lock(*state.leadership);
+        state.leadership->learner->begin(call.arrival);
+      }
     }
   } catch (const std::bad_alloc&) {
     // A record without its signature would shift the signatures behind it.

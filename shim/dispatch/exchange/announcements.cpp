@@ -75,6 +75,7 @@ void hear(CommState& state, std::uint64_t n, bool waits) {
   if (waits) state.waited += wait.so_far();
   const auto heard = std::move(state.heard);
   if (state.rank == 0 && !heard->rest && !state.broken) try {
+      const LearnerLock lock(*state.leadership);
       state.leadership->learner->in_force(n);
     } catch (const std::bad_alloc&) {
       state.broken = true;

@@ -138,7 +138,9 @@ void Branch::missing(std::uint64_t calls) {
 }
 
 void Branch::waited(Nanoseconds sum) {
-  if (state && state->leadership) state->leadership->waited += sum;
+  if (!state || !state->leadership) return;
+  const LearnerLock lock(*state->leadership);
+  state->leadership->waited += sum;
 }
 
 void grow(CommState& state) {

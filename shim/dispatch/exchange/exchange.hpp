@@ -4,6 +4,7 @@
 // communicator. Only identify(), hear(), pass_on() and check_call() wait.
 #pragma once
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,10 @@
 
 namespace latecomer::shim {
 
-/// The data of the leader of a communicator (its rank 0).
+/// The data of the leader of a communicator (its rank 0). A thread of another communicator may bring it calls that the
+/// tree has counted (pump_digests()), so the learner and what learn() uses are under the mutex.
 struct Leadership {
+  std::mutex mutex;
   std::unique_ptr<core::Learner> learner;   ///< where plans may be announced
   std::vector<core::Signature> signatures;  ///< of the last calls in the leader's log
   /// The same of epochs that are not counted yet: number of the first call, and signatures.
@@ -28,6 +31,17 @@ struct Leadership {
   std::uint64_t announced_at = 0;    ///< call number of the last announcement, of whatever kind
   Nanoseconds waited = 0;            ///< sum of the members' waits at boundaries, from logs since the last announcement
   std::vector<Nanoseconds> offsets;  ///< work space, [ranks]
+};
+
+/// Locks what learn() uses, if several threads may be inside MPI.
+class LearnerLock {
+ public:
+  explicit LearnerLock(Leadership& lead) : lock_(lead.mutex, std::defer_lock) {
+    if (job().threads) lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
 };
 
 /// Agrees on identity and tag context with blocking collectives on the communicator. All its ranks call it at the same

@@ -16,6 +16,7 @@ using namespace exchange;
 void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest, const profiles::CallFacts& facts,
            const profiles::CallSampled& sampled) {
   if (!lead.learner) return;
+  const LearnerLock lock(lead);
   while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n)
     lead.spare.swap(lead.waiting.front().second), lead.waiting.erase(lead.waiting.begin());
   if (lead.waiting.empty() || n < lead.waiting.front().first) return;
@@ -69,7 +70,10 @@ void note_decisions(CommState& state) {
   if (!state.leadership || !state.leadership->learner || state.broken) return;
   Leadership& lead = *state.leadership;
   const Nanoseconds begin = now();
-  lead.reports = lead.learner->reports();
+  {
+    const LearnerLock lock(lead);
+    lead.reports = lead.learner->reports();
+  }
   std::vector<std::string> texts;
   for (const auto& report : lead.reports)
     if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
@@ -89,7 +93,10 @@ void note_outcome(CommState& state) {
   note_decisions(state);
   if (!state.leadership || !state.leadership->learner || state.broken) return;
   Leadership& lead = *state.leadership;
-  const core::Learner::Outcome outcome = lead.learner->outcome();
+  const core::Learner::Outcome outcome = [&] {
+    const LearnerLock lock(lead);
+    return lead.learner->outcome();
+  }();
   if (state.identity == profiles::kWorldIdentity) note_learned(outcome);
   if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
   std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
@@ -106,14 +113,17 @@ void announce(CommState& state, std::uint64_t n) {
   // slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at the logs.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
   const Nanoseconds begin = now();
-  if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
   using Kind = core::Learner::Announcement::Kind;
   std::vector<char> bytes;
+  bool modelled = false;
   try {
+    const LearnerLock lock(lead);
+    if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
     if (!state.broken)
       lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
                                               j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
     if (lead.announced.kind == Kind::plan) bytes = lead.announced.plan.serialize();
+    modelled = lead.learner && lead.learner->modelled();
     // The leader uses the plan that the members read, with rounded patterns, and none that they cannot read.
     if (lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, lead.announced.plan))
       lead.announced = {}, bytes.clear();
@@ -126,7 +136,7 @@ void announce(CommState& state, std::uint64_t n) {
       state,
       {state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest, lead.announced.epoch},
       bytes.data(), bytes.size());
-  if (lead.learner && !lead.learner->modelled()) j.learning += now() - begin;
+  if (lead.learner && !modelled) j.learning += now() - begin;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
   // before that time is not in the profile. A larger number costs more time at boundaries, a smaller one omits more

@@ -35,6 +35,7 @@ std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next)
 void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
   // The node gives up older epochs, too.
   constexpr std::size_t kMostWaiting = 16;
+  const LearnerLock lock(lead);
   const std::uint64_t from = first + calls - std::min(lead.signatures.size(), calls);
   lead.waiting.emplace_back(from, std::exchange(lead.signatures, std::exchange(lead.spare, {})));
   lead.signatures.clear();
