@@ -155,7 +155,7 @@ class Measurement {
     return block;
   }
 
-  /// Some times, of which the median counts.
+  /// Some times, of which the median counts, or the least.
   class Times {
    public:
     void add(double ns) {
@@ -165,8 +165,7 @@ class Measurement {
       std::sort(ns_, ns_ + count_);
       return ns_[count_ / 2];
     }
-    /// After median().
-    double least() const { return ns_[0]; }
+    double least() const { return *std::min_element(ns_, ns_ + count_); }
 
    private:
     double ns_[kMost];
@@ -268,7 +267,8 @@ class Measurement {
     return out;
   }
 
-  /// Messages of that size both ways at once.
+  /// Messages of that size both ways at once: the least time. In a longer one the two took turns, which is as long for
+  /// one size and short for the other, so that a median can give three times the slope, or none.
   double both_ways(int bytes, int rounds) {
     Times ns;
     for (int i = -1; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {
@@ -277,7 +277,7 @@ class Measurement {
       exchange(bytes);
       if (i >= 0) ns.add(now_ns() - begin);
     }
-    return ns.median();
+    return ns.least();
   }
   /// Both ranks of the pair leave at about the same time.
   void meet() {
@@ -385,7 +385,10 @@ class Measurement {
     f.eager_bytes = eager_bytes(p.most_eager);
     const double small = one_way(1, p.small_rounds), quarter = one_way(p.half / 2, p.rounds),
                  half = one_way(p.half, p.rounds);
-    f.beta = std::max(0.0, (both_ways(p.half, p.rounds) - both_ways(p.half / 2, p.rounds)) / (p.half - p.half / 2));
+    const int more = p.half - p.half / 2;
+    f.beta = std::max(0.0, (both_ways(p.half, p.rounds) - both_ways(p.half / 2, p.rounds)) / more);
+    // Both ways at once take at least the time of one way, and at most that of both in turn.
+    if (const double alone = (half - quarter) / more; alone > 0) f.beta = std::clamp(f.beta, alone, 2 * alone);
     f.turns = take_turns(p.half / 2, quarter);
     train(p.trains, f.overhead, f.alpha);
     // The latency: the time of a single small message without the overhead of both processors.
