@@ -8,9 +8,7 @@
 namespace latecomer::cli {
 namespace {
 
-using Plain = nlohmann::json;
-
-bool has_type(const Plain& value, const std::string& type) {
+bool has_type(const nlohmann::json& value, const std::string& type) {
   return type == "object"    ? value.is_object()
          : type == "array"   ? value.is_array()
          : type == "string"  ? value.is_string()
@@ -20,18 +18,18 @@ bool has_type(const Plain& value, const std::string& type) {
                              : type == "null" && value.is_null();
 }
 
-std::string shown(const Plain& value) {
+std::string shown(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
-  const std::string text = value.dump(-1, ' ', false, Plain::error_handler_t::replace);
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
 
 class Shape {
  public:
-  explicit Shape(const Plain& schema) : definitions_(schema["$defs"]) {}
+  explicit Shape(const nlohmann::json& schema) : definitions_(schema["$defs"]) {}
 
-  std::string problem(const Plain& schema, const Plain& value, const std::string& place) const {
+  std::string problem(const nlohmann::json& schema, const nlohmann::json& value, const std::string& place) const {
     if (schema.contains("$ref")) {
       const auto reference = schema["$ref"].get<std::string>();
       const std::string name = reference.substr(reference.rfind('/') + 1);
@@ -51,25 +49,25 @@ class Shape {
   }
 
  private:
-  static std::string expected(const std::string& what, const Plain& value, const std::string& place) {
+  static std::string expected(const std::string& what, const nlohmann::json& value, const std::string& place) {
     return (place.empty() ? "the file" : place) + ": expected " + what + ", got " + shown(value);
   }
-  std::string any_of(const Plain& schemas, const Plain& value, const std::string& place) const {
+  std::string any_of(const nlohmann::json& schemas, const nlohmann::json& value, const std::string& place) const {
     std::string first;
-    for (const Plain& one : schemas) {
+    for (const nlohmann::json& one : schemas) {
       const std::string why = problem(one, value, place);
       if (why.empty()) return "";
       if (first.empty()) first = why;
     }
     return first;
   }
-  std::string members(const Plain& schema, const Plain& value, const std::string& place) const {
+  std::string members(const nlohmann::json& schema, const nlohmann::json& value, const std::string& place) const {
     const std::string before = place.empty() ? "" : place + ".";
-    for (const Plain& key : schema.value("required", Plain::array()))
+    for (const nlohmann::json& key : schema.value("required", nlohmann::json::array()))
       if (!value.contains(key.get_ref<const std::string&>())) return before + key.get<std::string>() + " is missing";
-    const Plain none = Plain::object();
+    const nlohmann::json none = nlohmann::json::object();
     const auto known = schema.find("properties");
-    const Plain& properties = known == schema.end() ? none : *known;
+    const nlohmann::json& properties = known == schema.end() ? none : *known;
     const auto others = schema.find("additionalProperties");
     for (const auto& [key, member] : value.items()) {
       if (&schema == &definitions_["site"] && key == "ranks") continue;
@@ -81,7 +79,7 @@ class Shape {
     }
     return "";
   }
-  std::string elements(const Plain& schema, const Plain& value, const std::string& place) const {
+  std::string elements(const nlohmann::json& schema, const nlohmann::json& value, const std::string& place) const {
     if (schema.contains("minItems") && value.size() < schema["minItems"])
       return place + ": expected at least " + schema["minItems"].dump() + " elements, got " +
              std::to_string(value.size());
@@ -91,13 +89,13 @@ class Shape {
     return "";
   }
 
-  const Plain& definitions_;
+  const nlohmann::json& definitions_;
 };
 
 /// Checks a rule that the schema cannot express: a histogram has one edge more than counts, or neither.
-std::string histogram_problem(const Plain& site, const std::string& place) {
+std::string histogram_problem(const nlohmann::json& site, const std::string& place) {
   for (const char* name : {"imbalance_ns", "elapsed_ns", "after_last_ns"})
-    if (const Plain& h = site[name];
+    if (const nlohmann::json& h = site[name];
         h["edges"].size() != h["counts"].size() + 1 && !(h["edges"].empty() && h["counts"].empty()))
       return place + "." + name + ": expected one edge more than counts, got " + std::to_string(h["edges"].size()) +
              " and " + std::to_string(h["counts"].size());
@@ -106,8 +104,8 @@ std::string histogram_problem(const Plain& site, const std::string& place) {
 
 }  // namespace
 
-std::string profile_shape_problem(const Plain& profile) {
-  static const Plain schema = Plain::parse(kProfileSchema);
+std::string profile_shape_problem(const nlohmann::json& profile) {
+  static const nlohmann::json schema = nlohmann::json::parse(kProfileSchema);
   std::string why = Shape(schema).problem(schema, profile, "");
   for (std::size_t i = 0; why.empty() && i < profile["sites"].size(); ++i)
     why = histogram_problem(profile["sites"][i], "sites[" + std::to_string(i) + "]");
