@@ -267,8 +267,8 @@ class Measurement {
     return out;
   }
 
-  /// Messages of that size both ways at once: the least time. In a longer one the two took turns, which is as long for
-  /// one size and short for the other, so that a median can give three times the slope, or none.
+  /// The least time of messages of that size both ways at once. In other rounds the two take turns, which takes twice as
+  /// long. Medians may take one of two sizes from such rounds only, and then their slope is three times as steep, or 0.
   double both_ways(int bytes, int rounds) {
     Times ns;
     for (int i = -1; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {

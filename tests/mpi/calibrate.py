@@ -34,7 +34,7 @@ try:
     if ended:
         beta = json.loads(line[0])["beta_ns_per_byte"]
         expected = 8e3 / MBIT
-        check(expected / 2 < beta < 2.5 * expected, f"its time per byte is the network's: {beta:.0f} ns, {expected:.0f} by the rate")
+        check(expected / 2 < beta < 2 * expected, f"its time per byte is the network's: {beta:.0f} ns, {expected:.0f} by the rate")
 finally:
     hosts.remove()
 finish()
