@@ -206,6 +206,8 @@ std::vector<Learner::Runner> Learner::best_candidates(const Slot& slot) const {
   std::vector<Runner> out;
   for (const Candidate& c : slot.candidates) {
     if (c.lost || (slot.sizes_vary() && algorithm_at(c.algorithm).needs_sizes)) continue;
+    // Its twin's figures are its own.
+    if (std::ranges::any_of(slot.candidates, [&](const Candidate& o) { return o.algorithm == c.same_as; })) continue;
     if (!worth_trying(slot, c) || (limit >= 0 && c.modelled_ns > limit)) break;
     if (c.algorithm == slot.algorithm ||
         std::ranges::any_of(out, [&](const Runner& r) { return r.algorithm == c.algorithm; }))

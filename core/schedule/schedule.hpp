@@ -82,6 +82,7 @@ struct Operation {
   /// The number of elements that the operation moves or combines.
   Elements count() const { return kind == OpKind::send ? src.count : dst.count; }
   bool communicates() const { return kind == OpKind::send || kind == OpKind::recv; }
+  bool operator==(const Operation&) const = default;
 
  private:
   void add(OpId id) {

@@ -132,6 +132,25 @@ void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> mo
   trials_.push_back({&a, segments, cost, std::move(more), before});
 }
 
+bool CandidateSearch::same_schedules(const Trial& trial, const Candidate& other) const {
+  const auto instance = [&](const Algorithm& a, int segments) {
+    Parameters parameters = parameters_;
+    parameters.segments = segments;
+    return Instance(call_, a.uses_pattern() && known_ ? pattern_ : Pattern(), std::move(parameters));
+  };
+  const Algorithm& its = algorithm_at(other.algorithm);
+  const Instance a = instance(*trial.algorithm, trial.segments), b = instance(its, other.segments);
+  for (Rank r = 0; r < call_.ranks; ++r) {
+    Schedule x = trial.algorithm->build(a, r), y = its.build(b, r);
+    const Operation *p, *q;
+    do {
+      p = x.next(), q = y.next();
+      if (!p != !q || (p && !(p->in_round(-1) == q->in_round(-1)))) return false;
+    } while (p);
+  }
+  return true;
+}
+
 void CandidateSearch::step() {
   const Trial t = std::move(trials_[next_++]);
   trials_[next_ - 1] = {t.algorithm, t.segments, t.cost};
@@ -141,7 +160,13 @@ void CandidateSearch::step() {
   if (!played) return;
   const double ns = objective_ == Objective::mean_elapsed ? played->mean_elapsed : played->after_last;
   if (is_native) found_.native_ns = ns;
-  const Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
+  Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
+  for (const Candidate& c : found_.list)
+    if (c.modelled_ns == ns && c.same_as < 0 && !is_native && !found.closed_form && !c.closed_form &&
+        same_schedules(t, c)) {
+      found.same_as = c.algorithm;
+      break;
+    }
   found_.list.insert(
       std::upper_bound(found_.list.begin(), found_.list.end(), found,
                        [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }),

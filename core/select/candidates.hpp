@@ -42,6 +42,9 @@ struct Candidate {
   double modelled_ns = 0;    ///< in terms of the objective
   bool lost = false;         ///< was tried and did not win
   bool closed_form = false;  ///< its messages are more than the budget: modelled_ns is the closed form's
+  /// Index of an algorithm in the list that has the same schedules for this call and pattern; -1: none has. Without a
+  /// pattern, `prr` is `ring` and `slt` is `linear`.
+  int same_as = -1;
 };
 
 /// An algorithm that was not compared, and why.
@@ -105,6 +108,7 @@ class CandidateSearch {
     double before = -1;          ///< modelled time with fewer segments
   };
   void want(const Algorithm& algorithm, int segments, std::vector<int> more = {}, double before = -1);
+  bool same_schedules(const Trial& trial, const Candidate& other) const;
 
   Call call_;
   Pattern pattern_;

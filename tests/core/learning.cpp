@@ -615,15 +615,22 @@ TEST_CASE("auto: balanced arrivals get an algorithm that is faster by itself", "
   for (const double factor : {0.7, 1.1}) {
     Loop large(policy, 8), small(policy, 8);
     int dispatched = 0;
+    std::set<std::string> tried;
     Decision d;
     for (int i = 0; i < 1200; ++i) {
       d = large.call(allreduce(1 << 18), 1, late(8, 0, 0, random), 8'000'000, factor);
+      tried.emplace(d.algorithm ? d.algorithm->name : "native");
       dispatched += small.call(allreduce(1 << 10), 1, late(8, 0, 0, random), 8'000'000, factor).algorithm != nullptr;
     }
     INFO(large.learner.reports().at(0).reason);
     INFO(large.learner.reports().at(0).native_predicted_ns);
     CHECK((d.algorithm != nullptr) == (factor < 1));
     CHECK(dispatched == 0);
+    // Without a pattern, prr is ring and slt is linear: each schedule is tried once.
+    CHECK(tried.contains("ring"));
+    CHECK(tried.contains("linear"));
+    CHECK_FALSE(tried.contains("prr"));
+    CHECK_FALSE(tried.contains("slt"));
   }
 }
 
@@ -1473,6 +1480,20 @@ TEST_CASE("candidates: the charged messages are those that the schedule sends", 
       CHECK(charged <= 2 * run->messages);
     }
   }
+}
+
+TEST_CASE("candidates: only the first of equal schedules stands for itself", "[learning]") {
+  Parameters parameters;
+  parameters.network = *network_preset("eth1g");
+  const Call call = large_call(Collective::allreduce, 8);
+  const auto twins = [&](const Pattern& pattern) {
+    std::map<std::string, std::string> out;
+    for (const Candidate& c : model_candidates(call, pattern, parameters, Objective::run_time).list)
+      if (c.same_as >= 0) out.emplace(algorithm_at(c.algorithm).name, algorithm_at(c.same_as).name);
+    return out;
+  };
+  CHECK(twins(Pattern()) == std::map<std::string, std::string>{{"prr", "ring"}, {"slt", "linear"}});
+  CHECK(twins(Pattern({0, 0, 0, 5'000'000, 0, 0, 0, 0})).empty());
 }
 
 TEST_CASE("candidates: closed forms are close to the simulation", "[learning]") {
