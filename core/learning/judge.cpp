@@ -15,6 +15,12 @@ struct Sample {
   int count = 0;
 };
 
+double mean_log(std::span<const float> times) {
+  double sum = 0;
+  for (const float t : times) sum += logarithm(std::max(1.0, static_cast<double>(t)));
+  return times.empty() ? 0 : sum / static_cast<double>(times.size());
+}
+
 Sample sample_of(std::span<const float> times) {
   Sample out;
   out.count = static_cast<int>(times.size());
@@ -49,18 +55,21 @@ Difference difference(const Sample& x, const Sample& y, double margin) {
           v * v / (vx * vx / std::max(1, x.count - 1) + vy * vy / std::max(1, y.count - 1))};
 }
 
+/// With fewer calls, nothing is said of a deviation.
+constexpr int kFewest = 3;
+
 }  // namespace
 
-double mean_log(std::span<const float> times) {
-  double sum = 0;
-  for (const float t : times) sum += logarithm(std::max(1.0, static_cast<double>(t)));
-  return times.empty() ? 0 : sum / static_cast<double>(times.size());
+bool better(const Timed& candidate, const Timed& other) {
+  const Sample next_x = sample_of(candidate.until_next), next_y = sample_of(other.until_next);
+  if (std::min(next_x.count, next_y.count) >= kFewest)
+    if (const double next = difference(next_x, next_y, 0).in_errors; std::abs(next) > 2) return next > 0;
+  return mean_log(candidate.times) < mean_log(other.times);
 }
 
 Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
   // Simulated error rates: see docs/explanation/learning.md. A smaller quantile decides sooner and errs more often.
   constexpr double kVictory = 2.6, kDefeat = 1.65;
-  constexpr int kFewest = 3;
   const Sample x = sample_of(candidate.times), y = sample_of(in_use.times), next_x = sample_of(candidate.until_next),
                next_y = sample_of(in_use.until_next);
   const int count = std::min(x.count, y.count), next_count = std::min(next_x.count, next_y.count);

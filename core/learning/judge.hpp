@@ -32,7 +32,9 @@ struct Timed {
 /// the simulated error rates, which the test "judge: error rates" checks.
 Verdict judge(const Timed& candidate, const Timed& in_use, int most);
 
-/// Mean of the logarithms of the times; 0 without any.
-double mean_log(std::span<const float> times);
+/// Which of two candidates is the better one, so far. Each has at least one call. The time until the next call decides
+/// where the difference exceeds two of its standard errors: it varies more, since it includes what the program does,
+/// but ranks that leave a call early are early in the next. Elsewhere the mean of `times` decides.
+bool better(const Timed& candidate, const Timed& other);
 
 }  // namespace latecomer::core

@@ -39,20 +39,15 @@ void Learner::begin_rota(Slot& slot, std::vector<Runner> candidates) {
 
 void Learner::end_rota(Slot& slot) { slot.rota.runners.clear(), slot.rota.counts_from = UINT64_MAX; }
 
-/// Index of the runner that has won: its gain is certain, and no other candidate seems faster. 0: none.
+/// Index of the runner that has won: its gain is certain, and no other candidate seems better. 0: none.
 int Learner::winner_of(const Slot& slot) const {
   const auto& runners = slot.rota.runners;
+  const auto times = [&](int i) { return timed(runners[static_cast<std::size_t>(i)].measured); };
   int best = 0;
-  double least = 0;
-  for (int i = 1; i < static_cast<int>(runners.size()); ++i) {
-    const Samples& measured = runners[static_cast<std::size_t>(i)].measured;
-    if (measured.count == 0) continue;
-    const double mean = mean_log(timed(measured).times);
-    if (best == 0 || mean < least) best = i, least = mean;
-  }
-  if (best == 0) return 0;
-  const Samples& its = runners[static_cast<std::size_t>(best)].measured;
-  return judge(timed(its), timed(runners[0].measured), Samples::kKept) == Verdict::wins ? best : 0;
+  for (int i = 1; i < static_cast<int>(runners.size()); ++i)
+    if (runners[static_cast<std::size_t>(i)].measured.count > 0 && (best == 0 || better(times(i), times(best))))
+      best = i;
+  return best != 0 && judge(times(best), times(0), Samples::kKept) == Verdict::wins ? best : 0;
 }
 
 /// Drops the losers of the running rota and looks for a winner. True if the slot is decided until the next look; false

@@ -82,6 +82,15 @@ TEST_CASE("judge: a call that makes the next late is no gain", "[judge]") {
   CHECK(judge({y, next_y}, {y, next_x}, 32) == Verdict::wins);
 }
 
+TEST_CASE("judge: of two candidates, a clear difference until the next call decides", "[judge]") {
+  const std::vector<float> x = {900, 910, 890, 905}, y = {880, 870, 890, 875}, sooner = {2000, 2100, 1900, 2050},
+                           later = {2500, 2400, 2600, 2450}, varied = {2000, 3000, 1500, 3500};
+  CHECK(better({x, sooner}, {y, later}));
+  CHECK_FALSE(better({y, later}, {x, sooner}));
+  CHECK(better({y, varied}, {x, sooner}));
+  CHECK(better({y, {}}, {x, {}}));
+}
+
 TEST_CASE("judge: few calls stay open, unless one algorithm is far off", "[judge]") {
   const std::vector<float> fast = {500, 510}, slow = {1000, 1010}, none;
   CHECK(judge({none, none}, {none, none}, 32) == Verdict::open);

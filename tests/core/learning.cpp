@@ -634,6 +634,23 @@ TEST_CASE("auto: balanced arrivals get an algorithm that is faster by itself", "
   }
 }
 
+TEST_CASE("auto: of two candidates, the one wins whose ranks are early in the next call", "[learning]") {
+  Policy policy = policy_of(kAuto);
+  policy.network.half_duplex = true;
+  SplitMix64 random(3);
+  for (const Nanoseconds earlier : {0, 3'000'000}) {
+    Loop loop(policy, 8);
+    loop.factor_of = [](const Algorithm& a) { return a.name == "ring" ? 0.7 : a.name == "linear" ? 0.75 : 0.9; };
+    Decision d;
+    for (int i = 0; i < 1200; ++i) {
+      d = loop.call(allreduce(1 << 18), 1, late(8, 0, 0, random), 8'000'000);
+      loop.clock += 5'000'000 - (d.algorithm && d.algorithm->name == "linear" ? earlier : 0);
+    }
+    REQUIRE(d.algorithm);
+    CHECK(d.algorithm->name == (earlier > 0 ? "linear" : "ring"));
+  }
+}
+
 TEST_CASE("auto: repeats a trial whose logs are lost", "[learning]") {
   const Policy policy = policy_of(kAuto);
   SplitMix64 random(8);
