@@ -352,6 +352,15 @@ TEST_CASE("auto: tries the model's candidates, and drops losers until the patter
   CHECK(wins.learner.reports().at(0).reason.find("wins") != std::string::npos);
   CHECK(wins.learner.reports().at(0).measured_ns == Approx(800'000));
   CHECK(wins.learner.reports().at(0).native_measured_ns == Approx(1'000'000));
+  // A new pattern, under which no call is measured yet.
+  int unmeasured = 0;
+  for (int i = 0; i < 400; ++i) {
+    wins.call(s, 1, late(4, 2, 30'000'000 + 100'000 * i, random));
+    const std::string reason = wins.learner.reports().at(0).reason;
+    REQUIRE(reason.find("-0.0") == std::string::npos);
+    unmeasured += reason.find("no call under the present pattern is measured yet") != std::string::npos;
+  }
+  CHECK(unmeasured > 0);
 
   Loop loses(policy, 4);
   dispatched = 0;
