@@ -267,8 +267,9 @@ class Measurement {
     return out;
   }
 
-  /// The least time of messages of that size both ways at once. In other rounds the two take turns, which takes twice as
-  /// long. Medians may take one of two sizes from such rounds only, and then their slope is three times as steep, or 0.
+  /// The least time of messages of that size both ways at once. In other rounds the two take turns, which takes twice
+  /// as long. Medians may take one of two sizes from such rounds only, and then their slope is three times as steep, or
+  /// 0.
   double both_ways(int bytes, int rounds) {
     Times ns;
     for (int i = -1; i < std::max(kLeastRounds, rounds / effort_.hurry); ++i) {

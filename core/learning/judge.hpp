@@ -32,9 +32,9 @@ struct Timed {
 /// the simulated error rates, which the test "judge: error rates" checks.
 Verdict judge(const Timed& candidate, const Timed& in_use, int most);
 
-/// Which of two candidates is the better one, so far. Each has at least one call. The time until the next call decides
-/// where the difference exceeds two of its standard errors: it varies more, since it includes what the program does,
-/// but ranks that leave a call early are early in the next. Elsewhere the mean of `times` decides.
+/// Whether a candidate is better than another one, so far. Each has at least one call. The mean of `until_next` decides
+/// if the means differ by two standard errors, else the mean of `times`. The time until the next call varies more,
+/// since it includes what the program does. But ranks that leave a call early are early in the next one.
 bool better(const Timed& candidate, const Timed& other);
 
 }  // namespace latecomer::core
