@@ -20,17 +20,45 @@ const Rank* find(const std::vector<Rank>& ranks, long number) {
   return at != ranks.end() && at->first == number && at->wall > 0 ? &*at : nullptr;
 }
 
-/// The rank that `rank` waits for. A call that completes several messages waits for all their ranks at once: the one
-/// that waits least itself is what the others wait for, too.
-const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank) {
+/// The rank that `rank` waits for, for so much of `time`. A call that completes several messages waits for all their
+/// ranks at once: the one that waits least itself is what the others wait for, too.
+template <typename Leaves>
+const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank, double time, Leaves leaves_out) {
   const Rank* next = nullptr;
   for (const Intervals::Peer& peer : rank.peers) {
-    if (peer.waited < least_share(rank) * rank.times.messages) continue;
+    if (peer.waited < least_share(rank) * time || leaves_out(peer)) continue;
     const Rank* there = find(ranks, peer.rank);
     if (!there) return nullptr;
     if (!next || share(*there, &Times::messages) < share(*next, &Times::messages)) next = there;
   }
   return next;
+}
+
+const Rank* next_of(const std::vector<Rank>& ranks, const Rank& rank) {
+  return next_of(ranks, rank, rank.times.messages, [](const Intervals::Peer&) { return false; });
+}
+
+/// Whether `rank` waits longer for `other` than `other` for it.
+bool longer_for(const Rank& rank, const Rank& other) {
+  const auto waited = [](const Rank& who, long number) {
+    const auto peer =
+        std::ranges::find(who.peers, number, [](const Intervals::Peer& p) { return static_cast<long>(p.rank); });
+    return peer == who.peers.end() ? 0 : peer->waited;
+  };
+  return waited(rank, other.first) > waited(other, rank.first);
+}
+
+/// The rank that `rank` waits for, apart from ranks that wait longer for it. What is left of its waits has to be a
+/// quarter of them: half of the least share of one rank.
+const Rank* next_apart(const std::vector<Rank>& ranks, const Rank& rank) {
+  const auto in_turn = [&](const Intervals::Peer& peer) {
+    const Rank* there = find(ranks, peer.rank);
+    return there && longer_for(*there, rank);
+  };
+  double left = rank.times.messages;
+  for (const Intervals::Peer& peer : rank.peers)
+    if (in_turn(peer)) left -= peer.waited;
+  return left < 0.5 * kMostMessages * rank.times.messages ? nullptr : next_of(ranks, rank, left, in_turn);
 }
 
 void explain(const std::vector<Rank>& ranks, MessageChain& chain) {
@@ -45,15 +73,20 @@ std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks) {
   const auto most = std::ranges::max_element(ranks, {}, [](const Rank& r) { return share(r, &Times::messages); });
   if (most == ranks.end() || most->times.messages <= 0) return {};
   MessageChain chain;
-  for (const Rank* rank = &*most; rank && std::ranges::find(chain.ranks, rank) == chain.ranks.end();
-       rank = next_of(ranks, *rank)) {
-    chain.ranks.push_back(rank);
+  const auto known = [&](const Rank* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
+  bool apart = false;
+  for (const Rank* rank = &*most; rank && !known(rank);) {
+    chain.ranks.push_back(rank), chain.apart.push_back(apart);
     // A rank that waits half as long itself as the rank before it does something else meanwhile.
     if (chain.ranks.size() > 1 &&
         share(*rank, &Times::messages) < 0.5 * share(*chain.ranks[chain.ranks.size() - 2], &Times::messages)) {
       explain(ranks, chain);
       break;
     }
+    const Rank* mostly = next_of(ranks, *rank);
+    const Rank* other = mostly && !longer_for(*mostly, *rank) ? nullptr : next_apart(ranks, *rank);
+    apart = other && !known(other);
+    rank = apart ? other : mostly;
   }
   return chain;
 }

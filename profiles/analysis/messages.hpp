@@ -13,6 +13,8 @@ namespace latecomer::analysis {
 struct MessageChain {
   /// The first one spends the largest share of its time in messages. Each waits mostly for the next one.
   std::vector<const Rank*> ranks;
+  /// [ranks] Whether the rank before waits mostly for this one only apart from ranks that wait longer for it.
+  std::vector<bool> apart;
   /// What the last rank does longer than the others, which explains most of the waits. Empty: the last rank also waits
   /// for messages, or nothing explains them.
   std::optional<LongerPart> longer;

@@ -275,7 +275,11 @@ void judge_messages(const Profile& profile, const Totals& t, std::vector<std::st
   if (its_own >= kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
     text += "; " + most.named() + " spent most, " + percent(its_own) + " of its own";
     for (std::size_t i = 1; i < chain->ranks.size(); ++i)
-      text += (i == 1 ? ", mostly in messages with " : ", which waits mostly for ") + chain->ranks[i]->named();
+      text += std::string(i == 1            ? ", "
+                          : chain->apart[i] ? ", which waits, "
+                                            : ", which waits ") +
+              (chain->apart[i] ? "apart from ranks that wait longer for it, mostly " : "mostly ") +
+              (i == 1 ? "in messages with " : "for ") + chain->ranks[i]->named();
     if (chain->longer) text += ", which " + text_of(*chain->longer);
   }
   out.back() += text + ".";

@@ -5,7 +5,7 @@ import os
 import pathlib
 import re
 
-from common import a, built, check, finish, folder, open_mpi, run, sanitized
+from common import a, check, finish, folder, one_session, open_mpi, run, sanitized
 
 LATE, CALLS, MS = 1, 120, 8
 # What each cause must be found as. `neighbour`: the late rank waits in MPI_Recv for a rank that is asleep. `pipe`: the
@@ -15,18 +15,13 @@ CAUSES = {"work": "computing", "sleep": "blocked", "stop": "blocked", "faults": 
 CHAINS = ("chain", "requests")
 PINNED = ("burner", "threads")  # they need two cores
 cores = len(os.sched_getaffinity(0))
-
-
-# The ranks share a session, so that a core that one gives away goes to the others.
-one_session = folder / pathlib.Path(a.mpiexec).name
-one_session.write_text(f'#!/bin/sh\nLD_PRELOAD={built("one_session")} exec {a.mpiexec} "$@"\n')
-one_session.chmod(0o755)
+launcher = one_session()
 
 
 def observed(cause, ranks, calls):
     profile = folder / f"{cause}.{ranks}.json"
     unbound = {"OMPI_MCA_hwloc_base_binding_policy": "none"} if open_mpi else {}  # the program places its ranks
-    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--launcher", one_session, "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, MS, folder, **unbound)
+    ran = run(a.cli, "run", "--output", profile, "--overwrite", "--launcher", launcher, "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, calls, MS, folder, **unbound)
     check(ran.returncode == 0, f"{cause}, {ranks} ranks: runs {ran.stderr[-300:] if ran.returncode else ''}")
     report = json.loads(run(a.cli, "report", "--json", profile).stdout)
     printed = re.search(r"^[\d.]+$", ran.stdout, re.M)  # `faults` prints its time in the kernel; UCX may print warnings

@@ -5,11 +5,13 @@ import os
 import pathlib
 import re
 
-from common import a, check, finish, folder, run
+from common import a, check, finish, folder, one_session, run
 
 LATE = 1
 rounds = int(os.environ.get("LATECOMER_ROUNDS", "3"))
 least = 0.9 if rounds >= 10 else 0.6  # other processes use the cores of some runs
+# Of a rank with more work and a foreign process on its core, both are true.
+OWN_OR_FOREIGN = rf"for rank {LATE}\..*(Rank {LATE} (computes|waits ([\d.,]+ times as long as the others )?for a core)|Its lateness has no single cause)"
 # Name: cause, ranks, arguments, and what the verdict says. Other ranks are named only as those that wait for the late one.
 INJECTED = {
     "pipeline": ("pipeline", 4, (60, 8), rf"other MPI calls that wait.* rank {LATE}, which computes"),
@@ -17,18 +19,18 @@ INJECTED = {
     "burst": ("burst", 2, (12, 100), rf"Rank {LATE} computes"),
     # Each long interval follows 300 short calls, so no earlier call announces it. Its own parts say why, not the whole run.
     "bursts": ("bursts", 2, (12, 100), rf"Rank {LATE} computes (?!.*over the whole run)"),
-    # Where ranks share cores with other processes, both are true: the rank has more work, and it waits for a core.
-    "load": ("load", 4, (30, 20), rf"for rank {LATE}\..*Rank {LATE} (computes|waits for a core)|Its lateness has no single cause"),
+    "load": ("load", 4, (30, 20), OWN_OR_FOREIGN),
     # One foreign process and two ranks on two cores: it takes a part of each rank's time, and the verdict names it.
-    "load beside 2 ranks": ("load", 2, (60, 20), rf"for rank {LATE}\..*Rank {LATE} (computes|waits for a core)|Its lateness has no single cause"),
+    "load beside 2 ranks": ("load", 2, (60, 20), OWN_OR_FOREIGN),
 }
-BLAMED = re.compile(r"(?:Rank (\d+) (?:computes|waits|is asleep|spends)|mostly in messages with.*rank (\d+), which (?:computes|spends|is asleep|waits for a core))")
+BLAMED = re.compile(r"(?:Rank (\d+) (?:computes|waits|is asleep|spends)|in messages with.*rank (\d+), which (?:computes|spends|is asleep|waits (?:[\d.,]+ times as long as the others )?for a core))")
+launcher = one_session()
 for name, (cause, ranks, arguments, wanted) in INJECTED.items():
     right = wrong = 0
     level = {"THREAD_MULTIPLE": "1"} if cause in ("pipeline", "burst") else {}  # only the thread that starts MPI is measured
     for round in range(rounds):
         profile = folder / f"{cause}.json"
-        ran = run(a.cli, "run", "--output", profile, "--overwrite", "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, *arguments, **level)
+        ran = run(a.cli, "run", "--output", profile, "--overwrite", "--launcher", launcher, "--", "-n", ranks, pathlib.Path(a.bin) / "causes", cause, LATE, *arguments, **level)
         check(ran.returncode == 0, f"{name} runs {ran.stderr[-300:] if ran.returncode else ''}")
         said = " ".join(json.loads(run(a.cli, "report", "--json", profile).stdout)["verdict"])
         blamed = {int(rank) for pair in BLAMED.findall(said) for rank in pair if rank}

@@ -313,6 +313,18 @@ TEST_CASE("a chain of messages leads to the rank that does something else", "[an
   CHECK(numbers(*chain) == std::vector<long>{3, 2, 1});
   CHECK(chain->longer);
 
+  // Rank 2 waits for rank 3, too, which waits for rank 2. What is left has to be a quarter of its wait.
+  CHECK(chain->apart == std::vector<bool>{false, false, false});
+  ranks[2].peers = {{1, 320}, {3, 380}};
+  chain = follow_messages(ranks);
+  REQUIRE(chain);
+  CHECK(numbers(*chain) == std::vector<long>{3, 2, 1});
+  CHECK(chain->apart == std::vector<bool>{false, false, true});
+  CHECK(chain->longer);
+  ranks[2].peers = {{1, 100}, {3, 600}};
+  CHECK(numbers(*follow_messages(ranks)) == std::vector<long>{3, 2});
+  ranks[2].peers = {{1, 690}, {3, 10}};
+
   // Nothing that rank 1 does explains why it waits less.
   ranks[1].times.computing = 300;
   chain = follow_messages(ranks);
