@@ -272,10 +272,10 @@ void Learner::choose(Slot& slot) {
     if (same == slot.candidates.end() || !worth_trying(slot, *same)) settle(slot, -1, 0, false, Why::no_gain);
     else slot.modelled = same->modelled_ns;
   }
-  auto candidates = best_candidates(slot);
+  const auto candidates = best_candidates(slot);
   if (!candidates.empty() && too_risky(slot))
     return settle(slot, slot.algorithm, slot.segments, !flat, slot.algorithm >= 0 ? Why::won : Why::risk);
-  if (!candidates.empty()) return begin_rota(slot, std::move(candidates));
+  if (!candidates.empty()) return begin_rota(slot, candidates);
   if (slot.algorithm >= 0) return settle(slot, slot.algorithm, slot.segments, !flat, Why::won);
   const bool lost = std::ranges::any_of(slot.candidates, [](const Candidate& c) { return c.lost; });
   settle(slot, -1, 0, false,

@@ -317,7 +317,7 @@ class Learner {
   std::string arrivals_text(const Slot& slot) const;
   std::string candidates_text(const Slot& slot) const;
   void settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why);
-  void begin_rota(Slot& slot, std::vector<Runner> candidates);
+  void begin_rota(Slot& slot, const std::vector<Runner>& candidates);
   void end_rota(Slot& slot);
   bool conduct(Slot& slot);
   int winner_of(const Slot& slot) const;

@@ -24,11 +24,11 @@ bool Learner::too_risky(const Slot& slot) const {
 }
 
 /// The algorithm in use and the candidates serve the slot's calls in turn from the next plan on.
-void Learner::begin_rota(Slot& slot, std::vector<Runner> candidates) {
+void Learner::begin_rota(Slot& slot, const std::vector<Runner>& candidates) {
   Rota& rota = slot.rota;
   const int turns = candidates.size() > 1 ? kTurns : kTurnsUntrusted;
   rota.runners.assign(1, {slot.algorithm, slot.segments, -1, {}});
-  for (Runner& c : candidates) rota.runners.push_back(std::move(c));
+  rota.runners.insert(rota.runners.end(), candidates.begin(), candidates.end());
   ++rota.round;
   rota.granted = turns, rota.calls = turns * static_cast<int>(rota.runners.size());
   rota.seen = rota.in_a_row = 0;
