@@ -155,13 +155,13 @@ std::string Learner::why_text(const Slot& slot) const {
                         time(slot.earlier->native_measured_ns)
                   : "") +
              (slot.current.enough() ? "; in this run " + time(median_of(slot.current)) : "");
-    case Why::won:
-      return "auto measured that " + name + " wins" +
-             (slot.current.count == 0  ? "; no call under the present pattern is measured yet"
-              : slot.native.count == 0 ? ": after the last arrival " + time(slot.current.median_after())
-                                       : ": after the last arrival " + time(slot.current.median_after()) + ", native " +
-                                             time(slot.native.median_after())) +
-             candidates_text(slot);
+    case Why::won: {
+      std::string out = "auto measured that " + name + " wins";
+      if (slot.current.count == 0) out += "; no call under the present plan is measured yet";
+      else out += ": after the last arrival " + time(slot.current.median_after());
+      if (slot.current.count > 0 && slot.native.count > 0) out += ", native " + time(slot.native.median_after());
+      return out + candidates_text(slot);
+    }
     case Why::risk:
       return "auto's candidates here have cost " + time(slot.risked) + "; the next are tried when that is below " +
              percent(kRisk) + " of the time spent here (" + time(slot.spent) + ") and " +

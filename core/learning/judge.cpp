@@ -15,21 +15,14 @@ struct Sample {
   int count = 0;
 };
 
-double mean_log(std::span<const float> times) {
-  double sum = 0;
-  for (const float t : times) sum += logarithm(std::max(1.0, static_cast<double>(t)));
-  return times.empty() ? 0 : sum / static_cast<double>(times.size());
-}
-
 Sample sample_of(std::span<const float> times) {
   Sample out;
   out.count = static_cast<int>(times.size());
   if (out.count == 0) return out;
-  out.mean = mean_log(times);
-  for (const float t : times) {
-    const double d = logarithm(std::max(1.0, static_cast<double>(t))) - out.mean;
-    out.variance += d * d;
-  }
+  const auto log_of = [](float t) { return logarithm(std::max(1.0, static_cast<double>(t))); };
+  for (const float t : times) out.mean += log_of(t);
+  out.mean /= out.count;
+  for (const float t : times) out.variance += (log_of(t) - out.mean) * (log_of(t) - out.mean);
   out.variance /= std::max(1, out.count - 1);
   return out;
 }
@@ -64,7 +57,7 @@ bool better(const Timed& candidate, const Timed& other) {
   const Sample next_x = sample_of(candidate.until_next), next_y = sample_of(other.until_next);
   if (std::min(next_x.count, next_y.count) >= kFewest)
     if (const double next = difference(next_x, next_y, 0).in_errors; std::abs(next) > 2) return next > 0;
-  return mean_log(candidate.times) < mean_log(other.times);
+  return sample_of(candidate.times).mean < sample_of(other.times).mean;
 }
 
 Verdict judge(const Timed& candidate, const Timed& in_use, int most) {

@@ -32,6 +32,13 @@ std::int64_t cost_of(const Algorithm& a, const Call& call, int segments, const N
                                : messages;
 }
 
+/// `known`: schedules are built for the arrivals.
+Instance instance_of(const Algorithm& a, int segments, const Call& call, const Pattern& arrivals, Parameters parameters,
+                     bool known) {
+  parameters.segments = segments;
+  return Instance(call, a.uses_pattern() && known ? arrivals : Pattern(), std::move(parameters));
+}
+
 }  // namespace
 
 std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed_form, const Call& call,
@@ -53,12 +60,9 @@ std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed
   constexpr double kReaction = 2.5e6;
   Network with_engine = parameters.network;
   with_engine.reaction_ns = kReaction;
-  Parameters segmented = parameters;
-  segmented.segments = segments;
-  const bool plans = algorithm.uses_pattern() && known;
-  auto run = is_native
-                 ? simulate_native(call, arrivals, segmented)
-                 : simulate(algorithm, Instance(call, plans ? arrivals : Pattern(), segmented), with_engine, arrivals);
+  const Instance instance = instance_of(algorithm, segments, call, arrivals, parameters, known);
+  auto run = is_native ? simulate_native(call, arrivals, instance.parameters)
+                       : simulate(algorithm, instance, with_engine, arrivals);
   if (!run) return {};
   const double planning = planning_share_ns(algorithm, run->messages);
   out.after_last = static_cast<double>(run->after_last) + planning, out.mean_elapsed = run->mean_elapsed + planning;
@@ -133,21 +137,12 @@ void CandidateSearch::want(const Algorithm& a, int segments, std::vector<int> mo
 }
 
 bool CandidateSearch::same_schedules(const Trial& trial, const Candidate& other) const {
-  const auto instance = [&](const Algorithm& a, int segments) {
-    Parameters parameters = parameters_;
-    parameters.segments = segments;
-    return Instance(call_, a.uses_pattern() && known_ ? pattern_ : Pattern(), std::move(parameters));
-  };
-  const Algorithm& its = algorithm_at(other.algorithm);
-  const Instance a = instance(*trial.algorithm, trial.segments), b = instance(its, other.segments);
-  for (Rank r = 0; r < call_.ranks; ++r) {
-    Schedule x = trial.algorithm->build(a, r), y = its.build(b, r);
-    const Operation *p, *q;
-    do {
-      p = x.next(), q = y.next();
-      if (!p != !q || (p && !(p->in_round(-1) == q->in_round(-1)))) return false;
-    } while (p);
-  }
+  const Algorithm &a = *trial.algorithm, &b = algorithm_at(other.algorithm);
+  const Instance one = instance_of(a, trial.segments, call_, pattern_, parameters_, known_),
+                 two = instance_of(b, other.segments, call_, pattern_, parameters_, known_);
+  const auto does = [](const Operation& op) { return op.in_round(-1); };  // rounds are for listings only
+  for (Rank r = 0; r < call_.ranks; ++r)
+    if (!std::ranges::equal(materialize(a, one, r).ops, materialize(b, two, r).ops, {}, does, does)) return false;
   return true;
 }
 
@@ -161,12 +156,10 @@ void CandidateSearch::step() {
   const double ns = objective_ == Objective::mean_elapsed ? played->mean_elapsed : played->after_last;
   if (is_native) found_.native_ns = ns;
   Candidate found{index_of(t.algorithm), t.segments, ns, false, t.cost == 0};
-  for (const Candidate& c : found_.list)
-    if (c.modelled_ns == ns && c.same_as < 0 && !is_native && !found.closed_form && !c.closed_form &&
-        same_schedules(t, c)) {
-      found.same_as = c.algorithm;
-      break;
-    }
+  const auto same = std::ranges::find_if(found_.list, [&](const Candidate& c) {
+    return c.modelled_ns == ns && !is_native && !found.closed_form && !c.closed_form && same_schedules(t, c);
+  });
+  if (same != found_.list.end()) found.same_as = same->same_as < 0 ? same->algorithm : same->same_as;
   found_.list.insert(
       std::upper_bound(found_.list.begin(), found_.list.end(), found,
                        [](const Candidate& x, const Candidate& y) { return x.modelled_ns < y.modelled_ns; }),

@@ -358,7 +358,7 @@ TEST_CASE("auto: tries the model's candidates, and drops losers until the patter
     wins.call(s, 1, late(4, 2, 30'000'000 + 100'000 * i, random));
     const std::string reason = wins.learner.reports().at(0).reason;
     REQUIRE(reason.find("-0.0") == std::string::npos);
-    unmeasured += reason.find("no call under the present pattern is measured yet") != std::string::npos;
+    unmeasured += reason.find("no call under the present plan is measured yet") != std::string::npos;
   }
   CHECK(unmeasured > 0);
 
