@@ -9,9 +9,9 @@ namespace {
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
 constexpr double kMostMessages = 0.5;
-/// Derived: where a profile names eight ranks, it may have left out others, and each sum is too long by an eighth of
-/// all at most.
-double least_share(const Rank& rank) { return kMostMessages + (rank.peers.size() >= 8 ? 0.125 : 0); }
+/// A profile that names eight ranks may have left out others. Each sum is then too long by an eighth of all at most.
+bool may_lack(const Rank& rank) { return rank.peers.size() >= 8; }
+double least_share(const Rank& rank) { return kMostMessages + (may_lack(rank) ? 0.125 : 0); }
 
 double share(const Rank& rank, double Times::*part) { return rank.wall > 0 ? rank.times.*part / rank.wall : 0; }
 
@@ -49,16 +49,20 @@ bool longer_for(const Rank& rank, const Rank& other) {
 }
 
 /// The rank that `rank` waits for, apart from ranks that wait longer for it. What is left of its waits has to be a
-/// quarter of them: half of the least share of one rank.
+/// quarter of them: half of the least share of one rank. Where calls waited for several ranks at once, the sums do not
+/// say what is left.
 const Rank* next_apart(const std::vector<Rank>& ranks, const Rank& rank) {
+  double left = rank.times.messages, sum = 0;
   const auto in_turn = [&](const Intervals::Peer& peer) {
     const Rank* there = find(ranks, peer.rank);
     return there && longer_for(*there, rank);
   };
-  double left = rank.times.messages;
-  for (const Intervals::Peer& peer : rank.peers)
+  for (const Intervals::Peer& peer : rank.peers) {
+    sum += peer.waited;
     if (in_turn(peer)) left -= peer.waited;
-  return left < 0.5 * kMostMessages * rank.times.messages ? nullptr : next_of(ranks, rank, left, in_turn);
+  }
+  if (may_lack(rank) || sum > rank.times.messages || left < 0.5 * kMostMessages * rank.times.messages) return nullptr;
+  return next_of(ranks, rank, left, in_turn);
 }
 
 void explain(const std::vector<Rank>& ranks, MessageChain& chain) {
