@@ -311,10 +311,14 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
       if (epoch.facts[i].known) host.summed(epoch.digests[i], epoch.facts[i], epoch.sums[i]);
     return;
   }
-  const PartHead head{epoch.first, PartKind::sums, static_cast<std::uint32_t>(epoch.sums.size()), 0, 0, 0};
+  const bool errors = std::ranges::any_of(epoch.sums, [](const CallSums& s) { return s.error != 0; });
+  const std::size_t extra = errors ? epoch.sums.size() * sizeof(Nanoseconds) : 0;
+  const PartHead head{epoch.first, PartKind::sums, static_cast<std::uint32_t>(epoch.sums.size()), extra, 0, 0};
   append_whole(up_, [&] {
     append(up_, &head, 1);
-    append(up_, epoch.sums.data(), epoch.sums.size());
+    for (const CallSums& s : epoch.sums) append(up_, &s.waited, 1);
+    if (errors)
+      for (const CallSums& s : epoch.sums) append(up_, &s.error, 1);
   });
 }
 
@@ -375,7 +379,7 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
     const std::size_t entry = part.kind == PartKind::records   ? sizeof(CallRecord)
                               : part.kind == PartKind::digests ? sizeof(CallDigest)
                               : part.kind == PartKind::facts   ? sizeof(CallFacts)
-                                                               : sizeof(CallSums);
+                                                               : sizeof(CallSums::waited);
     if (message.size() / entry < part.count || message.size() - part.count * entry < part.extra ||
         from_child == (part.kind == PartKind::facts) || (!from_child && head.from != place_.parent))
       return false;
@@ -418,9 +422,10 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
     } else {
       ++epoch->summed;
       if (epoch->sums.size() < part.count) epoch->sums.resize(part.count);
+      std::span<const char> errors = extra;
       for (std::size_t i = 0; i < part.count; ++i) {
         CallSums sums;
-        read(entries, &sums, 1);
+        read(entries, &sums.waited, 1), read(errors, &sums.error, 1);
         epoch->sums[i].waited += sums.waited, epoch->sums[i].error += sums.error;
       }
     }
