@@ -190,17 +190,18 @@ core::Candidates candidates_of(const core::Call& call, const core::Forecast& for
                                 core::kMostOffline);
 }
 
-/// The calls of a communicator before its first plan is in force, at the earliest and as a rule: the second and the
-/// third boundary.
-constexpr double kBeforePlan[] = {2 * core::Sequence::kFirstBoundary, 4 * core::Sequence::kFirstBoundary};
-
-/// The gain of all calls that the rule serves. A rule by site waits for a plan. The site's communicator is taken for
-/// the only one of its size.
-core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showing& of_size, bool planned) {
-  const auto served = [&](double before) {
-    return site.unrested() * (planned ? std::max(0.0, 1 - before / std::max(1.0, of_size.all)) : 1);
+/// The gain of all calls that the rule serves. A rule by site waits for a plan: until the second boundary of its
+/// communicator at the earliest, and until the third as a rule. The site's communicator is taken for the only one of
+/// its size, and for MPI_COMM_WORLD if it has all ranks.
+core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showing& of_size, bool planned,
+                       int job_ranks) {
+  const auto served = [&](std::uint64_t before) {
+    return site.unrested() *
+           (planned ? std::max(0.0, 1 - static_cast<double>(before) / std::max(1.0, of_size.all)) : 1);
   };
-  const double most = served(kBeforePlan[0]), fewest = served(kBeforePlan[1]);
+  const std::uint64_t first =
+      static_cast<int>(site.comm_size) == job_ranks ? core::Sequence::kShortestEpoch : core::Sequence::kFirstBoundary;
+  const double most = served(2 * first), fewest = served(4 * first);
   return {of_call.least * (of_call.least > 0 ? fewest : most), of_call.likely * (most + fewest) / 2,
           of_call.most * (of_call.most > 0 ? most : fewest)};
 }
@@ -216,7 +217,7 @@ std::string time_range(const core::Gain& gain) {
   return least == most ? most : least + " to " + most;
 }
 
-Advice advise_site(const ShowingBySize& showing, const Site& site, double run_ns, const Terms& terms) {
+Advice advise_site(const ShowingBySize& showing, const Site& site, const analysis::Job& job, const Terms& terms) {
   const core::Objective objective = terms.objective;
   const bool foreground = terms.foreground;
   Advice out;
@@ -265,14 +266,14 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, double run_ns
   core::Parameters parameters;
   parameters.network = terms.network;
   const auto of_call = core::gain_of(*call, *native, best, observed, parameters);
-  const core::Gain gain = gain_of_all(of_call.value_or(core::Gain()), site, shows, planned);
+  const core::Gain gain = gain_of_all(of_call.value_or(core::Gain()), site, shows, planned, job.ranks);
   // Of the time of a call: for the run, as corrected; for another objective, as modelled.
   const double of_native = objective == core::Objective::run_time
                                ? (of_call ? of_call->likely : 0) / std::max(1.0, native_ns)
                                : 1 - best.modelled_ns / candidates.native_ns;
   if (of_native < 1 - core::kWorthTrying)
-    return leave("the expected gain is " + share_range(gain, run_ns) + " of the run time, and " + percent(of_native) +
-                 " of the time of a call; below " + percent(1 - core::kWorthTrying) +
+    return leave("the expected gain is " + share_range(gain, std::max(1.0, job.wall)) + " of the run time, and " +
+                 percent(of_native) + " of the time of a call; below " + percent(1 - core::kWorthTrying) +
                  " of a call it is too little for a different rounding of results: " + compared);
   if (best.modelled_ns > core::kWorthTrying * native_ns)
     return leave("the measured native is as fast as the best algorithm in the model: " + compared);
@@ -300,7 +301,7 @@ std::vector<Advice> advise_sites(const Profile& profile, const Terms& terms) {
     if (site.comm_size < 2 || site.calls == 0) continue;
     Terms at_site = terms;
     at_site.network = network_of(profile, site, terms.network);
-    all.push_back(advise_site(showing, site, std::max(1.0, profile.job.wall), at_site));
+    all.push_back(advise_site(showing, site, profile.job, at_site));
   }
   std::ranges::stable_sort(all, std::greater(), [](const Advice& a) { return a.gain.likely; });
   return all;

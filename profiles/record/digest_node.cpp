@@ -144,7 +144,10 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
                            Nanoseconds waited, Host& host) {
   if (records.empty()) return flush(host);
   // Epochs end in their order, so what children have sent about earlier ones belongs to none.
-  std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < first; });
+  const bool too_late = first < facts_until_;
+  std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < (too_late ? first + 1 : first); });
+  ended_until_ = first + 1;
+  if (too_late) return flush(host);
   try {
     reserve(records.size());
     Epoch* epoch = find(first, true);
@@ -153,6 +156,8 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     // A leaf sends its records as they are.
     if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
     epoch->own = true;
+    if (lost_from_ <= first && first < lost_until_) epoch->logs = epoch->summed = place_.children.size();
+    if (lost_until_ <= first) lost_from_ = UINT64_MAX;
     epoch->uncertainty = std::max(epoch->uncertainty, uncertainty), epoch->waited += waited;
   } catch (...) {
     std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
@@ -358,12 +363,12 @@ void DigestNode::finish_oldest(Host& host) {
 /// Goes on without what is too late.
 void DigestNode::give_up(Host& host) {
   const auto late = [](const Epoch& e) { return e.own && !e.passed; };
-  while (std::ranges::count_if(epochs_, late) > static_cast<std::ptrdiff_t>(kMostLate)) {
+  while (beyond(kMostLate, late)) {
     std::ranges::find_if(epochs_, late)->logs = place_.children.size();
     advance(host);
   }
   // Facts, or sums of children, that did not come.
-  while (std::ranges::count(epochs_, true, &Epoch::own) > static_cast<std::ptrdiff_t>(2 * kMostLate) + place_.depth) {
+  while (beyond(2 * kMostLate + static_cast<std::size_t>(place_.depth), [](const Epoch& e) { return e.own; })) {
     finish_oldest(host);
     advance(host);
   }
@@ -387,10 +392,34 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
                                 extra = message.subspan(body.size(), part.extra);
     std::span<const char> entries = body;
     message = message.subspan(body.size() + extra.size());
+    if (part.kind == PartKind::facts) {
+      // The parent is through with this epoch and all before it, maybe without the logs of this rank.
+      facts_until_ = std::max(facts_until_, part.first + 1);
+      for (Epoch& e : epochs_)
+        if (e.own && e.first < part.first) e.passed = e.applied = true;
+      if (!place_.children.empty()) {
+        begin_message(message_, identity_, rank_);
+        append(message_, &part, 1);
+        append(message_, body.data(), body.size()), append(message_, extra.data(), extra.size());
+        for (const Rank child : place_.children) host.send(child, message_);
+      }
+    }
     const bool log = part.kind == PartKind::records || part.kind == PartKind::digests;
-    const auto ahead = static_cast<std::size_t>(std::ranges::count(epochs_, false, &Epoch::own));
-    Epoch* epoch = find(part.first, log && ahead < kMostAhead);
-    if (!epoch) continue;  // it is over, or too far ahead
+    const bool may_begin =
+        log && part.first >= facts_until_ && !beyond(kMostAhead, [](const Epoch& e) { return !e.own; });
+    Epoch* epoch = find(part.first, may_begin);
+    if (log && !may_begin && !epoch && part.first >= ended_until_)
+      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
+    if (part.kind == PartKind::facts && part.first >= ended_until_) {
+      // This rank ends the epoch too late. Without its log no call of it is known, so no rank has waits to add up.
+      const PartHead none{part.first, PartKind::sums, 0, 0, 0, 0};
+      append(up_, &none, 1);
+      flush(host);
+    }
+    if (!epoch) {  // it is over, or too far ahead
+      advance(host);
+      continue;
+    }
     if (log) {
       if (epoch->passed) continue;  // too late
       ++epoch->logs;
@@ -412,12 +441,7 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
       facts_.resize(part.count);
       read(entries, facts_.data(), facts_.size());
       if (!epoch->own || epoch->applied) continue;
-      if (!place_.children.empty()) {
-        begin_message(message_, identity_, rank_);
-        append(message_, &part, 1);
-        append(message_, body.data(), body.size()), append(message_, extra.data(), extra.size());
-        for (const Rank child : place_.children) host.send(child, message_);
-      }
+      epoch->passed = true;
       apply(*epoch, facts_, extra, host);
     } else {
       ++epoch->summed;

@@ -10,11 +10,13 @@
 // All of its functions may throw std::bad_alloc. Then calls of the epochs at hand are lost, and counted as missing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "core/agreement/agreement.hpp"
 #include "core/agreement/tree.hpp"
 #include "profiles/record/digest.hpp"
 
@@ -90,8 +92,8 @@ class DigestNode {
   static bool in_sample(std::uint64_t n, std::uint64_t stride);
 
  private:
-  /// Epochs of this rank that wait for logs of its children. Derived: a log may come four epochs late. With 128 calls,
-  /// an epoch takes 20 KiB. The sums of an epoch take another epoch per level.
+  /// Epochs of this rank that wait for logs of its children. Derived: a log may come four epochs of 128 calls late,
+  /// which take 20 KiB each. The sums of an epoch take another epoch per level.
   static constexpr std::size_t kMostLate = 4;
   /// Epochs that children have ended before this rank. Derived: a child that is further ahead has made 2,000 calls or
   /// more without this rank; the calls of later epochs are lost.
@@ -122,6 +124,15 @@ class DigestNode {
   void finish_oldest(Host& host);
   void reserve(std::size_t records);
   void give_up(Host& host);
+  /// Whether more than so many epochs are of this kind, with more calls than so many steady epochs have. The epochs of
+  /// slow calls are short, so there are many of them while a rank is a few hundred calls behind.
+  template <typename Kind>
+  bool beyond(std::size_t most, Kind kind) const {
+    std::size_t epochs = 0, calls = 0;
+    for (const Epoch& e : epochs_)
+      if (kind(e)) ++epochs, calls += std::max(e.records.size(), e.digests.size());
+    return epochs > most && calls > most * core::Sequence::kSteadyEpoch;
+  }
   void scatter(const Epoch& epoch);
   CallSampled sample_of(std::size_t at) const;
   bool sampled(core::Collective op, bool wanted, std::uint64_t n) const;
@@ -136,10 +147,13 @@ class DigestNode {
   static constexpr std::size_t kRecent = 2;
   std::vector<std::pair<std::uint64_t, std::vector<CallRecord>>> recent_;  ///< finished epochs
   std::vector<Epoch> epochs_;                                              ///< ascending
-  std::vector<Epoch> spare_;    ///< memory of finished epochs: once warm, a node allocates nothing
-  int ended_ = 0;               ///< epochs, up to a few
-  std::uint64_t finished_ = 0;  ///< epochs that begin before this call are over
-  std::vector<char> up_;        ///< parts for the parent that wait
+  std::vector<Epoch> spare_;       ///< memory of finished epochs: once warm, a node allocates nothing
+  int ended_ = 0;                  ///< epochs, up to a few
+  std::uint64_t finished_ = 0;     ///< epochs that begin before this call are over
+  std::uint64_t facts_until_ = 0;  ///< the parent waits for no epoch that begins before this call
+  std::uint64_t ended_until_ = 0;  ///< this rank has ended the epochs that begin before this call
+  std::uint64_t lost_from_ = UINT64_MAX, lost_until_ = 0;  ///< among the epochs that begin here, logs were not kept
+  std::vector<char> up_;                                   ///< parts for the parent that wait
   // Work space.
   std::vector<char> message_;
   std::vector<CallRecord> records_;
