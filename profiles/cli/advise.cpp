@@ -190,17 +190,17 @@ core::Candidates candidates_of(const core::Call& call, const core::Forecast& for
                                 core::kMostOffline);
 }
 
+bool has_all_ranks(const Site& site, const analysis::Job& job) { return static_cast<int>(site.comm_size) == job.ranks; }
+
 /// The gain of all calls that the rule serves. A rule by site waits for a plan: until the second boundary of its
 /// communicator at the earliest, and until the third as a rule. The site's communicator is taken for the only one of
 /// its size, and for MPI_COMM_WORLD if it has all ranks.
 core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showing& of_size, bool planned,
-                       int job_ranks) {
-  const auto served = [&](std::uint64_t before) {
-    return site.unrested() *
-           (planned ? std::max(0.0, 1 - static_cast<double>(before) / std::max(1.0, of_size.all)) : 1);
+                       const analysis::Job& job) {
+  const auto served = [&](double before) {
+    return site.unrested() * (planned ? std::max(0.0, 1 - before / std::max(1.0, of_size.all)) : 1);
   };
-  const std::uint64_t first =
-      static_cast<int>(site.comm_size) == job_ranks ? core::Sequence::kShortestEpoch : core::Sequence::kFirstBoundary;
+  const double first = has_all_ranks(site, job) ? core::Sequence::kShortestEpoch : core::Sequence::kFirstBoundary;
   const double most = served(2 * first), fewest = served(4 * first);
   return {of_call.least * (of_call.least > 0 ? fewest : most), of_call.likely * (most + fewest) / 2,
           of_call.most * (of_call.most > 0 ? most : fewest)};
@@ -266,7 +266,7 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, const analysi
   core::Parameters parameters;
   parameters.network = terms.network;
   const auto of_call = core::gain_of(*call, *native, best, observed, parameters);
-  const core::Gain gain = gain_of_all(of_call.value_or(core::Gain()), site, shows, planned, job.ranks);
+  const core::Gain gain = gain_of_all(of_call.value_or(core::Gain()), site, shows, planned, job);
   // Of the time of a call: for the run, as corrected; for another objective, as modelled.
   const double of_native = objective == core::Objective::run_time
                                ? (of_call ? of_call->likely : 0) / std::max(1.0, native_ns)
@@ -290,7 +290,7 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, const analysi
 
 /// The network tells on which hosts the ranks of MPI_COMM_WORLD live. Those of other communicators are not known.
 core::Network network_of(const Profile& profile, const Site& site, core::Network network) {
-  if (static_cast<int>(site.comm_size) != profile.job.ranks) network.ranks_per_host = 1;
+  if (!has_all_ranks(site, profile.job)) network.ranks_per_host = 1;
   return network;
 }
 

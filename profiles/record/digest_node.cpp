@@ -18,17 +18,6 @@ struct MessageHead {
   Rank from;
 };
 
-enum class PartKind : std::uint32_t { records, digests, facts, sums };
-
-struct PartHead {
-  std::uint64_t first;
-  PartKind kind;
-  std::uint32_t count;      ///< calls
-  std::uint64_t extra;      ///< bytes behind their entries
-  Nanoseconds uncertainty;  ///< records and digests: the largest of the ranks
-  Nanoseconds waited;       ///< the same: sum over the ranks
-};
-
 /// The samples of one rank: as many values follow as its sampled calls have, in their order.
 struct BlockHead {
   Rank rank;
@@ -74,6 +63,17 @@ bool needs_arrivals(core::Collective op) { return waiting_in(op) == Waiting::for
 
 }  // namespace
 
+enum class PartKind : std::uint32_t { records, digests, facts, sums };
+
+struct DigestNode::PartHead {
+  std::uint64_t first;
+  PartKind kind;
+  std::uint32_t count;      ///< calls
+  std::uint64_t extra;      ///< bytes behind their entries
+  Nanoseconds uncertainty;  ///< records and digests: the largest of the ranks
+  Nanoseconds waited;       ///< the same: sum over the ranks
+};
+
 DigestNode::DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePlace place, bool with_exits)
     : identity_(identity),
       rank_(rank),
@@ -92,8 +92,8 @@ std::uint64_t DigestNode::identity_of(std::span<const char> message) {
 std::uint64_t DigestNode::sample_stride(int ranks, bool with_exits) {
   // A user who records calls accepts 16 times as much.
   const std::uint64_t arrivals = with_exits ? 1 << 17 : 1 << 13;
-  constexpr std::uint64_t kCalls = 128;
-  return std::bit_ceil(std::max<std::uint64_t>(1, static_cast<std::uint64_t>(ranks) * kCalls / arrivals));
+  return std::bit_ceil(
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(ranks) * core::Sequence::kSteadyEpoch / arrivals));
 }
 
 bool DigestNode::in_sample(std::uint64_t n, std::uint64_t stride) {
@@ -144,10 +144,8 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
                            Nanoseconds waited, Host& host) {
   if (records.empty()) return flush(host);
   // Epochs end in their order, so what children have sent about earlier ones belongs to none.
-  const bool too_late = first < facts_until_;
-  std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < (too_late ? first + 1 : first); });
-  ended_until_ = first + 1;
-  if (too_late) return flush(host);
+  std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < std::max(first, facts_until_); });
+  if (first < facts_until_) return flush(host);  // too late
   try {
     reserve(records.size());
     Epoch* epoch = find(first, true);
@@ -374,6 +372,70 @@ void DigestNode::give_up(Host& host) {
   }
 }
 
+void DigestNode::take_log(const PartHead& part, std::span<const char> entries, std::span<const char> extra, Rank from) {
+  Epoch* epoch = find(part.first, false);
+  if (!epoch && part.first >= facts_until_) {
+    if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
+      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
+      return;
+    }
+    epoch = find(part.first, true);
+  }
+  if (!epoch || epoch->passed) return;  // too late
+  ++epoch->logs;
+  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
+  if (part.kind == PartKind::records) {
+    records_.resize(part.count);
+    read(entries, records_.data(), records_.size());
+    merge_records(*epoch, records_, from);
+  } else {
+    if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
+    for (std::size_t i = 0; i < part.count; ++i) {
+      CallDigest digest;
+      read(entries, &digest, 1);
+      epoch->digests[i].merge(digest);
+    }
+    append(epoch->samples, extra.data(), extra.size());
+  }
+}
+
+/// The parent is through with this epoch and all before it, maybe without the logs of this rank.
+void DigestNode::take_facts(const PartHead& part, std::span<const char> entries, std::span<const char> extra,
+                            Host& host) {
+  facts_until_ = std::max(facts_until_, part.first + 1);
+  if (!place_.children.empty()) {
+    begin_message(message_, identity_, rank_);
+    append(message_, &part, 1);
+    append(message_, entries.data(), entries.size()), append(message_, extra.data(), extra.size());
+    for (const Rank child : place_.children) host.send(child, message_);
+  }
+  Epoch* const epoch = find(part.first, false);
+  if (epoch && epoch->own) {
+    facts_.resize(part.count);
+    read(entries, facts_.data(), facts_.size());
+    if (!epoch->applied) apply(*epoch, facts_, extra, host);
+  } else if (part.first >= finished_) {
+    // Without the log of this rank no call of the epoch is known, so no rank has waits to add up.
+    Epoch none;
+    none.first = part.first;
+    pass_sums(none, host);
+  }
+  for (Epoch& e : epochs_)
+    if (e.own && e.first < facts_until_) e.passed = e.applied = true;
+}
+
+void DigestNode::take_sums(const PartHead& part, std::span<const char> waits, std::span<const char> errors) {
+  Epoch* const epoch = find(part.first, false);
+  if (!epoch) return;
+  ++epoch->summed;
+  if (epoch->sums.size() < part.count) epoch->sums.resize(part.count);
+  for (std::size_t i = 0; i < part.count; ++i) {
+    CallSums sums;
+    read(waits, &sums.waited, 1), read(errors, &sums.error, 1);
+    epoch->sums[i].waited += sums.waited, epoch->sums[i].error += sums.error;
+  }
+}
+
 bool DigestNode::take(std::span<const char> message, Host& host) {
   MessageHead head;
   if (!read(message, &head, 1) || head.identity != identity_) return false;
@@ -388,71 +450,12 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
     if (message.size() / entry < part.count || message.size() - part.count * entry < part.extra ||
         from_child == (part.kind == PartKind::facts) || (!from_child && head.from != place_.parent))
       return false;
-    const std::span<const char> body = message.first(part.count * entry),
-                                extra = message.subspan(body.size(), part.extra);
-    std::span<const char> entries = body;
-    message = message.subspan(body.size() + extra.size());
-    if (part.kind == PartKind::facts) {
-      // The parent is through with this epoch and all before it, maybe without the logs of this rank.
-      facts_until_ = std::max(facts_until_, part.first + 1);
-      for (Epoch& e : epochs_)
-        if (e.own && e.first < part.first) e.passed = e.applied = true;
-      if (!place_.children.empty()) {
-        begin_message(message_, identity_, rank_);
-        append(message_, &part, 1);
-        append(message_, body.data(), body.size()), append(message_, extra.data(), extra.size());
-        for (const Rank child : place_.children) host.send(child, message_);
-      }
-    }
-    const bool log = part.kind == PartKind::records || part.kind == PartKind::digests;
-    const bool may_begin =
-        log && part.first >= facts_until_ && !beyond(kMostAhead, [](const Epoch& e) { return !e.own; });
-    Epoch* epoch = find(part.first, may_begin);
-    if (log && !may_begin && !epoch && part.first >= ended_until_)
-      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
-    if (part.kind == PartKind::facts && part.first >= ended_until_) {
-      // This rank ends the epoch too late. Without its log no call of it is known, so no rank has waits to add up.
-      const PartHead none{part.first, PartKind::sums, 0, 0, 0, 0};
-      append(up_, &none, 1);
-      flush(host);
-    }
-    if (!epoch) {  // it is over, or too far ahead
-      advance(host);
-      continue;
-    }
-    if (log) {
-      if (epoch->passed) continue;  // too late
-      ++epoch->logs;
-      epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
-      if (part.kind == PartKind::records) {
-        records_.resize(part.count);
-        read(entries, records_.data(), records_.size());
-        merge_records(*epoch, records_, head.from);
-      } else {
-        if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
-        for (std::size_t i = 0; i < part.count; ++i) {
-          CallDigest digest;
-          read(entries, &digest, 1);
-          epoch->digests[i].merge(digest);
-        }
-        append(epoch->samples, extra.data(), extra.size());
-      }
-    } else if (part.kind == PartKind::facts) {
-      facts_.resize(part.count);
-      read(entries, facts_.data(), facts_.size());
-      if (!epoch->own || epoch->applied) continue;
-      epoch->passed = true;
-      apply(*epoch, facts_, extra, host);
-    } else {
-      ++epoch->summed;
-      if (epoch->sums.size() < part.count) epoch->sums.resize(part.count);
-      std::span<const char> errors = extra;
-      for (std::size_t i = 0; i < part.count; ++i) {
-        CallSums sums;
-        read(entries, &sums.waited, 1), read(errors, &sums.error, 1);
-        epoch->sums[i].waited += sums.waited, epoch->sums[i].error += sums.error;
-      }
-    }
+    const std::span<const char> entries = message.first(part.count * entry),
+                                extra = message.subspan(entries.size(), part.extra);
+    message = message.subspan(entries.size() + extra.size());
+    if (part.kind == PartKind::facts) take_facts(part, entries, extra, host);
+    else if (part.kind == PartKind::sums) take_sums(part, entries, extra);
+    else take_log(part, entries, extra, head.from);
     advance(host);
   }
   return true;

@@ -92,6 +92,7 @@ class DigestNode {
   static bool in_sample(std::uint64_t n, std::uint64_t stride);
 
  private:
+  struct PartHead;
   /// Epochs of this rank that wait for logs of its children. Derived: a log may come four epochs of 128 calls late,
   /// which take 20 KiB each. The sums of an epoch take another epoch per level.
   static constexpr std::size_t kMostLate = 4;
@@ -123,6 +124,9 @@ class DigestNode {
   void pass_sums(Epoch& epoch, Host& host);
   void finish_oldest(Host& host);
   void reserve(std::size_t records);
+  void take_log(const PartHead& part, std::span<const char> entries, std::span<const char> extra, Rank from);
+  void take_facts(const PartHead& part, std::span<const char> entries, std::span<const char> extra, Host& host);
+  void take_sums(const PartHead& part, std::span<const char> waits, std::span<const char> errors);
   void give_up(Host& host);
   /// Whether more than so many epochs are of this kind, with more calls than so many steady epochs have. The epochs of
   /// slow calls are short, so there are many of them while a rank is a few hundred calls behind.
@@ -151,7 +155,6 @@ class DigestNode {
   int ended_ = 0;                  ///< epochs, up to a few
   std::uint64_t finished_ = 0;     ///< epochs that begin before this call are over
   std::uint64_t facts_until_ = 0;  ///< the parent waits for no epoch that begins before this call
-  std::uint64_t ended_until_ = 0;  ///< this rank has ended the epochs that begin before this call
   std::uint64_t lost_from_ = UINT64_MAX, lost_until_ = 0;  ///< among the epochs that begin here, logs were not kept
   std::vector<char> up_;                                   ///< parts for the parent that wait
   // Work space.

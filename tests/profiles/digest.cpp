@@ -250,6 +250,21 @@ class Ranks {
   std::vector<std::unique_ptr<One>> ranks_;
 };
 
+Records log_of(const std::vector<Records>& calls, std::size_t from, std::size_t to, std::size_t rank) {
+  Records log;
+  for (std::size_t n = from; n < to; ++n) log.push_back(calls[n][rank]);
+  return log;
+}
+
+/// Delivers everything, as at the end of a job.
+void settle(Ranks& ranks) {
+  for (bool more = true; more;) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) ranks.step([&] { ranks[r].node.flush(ranks[r]); });
+    more = ranks.deliver(1);
+    ranks.deliver(1'000'000);
+  }
+}
+
 /// Every rank ends its epochs at a pace of its own.
 void run(Ranks& ranks, const std::vector<Records>& calls, const std::vector<std::size_t>& ends,
          core::SplitMix64& random, std::size_t most_ahead) {
@@ -258,19 +273,14 @@ void run(Ranks& ranks, const std::vector<Records>& calls, const std::vector<std:
   while (slowest + 1 < ends.size()) {
     const auto r = static_cast<std::size_t>(random.below(ranks.size()));
     if (at[r] + 1 < ends.size() && at[r] < slowest + most_ahead) {
-      Records log;
-      for (std::size_t n = ends[at[r]]; n < ends[at[r] + 1]; ++n) log.push_back(calls[n][r]);
+      const Records log = log_of(calls, ends[at[r]], ends[at[r] + 1], r);
       ranks.step([&] { ranks[r].node.end_epoch(ends[at[r]], log, 0, static_cast<Nanoseconds>(r), ranks[r]); });
       ++at[r];
       slowest = std::ranges::min(at);
     }
     ranks.deliver(random.below(6 * ranks.size()));
   }
-  for (bool more = true; more;) {
-    for (std::size_t r = 0; r < ranks.size(); ++r) ranks.step([&] { ranks[r].node.flush(ranks[r]); });
-    more = ranks.deliver(1);
-    ranks.deliver(1'000'000);
-  }
+  settle(ranks);
 }
 
 struct Program {
@@ -451,8 +461,7 @@ TEST_CASE("digest: no node waits for an epoch that its parent has given up", "[d
       // One rank ends no epoch before all others have ended theirs.
       const auto end_all = [&](std::size_t r) {
         for (std::size_t e = 0; e + 1 < program.ends.size(); ++e) {
-          Records log;
-          for (std::size_t n = program.ends[e]; n < program.ends[e + 1]; ++n) log.push_back(program.calls[n][r]);
+          const Records log = log_of(program.calls, program.ends[e], program.ends[e + 1], r);
           apart[r].node.end_epoch(program.ends[e], log, 0, 0, apart[r]);
           apart.deliver(4);
         }
@@ -460,11 +469,7 @@ TEST_CASE("digest: no node waits for an epoch that its parent has given up", "[d
       for (std::size_t r = 0; r < apart.size(); ++r)
         if (r != behind) end_all(r);
       end_all(behind);
-      for (bool more = true; more;) {
-        for (std::size_t r = 0; r < apart.size(); ++r) apart[r].node.flush(apart[r]);
-        more = apart.deliver(1);
-        apart.deliver(1'000'000);
-      }
+      settle(apart);
       for (std::size_t r = 0; r < apart.size(); ++r) REQUIRE(apart[r].node.idle());
       REQUIRE(apart.counted + apart.missing == program.calls.size());
       missing += apart.missing;
@@ -479,9 +484,7 @@ TEST_CASE("digest: damaged messages are refused", "[digest]") {
   const Program program = random_program(random, size, 3, true);
   Ranks ranks(random_hosts(random, size), random);
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    Records log;
-    for (std::size_t n = 0; n < program.ends[1]; ++n) log.push_back(program.calls[n][r]);
-    ranks[r].node.end_epoch(0, log, 0, 0, ranks[r]);
+    ranks[r].node.end_epoch(0, log_of(program.calls, 0, program.ends[1], r), 0, 0, ranks[r]);
   }
   REQUIRE_FALSE(ranks.messages.empty());
   std::uint64_t refused = 0;
