@@ -31,9 +31,18 @@ std::int64_t monotonic_ns() {
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
+template <typename Use>
+void for_each_file(Use use) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(profiles::kLiveFolder), closedir);
+  if (!folder) return;
+  while (const dirent* entry = readdir(folder.get()))
+    if (std::string name = entry->d_name; name.starts_with(profiles::kLivePrefix)) use(name);
+}
+
 /// The state in one file; rank -1 if it is no file of latecomer.
-LiveRank read_file(const std::string& path) {
+LiveRank read_file(const std::string& name) {
   LiveRank out;
+  const std::string path = std::string(profiles::kLiveFolder) + "/" + name;
   const auto bytes = profiles::read_placed_file(path, geteuid(), sizeof(profiles::LiveFile));
   if (!bytes || bytes->size() != sizeof(profiles::LiveFile)) return out;
   // A copy: the owner of the file may cut it at any time, which ends a process that has mapped it.
@@ -91,13 +100,24 @@ LiveState with_places(std::vector<LiveRank> ranks) {
 
 std::vector<LiveRank> live_ranks_here() {
   std::vector<LiveRank> out;
-  DIR* folder = opendir(profiles::kLiveFolder);
-  if (!folder) return out;
-  while (const dirent* entry = readdir(folder))
-    if (std::strncmp(entry->d_name, profiles::kLivePrefix, sizeof profiles::kLivePrefix - 1) == 0)
-      if (LiveRank one = read_file(std::string(profiles::kLiveFolder) + "/" + entry->d_name); one.rank >= 0)
-        out.push_back(std::move(one));
-  closedir(folder);
+  for_each_file([&](const std::string& name) {
+    if (LiveRank one = read_file(name); one.rank >= 0) out.push_back(std::move(one));
+  });
+  sort_by_rank(out);
+  return out;
+}
+
+std::vector<LiveRank> RanksOfJob::look() {
+  std::vector<LiveRank> out;
+  std::unordered_set<std::string> others;
+  for_each_file([&](const std::string& name) {
+    if (others_.contains(name)) return void(others.insert(name));
+    LiveRank one = read_file(name);
+    if (one.rank < 0) return;  // it is still being made
+    if (one.job == job_) out.push_back(std::move(one));
+    else others.insert(name);
+  });
+  others_ = std::move(others);
   sort_by_rank(out);
   return out;
 }

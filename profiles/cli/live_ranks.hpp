@@ -3,7 +3,9 @@
 // writes on other hosts. This file must not judge what it reads.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "profiles/analysis/live_rank.hpp"
@@ -15,6 +17,19 @@ using analysis::LiveState;
 
 /// All processes of this host that live under latecomer, by rank. Of a process that was killed, the last state.
 std::vector<LiveRank> live_ranks_here();
+
+/// The processes of one job on this host, looked at again and again. Killed jobs leave their files for a day; a file of
+/// another job is read once, because its name belongs to one process.
+class RanksOfJob {
+ public:
+  explicit RanksOfJob(std::uint64_t job) : job_(job) {}
+  /// As live_ranks_here().
+  std::vector<LiveRank> look();
+
+ private:
+  const std::uint64_t job_;
+  std::unordered_set<std::string> others_;
+};
 
 /// The state of a job's ranks, by rank. `output`: the absolute path of its profile. A rank that this host shows is not
 /// taken from a copy.

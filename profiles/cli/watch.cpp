@@ -98,6 +98,7 @@ void JobWatch::run() {
   constexpr int kShare = 1000;  // a look may take 0.1% of a core
   std::int64_t for_ns = still_ns_;
   std::chrono::nanoseconds pause = kLeast;
+  look();  // reads once what killed jobs left, which is no part of the cost of later looks
   for (std::unique_lock lock(mutex_);;) {
     changed_.wait_for(lock, pause, [&] { return told_ || stop_; });
     if (stop_) return;
@@ -112,8 +113,7 @@ void JobWatch::run() {
 }
 
 void JobWatch::look() noexcept try {
-  std::vector<LiveRank> seen = live_ranks_here();
-  std::erase_if(seen, [&](const LiveRank& r) { return r.job != job_; });
+  std::vector<LiveRank> seen = files_.look();
   if (!seen.empty()) watch_.look(std::move(seen));
 } catch (...) {  // no memory: the next look may have some
 }

@@ -41,7 +41,8 @@ class Watch {
 class JobWatch {
  public:
   /// `job`: LiveRank::job. `still_s`: how long a rank waits in one place until it stands still.
-  JobWatch(std::uint64_t job, double still_s) : job_(job), still_ns_(static_cast<std::int64_t>(1e9 * still_s)) {}
+  JobWatch(std::uint64_t job, double still_s)
+      : job_(job), files_(job), still_ns_(static_cast<std::int64_t>(1e9 * still_s)) {}
   ~JobWatch() { stop(); }
   JobWatch(const JobWatch&) = delete;
   JobWatch& operator=(const JobWatch&) = delete;
@@ -63,6 +64,7 @@ class JobWatch {
   void remove();
 
   const std::uint64_t job_;
+  RanksOfJob files_;
   const std::int64_t still_ns_;
   Watch watch_;
   std::string path_;                                    ///< of the file that is on disk, or ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """No data are lost when a job ends early: killed in whole or in part, aborted, crashed, or without MPI_Finalize.
 Latecomer never makes such an end hang or change."""
+import ctypes
 import json
 import os
 import pathlib
@@ -33,9 +34,9 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
     done = run(a.cli, "run", "--output", folder / f"{name}.json", "--", "-n", 4, a.bin + "/traps", name, LD_PRELOAD=a.support)
     # Ranks leave without MPI_Finalize. The launcher's status is a race of its own (natively 0 in 36 of 40 runs, 9 in 4,
     # seldom 1).
-    # With exit(5) inside MPI it is 5 or 9: natively 9 in 5 of 48 runs, under latecomer in 9 of 48.
+    # With exit(5) inside MPI it is 5, 9 or seldom 1: natively 9 in 6 and 1 in 1 of 108 runs.
     # A sanitizer makes a report of a crash, and meanwhile the launcher may end the other ranks.
-    races = {"no_finalize": {0, 1, 9}, "exit_in_thread": {5, 9}, "exit_in_operator": {5, 9}, **({"crash": {1, 9}} if sanitized else {})}
+    races = {"no_finalize": {0, 1, 9}, "exit_in_thread": {1, 5, 9}, "exit_in_operator": {1, 5, 9}, **({"crash": {1, 9}} if sanitized else {})}
     same = done.returncode == native.returncode or {done.returncode, native.returncode} <= races.get(name, set())
     check(same, f"{name}: exit status {done.returncode}, natively {native.returncode}")
     profile = recovered(name)
@@ -115,12 +116,46 @@ for way, does, calls in (("syscall", "is asleep", 5), ("loop", "computes", 40)):
         check(found["verdict"][0].startswith(STOOD) and wanted in found["verdict"][0] and f"(call {calls} on " in verdict, f"{name}, {way}, {calls}: {verdict}")
         check(" ".join(text.split()).startswith(STOOD) and "too short to look" not in verdict.replace("were too short to look", "") and "cannot help" not in verdict, f"{name}, {way}, {calls}: the report begins with it: {text[:300]}")
         check(found["last_state"]["findings"] == [found["verdict"][0].removeprefix("The job stood still when last seen. ")] and [s["rank"] for s in found["last_state"]["states"]] == [0, 1, 2, 3], f"{name}, {way}, {calls}: --json has it: {found['last_state']['findings']}")
+# Killed ranks leave files in shared memory for a day. `latecomer run` opens such a file once, however often it looks.
+libc, IN_OPEN = ctypes.CDLL(None), 0x20
+opened = libc.inotify_init1(os.O_NONBLOCK)
+left = next(pathlib.Path("/dev/shm").glob("latecomer-live-*"))
+check(libc.inotify_add_watch(opened, bytes(left), IN_OPEN) >= 0, f"{left} is watched")
+path = folder / "looks.json"
+job = subprocess.Popen([a.cli, "run", "--still", "1", "--output", path, "--", "-n", "4", a.bin + "/hang", "loop", "5"], env=dict(os.environ, LD_PRELOAD=a.support), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def written():
+    """When the last state was written."""
+    return [f.stat().st_mtime for f in pathlib.Path(f"{path}.parts").glob("last-*.json")]
+
+
+def next_written(before):
+    deadline = time.time() + patience * 60
+    while time.time() < deadline and written() == before:
+        time.sleep(0.1)
+    return written()
+
+
+first = next_written([])
+before = os.read(opened, 65536)
+second = next_written(first)
+try:
+    after = os.read(opened, 65536)
+except BlockingIOError:
+    after = b""
+end_tree(job)
+os.close(opened)
+check(before and first and first != second and not after, f"a file of a killed rank is opened once, not at each look: {first} {second} {after}")
 page = run(a.cli, "report", "--html", "-", folder / "told_to_end_loop_40.json").stdout
 check(STOOD in page and "Last state of the ranks" in page, "the page has it")
 redacted = run(a.cli, "recover", "--redact", "-o", "-", folder / "told_to_end_loop_40.json").stdout
 check(os.uname().nodename not in redacted and str(folder) not in redacted and "host-1" in redacted, "a redacted profile names no host")
+# Rank 0 reaches MPI_Finalize half a minute after the others. Meanwhile, other jobs run.
+late = folder / "late_finalize.json"
+waiting = subprocess.Popen([a.cli, "run", "--output", late, "--", "-n", "2", a.bin + "/traps", "late_finalize"], env=dict(os.environ, LD_PRELOAD=a.support), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 # The time limit of a shell, which ends launcher and ranks with one signal.
-text, found = hung("time_limit", "loop", 40, lambda job, pids: None, ("timeout", str(30 * patience)))
+text, found = hung("time_limit", "loop", 40, lambda job, pids: None, ("timeout", str(15 * patience)))
 check(found["verdict"][0].startswith(STOOD) and "for rank 2, which computes" in found["verdict"][0], f"time_limit: {found['verdict']}")
 
 # A job that ends normally leaves only its profile.
@@ -148,9 +183,12 @@ policy = folder / "nospool.json"
 policy.write_text(json.dumps({"version": 1, "spool": False}))
 run(a.cli, "run", "--policy", policy, "--output", folder / "off.json", "--", "-n", 4, a.bin + "/traps", "killed", LD_PRELOAD=a.support)
 check(not (folder / "off.json.parts").exists(), '"spool": false leaves nothing')
-# Rank 0 reaches MPI_Finalize half a minute after the others. All ranks wait for it, and the profile is complete.
-done = run(a.cli, "run", "--output", folder / "late_finalize.json", "--", "-n", 2, a.bin + "/traps", "late_finalize", LD_PRELOAD=a.support)
-check(done.returncode == 0 and (folder / "late_finalize.json").exists(), f"a late MPI_Finalize: exit status {done.returncode}, profile written: {done.stderr}")
+# All ranks wait for the rank that is late, and the profile is complete.
+try:
+    said = waiting.communicate(timeout=patience * 120)[1]
+finally:
+    end_tree(waiting)
+check(waiting.returncode == 0 and late.exists(), f"a late MPI_Finalize: exit status {waiting.returncode}, profile written: {said}")
 check(not (folder / "late_finalize.json.parts").exists(), "no snapshots are left behind")
 
 finish()
