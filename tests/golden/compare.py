@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the figures of the deterministic model with the golden files, the tables in docs with the golden files, and
-checks statements of the papers that hold for all figures."""
+checks statements of the papers that hold for all figures.
+Usage: compare.py LATECOMER STEP (of so many cells of a grid, one is compared)"""
 import csv
 import difflib
 import json
@@ -9,7 +10,7 @@ import sys
 
 import figures
 
-command = sys.argv[1]
+command, step = sys.argv[1], int(sys.argv[2])
 failures = []
 
 
@@ -20,9 +21,9 @@ def check(condition, what):
 
 
 for name, made_by in figures.GOLDEN.items():
-    made = made_by(command)
-    golden = (figures.FOLDER / name).read_text()
-    difference = list(difflib.unified_diff(golden.splitlines(), made.splitlines(), f"tests/golden/{name}", "this build", lineterm="", n=0))
+    made = made_by(command, step)
+    golden = figures.cells_of((figures.FOLDER / name).read_text(), made)
+    difference = list(difflib.unified_diff(golden, made.splitlines(), f"tests/golden/{name}", "this build", lineterm="", n=0))
     print("\n".join(difference[:60]))
     check(not difference, f"{name}: {len(difference)} lines of difference; if the change is meant, run tests/golden/update")
     if name == "papers.tsv":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The roll call where the name service of the process manager fails or lies: with the channel of `latecomer run` the ranks observe together, without it each one alone at once. Servers and ranks that misbehave on that channel stop nobody."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -55,12 +56,17 @@ def alone(done, name, *says):
 
 
 # A job with one rank without preload observes locally: same result, one warning, no hang.
-for missing in (0, 1, 2, 3):
-    parts, words = [], []
+def lacking(missing):
+    words = []
     for rank in range(4):
         preload = a.support if rank == missing else a.library + ":" + a.support
         words += ([":"] if rank else []) + ["-n", "1", *(["-x", f"LD_PRELOAD={preload}"] if open_mpi else ["-env", "LD_PRELOAD", preload]), a.bin + "/breakers", "divergent"]
-    done = run(a.mpiexec, *words, LATECOMER_OUTPUT=folder / f"partial{missing}.json")
+    return run(a.mpiexec, *words, LATECOMER_OUTPUT=folder / f"partial{missing}.json")
+
+
+with concurrent.futures.ThreadPoolExecutor(2) as pool:  # the ranks wait for the time-out
+    partial = list(pool.map(lacking, range(4)))
+for missing, done in enumerate(partial):
     check(done.returncode == 0 and "right" in done.stdout, f"rank {missing} without preload: {done.returncode} {done.stdout[-200:]}")
     warnings = [line for line in done.stderr.splitlines() if "warning" in line]
     check(len(warnings) == 1 and f"rank {missing} is not preloaded" in warnings[0], f"one warning: {warnings}")

@@ -6,6 +6,7 @@ non-blocking forms), off, auto, or an algorithm. An algorithm applies to every c
 Exit status and, with --same-output, standard output must equal native's. The profile must be complete and conform
 to its schema. With --dispatches the algorithm must have run."""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ parser.add_argument("--same-output", action="store_true")
 parser.add_argument("--count", help="regular expression: lines of output counted and compared")
 parser.add_argument("--cwd")
 parser.add_argument("--network", help="policy's network, a name or an object, for the imbalance factor and plans")
+parser.add_argument("--beside", type=int, default=1, help="runs at one time, where ranks sleep")
 parser.add_argument("--timeout", type=float, default=120)
 parser.add_argument("command", nargs=argparse.REMAINDER)
 a = parser.parse_args()
@@ -34,7 +36,6 @@ folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 open_mpi = a.family == "openmpi"
 # Open MPI yields its cores by itself where ranks share them. Tests may run as root, on fewer cores than ranks.
 environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1") if open_mpi else dict(os.environ, LD_PRELOAD=a.support)
-failures = []
 
 
 def run(words, extra={}):
@@ -68,7 +69,11 @@ except ImportError:
 
 catalogue = json.loads(subprocess.run([a.cli, "algorithms", "--json"], capture_output=True, text=True, check=True).stdout)
 catalogue = [row for row in catalogue if row["restrictions"] != "range communicators only"]
-for name in a.policies.split(","):
+
+
+def under(name):
+    """Runs the program under a policy. Returns what to print, and what is wrong."""
+    failures = []
     served = [row["op"] for row in catalogue if row["name"] == name]
     policy = {"version": 1}
     if name == "finalize":
@@ -90,15 +95,15 @@ for name in a.policies.split(","):
     options = [] if name == "none" and not a.network else ["--policy", policy_file]
     result = run([a.cli, "run", *map(str, options), "--output", str(profile_file), "--", "-n", a.np, *command])
     got = facts(result)
-    print(f"{name}:", {k: v for k, v in got.items() if k != "output"})
+    said = f"{name}: { {k: v for k, v in got.items() if k != 'output'} }"
     if got != want:
         failures.append(f"{name}: {got} instead of {want}\n{result[1][-2000:]}\n{result[2][-2000:]}")
-        continue
+        return said, failures
     if name == "off":
-        continue
+        return said, failures
     if not profile_file.exists():
         failures.append(f"{name}: no profile\n{result[2][-1000:]}")
-        continue
+        return said, failures
     profile = json.loads(profile_file.read_text())
     if validator:
         failures += [f"{name}: schema: {e.json_path}: {e.message[:200]}" for e in validator.iter_errors(profile)][:3]
@@ -108,10 +113,18 @@ for name in a.policies.split(","):
             for algorithm, d in site["dispatch"].items():
                 calls = ran.setdefault(site["op"], {})
                 calls[algorithm] = calls.get(algorithm, 0) + d["calls"]
-    print("  ", ran, "warnings:", [w for w in profile["warnings"] if "imbalance_factor" not in w])
+    said += f"\n   {ran} warnings: {[w for w in profile['warnings'] if 'imbalance_factor' not in w]}"
     for op in served if a.dispatches else []:
         if op in ran and not ran[op].get(name):
             failures.append(f"{name}: never ran for {op}: {ran}")
+    return said, failures
+
+
+failures = []
+with concurrent.futures.ThreadPoolExecutor(a.beside) as pool:
+    for said, failed in pool.map(under, a.policies.split(",")):
+        print(said)
+        failures += failed
 for f in failures:
     print("FAILED", f)
 print(f"{len(failures)} failures")

@@ -67,19 +67,6 @@ if not open_mpi:
     check(any(s["ranks"] and max(s["ranks"], key=lambda r: r["last_count"])["rank"] == 1 for s in sessions["sites"]), "and say who came last")
 check(not list(folder.glob("spawn.observe.json")) or list(folder.glob("spawn.observe.json.spawned-*.parts")), "spawned processes left their own")
 
-# Vectors of 2.2 GiB. The program checks the results. Two ranks with the copies of MPI take up to 10 GiB, and the thread
-# sanitizer adds four bytes to each. Without counts of MPI_Count, such calls stay native.
-free = int(re.search(r"MemAvailable: *(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]) >> 20
-wide = folder / "wide.json"
-wide.write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce", "bytes": {"min": 4096}}, "use": "ring"}, {"match": {"op": "bcast"}, "use": "binomial"}]}))
-needed = 60 if sanitized == "libtsan" else 14
-if free < needed:
-    print(f"skipped vectors of 2.2 GiB: {free} GiB of memory are free, and they need {needed}")
-for policy in (None, wide) if free >= needed else ():
-    done, profile = under("large", a.bin + "/traps", "large", ranks=2, policy=policy, timeout=300)
-    ran = {name for s in profile["sites"] if s["op"] == "bcast" for name in s["dispatch"]} if profile else None
-    check(done.returncode == 0 and "right" in done.stdout and ran == {"binomial" if policy and not open_mpi else "native"}, f"vectors of 2.2 GiB, {ran}: {done.returncode} {done.stdout[-300:]} {done.stderr[-300:]}")
-
 # Low limits of memory, files and stack under which the program runs natively. (Less stack is too little for MPICH's
 # MPI_Comm_create. With fewer files the profile may be lost, but not the program.)
 for limit, kept in () if sanitized else (("-v 250000", True), ("-n 48", True), ("-n 32", False), ("-s 256", True)):
