@@ -45,7 +45,7 @@ def early(done):
 calls = int(os.environ.get("TEST_CALLS", "3000"))
 for name, content in POLICIES.items():
     chosen = policy(name, **content)
-    for ranks in (2, 3, 5, 8):
+    for ranks in (2, 3, 5, 8) if name == "named" else (2, 5):
         done, profile = job(f"{name}{ranks}", chosen, ranks, mixed, calls, ranks, timeout=3000, LATECOMER_VERBOSE="1")
         check(done.returncode == 0 and done.stdout == "right\n", f"{name}, {ranks} ranks: {done.returncode} {done.stdout[-200:]} {done.stderr[-400:]}")
         check("UCX" not in done.stderr, f"{name}, {ranks} ranks: no message is left over: {done.stderr[-300:]}")
