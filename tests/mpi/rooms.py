@@ -91,7 +91,7 @@ for i, one in enumerate(jobs):
     check(one.returncode == 0 and "right" in out and "met in 1 room" in err, f"four jobs at once, job {i}: {one.returncode} {err[-300:]}")
 
 # The ranks of a host are told wrong numbers of ranks. After a quarter of the time-out, they meet in several rooms, or find each other by names.
-roll_call_takes(12 * patience)
+roll_call_takes(20 * patience)
 told = "OMPI_COMM_WORLD_LOCAL_SIZE" if open_mpi else "MPI_LOCALNRANKS"
 for number in (1, 2, 3):
     done, requests = job(f"told{number}", 4, "env", f"{told}={number}", *program)
@@ -102,7 +102,7 @@ done = run(*words("told_more", 4, "env", f"{told}=5", *program))
 check(done.returncode == 0 and "4 ranks, together" in done.stderr and len(counted("told_more")) == 4, f"a number that is too large is none: {done.stderr[-300:]}")
 
 # A rank comes late: after the room has been given up, in time for the names.
-late = ["sh", "-c", f'test "${RANK}" = 1 && export NAME_SERVICE_LATE=%d; exec "$@"' % (5 * patience), "sh"]
+late = ["sh", "-c", f'test "${RANK}" = 1 && export NAME_SERVICE_LATE=%d; exec "$@"' % (7 * patience), "sh"]
 done, requests = job("late", 3, *late, *program)
 check(len(requests) == 3 and "room" not in done.stderr, f"a late rank: by names: {requests}")
 

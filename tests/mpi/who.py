@@ -48,14 +48,14 @@ def look(way, calls, wanted):
 
 
 def live_files(profile):
-    """The contents of the files of a job. Other jobs may begin and end meanwhile."""
+    """The contents of the complete files of a job. Other jobs may begin and end meanwhile."""
     found = []
     for file in pathlib.Path("/dev/shm").glob("latecomer-live-*"):
         try:
             found.append(file.read_bytes())
         except FileNotFoundError:
             continue
-    return [data for data in found if str(profile).encode() + b"\0" in data]
+    return [data for data in found if data.startswith(b"latecomer live\0") and str(profile).encode() + b"\0" in data]
 
 
 for way, wanted in HANGS.items():
