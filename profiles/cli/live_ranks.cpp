@@ -113,7 +113,7 @@ std::vector<LiveRank> RanksOfJob::look() {
   for_each_file([&](const std::string& name) {
     if (others_.contains(name)) return void(others.insert(name));
     LiveRank one = read_file(name);
-    if (one.rank < 0) return;  // it is still being made
+    if (one.rank < 0) return;  // still being made, or no file of this version
     if (one.job == job_) out.push_back(std::move(one));
     else others.insert(name);
   });

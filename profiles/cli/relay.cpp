@@ -96,6 +96,7 @@ int relay(const RelayOptions& o) {
     pause(kBetweenTries);
   }
   ending.copy_is(folder, ranks.front().host);
+  RanksOfJob here(ranks.front().job);
   Watch watch;
   std::string problem;
   for (bool opened = false;;) {
@@ -116,7 +117,7 @@ int relay(const RelayOptions& o) {
     }
     if (!watch.lives()) return 0;  // killed: the last copy stays
     pause(o.seconds);
-    ranks = ranks_of(output);
+    ranks = here.look();
     if (ranks.empty()) break;
   }
   EndOnSignal::stands_still(false);  // it ended well

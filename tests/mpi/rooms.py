@@ -90,7 +90,8 @@ for i, one in enumerate(jobs):
     out, err = one.communicate(timeout=patience * 300)
     check(one.returncode == 0 and "right" in out and "met in 1 room" in err, f"four jobs at once, job {i}: {one.returncode} {err[-300:]}")
 
-# The ranks of a host are told wrong numbers of ranks. After a quarter of the time-out, they meet in several rooms, or find each other by names.
+# The ranks of a host are told wrong numbers of ranks. They meet in several rooms, or find each other by names after a
+# quarter of the time-out.
 roll_call_takes(20 * patience)
 told = "OMPI_COMM_WORLD_LOCAL_SIZE" if open_mpi else "MPI_LOCALNRANKS"
 for number in (1, 2, 3):

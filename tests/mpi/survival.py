@@ -137,15 +137,22 @@ def next_written(before):
     return written()
 
 
-first = next_written([])
-before = os.read(opened, 65536)
-second = next_written(first)
+def openings():
+    """What inotify has seen since the last call."""
+    try:
+        return os.read(opened, 65536)
+    except BlockingIOError:
+        return b""
+
+
 try:
-    after = os.read(opened, 65536)
-except BlockingIOError:
-    after = b""
-end_tree(job)
-os.close(opened)
+    first = next_written([])
+    before = openings()
+    second = next_written(first)
+    after = openings()
+finally:
+    end_tree(job)
+    os.close(opened)
 check(before and first and first != second and not after, f"a file of a killed rank is opened once, not at each look: {first} {second} {after}")
 page = run(a.cli, "report", "--html", "-", folder / "told_to_end_loop_40.json").stdout
 check(STOOD in page and "Last state of the ranks" in page, "the page has it")
