@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   if (strcmp(way, "missing") == 0 && rank == 2) {
     while (getppid() != 1) usleep(10000);
   } else if (strcmp(way, "loop") == 0 && rank == 2) {
-    for (volatile int i = 0;; ++i) {
+    for (volatile unsigned i = 0;; ++i) {
     }
   } else if (strcmp(way, "syscall") == 0 && rank == 2) {
     pause();

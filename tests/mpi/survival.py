@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """No data are lost when a job ends early: killed in whole or in part, aborted, crashed, or without MPI_Finalize.
 Latecomer never makes such an end hang or change."""
+import contextlib
 import ctypes
 import json
 import os
@@ -103,7 +104,8 @@ def hung(name, way, calls, end, before=()):
 
 def kill_ranks(job, pids):
     for pid in pids.values():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the launcher ends the others, too
+            os.kill(pid, signal.SIGKILL)
 
 
 ENDS = {"ranks_killed": kill_ranks, "one_killed": lambda job, pids: os.kill(pids[1], signal.SIGKILL), "told_to_end": lambda job, pids: job.terminate(), "all_at_once": lambda job, pids: end_tree(job)}
