@@ -21,6 +21,13 @@ struct Group {
   }
 };
 
+/// The members of a communicator, and the index of their group. To find it takes time in proportion to the members, so
+/// a leader does that once.
+struct Members {
+  std::span<const core::Rank> world;  ///< [comm_size], ranks of MPI_COMM_WORLD
+  std::uint32_t group;                ///< Groups::of(world)
+};
+
 class Groups {
  public:
   /// The group that new members share once the others are kMostMembers in sum. It has no ranks.

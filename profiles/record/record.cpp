@@ -132,29 +132,28 @@ void SiteBook::record(std::span<const CallRecord* const> records, std::span<cons
     bytes += std::max<Bytes>(r->bytes, 0);
   }
   record({{owner.site, owner.op, static_cast<std::int32_t>(records.size())},
-          Groups::kOther,
+          groups.of(world),
           owner.root,
           core::is_irregular(owner.op) ? bytes : owner.bytes,
           owner.algorithm,
           owner.kind == core::CallKind::blocking},
-         arrivals_of, exits, world);
+         arrivals_of, exits);
 }
 
-void SiteBook::record(ArrivalRecord::Kind kind, std::span<const Nanoseconds> of_arrivals,
-                      std::span<const Nanoseconds> exits, std::span<const Rank> world) {
+void SiteBook::record(const ArrivalRecord::Kind& kind, std::span<const Nanoseconds> of_arrivals,
+                      std::span<const Nanoseconds> exits) {
   // A leader's share of the memory is its communicators' share of the ranks.
-  kind.group = groups.of(world);
   arrivals.start(static_cast<std::size_t>(
       static_cast<double>(ArrivalRecord::kMostBytes) *
       std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
   arrivals.add(kind, of_arrivals, exits);
 }
 
-void SiteBook::add_call(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts,
+void SiteBook::add_call(const CallDigest& call, const Members& members, const CallFacts& facts,
                         const core::Network* network) {
-  const auto size = static_cast<std::int32_t>(world.size());
+  const auto size = static_cast<std::int32_t>(members.world.size());
   PatternSite& site = site_at({call.site, call.op, size, call.callers});
-  Group& group = groups[groups.of(world)];
+  Group& group = groups[members.group];
   const Nanoseconds imbalance = call.last - call.first;
   ++site.calls;
   site.divergent_calls += call.divergent, site.other_callers += call.other_callers;
@@ -194,41 +193,41 @@ CallSums SiteBook::add_own(const CallRecord& record, const CallFacts& facts, Ran
   return made;
 }
 
-void SiteBook::add_awaited(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts,
+void SiteBook::add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts,
                            const CallSums& all) {
   if (all.waited == 0 && !call.by_pattern) return;
-  const auto size = static_cast<std::int32_t>(world.size());
+  const auto size = static_cast<std::int32_t>(members.world.size());
   PatternSite& site = site_at({call.site, call.op, size, call.callers});
   if (call.by_pattern) {
     PatternSource& source = (call.edge & kRanByEdge) != 0 ? site.edge : site.history;
     ++source.calls, source.error_sum_ns += static_cast<double>(all.error) / size;
   }
-  if (facts.awaited >= 0) add_wait(site, world, facts.first, facts.awaited, static_cast<double>(all.waited));
+  if (facts.awaited >= 0) add_wait(site, members, facts.first, facts.awaited, static_cast<double>(all.waited));
 }
 
-void SiteBook::add_wait(PatternSite& site, std::span<const Rank> world, Nanoseconds first, Rank awaited, double ns) {
-  const Rank of = world[static_cast<std::size_t>(awaited)];
+void SiteBook::add_wait(PatternSite& site, const Members& members, Nanoseconds first, Rank awaited, double ns) {
+  const Rank of = members.world[static_cast<std::size_t>(awaited)];
   site.ranks.at_or_new(of / per_row_, static_cast<std::size_t>(awaited)).awaited_ns += ns;
   sums[of].awaited_ns += ns;
-  groups[groups.of(world)].waited_ns += ns;
+  groups[members.group].waited_ns += ns;
   if (first != first_call.arrival) return;
   first_call.waited_ns += ns;
   if (ns > first_call.awaited_ns) first_call.awaited_ns = ns, first_call.awaited = of;
 }
 
-void SiteBook::add_scan(const CallDigest& call, std::span<const Rank> world, std::span<const Nanoseconds> of_arrivals,
+void SiteBook::add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
                         std::uint32_t stands_for) {
   if (call.kind != core::CallKind::blocking || waiting_in(call.op) != Waiting::for_lower_ranks) return;
-  PatternSite& site = site_at({call.site, call.op, static_cast<std::int32_t>(world.size()), call.callers});
-  std::vector<double> awaited(world.size());
+  PatternSite& site = site_at({call.site, call.op, static_cast<std::int32_t>(members.world.size()), call.callers});
+  std::vector<double> awaited(members.world.size());
   for_each_wait(
-      call.op, call.root, world.size(), [&](std::size_t r) { return of_arrivals[r]; },
+      call.op, call.root, members.world.size(), [&](std::size_t r) { return of_arrivals[r]; },
       [](std::size_t) { return INT64_MAX; },  // nobody leaves a scan before the ranks below have come
       [&](std::size_t, std::size_t for_rank, Nanoseconds spent) {
         awaited[for_rank] += static_cast<double>(spent) * stands_for;
       });
   for (std::size_t r = 0; r < awaited.size(); ++r)
-    if (awaited[r] > 0) add_wait(site, world, call.first, static_cast<Rank>(r), awaited[r]);
+    if (awaited[r] > 0) add_wait(site, members, call.first, static_cast<Rank>(r), awaited[r]);
 }
 
 bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const Rank> world, Nanoseconds tie_ns,
@@ -237,7 +236,8 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
   CallDigest call;
   for (Rank r = 0; r < size; ++r) call.add(*records[static_cast<std::size_t>(r)], r, size);
   const CallFacts facts = facts_of(call, size, tie_ns);
-  add_call(call, world, facts, network);
+  const Members members{world, groups.of(world)};
+  add_call(call, members, facts, network);
   std::vector<Nanoseconds> of_arrivals;
   for (const CallRecord* r : records) of_arrivals.push_back(r->arrival);
   const bool scan = waiting_in(call.op) == Waiting::for_lower_ranks;
@@ -249,8 +249,8 @@ bool SiteBook::add(std::span<const CallRecord* const> records, std::span<const R
                                                          : add_own(*records[at], its, r, world[at], size);
     all.waited += one.waited, all.error += one.error;
   }
-  add_awaited(call, world, facts, all);
-  if (scan) add_scan(call, world, of_arrivals);
+  add_awaited(call, members, facts, all);
+  if (scan) add_scan(call, members, of_arrivals);
   if (records_) record(records, world);
   return call.divergent;
 }

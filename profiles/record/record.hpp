@@ -260,19 +260,18 @@ struct FirstCall {
 /// once, and every rank adds its own part of it.
 class SiteBook {
  public:
-  /// Leader: adds a call of which all records are known. world: [comm_size]. The call is credited to the site of the
-  /// root, or of the first rank. `network` is nullptr if the figures are unknown.
-  void add_call(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts,
-                const core::Network* network);
+  /// Leader: adds a call of which all records are known. The call is credited to the site of the root, or of the first
+  /// rank. `network` is nullptr if the figures are unknown.
+  void add_call(const CallDigest& call, const Members& members, const CallFacts& facts, const core::Network* network);
   /// Adds the part of rank `rank` of a communicator of `size` ranks; `own`: its rank in MPI_COMM_WORLD. Its waits count
   /// `stands_for` times. Returns what the leader needs of it.
   CallSums add_own(const CallRecord& record, const CallFacts& facts, Rank rank, Rank own, std::int32_t size,
                    std::uint32_t stands_for = 1);
   /// Leader: adds the sums of all ranks.
-  void add_awaited(const CallDigest& call, std::span<const Rank> world, const CallFacts& facts, const CallSums& all);
+  void add_awaited(const CallDigest& call, const Members& members, const CallFacts& facts, const CallSums& all);
   /// Leader: adds the waits of a scan, where each rank waits for another one. Of other calls nothing. of_arrivals:
   /// [comm_size]. They count `stands_for` times.
-  void add_scan(const CallDigest& call, std::span<const Rank> world, std::span<const Nanoseconds> of_arrivals,
+  void add_scan(const CallDigest& call, const Members& members, std::span<const Nanoseconds> of_arrivals,
                 std::uint32_t stands_for = 1);
   /// All of it, for one call with the records of all ranks. records[i] belongs to world rank world[i]; shape
   /// [comm_size]. Arrivals that differ by less than `tie_ns` count as equal. `counted`: ranks whose own part is known
@@ -294,9 +293,9 @@ class SiteBook {
   bool records_arrivals() const { return records_; }
   /// Keeps the arrivals of one call, as in add(), and counts it nowhere.
   void record(std::span<const CallRecord* const> records, std::span<const Rank> world);
-  /// The same; `kind.group` is that of `world`. Both times: [comm_size].
-  void record(ArrivalRecord::Kind kind, std::span<const Nanoseconds> of_arrivals, std::span<const Nanoseconds> exits,
-              std::span<const Rank> world);
+  /// The same. Both times: [comm_size].
+  void record(const ArrivalRecord::Kind& kind, std::span<const Nanoseconds> of_arrivals,
+              std::span<const Nanoseconds> exits);
   PatternSite& at(SiteKey key);
 
   Groups groups;
@@ -306,7 +305,7 @@ class SiteBook {
 
  private:
   PatternSite& site_at(const SiteKey& key);
-  void add_wait(PatternSite& site, std::span<const Rank> world, Nanoseconds first, Rank awaited, double ns);
+  void add_wait(PatternSite& site, const Members& members, Nanoseconds first, Rank awaited, double ns);
 
   std::map<SiteKey, PatternSite> sites_;
   /// The entry of the latest call, since calls of one site often follow each other. Entries of a map stay where they

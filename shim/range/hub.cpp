@@ -293,7 +293,8 @@ int Hub::progress() {
 
 int Hub::unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room) {
   if (envelope.payload == 0) {
-    std::memcpy(into, chunk + sizeof(Envelope), static_cast<std::size_t>(std::min<MPI_Count>(room, envelope.bytes)));
+    const auto bytes = static_cast<std::size_t>(std::min<MPI_Count>(room, envelope.bytes));
+    if (bytes > 0) std::memcpy(into, chunk + sizeof(Envelope), bytes);  // a barrier has no buffer
     return envelope.bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
   }
   // The sender has more data than any short message: the program's counts differ. The data still have to be received.

@@ -56,6 +56,7 @@ struct RankOf final : DigestNode::Host {
   std::int64_t spent = 0;  ///< nanoseconds
   std::uint64_t messages = 0, bytes = 0;
   std::vector<Nanoseconds> pattern;
+  std::uint32_t group = Groups::kOther;
 };
 
 struct Message {
@@ -90,13 +91,14 @@ bool RankOf::send(Rank to, std::span<const char> message) {
 void RankOf::whole(std::uint64_t, const CallDigest& call, const CallFacts& facts, const CallSampled& sampled,
                    std::uint32_t) {
   ++job.counted;
-  book.add_call(call, job.world, facts, nullptr);
+  if (group == Groups::kOther) group = book.groups.of(job.world);
+  book.add_call(call, {job.world, group}, facts, nullptr);
   pattern.clear();
   for (const Nanoseconds arrival : sampled.arrivals) pattern.push_back(arrival - call.first);
 }
 
 void RankOf::summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) {
-  book.add_awaited(call, job.world, facts, sums);
+  book.add_awaited(call, {job.world, group}, facts, sums);
 }
 
 void table_row(int size, bool learns) {

@@ -180,15 +180,16 @@ class Ranks {
       all.in_order = all.in_order && n >= all.next;
       all.next = n + 1;
       ++all.counted;
-      book.add_call(call, all.world_, facts, nullptr);
+      const Members members{all.world_, book.groups.of(all.world_)};
+      book.add_call(call, members, facts, nullptr);
       if (sampled.arrivals.empty()) return;
       ++all.sampled;
-      book.add_scan(call, all.world_, sampled.arrivals, stands_for);
+      book.add_scan(call, members, sampled.arrivals, stands_for);
       if (core::is_irregular(call.op)) all.blocks_fit = all.blocks_fit && sampled.blocks.size() == all.world_.size();
     }
     void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override {
       const WithMemory with_memory;
-      book.add_awaited(call, all.world_, facts, sums);
+      book.add_awaited(call, {all.world_, book.groups.of(all.world_)}, facts, sums);
     }
     void missing(std::uint64_t calls) override { all.missing += calls; }
     void waited(Nanoseconds sum) override { all.waited += sum; }

@@ -11,6 +11,7 @@
 
 #include "shim/dispatch/engine/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/file_progress.hpp"
 #include "shim/waiting/alive.hpp"
 #include "shim/waiting/courteous.hpp"
 
@@ -95,6 +96,7 @@ void start_engine(bool granted) {
   PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, j.comm);
   if (facts[0] && facts[1] == j.size) {
     count_progress();
+    keep_files_to_program();
     engine = made.release();
     engine->begin();
     return;

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "shim/dispatch/engine/parts.hpp"
+#include "shim/mpi/file_progress.hpp"
 #include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
@@ -107,6 +108,7 @@ void Engine::loop() {
   // engine polls every 20 ms even if a poll costs more than 80 us.
   constexpr Nanoseconds kIdle = 500'000, kLongest = 20'000'000;
   prctl(PR_SET_TIMERSLACK, 1000);
+  this_thread_serves();
   Nanoseconds pause = kIdle, spent = thread_time();
   double cost = 20'000;  // ns of a poll that finds nothing, with its timer: the mean of the last 16 or so
   std::unique_lock lock(mutex_);

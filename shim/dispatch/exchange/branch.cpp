@@ -109,17 +109,19 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
   {
     const JobLock lock;
     profiles::SiteBook& book = j.mine.patterns;
-    book.add_call(call, world, facts, j.policy.network_given ? &j.policy.network : nullptr);
+    if (!group) group = book.groups.of(world);
+    const profiles::Members members{world, *group};
+    book.add_call(call, members, facts, j.policy.network_given ? &j.policy.network : nullptr);
     if (!sampled.arrivals.empty()) {
-      book.add_scan(call, world, sampled.arrivals, stands_for);
+      book.add_scan(call, members, sampled.arrivals, stands_for);
       if (book.records_arrivals())
         book.record({{call.site, call.op, node.size()},
-                     profiles::Groups::kOther,
+                     members.group,
                      call.root,
                      call.bytes,
                      call.algorithm,
                      call.kind == core::CallKind::blocking},
-                    sampled.arrivals, sampled.exits, world);
+                    sampled.arrivals, sampled.exits);
     }
   }
   if (!state || !state->leadership || state->broken) return;
@@ -129,7 +131,7 @@ void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const prof
 void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
                     const profiles::CallSums& sums) {
   const JobLock lock;
-  job().mine.patterns.add_awaited(call, world, facts, sums);
+  if (group) job().mine.patterns.add_awaited(call, {world, *group}, facts, sums);
 }
 
 void Branch::missing(std::uint64_t calls) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ struct Branch final : profiles::DigestNode::Host {
   Rank own_world;                            ///< this rank in MPI_COMM_WORLD
   std::vector<std::pair<Rank, Rank>> peers;  ///< parent and children: rank in the communicator and in MPI_COMM_WORLD
   std::vector<Rank> world;                   ///< leader: [comm_size]
+  std::optional<std::uint32_t> group;        ///< leader: of these ranks, once a call is known
 };
 
 /// Makes this rank's node of an identified communicator.
