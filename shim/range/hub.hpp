@@ -131,7 +131,8 @@ class Hub {
   int awaited_ = 0;  // requests of messages that their owners wait for
   int bursts_ = 0;   // > 0: messages recently arrived in bursts
   unsigned matched_ = 0;
-  bool fits_ = false;       // whether each rank of this host may have a core of its own
+  // Whether each rank of this host may have a core of its own, or MPI yields while it waits.
+  bool may_wait_in_mpi_ = false;
   int tags_ = 0;            // number of tags for data; they begin at kFirstPayload
   std::uint32_t sent_ = 0;  // number of data messages so far
   Matching<Message> matching_;

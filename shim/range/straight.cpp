@@ -72,13 +72,15 @@ const Straight::Prepared& Straight::prepared(const Key& key) {
   for (std::size_t i = 0; i < line.steps.size(); ++i) {
     Step step{line.steps[i]};
     if (step.kind == core::OpKind::send) {
-      step.waits = i >= last_receive;
+      const auto trails = [&](std::size_t at) { return at >= last_receive; };
+      // Where a send waits for its receiver, only the last one may: else a rank waits for each receiver in turn.
+      step.waits = trails(i) && (!shim::kSendWaits || i + 1 == line.steps.size());
       // The first chunk is that of sends that wait. Chunks in flight follow.
-      step.chunk = step.waits ? 0 : ++fresh->chunks;
-      if (step.waits && i > 0) {
+      if (!step.waits) step.chunk = ++fresh->chunks;
+      if (trails(i) && i > 0) {
         const Step& before = fresh->steps.back();
         step.again = before.channel == step.channel &&
-                     ((before.kind == core::OpKind::send && before.waits && before.src == step.src) ||
+                     ((before.kind == core::OpKind::send && trails(i - 1) && before.src == step.src) ||
                       (before.kind == core::OpKind::recv && before.dst == step.src));
       }
     }

@@ -30,7 +30,7 @@ class Straight {
     bool operator==(const Key&) const = default;
   };
   struct Step : core::Line::Step {
-    bool waits = false;  ///< a send after which no receive follows
+    bool waits = false;  ///< a blocking send: no receive follows
     bool again = false;  ///< a send of what the step before sent or received
     int chunk = 0;       ///< the number of a send's chunk
   };
@@ -38,7 +38,7 @@ class Straight {
     Key key;
     std::vector<Step> steps;
     core::Elements scratch = 0, most = 0;  ///< units, count
-    int chunks = 0;
+    int chunks = 0, flights = 0;           ///< flights: sends that do not wait
   };
   const Prepared& prepared(const Key& key);
   int run(const Prepared& line, const latecomer_range& range, const Arguments& a, core::Elements count,
