@@ -38,7 +38,7 @@ class Straight {
     Key key;
     std::vector<Step> steps;
     core::Elements scratch = 0, most = 0;  ///< units, count
-    int chunks = 0, flights = 0;           ///< flights: sends that do not wait
+    int chunks = 0;
   };
   const Prepared& prepared(const Key& key);
   int run(const Prepared& line, const latecomer_range& range, const Arguments& a, core::Elements count,
