@@ -22,9 +22,12 @@ std::atomic<Poll> files{nullptr};
 
 int poll_files() { return serves ? 0 : files.load(std::memory_order_acquire)(); }
 
+/// Whether the function is that of the plugin, or of a library of Open MPI that holds the plugin.
 bool is_of_files(Poll poll) {
   Dl_info info;
-  return dladdr(reinterpret_cast<void*>(poll), &info) && info.dli_fname && std::strstr(info.dli_fname, "ompio");
+  if (!dladdr(reinterpret_cast<void*>(poll), &info)) return false;
+  const auto named = [](const char* name) { return name && std::strstr(name, "ompio"); };
+  return named(info.dli_fname) || named(info.dli_sname);
 }
 
 }  // namespace

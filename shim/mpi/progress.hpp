@@ -14,8 +14,8 @@ namespace latecomer::shim {
 /// does not. The limit is btl_vader_eager_limit, less a header.
 inline constexpr long long kShortMessage = 3584;
 
-/// Whether a blocking send of a short message may wait until its receiver calls MPI. Measured, 2 ranks in shared memory:
-/// a send of 512 B took 20 ms because the receiver slept that long, of 8 B 0.2 us.
+/// Whether a blocking send of a short message may wait until its receiver calls MPI. Measured, 2 ranks in shared
+/// memory: a send of 512 B took 20 ms because the receiver slept that long, of 8 B 0.2 us.
 inline constexpr bool kSendWaits = true;
 
 /// Returns the number of events, 0 for none. Must not wait. MPI may call it from within our own calls of MPI.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collective writes to a file, whose plugin calls MPI's functions, and one allreduce after each. With `nonblocking`, also
- * non-blocking writes between gathers, in which rank 1 is late. Usage: files PATH [nonblocking] */
+/* Collective writes to a file, whose plugin calls MPI's functions, and one allreduce after each. With `nonblocking`,
+ * also non-blocking writes between gathers, in which rank 1 is late. Usage: files PATH [nonblocking] */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
