@@ -74,10 +74,13 @@ LATECOMER_PROGRESS_SYMBOLS(STUB)
 
 }  // namespace
 
+// The linker makes these names.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 extern Stub __start_latecomer_stubs[] __attribute__((visibility("hidden")));
 extern Stub __stop_latecomer_stubs[] __attribute__((visibility("hidden")));
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 Stub* stubs_begin() { return __start_latecomer_stubs; }
 Stub* stubs_end() { return __stop_latecomer_stubs; }
