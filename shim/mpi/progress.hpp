@@ -21,11 +21,13 @@ inline constexpr bool kSendWaits = true;
 /// Returns the number of events, 0 for none. Must not wait. MPI may call it from within our own calls of MPI.
 using Poll = int (*)();
 
+/// A symbol of libopen-pal: a program links libmpi only.
+inline void* find_in_process(const char* symbol) { return dlsym(RTLD_DEFAULT, symbol); }
+
 /// Returns false if this build of Open MPI has no such function.
 inline bool change_progress(const char* function, Poll poll) {
-  // Of libopen-pal. A program links libmpi only.
   using Change = int (*)(Poll);
-  const auto change = reinterpret_cast<Change>(dlsym(RTLD_DEFAULT, function));
+  const auto change = reinterpret_cast<Change>(find_in_process(function));
   return change && change(poll) == 0;
 }
 inline bool start_polling(Poll poll) { return change_progress("opal_progress_register", poll); }
@@ -33,8 +35,8 @@ inline void stop_polling(Poll poll) { change_progress("opal_progress_unregister"
 
 /// Whether each wait inside MPI gives the core away. Open MPI does that where its launcher saw more ranks than cores,
 /// or as its parameter mpi_yield_when_idle says.
-inline bool waits_yield() {
-  const auto yields = static_cast<const bool*>(dlsym(RTLD_DEFAULT, "opal_progress_yield_when_idle"));
+inline bool waits_yield(void* (*find)(const char*) = find_in_process) {
+  const auto yields = static_cast<const bool*>(find("opal_progress_yield_when_idle"));
   return yields && *yields;
 }
 
@@ -51,7 +53,7 @@ inline constexpr long long kShortMessage = 8192;
 
 inline constexpr bool kSendWaits = false;
 
-inline bool waits_yield() { return false; }
+inline bool waits_yield(void* (*)(const char*) = nullptr) { return false; }
 
 }  // namespace latecomer::shim
 

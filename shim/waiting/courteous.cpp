@@ -15,6 +15,7 @@
 #include <atomic>
 
 #include "shim/mpi/entry.hpp"
+#include "shim/mpi/progress.hpp"
 #include "shim/patience.hpp"
 #include "shim/state/job.hpp"
 
@@ -55,19 +56,18 @@ LATECOMER_ENTRY(int, opal_progress, (void)) {
   return polled([] { return next::opal_progress(); });
 }
 static bool has_progress() { return next::opal_progress; }
-/// Open MPI yields where its launcher saw more ranks than cores, or as its parameter mpi_yield_when_idle says.
-bool yields_by_itself() {
-  static const auto yielding = static_cast<const bool*>(find_function("opal_progress_yield_when_idle"));
-  return yielding && *yielding;
-}
 #else
 constexpr const char* kProgress = "ucp_worker_progress";
 LATECOMER_ENTRY(unsigned, ucp_worker_progress, (void* worker)) {
   return polled([&] { return next::ucp_worker_progress(worker); });
 }
 static bool has_progress() { return next::ucp_worker_progress; }
-bool yields_by_itself() { return false; }
 #endif
+
+bool yields_by_itself() {
+  static const bool yields = waits_yield(find_function);
+  return yields;
+}
 
 bool yield_in_progress(bool on) {
   if (!has_progress()) return false;
