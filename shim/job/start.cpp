@@ -2,6 +2,8 @@
 // Starts the job: in MPI_Init, in a session, or at the first call if MPI started unseen.
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <mutex>
 
@@ -21,6 +23,22 @@ namespace {
 std::mutex start_mutex;
 bool began = false, ended_at_start = false;
 
+/// Says so if another library's launcher started this process as one of several.
+void note_other_launcher(int size) {
+#ifdef OPEN_MPI
+  constexpr const char *own = "Open MPI", *number = "PMI_SIZE", *rank = "PMI_RANK";
+#else
+  constexpr const char *own = "MPICH", *number = "OMPI_COMM_WORLD_SIZE", *rank = "OMPI_COMM_WORLD_RANK";
+#endif
+  const char *of = std::getenv(number), *which = std::getenv(rank);
+  if (size == 1 && of && std::atol(of) > 1 && which && std::strcmp(which, "0") == 0)
+    warn(
+        "the launcher started %s processes (%s), and %s makes each one a job of its own: if they are one job, start "
+        "them "
+        "with %s's launcher",
+        of, number, own, own);
+}
+
 /// The common part of every start. Returns false if latecomer must not observe this process.
 bool begin_observing(Job& j, int rank, int size) {
   j.rank = rank;
@@ -30,6 +48,7 @@ bool begin_observing(Job& j, int rank, int size) {
   j.environment = read_environment(rank == 0);
   if (j.environment.disable) return false;
   set_speaker(rank, size, j.environment.verbose);
+  note_other_launcher(size);
   j.started = now();
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);

@@ -38,7 +38,7 @@ class Creation final : public Operation {
         complete = true;
         return;
       }
-      thread_ = std::thread([this, comm = hub.comm(), tag] {
+      thread_ = std::thread([this, comm = hub.comm(), tag = hub.creation_tag(tag)] {
         made_rc_ = PMPI_Comm_create_group(comm, group_, tag, &made_);
         made_it_.store(true, std::memory_order_release);
       });
@@ -103,7 +103,7 @@ int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm
     if (!request || !comm) return MPI_ERR_ARG;
     *request = nullptr, *comm = MPI_COMM_NULL;
     if (const int rc = wrong_range(range); rc != MPI_SUCCESS) return rc;
-    if (tag < 0) return MPI_ERR_TAG;
+    if (tag < 0 || hub_of(*range).creation_tag(tag) < 0) return MPI_ERR_TAG;
     auto creation = std::make_unique<Creation>(*range, tag, comm);
     if (creation->complete && creation->rc != MPI_SUCCESS) return creation->rc;
     *request = creation.release();

@@ -19,9 +19,6 @@ using namespace shim;  // mpi_3.hpp, where MPI has no functions with MPI_Count
 
 namespace {
 
-// Derived: copies from a rank to itself use the tag 4003 (shim/tags.hpp), and the envelopes 0. At least 24,575 tags are
-// left for data, because MPI guarantees tags up to 32,767.
-constexpr int kFirstPayload = 8192;
 // The number of short sends in flight from which progress() tests them. Derived: a test of 64 requests takes 0.4 us
 // (measured, 2 ranks in shared memory), and 64 chunks of 8 KiB take 512 KiB.
 constexpr std::size_t kMany = 64;
@@ -77,7 +74,7 @@ Hub::Hub(MPI_Comm comm) : matching_({MPI_ANY_SOURCE, MPI_ANY_TAG}), landing_(siz
   int* upper = nullptr;
   int known = 0;
   rc_ = PMPI_Comm_get_attr(comm_, MPI_TAG_UB, &upper, &known);
-  tags_ = (known ? *upper : 32767) - kFirstPayload;
+  tags_ = ((known ? *upper : 32767) - kFirstPayload) / 2;
   may_wait_in_mpi_ = fits_the_cores(comm_) || shim::waits_yield();
 }
 

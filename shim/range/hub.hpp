@@ -112,8 +112,15 @@ class Hub {
   }
 
   static constexpr int kEnvelopeTag = 0;
+  /// The tag for MPI_Comm_create_group, negative if there is none. Open MPI gives it to its own messages of that call
+  /// on this communicator, so no message of a range has it.
+  int creation_tag(int tag) const { return tag < tags_ ? kFirstPayload + tags_ + tag : -1; }
 
  private:
+  // Derived: copies from a rank to itself use the tag 4003 (shim/tags.hpp), and the envelopes 0. At least 12,287 tags
+  // are left for data and as many for creations, because MPI guarantees tags up to 32,767.
+  static constexpr int kFirstPayload = 8192;
+
   static int size_of_chunk(std::int64_t bytes) { return static_cast<int>(sizeof(Envelope)) + static_cast<int>(bytes); }
   /// Copies the data of a short message, or receives those of a long message and returns MPI_ERR_TRUNCATE.
   int unload(const Envelope& envelope, const char* chunk, Rank source, char* into, MPI_Count room);
@@ -133,7 +140,8 @@ class Hub {
   unsigned matched_ = 0;
   // Whether each rank of this host may have a core of its own, or MPI yields while it waits.
   bool may_wait_in_mpi_ = false;
-  int tags_ = 0;            // number of tags for data; they begin at kFirstPayload
+  // The number of tags for data, which begin at kFirstPayload, and of those for creations, which follow.
+  int tags_ = 0;
   std::uint32_t sent_ = 0;  // number of data messages so far
   Matching<Message> matching_;
   std::vector<std::unique_ptr<Arrival>> spare_;

@@ -39,6 +39,15 @@ for words, says in (((launcher, "-np", 2), f"-- mpiexec.mpich -np 2 {mpich}"), (
     check(done.returncode == 2 and "is Open MPI's launcher" in done.stderr and "is linked against MPICH" in done.stderr and says in done.stderr, f"a program of MPICH with {words}: {done.stderr}")
 done = run(a.cli, "run", "--", "mpiexec.mpich", "-n", 2, binaries / "causes", "none", 0, 1, 1)
 check(done.returncode == 2 and "is MPICH's launcher" in done.stderr and f"-- {launcher} -n 2 {binaries}/causes" in done.stderr, f"a program of Open MPI with MPICH's launcher: {done.stderr}")
+# Behind another program, too. A script does not show its library: where the launcher is wrong, each process is a job.
+done, profile = observed("behind", "-n", 3, "env", "-u", "NOTHING", binaries / "causes", "none", 0, 20, 1)
+check(done.returncode == 0 and profile and profile["job"]["ranks"] == 3 and not warned(done), f"env PROGRAM: {done.returncode} {done.stderr[-400:]}")
+script = folder / "script"
+for program, wrong, right in ((binaries / "causes", "mpiexec.mpich", "Open MPI"), (mpich, launcher, "MPICH")):
+    script.write_text(f"#!/bin/sh\nexec {program} {'none 0 20 1' if right == 'Open MPI' else 1}\n")
+    script.chmod(0o755)
+    done, profile = observed("singles", wrong, "-n", 3, script)
+    check(len(warned(done)) == 1 and "started 3 processes" in warned(done)[0] and f"with {right}'s launcher" in warned(done)[0], f"{right} in a script, {wrong}: {warned(done)} {done.stderr[-400:]}")
 info = run(a.cli, "info", binaries / "causes")
 check(info.returncode == 0 and "Open MPI v4" in info.stdout and "liblatecomer-openmpi.so" in info.stdout and launcher in info.stdout, f"info: {info.stdout}")
 check(run(a.cli, "info", mpich).stdout.count("liblatecomer-mpich.so") == 1 and run(a.cli, "info", "/bin/ls").returncode == 1, "info: MPICH, and no MPI")

@@ -132,7 +132,8 @@ int latecomer_range_to_mpi_request(latecomer_range_request* request, MPI_Request
 
 /* Creates an MPI communicator over the range without blocking (Axtmann, Wiebigke and Sanders 2018, section VI; for the
  * limits outside of MPI see docs/explanation/range_communicators.md). Only the members call it. Concurrent creations
- * over one range need different tags. */
+ * over ranges that share ranks need different tags, of 0 to (MPI_TAG_UB - 8192) / 2 - 1. Errors: MPI_ERR_TAG (another
+ * tag), MPI_ERR_UNSUPPORTED_OPERATION (a part of more than one rank without MPI_THREAD_MULTIPLE). */
 int latecomer_range_icomm_create(const latecomer_range* range, int tag, MPI_Comm* comm,
                                  latecomer_range_request* request);
 
