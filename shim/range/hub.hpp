@@ -112,7 +112,7 @@ class Hub {
   }
 
   static constexpr int kEnvelopeTag = 0;
-  /// The tag for MPI_Comm_create_group, negative if there is none. Open MPI gives it to its own messages of that call
+  /// The tag for MPI_Comm_create_group, negative if no tag is left. Open MPI gives it to its own messages of that call
   /// on this communicator, so no message of a range has it.
   int creation_tag(int tag) const { return tag < tags_ ? kFirstPayload + tags_ + tag : -1; }
 
