@@ -33,9 +33,8 @@ void note_other_launcher(int size) {
   const char *of = std::getenv(number), *which = std::getenv(rank);
   if (size == 1 && of && std::atol(of) > 1 && which && std::strcmp(which, "0") == 0)
     warn(
-        "the launcher started %s processes (%s), and %s makes each one a job of its own: if they are one job, start "
-        "them "
-        "with %s's launcher",
+        "the launcher started %s processes (%s), and %s makes each one a job of its own: if they are one job, "
+        "start them with %s's launcher",
         of, number, own, own);
 }
 
