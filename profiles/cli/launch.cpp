@@ -166,20 +166,18 @@ bool is_launcher(const std::string& word) {
          name.starts_with("mpiexec.");
 }
 
-/// The place of the program behind the launcher's options, or the number of arguments without one.
-std::size_t program_at(const std::vector<std::string>& arguments, Launch::Kind kind) {
+std::string program_in(const std::vector<std::string>& arguments, Launch::Kind kind) {
   const bool open_mpi = kind == Launch::Kind::open_mpi;
   const auto& values = kind == Launch::Kind::slurm ? kSrunValues : open_mpi ? kOpenMpiValues : kMpiexecValues;
   const auto& two = open_mpi ? kOpenMpiTwo : kMpiexecTwo;
-  std::size_t i = 0;
-  for (; i < arguments.size(); ++i) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string word = arguments[i];
-    if (!word.starts_with("-")) break;
+    if (!word.starts_with("-")) return arguments[i];
     if (kind != Launch::Kind::slurm && word.starts_with("--")) word.erase(0, 1);
     if (kind != Launch::Kind::slurm && two.count(word)) i += 2;
     else if (values.count(word)) ++i;
   }
-  return std::min(i, arguments.size());
+  return "";
 }
 
 /// The needed libraries of an ELF file; empty for any other file.
@@ -268,11 +266,11 @@ std::string in_common_words(const std::vector<std::string>& command, const std::
   return known ? out : " -n RANKS PROGRAM";
 }
 
-/// What the first program of MPI needs. Another program may start it: "env NAME=VALUE ./program", "numactl -N 0
-/// ./program".
-Needs needs_in(const std::vector<std::string>& arguments, Launch::Kind kind) {
-  for (std::size_t i = program_at(arguments, kind); i < arguments.size() && arguments[i] != ":"; ++i)
-    if (Needs needs = needs_of(arguments[i]); !needs.library.empty()) return needs;
+/// What the first word that is a program of MPI needs. Another program may start it: "env NAME=VALUE ./program",
+/// "numactl -N 0 ./program". Values of the launcher's options are no programs of MPI.
+Needs needs_in(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (Needs needs = needs_of(word); !needs.library.empty()) return needs;
   return {};
 }
 
@@ -352,23 +350,19 @@ Launch plan_launch(const std::string& verb, std::vector<std::string> command, co
   }
   using Kind = Launch::Kind;
   if (named.empty()) {
-    // Both libraries' words have the same form up to the program, as far as both know them.
-    const Needs needs = needs_in(command, Kind::mpich), other = needs_in(command, Kind::open_mpi);
-    const bool open_mpi = needs.open_mpi || other.open_mpi;
-    const bool told = open_mpi || !needs.library.empty();
-    out.launcher = find_launcher(open_mpi);
-    if (out.launcher.empty() && !told) out.launcher = find_launcher(!open_mpi);
+    const Needs needs = needs_in(command);
+    out.launcher = find_launcher(needs.open_mpi);
+    if (out.launcher.empty() && needs.library.empty()) out.launcher = find_launcher(true);
     if (out.launcher.empty())
       throw BadUsage(verb + ": no launcher in PATH: expected " +
-                     (open_mpi ? "Open MPI's mpiexec.openmpi, mpirun or mpiexec"
-                               : "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"));
+                     (needs.open_mpi ? "Open MPI's mpiexec.openmpi, mpirun or mpiexec"
+                                     : "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"));
   } else {
     out.launcher = find_in_path(named);
     if (out.launcher.empty()) throw BadUsage(verb + ": launcher '" + named + "' not found");
   }
   out.kind = is_srun(out.launcher) ? Kind::slurm : is_open_mpi(out.launcher) ? Kind::open_mpi : Kind::mpich;
-  const std::size_t at = program_at(command, out.kind);
-  if (at < command.size()) out.program = command[at];
+  out.program = program_in(command, out.kind);
   const Needs needs = needs_of(out.program);
   if (!needs.library.empty() && out.kind != Kind::slurm && needs.open_mpi != (out.kind == Kind::open_mpi)) {
     const std::string right = find_launcher(needs.open_mpi);

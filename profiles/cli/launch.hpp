@@ -41,9 +41,9 @@ struct Launch {
 };
 
 /// `command`: the words after `--`; the first may be a launcher. `wanted`: the value of --launcher, or "". Without
-/// either, the launcher is that of the first word that is a program of MPI, behind the launcher's options. Throws
-/// BadUsage with the prefix `verb: ` if no launcher is found, or if it is another library's than the program: each rank
-/// would be a job of its own.
+/// either, the launcher is that of the first word that is a program of MPI. Throws BadUsage with the prefix
+/// `verb: ` if no launcher is found, or if it is another library's than the program: each rank would be a
+/// job of its own.
 Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted);
 
 /// Sets LD_PRELOAD for the ranks only, and keeps the libraries that the user preloads.
