@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // In every iteration another rank is late, which history cannot predict. Each rank makes an edge call half-way.
-// Usage: edge ITERATIONS [forgetful|breaking]
-// forgetful: a rank sometimes omits the edge call; breaking: sometimes another collective comes in between.
+// Usage: edge ITERATIONS [forgetful|breaking|unused]. With forgetful, a rank sometimes omits the edge call. With
+// breaking, sometimes another collective comes in between. With unused, a last edge call has no allreduce, and comes
+// when rank 0 waits in MPI_Finalize.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,10 @@ int main(int argc, char** argv) {
     if (strcmp(mode, "breaking") == 0 && (shared >> 20) % 40 == 0) MPI_Barrier(MPI_COMM_WORLD);
     MPI_Allreduce(mine, sum, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int k = 0; k < kCount; ++k) wrong += sum[k] != size * (size - 1) / 2 + size * (k + i);
+  }
+  if (strcmp(mode, "unused") == 0) {
+    if (rank > 0) usleep(200000);
+    MPI_Pcontrol(5711, 0.5);
   }
   if (wrong) printf("rank %d: %d wrong\n", rank, wrong);
   MPI_Finalize();

@@ -204,7 +204,7 @@ bool Edges::advance_locked() {
   if (PMPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) return true;
   ++received_;
   Header header;
-  if (bytes.size() < sizeof header) return true;
+  if (closed_ || bytes.size() < sizeof header) return true;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.identity == kNobody) return true;
   if (const auto found = members_.find(header.identity); found != members_.end()) came(found->second, bytes);
@@ -259,6 +259,11 @@ bool Edges::open() {
   return std::any_of(members_.begin(), members_.end(), [](const auto& m) {
     return !m.second.rounds.empty() && !m.second.rounds.rbegin()->second.frozen;
   });
+}
+
+void Edges::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
 }
 
 void Edges::finish() {

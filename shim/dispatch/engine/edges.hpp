@@ -60,7 +60,10 @@ class Edges {
   /// The pattern of an exchange, if it is frozen here and not yet taken. Empty where the plan's pattern applies.
   std::optional<core::Pattern> frozen(const Watched& watched, std::uint64_t number);
 
-  /// The number of messages sent to each world rank. Valid once no thread sends any more.
+  /// At the end: sends nothing from now on, and drops what arrives. Predictions may still come for a call that no
+  /// process makes.
+  void close();
+  /// The number of messages sent to each world rank. Valid after close().
   const std::vector<int>& sent() const { return sent_; }
   /// Whether a prediction exists for a call that this process has not reached. Then more messages arrive soon.
   bool open();
@@ -128,7 +131,7 @@ class Edges {
   std::vector<std::vector<char>> early_;  ///< messages for communicators that are not identified here yet
   std::list<Outgoing> outgoing_;
   std::uint64_t current_ = 0;  ///< identity of the communicator that a prediction is for
-  bool active_ = false;
+  bool active_ = false, closed_ = false;
   int received_ = 0;
   std::uint64_t messages_ = 0, patterns_ = 0;
 };

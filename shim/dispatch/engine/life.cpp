@@ -62,6 +62,7 @@ void Engine::take_last_notices() {
   RankWait wait;
   int expected = 0;
   MPI_Request counting = MPI_REQUEST_NULL;
+  edges_.close();  // a message that is sent after the count is never received
   std::vector<int> sent = notices_.sent();
   for (std::size_t r = 0; r < sent.size(); ++r) sent[r] += edges_.sent()[r];
   if (PMPI_Ireduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
