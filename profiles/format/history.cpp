@@ -291,6 +291,7 @@ std::string learned_json(const Setup& setup, const std::vector<core::Learned>& l
               {"sites", Json::array()}};
   std::vector<std::pair<std::string, const core::Learned*>> all;
   const auto id_of = [&](std::uint64_t site, core::Collective op) { return SiteKey{site, op, setup.ranks}.id(); };
+  all.reserve(learned.size());
   for (const core::Learned& one : learned)
     all.emplace_back(id_of(one.site, core::algorithm_at(one.algorithm).op), &one);
   std::set<std::pair<std::string, std::uint64_t>> reached;

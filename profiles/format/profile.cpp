@@ -419,7 +419,7 @@ class ProfileWriter {
     auto patterns = book_.release();
     while (!patterns.empty()) {
       auto node = patterns.extract(patterns.begin());
-      book_.merge(node.key().site_only(), std::move(node.mapped()));
+      book_.merge(node.key().site_only(), node.mapped());
     }
     for (auto at = local_.begin(); at != local_.end();) {
       if (at->first.callers == 0) {

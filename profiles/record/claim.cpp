@@ -367,7 +367,7 @@ std::string set_aside(const std::string& folder) {
   if (!opened) return "";
   const Descriptor keep(*opened);
   if (const FolderState state = state_of(*opened); state.life != Life::ended || !state.observed()) return "";
-  const std::string aside = folder.substr(0, folder.size() - kEnding.size()) + ".replaced" + std::string(kEnding);
+  std::string aside = folder.substr(0, folder.size() - kEnding.size()) + ".replaced" + std::string(kEnding);
   discard_ended(aside, true);
   struct stat mine {
   }, moved{};
