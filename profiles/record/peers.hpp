@@ -12,6 +12,13 @@
 
 namespace latecomer::profiles {
 
+/// sum + times * one, or the nearest number that fits: a damaged snapshot may hold any figure.
+constexpr core::Nanoseconds plus(core::Nanoseconds sum, core::Nanoseconds one, std::int64_t times = 1) {
+  core::Nanoseconds out = 0;
+  if (!__builtin_mul_overflow(one, times, &out) && !__builtin_add_overflow(sum, out, &out)) return out;
+  return (one < 0) == (times < 0) ? INT64_MAX : INT64_MIN;
+}
+
 /// Times by rank, the longest of many kept by space saving (Metwally, Agrawal and El Abbadi 2005): a new rank takes the
 /// place and the time of the rank with the least. The sum over ranks is exact. With at most kKept ranks each time is,
 /// too. With more, a time is too long by an eighth of the sum at most.
@@ -28,11 +35,11 @@ class Peers {
       if (peers_[at].waited < peers_[least].waited) least = at;
     if (at == kKept) at = least;
     if (at == count_) ++count_;
-    peers_[at].rank = rank, peers_[at].waited += waited;
+    peers_[at].rank = rank, peers_[at].waited = plus(peers_[at].waited, waited);
   }
   /// `times`: that the other's times count.
   void merge(const Peers& o, std::int64_t times = 1) {
-    for (const Peer& p : o.all()) add(p.rank, times * p.waited);
+    for (const Peer& p : o.all()) add(p.rank, plus(0, p.waited, times));
   }
   std::span<const Peer> all() const { return {peers_.data(), std::min<std::size_t>(count_, kKept)}; }
 

@@ -49,7 +49,7 @@ struct Usage {
     for (Nanoseconds Usage::*part :
          {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::computing, &Usage::kernel,
           &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
-      this->*part += times * o.*part;
+      this->*part = plus(this->*part, o.*part, times);
     faults += static_cast<std::uint64_t>(times) * o.faults,
         preempted += static_cast<std::uint64_t>(times) * o.preempted;
   }

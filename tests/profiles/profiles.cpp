@@ -127,6 +127,26 @@ TEST_CASE("peers: exact for eight ranks, and for more the sum is exact", "[recor
   CHECK(all == sum + 360);
 }
 
+TEST_CASE("sums of any figures end at the largest number, as those of a damaged snapshot", "[record]") {
+  CHECK(plus(INT64_MAX - 1, 1) == INT64_MAX);
+  CHECK(plus(INT64_MAX, INT64_MAX) == INT64_MAX);
+  CHECK(plus(INT64_MIN, INT64_MIN) == INT64_MIN);
+  CHECK(plus(INT64_MIN, INT64_MAX) == -1);
+  CHECK(plus(0, INT64_MAX / 2, 3) == INT64_MAX);
+  CHECK(plus(5, INT64_MIN / 2, 3) == INT64_MIN);
+  CHECK(plus(5, 7, 3) == 26);
+  Usage most;
+  most.wall = INT64_MAX, most.blocked = INT64_MIN;
+  Peers peers;
+  peers.add(3, INT64_MAX);
+  LocalSite site;
+  for (int i = 0; i < 2; ++i) site.before.add(most, peers, 4);
+  site.merge(LocalSite(site));
+  CHECK(site.before.sum.wall == INT64_MAX);
+  CHECK(site.before.sum.blocked == INT64_MIN);
+  CHECK(site.before.peers.all().front().waited == INT64_MAX);
+}
+
 TEST_CASE("profile: whom a rank waited for, and the kernel's time of page faults", "[profile]") {
   std::vector<Contribution> parts(2);
   const SiteKey key{7, core::Collective::allreduce, 2};
