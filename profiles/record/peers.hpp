@@ -12,7 +12,8 @@
 
 namespace latecomer::profiles {
 
-/// sum + times * one, or the nearest number that fits: a damaged snapshot may hold any figure.
+/// sum + times * one. Where the product or the sum does not fit, the end of the range on its side: a damaged snapshot
+/// may hold any figure.
 constexpr core::Nanoseconds plus(core::Nanoseconds sum, core::Nanoseconds one, std::int64_t times = 1) {
   core::Nanoseconds out = 0;
   if (!__builtin_mul_overflow(one, times, &out) && !__builtin_add_overflow(sum, out, &out)) return out;
