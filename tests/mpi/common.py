@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shared by the script tests: arguments, running commands, reporting failures."""
+"""Shared by the script tests: arguments, running commands, reporting failures. A file `NAME.py` is a script that calls
+`check` and ends with `finish()`. A file `test_NAME.py` holds pytest functions, which use `assert`; ctest hands their
+arguments over in LATECOMER_TEST."""
 import argparse
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import tempfile
 parser = argparse.ArgumentParser()
 for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocations", "spy", "bin", "mpi"):
     parser.add_argument("--" + name, required=True)
-a = parser.parse_args()
+a = parser.parse_args(shlex.split(os.environ["LATECOMER_TEST"]) if "LATECOMER_TEST" in os.environ else None)
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 patience = 1  # factor of time-outs
