@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pytest functions of this folder share. `from common import a, run, ...` has the rest."""
+"""What all pytest functions share. In tests/mpi, `from common import a, run, ...` has the rest."""
 import pathlib
 import shutil
 import sys
 
-sys.path += [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "support")]
+sys.path.append(str(pathlib.Path(__file__).parent / "support"))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: for scripts/test long")
 
 
 def pytest_sessionfinish(session, exitstatus):
