@@ -346,6 +346,9 @@ struct ForcedRule {
 /// Where the figures of the network come from: nowhere, the policy, or measured in MPI_Init or in MPI_Finalize.
 enum class NetworkFrom : std::uint8_t { none, policy, start, end };
 
+/// The function of a frame that is in no module.
+inline constexpr char kGeneratedCode[] = "generated code";
+
 /// How a job has used what an earlier run learned.
 struct HistoryUse {
   std::string file;         ///< "": the policy names none
