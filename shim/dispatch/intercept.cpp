@@ -384,7 +384,7 @@ void write_log(const Call& call) {
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
   if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
-  job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
+  job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0, state.share);
 }
 
 /// Shows in shared memory that the process is inside this call.
@@ -502,6 +502,7 @@ void defer_call(Call& call, MPI_Request request) noexcept try {
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);
 } catch (...) {
+  pending.share = call.state->share;
   warn("out of memory while recording a collective");
 }
 
