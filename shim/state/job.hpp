@@ -111,7 +111,8 @@ struct Job {
   profiles::Contribution mine;  ///< contribution to the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of freed communicators
   std::size_t retained_records = 0, retained_missed = 0;
-  std::uint64_t missing_calls = 0;  ///< calls without the records of all ranks, of communicators led here
+  /// Of communicators led here: calls without the records of all ranks, and calls that differ between ranks.
+  std::uint64_t missing_calls = 0, different_calls = 0;
   profiles::Spool spool;
   bool profile_gathered = false;        ///< this rank's contribution is on its way to rank 0
   std::vector<profiles::LiveLog> live;  ///< work space of write_spool()
