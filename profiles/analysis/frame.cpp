@@ -80,12 +80,17 @@ std::string named(const Frame::Name& name, const std::string& otherwise) {
 
 }  // namespace
 
+std::string place(const std::vector<Frame>& frames) {
+  const bool generated = frames.front().module.empty() && frames.size() > 1;
+  return place(frames.front()) + (generated ? " from " + place(frames[1]) : "");
+}
+
 std::string place(const Frame& frame) {
   const std::string module = core::base_name(frame.module), at = module + "+" + frame.offset;
   if (!frame.near.empty()) return "near " + short_name(frame.near) + " (" + at + ")";
   const std::string out = named(frame.name, at);
   if (!frame.inlined_into.empty()) return out + " in " + named(frame.inlined_into.back(), at);
-  return frame.name.file.empty() && !frame.name.function.empty() ? out + " (" + module + ")" : out;
+  return frame.name.file.empty() && !frame.name.function.empty() && !module.empty() ? out + " (" + module + ")" : out;
 }
 
 }  // namespace latecomer::analysis

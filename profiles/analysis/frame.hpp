@@ -23,6 +23,9 @@ struct Frame {
 /// Fortran module is "module::procedure".
 std::string short_name(std::string name);
 
+/// The place of a site, whose innermost frame may be generated code: "generated code from solve (solve.c:7)".
+std::string place(const std::vector<Frame>& frames);
+
 /// "function (file:line)", or module and offset if the name is unknown. For an inlined function " in " and the function
 /// around it follow.
 std::string place(const Frame& frame);

@@ -92,7 +92,7 @@ struct Site : Calls {
   std::vector<double> offsets_ns, stddevs_ns;  ///< of all rows, if they were asked for
   std::vector<RankCell> cells;                 ///< of all rows, if they were asked for
 
-  std::string place() const { return analysis::place(frames.front()); }
+  std::string place() const { return analysis::place(frames); }
   /// The number of calls outside idle epochs, which the mean imbalance covers.
   double unrested() const { return calls - rested; }
   /// The time of all ranks in the calls, from arrival to exit.

@@ -409,9 +409,9 @@ class ProfileWriter {
         if (const auto found = frames_.find({site.site, hash}); hash != 0 && found != frames_.end())
           part.frames = &found->second;
         if (const auto found = before_.find(key); found != before_.end()) part.before = found->second;
-        const auto size = static_cast<std::uint64_t>(std::max(site.comm_size, 1));
         part.calls = part.pattern ? part.pattern->calls : 0;
-        if (!divergent.count(site)) part.calls = std::max(part.calls, (part.own.calls + size - 1) / size);
+        if (!divergent.count(site)) part.calls = std::max(part.calls, part.own.calls_inside(site.comm_size));
+        part.calls += part.own.calls_outside(site.comm_size);
         if (part.calls > 0) callers.push_back(std::move(part));
       }
       callers_[site] = callers_json(std::move(callers), per_row_);
@@ -442,9 +442,10 @@ class ProfileWriter {
       const auto size = static_cast<std::uint64_t>(std::max(key.comm_size, 1));
       // The ranks' own counts include calls without records of all ranks. They are valid only if all ranks call from
       // one site.
-      const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : (own.calls + size - 1) / size;
+      const std::uint64_t counted = divergent.count({key.op, key.comm_size}) ? 0 : own.calls_inside(key.comm_size);
       const std::uint64_t seen = pattern ? pattern->calls : 0, calls = std::max(seen, counted);
-      rows.push_back({key, &own, pattern, calls, std::min(own.rested / size, calls - seen)});
+      rows.push_back(
+          {key, &own, pattern, calls + own.calls_outside(key.comm_size), std::min(own.rested / size, calls - seen)});
     }
     if (rows.size() <= kMostSitesWritten) return rows;
     // Keep the sites with the most time. Fold the others into one site so that the sums stay complete.

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "profiles/base/descriptor.hpp"
+#include "profiles/base/file_size.hpp"
 #include "profiles/record/files.hpp"
 
 namespace latecomer::profiles {
@@ -158,6 +159,7 @@ core::Result<int> open_checked(const std::string& path) {
 bool write_new(int folder, const char* name, const std::string& text) {
   const Descriptor file(openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) return false;
+  const NoFileSizeSignal no_signal;
   if (write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return true;
   const int error = errno;
   unlinkat(folder, name, 0);

@@ -37,15 +37,21 @@ bool can_be_awaited(const CallRecord& record, Rank rank, int size) {
 
 }  // namespace
 
+/// Notes the rank if its call is another one.
+void CallDigest::compare(Rank rank, core::Collective its_op, std::int32_t its_root) {
+  if (rank < 0 || other >= 0 || (its_op == op && its_root == root)) return;
+  other = rank, other_op = its_op, other_root = its_root;
+}
+
 void CallDigest::add(const CallRecord& record, Rank rank, int size) {
   const bool irregular = core::is_irregular(record.op);
   if (ranks == 0) {
     first = last = record.arrival, latest = rank;
-    op = record.op, kind = record.kind, root = record.root;
+    maker = rank, op = record.op, kind = record.kind, root = record.root;
     site = record.site, callers = record.callers;
     bytes = irregular ? 0 : -1;
   } else {
-    mixed = mixed || op != record.op || root != record.root;
+    compare(rank, record.op, record.root);
     divergent = divergent || site != record.site;
     other_callers = other_callers || callers != record.callers;
     if (record.arrival < first) arrivals += ranks * (first - record.arrival), first = record.arrival;
@@ -69,34 +75,35 @@ void CallDigest::add(const CallRecord& record, Rank rank, int size) {
   sampled = sampled || (record.edge & kSampled) != 0;
 }
 
-void CallDigest::merge(const CallDigest& other) {
-  if (other.ranks == 0) return;
+void CallDigest::merge(const CallDigest& more) {
+  if (more.ranks == 0) return;
   if (ranks == 0) {
-    *this = other;
+    *this = more;
     return;
   }
-  mixed = mixed || other.mixed || op != other.op || root != other.root;
-  divergent = divergent || other.divergent || site != other.site;
-  other_callers = other_callers || other.other_callers || callers != other.callers;
-  if (core::is_irregular(op)) bytes += other.bytes;
-  else if (other.owned) bytes = other.bytes;
-  if (other.owned) {
+  compare(more.maker, more.op, more.root);
+  compare(more.other, more.other_op, more.other_root);
+  divergent = divergent || more.divergent || site != more.site;
+  other_callers = other_callers || more.other_callers || callers != more.callers;
+  if (core::is_irregular(op)) bytes += more.bytes;
+  else if (more.owned) bytes = more.bytes;
+  if (more.owned) {
     owned = true;
-    site = other.site, callers = other.callers;
-    algorithm = other.algorithm, edge = other.edge, by_pattern = other.by_pattern;
+    site = more.site, callers = more.callers;
+    algorithm = more.algorithm, edge = more.edge, by_pattern = more.by_pattern;
   }
-  const Nanoseconds earliest = std::min(first, other.first);
-  arrivals += ranks * (first - earliest) + other.arrivals + other.ranks * (other.first - earliest);
+  const Nanoseconds earliest = std::min(first, more.first);
+  arrivals += ranks * (first - earliest) + more.arrivals + more.ranks * (more.first - earliest);
   first = earliest;
-  if (other.last > last || (other.last == last && other.latest < latest)) last = other.last, latest = other.latest;
-  if (other.awaited >= 0 &&
-      (awaited < 0 || other.awaited_at > awaited_at || (other.awaited_at == awaited_at && other.awaited < awaited)))
-    awaited = other.awaited, awaited_at = other.awaited_at;
-  exit = std::max(exit, other.exit);
-  elapsed += other.elapsed;
-  complete = complete && other.complete;
-  sampled = sampled || other.sampled;
-  ranks += other.ranks, said += other.said;
+  if (more.last > last || (more.last == last && more.latest < latest)) last = more.last, latest = more.latest;
+  if (more.awaited >= 0 &&
+      (awaited < 0 || more.awaited_at > awaited_at || (more.awaited_at == awaited_at && more.awaited < awaited)))
+    awaited = more.awaited, awaited_at = more.awaited_at;
+  exit = std::max(exit, more.exit);
+  elapsed += more.elapsed;
+  complete = complete && more.complete;
+  sampled = sampled || more.sampled;
+  ranks += more.ranks, said += more.said;
 }
 
 CallFacts facts_of(const CallDigest& digest, int size, Nanoseconds tie) {
@@ -105,7 +112,7 @@ CallFacts facts_of(const CallDigest& digest, int size, Nanoseconds tie) {
   facts.awaited = digest.awaited, facts.awaited_at = digest.awaited_at;
   facts.site = digest.site, facts.callers = digest.callers;
   facts.latest = digest.last - digest.first > std::max<Nanoseconds>(tie, 0) ? digest.latest : -1;
-  facts.known = digest.ranks == size && !digest.mixed && digest.owned;
+  facts.known = digest.ranks == size && digest.other < 0 && digest.owned;
   facts.by_pattern = digest.by_pattern;
   return facts;
 }

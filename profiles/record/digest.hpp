@@ -24,10 +24,12 @@ struct CallDigest {
   std::uint64_t site = 0;                           ///< the owner's, or of any of the ranks
   std::uint32_t callers = 0;                        ///< of the same rank
   Rank latest = -1;                                 ///< that arrived last, the lowest of several
+  Rank maker = -1;                                  ///< of the ranks, one that made a call with `op` and `root`
+  Rank other = -1;    ///< one that made another call: no call of a correct program; -1: none
   Rank awaited = -1;  ///< that others wait for: the root, or the last of the ranks that can be awaited; -1: none
   std::int32_t ranks = 0, said = 0;  ///< number of records; of those that had called latecomer_edge before
-  std::int32_t root = -1;
-  core::Collective op = core::Collective::barrier;
+  std::int32_t root = -1, other_root = -1;
+  core::Collective op = core::Collective::barrier, other_op = core::Collective::barrier;
   core::CallKind kind = core::CallKind::blocking;
   std::uint8_t algorithm = 0;  ///< the owner's, as CallRecord::algorithm
   std::uint8_t edge = 0;       ///< the owner's, as CallRecord::edge
@@ -36,13 +38,15 @@ struct CallDigest {
   bool complete = true;        ///< all exits are known
   bool divergent = false;      ///< ranks came from different call sites
   bool other_callers = false;  ///< or from different callers
-  bool mixed = false;          ///< or the records are of different operations: no call of a correct program
   bool sampled = false;        ///< the arrivals of all ranks are wanted (kSampled)
 
   /// Adds the record of a rank of a communicator of `size` ranks.
   void add(const CallRecord& record, Rank rank, int size);
   /// Adds other ranks' records of the same call.
-  void merge(const CallDigest& other);
+  void merge(const CallDigest& more);
+
+ private:
+  void compare(Rank rank, core::Collective its_op, std::int32_t its_root);
 };
 
 /// What every rank is told about a call of which all records are known.

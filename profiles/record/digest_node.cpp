@@ -218,7 +218,7 @@ void DigestNode::scatter(const Epoch& epoch) {
   const auto size = static_cast<std::size_t>(size_);
   sampled_calls_.clear();
   for (std::size_t i = 0; i < epoch.digests.size(); ++i)
-    if (const CallDigest& d = epoch.digests[i]; !d.mixed && sampled(d.op, d.sampled, epoch.first + i))
+    if (const CallDigest& d = epoch.digests[i]; d.other < 0 && sampled(d.op, d.sampled, epoch.first + i))
       sampled_calls_.push_back(static_cast<std::uint32_t>(i));
   const std::size_t values = sampled_calls_.size() * size;
   sampled_arrivals_.resize(values), sampled_blocks_.resize(values), sampled_exits_.resize(with_exits_ ? values : 0);
@@ -263,6 +263,10 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
     for (std::size_t i = 0; i < epoch.digests.size(); ++i) {
       const CallDigest& d = epoch.digests[i];
       CallFacts& facts = epoch.facts[i] = facts_of(d, size_, 2 * epoch.uncertainty);
+      if (d.other >= 0) {
+        host.different(epoch.first + i, d);
+        ++counted;
+      }
       if (!facts.known) continue;
       CallSampled sample = sample_of(i);
       if (needs_arrivals(d.op)) append(patterns, sample.arrivals.data(), sample.arrivals.size());

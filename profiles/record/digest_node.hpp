@@ -46,6 +46,8 @@ class DigestNode {
     virtual void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) = 0;
     /// Leader: `calls` calls will not become known.
     virtual void missing(std::uint64_t calls) = 0;
+    /// Leader: the ranks made different calls with this number. Such a call has no pattern.
+    virtual void different(std::uint64_t n, const CallDigest& call) = 0;
     /// Leader: the members waited so long at boundaries, in sum, before an epoch whose records are here.
     virtual void waited(Nanoseconds sum) = 0;
   };

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "profiles/base/descriptor.hpp"
+#include "profiles/base/file_size.hpp"
 #include "profiles/record/claim.hpp"
 
 namespace latecomer::profiles {
@@ -89,6 +90,7 @@ core::Result<bool> write_and(const std::string& path, const std::function<void(c
                     name = path.substr(slash == std::string::npos ? 0 : slash + 1);
   const Descriptor folder(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) return failed();
+  const NoFileSizeSignal no_signal;
   Temporary temporary(folder.get(), name);
   if (!temporary.file()) return failed();
   int error = 0;

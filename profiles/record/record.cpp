@@ -28,6 +28,7 @@ std::string SiteKey::id() const {
 
 void LocalSite::merge(const LocalSite& o) {
   calls += o.calls;
+  outside += o.outside, stood += o.stood;
   rested += o.rested;
   bytes_min = std::min(bytes_min, o.bytes_min);
   bytes_max = std::max(bytes_max, o.bytes_max);

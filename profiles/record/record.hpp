@@ -70,10 +70,15 @@ struct Intervals {
   }
 };
 
+/// How a rank counts a call. If all members of the communicator are ranks of the job, each counts its own part of the
+/// call. Otherwise one of the job's members stands for all of them, and the others are beside it.
+enum class Share : std::uint8_t { part, whole, beside };
+
 /// The data about a site that one rank has on its own.
 struct LocalSite {
   std::uint64_t calls = 0;
-  std::uint64_t rested = 0;  ///< native calls in idle epochs
+  std::uint64_t outside = 0, stood = 0;  ///< of `calls`: with members outside the job; of these, with Share::whole
+  std::uint64_t rested = 0;              ///< native calls in idle epochs
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
   std::uint64_t sized = 0;  ///< calls with a known size
@@ -81,8 +86,12 @@ struct LocalSite {
   Intervals before;  ///< that ended with the arrival at this site
   /// `spent`: from arrival to exit, -1 if the exit is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle
   /// epoch.
-  void add(Nanoseconds spent, Bytes bytes, bool rests = false) {
+  void add(Nanoseconds spent, Bytes bytes, bool rests = false, Share share = Share::part) {
     ++calls;
+    if (share != Share::part) [[unlikely]] {
+      ++outside;
+      stood += share == Share::whole;
+    }
     rested += rests;
     if (spent >= 0) elapsed.add(spent);
     if (bytes < 0) return;
@@ -98,6 +107,16 @@ struct LocalSite {
     bytes_min = std::min(bytes_min, least), bytes_max = std::max(bytes_max, most);
   }
   void merge(const LocalSite& other);
+  /// Of the sum over the ranks: the calls of communicators of `comm_size` processes, all of them ranks of the job.
+  std::uint64_t calls_inside(std::int32_t comm_size) const { return share_of(calls - outside, comm_size); }
+  /// The same, with processes outside the job. At least so many if a rank that stands for calls has no data.
+  std::uint64_t calls_outside(std::int32_t comm_size) const { return std::max(stood, share_of(outside, comm_size)); }
+
+ private:
+  static std::uint64_t share_of(std::uint64_t sum, std::int32_t comm_size) {
+    const auto size = static_cast<std::uint64_t>(std::max(comm_size, 1));
+    return (sum + size - 1) / size;
+  }
 };
 
 /// The local sites of one process. A lookup takes a few nanoseconds: open addressing over entries that never move.
@@ -120,14 +139,15 @@ class LocalBook {
 /// the cache misses overlap and do not delay each call.
 class LocalQueue {
  public:
-  void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests) {
+  void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests, Share share) {
     __builtin_prefetch(site, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(site) + 64, 1);
     if (count_ == kQueued) drain();
-    queue_[count_++] = {site, spent, bytes, rests};
+    queue_[count_++] = {site, spent, bytes, rests, share};
   }
   [[gnu::noinline]] void drain() {
-    for (int i = 0; i < count_; ++i) queue_[i].site->add(queue_[i].spent, queue_[i].bytes, queue_[i].rests);
+    for (int i = 0; i < count_; ++i)
+      queue_[i].site->add(queue_[i].spent, queue_[i].bytes, queue_[i].rests, queue_[i].share);
     count_ = 0;
   }
 
@@ -140,6 +160,7 @@ class LocalQueue {
     Nanoseconds spent;
     Bytes bytes;
     bool rests;
+    Share share;
   };
   int count_ = 0;
   Waiting queue_[kQueued];
@@ -324,6 +345,9 @@ class SiteBook {
   int ranks_ = 1, per_row_ = 1;
   bool records_ = false;
 };
+
+/// The function of a frame that is in no module.
+inline constexpr char kGeneratedCode[] = "generated code";
 
 /// A stack frame of a call site or of its callers, as the observing process identified it. Several frames are in order,
 /// innermost first.

@@ -16,6 +16,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/descriptor.hpp"
+#include "profiles/base/file_size.hpp"
 #include "profiles/record/files.hpp"
 #include "profiles/record/job_size.hpp"
 
@@ -42,6 +43,7 @@ std::uint64_t checksum(std::string_view body) {
 }
 
 bool write_all(int fd, const void* data, std::size_t size, off_t at) {
+  const NoFileSizeSignal no_signal;
   const char* from = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t n = pwrite(fd, from, size, at);

@@ -81,21 +81,35 @@ std::vector<std::string> Hang::findings() const {
 void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<std::string>& out) const {
   const LiveRank& any = *members.front();
   std::map<std::string, std::vector<int>> kinds;
-  std::vector<int> ranks;
   std::int64_t longest = -1;
-  for (const LiveRank* r : members)
-    kinds[call_text(*r)].push_back(r->rank), ranks.push_back(r->rank), longest = std::max(longest, age(*r));
+  for (const LiveRank* r : members) {
+    kinds[call_text(*r)].push_back(r->rank);
+    longest = std::max(longest, age(*r));
+  }
+  std::string waiting;
+  for (auto& [kind, of] : kinds) {
+    std::sort(of.begin(), of.end());
+    const bool one = of.size() == 1;
+    waiting += (waiting.empty() ? one ? "Rank " : "Ranks "
+                : one           ? ", rank "
+                                : ", ranks ") +
+               ranks_text(of) + (one ? " waits in " : " wait in ") + kind;
+  }
   const std::string number = "call " + std::to_string(any.n) + " on " + communicator(any);
   std::size_t made = members.size();
   // MPI may let a rank leave a call that the others wait in, also where it made another call than they.
   const auto left = [&](const LiveRank& r) {
     return r.inside != 1 && !r.stale && any.communicator != 0 && r.communicator == any.communicator && r.n == any.n;
   };
-  const auto differs = [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); };
-  if (std::any_of(state_.ranks.begin(), state_.ranks.end(), differs))
+  const auto differs = [&](const LiveRank& r) { return r.op != any.op || r.root != any.root || r.bytes != any.bytes; };
+  bool different = std::any_of(members.begin(), members.end(), [&](const LiveRank* r) { return differs(*r); });
+  if (std::any_of(state_.ranks.begin(), state_.ranks.end(),
+                  [&](const LiveRank& r) { return left(r) && (r.op != any.op || r.root != any.root); })) {
+    different = true;
     for (const LiveRank& r : state_.ranks)
       if (left(r)) kinds[call_text(r)].push_back(r.rank), ++made;
-  if (any.communicator != 0 && kinds.size() > 1) {
+  }
+  if (any.communicator != 0 && different) {
     std::string text = "The program makes different calls as " + number + ": ";
     bool first = true;
     for (auto& [kind, of] : kinds) std::sort(of.begin(), of.end());
@@ -108,9 +122,7 @@ void Hang::judge_call(const std::vector<const LiveRank*>& members, std::vector<s
                   kinds.begin()->first + " (" + number + ")" + lasting(longest) + ", so no rank is missing there.");
     return;
   }
-  std::string text = (ranks.size() == 1 ? "Rank " : "Ranks ") + ranks_text(ranks) +
-                     (ranks.size() == 1 ? " waits in " : " wait in ") + call_text(any) + " (" + number + ")" +
-                     lasting(longest);
+  std::string text = waiting + " (" + number + ")" + lasting(longest);
   const auto missing = absent(any, members);
   std::vector<std::string> details;
   for (const LiveRank* r : missing)

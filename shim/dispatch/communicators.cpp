@@ -85,7 +85,8 @@ CommState* state_of_any(MPI_Comm comm) {
     return nullptr;
   }
   link_state(state);
-  if (!state->foreign && state->size > 1) resolve_members(*state);
+  if (state->foreign) join_groups(*state);
+  else if (state->size > 1) resolve_members(*state);
   return state;
 }
 

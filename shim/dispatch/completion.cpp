@@ -6,12 +6,13 @@
 
 namespace latecomer::shim {
 
-void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested) {
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested,
+                  profiles::Share share) {
   const JobLock lock;
   if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
   job().queue.add(&job().mine.local[{record.site, record.op, comm_size, record.callers}],
                   record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0),
-                  core::is_irregular(record.op) ? -1 : record.bytes, rested);
+                  core::is_irregular(record.op) ? -1 : record.bytes, rested, share);
 }
 
 }  // namespace latecomer::shim

@@ -11,6 +11,7 @@
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/runner/layout.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/state/post.hpp"
@@ -189,7 +190,10 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
     last_type.store(std::uint64_t{bits_of(type)} << kSizeBits | static_cast<std::uint64_t>(size),
                     std::memory_order_relaxed);
   } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
-  return static_cast<core::Bytes>(size * count * times);
+  // Modulo 2^64, as MPI computes the sizes of types: so all ranks get the same number.
+  const auto bytes = static_cast<core::Bytes>(static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count) *
+                                              static_cast<std::uint64_t>(times));
+  return bytes < 0 || (bytes == 0 && count > 0 && holds_data(type)) ? -1 : bytes;
 }
 
 void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
@@ -384,7 +388,7 @@ void write_log(const Call& call) {
   const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
   mpi_time.collectives += spent;
   if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
-  job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0);
+  job().queue.add(local, spent, call.bytes(), state.resting && call.algorithm == 0, state.share);
 }
 
 /// Shows in shared memory that the process is inside this call.
@@ -498,6 +502,7 @@ void defer_call(Call& call, MPI_Request request) noexcept try {
   pending.n = call.n;
   pending.record = record_of(call);
   pending.comm_size = call.state->size;
+  pending.share = call.state->share;
   pending.rested = call.state->resting && core::counted(call.signature.kind);
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);

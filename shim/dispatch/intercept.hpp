@@ -68,7 +68,7 @@ class Describe {
   void total(MPI_Count count, MPI_Datatype type, int times) {
     // Programs use few datatypes, so try the predefined type of the last call first.
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0
+    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0 && count <= INT32_MAX
                            ? static_cast<core::Bytes>(last & kMostSize) * count * times
                            : bytes_of(count, type, times);
   }

@@ -38,7 +38,7 @@ void finish(MPI_Request request, Nanoseconds exit) {
   PendingCall* call = find(request);
   if (!call || (call->persistent && !call->started)) return;
   call->record.exit = exit;
-  finish_later(call->state, call->n, call->record, call->comm_size, call->rested);
+  finish_later(call->state, call->n, call->record, call->comm_size, call->rested, call->share);
   if (call->persistent) call->started = false;
   else drop(*call);
 }
@@ -147,7 +147,7 @@ void note_pending(const PendingCall& call) {
   while (slot < kTable && table[slot].request != MPI_Request{}) ++slot;
   if (slot == kTable) {
     profiles::CallRecord record = call.record;  // counted, exit unknown
-    if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size, call.rested);
+    if (!call.persistent) finish_later(call.state, call.n, record, call.comm_size, call.rested, call.share);
     return;
   }
   table[slot] = call;

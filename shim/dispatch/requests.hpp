@@ -16,6 +16,7 @@ struct PendingCall {
   std::int32_t comm_size = 0;
   bool persistent = false, started = false;
   bool rested = false;  ///< begun in an epoch that is not logged
+  profiles::Share share = profiles::Share::part;
 };
 
 void note_pending(const PendingCall& call);

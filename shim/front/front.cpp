@@ -3,8 +3,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstdint>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +24,7 @@ using profiles::Known;
 using shim::warn;
 
 std::mutex mutex;
-bool resolved = false;
+bool mpi_found = false;
 std::atomic<const Family*> family{nullptr};
 // Derived: MPICH over UCX loads up to four libraries with these names, Open MPI up to eight. The paths take 16 KiB.
 // Beyond, a library is not kept, and dlsym's default search must find its functions.
@@ -51,11 +52,18 @@ int note_library(dl_phdr_info* info, std::size_t, void* data) {
 }
 
 /// Opens the libraries that dlsym's default search may not reach. Keeps the handles, so that the libraries stay loaded.
+/// The one that defines MPI_Init comes first: of several MPI libraries, the process runs that one.
 void note_libraries() {
   static Paths paths;
+  paths.count = 0;
   dl_iterate_phdr(note_library, &paths);
-  for (int i = 0; i < paths.count; ++i)
-    if (void* handle = dlopen(paths.text[i], RTLD_LAZY | RTLD_NOLOAD)) handles[handle_count++] = handle;
+  for (int i = 0; i < paths.count; ++i) {
+    void* handle = dlopen(paths.text[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) continue;
+    if (std::find(handles, handles + handle_count, handle) != handles + handle_count) dlclose(handle);
+    else if (handle_count < kHandles) handles[handle_count++] = handle;
+  }
+  std::stable_partition(handles, handles + handle_count, [](void* handle) { return dlsym(handle, "MPI_Init"); });
 }
 
 /// The definition behind the front's own.
@@ -81,24 +89,19 @@ bool first_process() {
   return true;
 }
 
-/// The path of the front's own file up to the last slash, with `name` behind it. Empty: unknown, or too long. The name
-/// of the preload may be a link, or relative to a folder that the program has left, so the kernel is asked.
-template <std::size_t N>
-void beside(char (&path)[N], const char* name) {
-  path[0] = '\0';
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) return;
-  const auto here = reinterpret_cast<std::uintptr_t>(&beside<N>);
-  char line[N + 128];
-  while (std::fgets(line, sizeof line, maps)) {
-    unsigned long begin = 0, end = 0;
-    const char* file = std::strchr(line, '/');
-    if (!file || std::sscanf(line, "%lx-%lx", &begin, &end) != 2 || here < begin || here >= end) continue;
-    const int folder = static_cast<int>(std::strrchr(file, '/') - file) + 1;
-    if (std::snprintf(path, N, "%.*s%s", folder, file, name) >= static_cast<int>(N)) path[0] = '\0';
-    break;
-  }
-  std::fclose(maps);
+/// Makes the path of a file beside the front's own. The name of the preload may be a link, or relative to a folder that
+/// the program has left: the dynamic linker knows that folder.
+bool find_beside(char (&path)[PATH_MAX], const char* name) {
+  Dl_info info;
+  link_map* front = nullptr;
+  char folder[PATH_MAX], link[2 * PATH_MAX];
+  if (!dladdr1(stubs_begin(), &info, reinterpret_cast<void**>(&front), RTLD_DL_LINKMAP)) return false;
+  const char* file = std::strrchr(front->l_name, '/');
+  if (!file || dlinfo(front, RTLD_DI_ORIGIN, folder) != 0) return false;
+  std::snprintf(link, sizeof link, "%s%s", folder, file);
+  if (!realpath(link, path)) return false;
+  char* const end = std::strrchr(path, '/') + 1;
+  return std::snprintf(end, static_cast<std::size_t>(path + PATH_MAX - end), "%s", name) < path + PATH_MAX - end;
 }
 
 /// Asks the library that defines the next MPI_Init, or one that it needs: a process may hold several MPI libraries, and
@@ -114,7 +117,7 @@ const Known* known_mpi() {
     }
   if (!version) version = reinterpret_cast<Version>(find("PMPI_Get_library_version"));
   if (!version) {
-    if (first_process()) warn("this process has no MPI library: latecomer is inactive");
+    if (first_process()) warn("the MPI library of this process does not tell its version: latecomer is inactive");
     return nullptr;
   }
   static char text[16384];  // MPI_MAX_LIBRARY_VERSION_STRING is 8,192 in MPICH and 256 in Open MPI
@@ -133,9 +136,12 @@ void aim(const char* symbol, bool at_handler);
 
 /// Opens the family's library. nullptr: it stays inactive, and a warning has said why.
 const Family* open_family(const Known& known) {
-  char name[64], path[4096];
+  char name[64], path[PATH_MAX];
   std::snprintf(name, sizeof name, "liblatecomer-%.*s.so", static_cast<int>(known.name.size()), known.name.data());
-  beside(path, name);
+  if (!find_beside(path, name)) {
+    if (first_process()) warn("latecomer is inactive: the folder of its own library is unknown");
+    return nullptr;
+  }
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   const auto get = library ? reinterpret_cast<GetFamily>(dlsym(library, kGetFamily)) : nullptr;
   if (!get) {
@@ -166,14 +172,12 @@ bool waits_for_family(const char* name) {
   return std::strncmp(name, "ucp_", 4) == 0 || std::strncmp(name, "opal_", 5) == 0;
 }
 
-[[noreturn]] void missing() {
-  warn("the program calls a function that its MPI library does not have");
+[[noreturn]] void missing(const char* name) {
+  warn("the program calls %s, which no library of the process has", name);
   std::abort();
 }
 
-void set_target(const Stub& stub, void* to) {
-  __atomic_store_n(stub.target, to ? to : reinterpret_cast<void*>(&missing), __ATOMIC_RELEASE);
-}
+void set_target(const Stub& stub, void* to) { __atomic_store_n(stub.target, to, __ATOMIC_RELEASE); }
 
 void aim(const char* symbol, bool at_handler) {
   const Entry* entry = entry_of(family.load(std::memory_order_acquire), symbol);
@@ -181,27 +185,33 @@ void aim(const char* symbol, bool at_handler) {
     if (entry && s->next && std::strcmp(s->name, symbol) == 0) set_target(*s, at_handler ? entry->handler : s->next);
 }
 
+/// Aims the stub at its handler, or at the next definition. Returns false if no library defines the function yet.
+bool give_target(Stub& stub, const Family* ours) {
+  stub.next = next_function(stub.name);
+  if (!stub.next) return false;  // a handler would call nothing
+  const Entry* entry = entry_of(ours, stub.name);
+  if (entry) *entry->next = stub.next;
+  set_target(stub, entry && !waits_for_family(stub.name) ? entry->handler : stub.next);
+  return true;
+}
+
 }  // namespace
 }  // namespace latecomer::front
 
 extern "C" {
-void latecomer_resolve() {
+void latecomer_resolve(latecomer::front::Stub* called) {
   using namespace latecomer::front;
   const std::lock_guard lock(mutex);
-  if (resolved) return;
   note_libraries();
-  const char* disable = std::getenv("LATECOMER_DISABLE");
-  const Known* known = disable && std::strcmp(disable, "1") == 0 ? nullptr : known_mpi();
-  const Family* ours = known ? open_family(*known) : nullptr;
-  for (Stub* s = stubs_begin(); s != stubs_end(); ++s) {
-    s->next = next_function(s->name);
-    const Entry* entry = entry_of(ours, s->name);
-    if (entry) *entry->next = s->next;
-    // A handler of a function that MPI lacks would call nothing.
-    set_target(*s, entry && s->next && !waits_for_family(s->name) ? entry->handler : s->next);
+  // A process may use UCX long before it loads MPI.
+  if (!mpi_found && (mpi_found = next_function("MPI_Init") != nullptr)) {
+    const char* disable = std::getenv("LATECOMER_DISABLE");
+    const Known* known = disable && std::strcmp(disable, "1") == 0 ? nullptr : known_mpi();
+    const Family* ours = known ? open_family(*known) : nullptr;
+    for (Stub* s = stubs_begin(); s != stubs_end(); ++s) give_target(*s, ours);
+    family.store(ours, std::memory_order_release);
   }
-  family.store(ours, std::memory_order_release);
-  resolved = true;
+  if (!called->next && !give_target(*called, family.load(std::memory_order_relaxed))) missing(called->name);
 }
 
 __attribute__((visibility("default"))) const char* latecomer_preloaded_version() { return LATECOMER_VERSION; }

@@ -9,8 +9,8 @@
 #define HIDDEN __attribute__((visibility("hidden"), used))
 
 #if defined(__x86_64__)
-// Calls latecomer_resolve with every register saved that may carry an argument. 136 bytes: the stack is off by a return
-// address.
+// Calls latecomer_resolve with the stub's row, which is in %r11, and with every register saved that may carry an
+// argument. 136 bytes: the stack is off by a return address.
 asm(".pushsection .text\n"
     ".type latecomer_resolve_first,@function\n"
     "latecomer_resolve_first:\n.cfi_startproc\n"
@@ -18,21 +18,23 @@ asm(".pushsection .text\n"
     "sub $136,%rsp\n.cfi_adjust_cfa_offset 136\n"
     "movups %xmm0,(%rsp)\nmovups %xmm1,16(%rsp)\nmovups %xmm2,32(%rsp)\nmovups %xmm3,48(%rsp)\n"
     "movups %xmm4,64(%rsp)\nmovups %xmm5,80(%rsp)\nmovups %xmm6,96(%rsp)\nmovups %xmm7,112(%rsp)\n"
-    "call latecomer_resolve\n"
+    "mov %r11,%rdi\ncall latecomer_resolve\n"
     "movups (%rsp),%xmm0\nmovups 16(%rsp),%xmm1\nmovups 32(%rsp),%xmm2\nmovups 48(%rsp),%xmm3\n"
     "movups 64(%rsp),%xmm4\nmovups 80(%rsp),%xmm5\nmovups 96(%rsp),%xmm6\nmovups 112(%rsp),%xmm7\n"
     "add $136,%rsp\n.cfi_adjust_cfa_offset -136\n"
     "pop %r9\npop %r8\npop %rcx\npop %rdx\npop %rsi\npop %rdi\npop %rax\n.cfi_adjust_cfa_offset -56\n"
     "ret\n.cfi_endproc\n.size latecomer_resolve_first,.-latecomer_resolve_first\n"
     ".popsection\n");
-#define CODE(symbol)                                                                       \
-  ".globl " #symbol "\n.type " #symbol ",@function\n.p2align 4\n" #symbol                  \
-  ":\n.cfi_startproc\n"                                                                    \
-  "jmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n.size " #symbol ",.-" #symbol    \
-  "\n"                                                                                     \
-  ".type latecomer_first_" #symbol ",@function\nlatecomer_first_" #symbol                  \
-  ":\n.cfi_startproc\n"                                                                    \
-  ".cfi_adjust_cfa_offset 0\ncall latecomer_resolve_first\njmp *latecomer_target_" #symbol \
+#define CODE(symbol)                                                                    \
+  ".globl " #symbol "\n.type " #symbol ",@function\n.p2align 4\n" #symbol               \
+  ":\n.cfi_startproc\n"                                                                 \
+  "jmp *latecomer_target_" #symbol "(%rip)\n.cfi_endproc\n.size " #symbol ",.-" #symbol \
+  "\n"                                                                                  \
+  ".type latecomer_first_" #symbol ",@function\nlatecomer_first_" #symbol               \
+  ":\n.cfi_startproc\n"                                                                 \
+  ".cfi_adjust_cfa_offset 0\nlea latecomer_row_" #symbol                                \
+  "(%rip),%r11\n"                                                                       \
+  "call latecomer_resolve_first\njmp *latecomer_target_" #symbol                        \
   "(%rip)\n.cfi_endproc\n.size latecomer_first_" #symbol ",.-latecomer_first_" #symbol "\n"
 #else
 #error "entry stubs are written for x86-64; another processor needs the two jumps of CODE and latecomer_resolve_first"
@@ -48,9 +50,9 @@ namespace {
   extern char latecomer_first_##symbol __attribute__((visibility("hidden")));                                       \
   extern char latecomer_stub_##symbol __asm__(#symbol);                                                             \
   HIDDEN __attribute__((section("latecomer_targets"))) void* latecomer_target_##symbol = &latecomer_first_##symbol; \
-  }                                                                                                                 \
-  __attribute__((section("latecomer_stubs"), used))                                                                 \
-  Stub latecomer_row_##symbol = {#symbol, &latecomer_target_##symbol, nullptr, &latecomer_stub_##symbol};
+  HIDDEN __attribute__((section("latecomer_stubs"))) Stub latecomer_row_##symbol = {                                \
+      #symbol, &latecomer_target_##symbol, nullptr, &latecomer_stub_##symbol, hash_of(#symbol), false};             \
+  }
 #define BOTH(symbol) STUB(symbol) STUB(P##symbol)
 
 #define COLLECTIVE(Name, collective, ...) BOTH(MPI_##Name) BOTH(MPI_I##collective) STUB(MPI_##Name##_init)
@@ -73,16 +75,5 @@ LATECOMER_F08_SYMBOLS(STUB)
 LATECOMER_PROGRESS_SYMBOLS(STUB)
 
 }  // namespace
-
-// The linker makes these names.
-// NOLINTBEGIN(bugprone-reserved-identifier)
-extern "C" {
-extern Stub __start_latecomer_stubs[] __attribute__((visibility("hidden")));
-extern Stub __stop_latecomer_stubs[] __attribute__((visibility("hidden")));
-}
-// NOLINTEND(bugprone-reserved-identifier)
-
-Stub* stubs_begin() { return __start_latecomer_stubs; }
-Stub* stubs_end() { return __stop_latecomer_stubs; }
 
 }  // namespace latecomer::front

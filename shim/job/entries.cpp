@@ -37,6 +37,7 @@ void start(Start begin) noexcept {
 template <typename InitThread, typename Plain>
 int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) {
   yield_during_init();
+  expect_start(true);
   int rc;
   bool engine = false;
   attempt([&] { engine = required < MPI_THREAD_MULTIPLE && engine_wanted(); });
@@ -48,6 +49,7 @@ int start_mpi(int required, int* provided, InitThread init_thread, Plain plain) 
   } else {
     rc = plain();
   }
+  expect_start(false);
   if (rc == MPI_SUCCESS) start(start_job);
   return rc;
 }

@@ -281,6 +281,9 @@ Gathered gather_profile(Job& j) noexcept {
   if (j.missing_calls > 0)
     warn("%llu calls have no arrival patterns: the logs of some ranks came too late",
          static_cast<unsigned long long>(j.missing_calls));
+  if (j.different_calls > 1)
+    warn("%llu calls have no arrival patterns: the program's ranks made different calls",
+         static_cast<unsigned long long>(j.different_calls));
   j.profile_gathered = true;
   std::string learned;
   attempt([&] { learned = j.mine.learned; });

@@ -22,6 +22,7 @@ void share_history(Job& j) {
   std::vector<char> bytes;
   if (j.rank == 0) {
     profiles::HistoryUse& use = j.mine.job.history;
+    j.policy.learn = absolute_path(j.policy.learn);
     const std::string file = file_to_read(j.policy);
     // The other ranks wait for the bytes, whatever the file does to this rank.
     const Outcome done = attempt([&] {

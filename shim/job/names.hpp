@@ -10,7 +10,9 @@
 
 namespace latecomer::shim {
 
-/// Makes MPI return errors of the name service instead of aborting the program.
+/// Makes MPI return errors of the name service instead of aborting the program. MPICH 4.0.2 does not forget that an
+/// error handler was set: its next fatal error on an inter-communicator is a segmentation fault. So only a rank that
+/// asks the name service has one.
 class QuietErrors {
  public:
   QuietErrors();
@@ -28,6 +30,7 @@ std::string launcher();
 
 using PortName = char[MPI_MAX_PORT_NAME];
 
+/// While an object exists, errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned.
 class Names {
  public:
   /// Asks for a name that no rank publishes. Returns false if the service answers it.
@@ -49,6 +52,7 @@ class Names {
 
  private:
   void name_of(char (&name)[64], const char* what, int rank) const;
+  QuietErrors quiet_;
   char scope_[24] = "";
   bool shared_ = false;
 };

@@ -22,7 +22,7 @@ std::string first_set(std::initializer_list<const char*> names) {
 
 std::string slurm_step() { return first_set({"SLURM_STEP_ID", "SLURM_STEPID"}); }
 
-/// The absolute path of the profile, before it gets a number. (Programs change their directory.) Makes its folders.
+/// The absolute path of the profile, before it gets a number. Makes its folders.
 std::string output_path(const Job& j) {
   std::string form = j.environment.output;
   for (const OwnPolicy* policy : {&own_policy(j.environment), &configuration(j.environment)})
@@ -32,12 +32,10 @@ std::string output_path(const Job& j) {
     form = "latecomer.%j" + (step ? "." + slurm_step() : "") + ".json";
   }
   while (form.size() > 1 && form.ends_with('/')) form.pop_back();
-  char folder[4096];
-  std::string before;
-  if (!form.starts_with('/') && getcwd(folder, sizeof folder)) before = std::string(folder) + "/";
-  std::string out =
-      before + profiles::fill_name(form, {j.id.id, profiles::user_name(), j.mine.host, std::to_string(getpid())});
-  profiles::make_folders(before + form, out);
+  const std::string name =
+      profiles::fill_name(form, {j.id.id, profiles::user_name(), j.mine.host, std::to_string(getpid())});
+  std::string out = absolute_path(name);
+  profiles::make_folders(out.substr(0, out.size() - name.size()) + form, out);
   return out;
 }
 
@@ -56,6 +54,11 @@ bool take(Job& j, const core::Result<profiles::Claimed>& claimed) {
 }
 
 }  // namespace
+
+std::string absolute_path(const std::string& path) {
+  char folder[4096];
+  return path.empty() || path.starts_with('/') || !getcwd(folder, sizeof folder) ? path : folder + ("/" + path);
+}
 
 std::string job_id() {
   const std::string id = first_set({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"});

@@ -79,6 +79,9 @@ void survey_hosts(Job& j);
 
 // output.cpp
 
+/// The path as it is now: programs change their directory.
+std::string absolute_path(const std::string& path);
+
 /// The id of the batch job, or the launcher's process id.
 std::string job_id();
 
@@ -195,6 +198,9 @@ bool run_offers_roll_call();
 RunAnswer ask_run(int rank, int size, Nanoseconds deadline);
 
 // start.cpp
+
+/// Called around MPI_Init: a call inside it is no sign that MPI has started unseen.
+void expect_start(bool begins);
 
 /// Meets the other ranks. Call it after a successful MPI_Init or MPI_Init_thread.
 void start_job() noexcept;

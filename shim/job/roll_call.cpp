@@ -123,7 +123,6 @@ bool ask_names(Names& names, int rank, int size, double timeout_s, Nanoseconds d
 bool roll_call(int rank, int size, double timeout_s) {
   if (size == 1) return true;
   constexpr Nanoseconds kGrace = 2'000'000'000;  // chosen: time-outs of ranks that began together differ by less
-  const QuietErrors quiet;
   const Nanoseconds deadline = now() + static_cast<Nanoseconds>(timeout_s * 1e9);
   if (meet_in_rooms(rank, size, timeout_s)) return true;
   Names names;

@@ -2,6 +2,7 @@
 // Starts the job: in MPI_Init, in a session, or at the first call if MPI started unseen.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -21,6 +22,7 @@ namespace latecomer::shim {
 namespace {
 
 std::mutex start_mutex;
+std::atomic<bool> mpi_starts{false};  // within MPI_Init: a tool behind this one may call collectives there
 bool began = false, ended_at_start = false;
 
 /// Says so if another library's launcher started this process as one of several.
@@ -169,7 +171,10 @@ void start_job() noexcept try {
   give_up(e.what());
 }
 
+void expect_start(bool begins) { mpi_starts.store(begins); }
+
 bool start_late() noexcept try {
+  if (mpi_starts.load()) return false;
   const std::lock_guard lock(start_mutex);
   int initialized = 0, finalized = 0;
   if (active.load()) return true;

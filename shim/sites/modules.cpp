@@ -82,18 +82,22 @@ std::string path_of(const dl_phdr_info& info) {
   return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "program";
 }
 
-int find_module(dl_phdr_info* info, std::size_t, void* data) try {
-  auto& search = *static_cast<Search*>(data);
+int holds_address(dl_phdr_info* info, std::size_t, void* data) {
+  const std::uintptr_t address = *static_cast<const std::uintptr_t*>(data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
-    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type != PT_LOAD || search.address < begin || search.address >= begin + segment.p_memsz) continue;
-    search.frame.offset = search.address - info->dlpi_addr;
-    search.frame.build_id = build_id_of(*info);
-    search.frame.module = path_of(*info);
-    return 1;
+    if (segment.p_type == PT_LOAD && address - info->dlpi_addr - segment.p_vaddr < segment.p_memsz) return 1;
   }
   return 0;
+}
+
+int find_module(dl_phdr_info* info, std::size_t size, void* data) try {
+  auto& search = *static_cast<Search*>(data);
+  if (!holds_address(info, size, &search.address)) return 0;
+  search.frame.offset = search.address - info->dlpi_addr;
+  search.frame.build_id = build_id_of(*info);
+  search.frame.module = path_of(*info);
+  return 1;
 } catch (...) {  // without memory: an exception must not pass the loader, which holds its lock
   return 1;
 }
@@ -125,10 +129,12 @@ std::vector<Loaded> loaded_modules() {
 
 profiles::Frame frame_at(std::uintptr_t address) {
   Search search{address, {}};
-  dl_iterate_phdr(find_module, &search);
+  if (!dl_iterate_phdr(find_module, &search)) search.frame.function = profiles::kGeneratedCode;
   search.frame.site = profiles::site_hash(search.frame.build_id, search.frame.module, search.frame.offset);
   return search.frame;
 }
+
+bool in_generated(std::uintptr_t address) { return !dl_iterate_phdr(holds_address, &address); }
 
 bool in_wrapper(std::uintptr_t address) {
   for (int i = 0; i < skipped_count; ++i)

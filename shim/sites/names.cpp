@@ -66,7 +66,8 @@ bool site_is(const profiles::SiteKey& key, const std::string& glob) {
   answer = core::glob_match(glob, key.id());
   // The innermost of several frames is the place of a site.
   for (const profiles::Frame& frame : site_frames()) {
-    if (answer || frame.site != key.site || frame.callers != 0) continue;
+    const bool generated = frame.module.empty();  // the frame behind it is the place
+    if (answer || frame.site != key.site || frame.callers != 0 || generated) continue;
     answer = frame_is(frame, glob);
     break;
   }

@@ -40,7 +40,8 @@ bool callers_full();
 
 /// Adds a site with these frames, innermost first: those of the site, then its callers. Several addresses may lead to
 /// one site, because the table of addresses is cleared when a library is unloaded. `address`: SiteSlot::address.
-Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address = 0);
+/// `generated`: code without a module lies between MPI and the first frame.
+Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address = 0, bool generated = false);
 
 /// The frame in a wrapper library that calls MPI for a site; nullptr if no frame was skipped. `keep_wrapper` notes it.
 const profiles::Frame* wrapper_of(std::uint64_t site);
@@ -69,6 +70,9 @@ inline bool in_mpi(std::uintptr_t address) {
     if (address >= skipped[i].begin && address < skipped[i].end) return true;
   return false;
 }
+
+/// Whether the address lies in no module: in code that was generated at run time.
+bool in_generated(std::uintptr_t address);
 
 /// Whether the address lies in a library that wraps MPI.
 bool in_wrapper(std::uintptr_t address);

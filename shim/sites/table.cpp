@@ -61,7 +61,7 @@ Slot& remember(std::uint64_t key, std::uint64_t site, std::uint32_t callers, std
   return site_slots[slot];
 }
 
-Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address) {
+Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr_t address, bool generated) {
   const std::lock_guard lock(sites_mutex);
   const auto own = std::min(found.size(), static_cast<std::size_t>(frames_per_site));
   std::uint64_t site = found.front().site, above = 0;
@@ -81,6 +81,11 @@ Slot& insert(std::uint64_t key, std::vector<profiles::Frame> found, std::uintptr
   }
   if (!callers_known && others >= kMostCallers) callers = 0, callers_known = true;
   Slot& slot = remember(key, site, callers, address);
+  if (generated && !site_known) {
+    profiles::Frame code;
+    code.site = site, code.function = profiles::kGeneratedCode;
+    frames->push_back(std::move(code));
+  }
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (i < own ? site_known : callers_known) continue;
     profiles::Frame& f = found[i];

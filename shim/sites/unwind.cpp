@@ -38,7 +38,7 @@ bool python = false;
 struct Rule {
   enum Base : std::uint8_t { from_rsp, from_rbp, outermost, irregular };
   Base base = irregular;
-  bool mpi = false;         ///< the frame belongs to MPI
+  bool mpi = false;         ///< the frame is passed over: it belongs to MPI, or is generated code
   std::int32_t length = 0;  ///< bytes from the base to the end of the frame, just after the return address
   std::int32_t saved = 0;   ///< rbp is saved this many bytes before the end; 0: not saved
 
@@ -83,6 +83,13 @@ void keep_rule(std::uintptr_t address, const Rule& rule) {
   if (rules[i].address.load(std::memory_order_relaxed) == 0) ++rules_used;
   rules[i].rule.store(rule.packed(), std::memory_order_relaxed);
   rules[i].address.store(address, std::memory_order_release);
+}
+
+/// Whether the frame of a return address is no part of a site.
+bool is_passed(std::uintptr_t address) {
+  if (in_mpi(address)) return true;
+  const std::uint64_t packed = rule_of(address);
+  return packed != 0 ? Rule::unpack(packed).mpi : in_generated(address);
 }
 
 /// The end of this thread's stack. Rules are followed only inside it.
@@ -175,7 +182,10 @@ Rule find_rule(unw_cursor_t& cursor) {
     if (unw_get_reg(&cursor, reg, &value) != 0) return out;
     values[place] = static_cast<greg_t>(value);
   }
-  out.mpi = in_mpi(static_cast<std::uintptr_t>(values[REG_RIP]));
+  const auto address = static_cast<std::uintptr_t>(values[REG_RIP]);
+  out.mpi = in_mpi(address);
+  // Other code may take its place.
+  if (in_generated(address)) return {Rule::irregular, true, 0, 0};
   const auto rsp = static_cast<std::uintptr_t>(values[REG_RSP]), rbp = static_cast<std::uintptr_t>(values[REG_RBP]);
   std::uintptr_t end = 0, saved = 0, moved = 0, ignored = 0;
   if (unw_cursor_t ahead = cursor; unw_step(&ahead) <= 0) {
@@ -216,7 +226,7 @@ int frames_by_trace(std::uintptr_t from, std::uintptr_t* chosen) {
     count = 0;
     while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
     for (; i < have && count < frames_per_call; ++i)
-      if (!in_mpi(reinterpret_cast<std::uintptr_t>(stack[i])))
+      if (!is_passed(reinterpret_cast<std::uintptr_t>(stack[i])))
         chosen[count++] = reinterpret_cast<std::uintptr_t>(stack[i]);
     if (count == frames_per_call || have < want || want == kStack) return count;
   }
@@ -237,24 +247,30 @@ bool learn_rules(std::uintptr_t from) {
     begun = begun || ip == from;
     if (begun) {
       if (rule_of(ip) == 0) keep_rule(ip, find_rule(cursor)), learnt = true;
-      if (!in_mpi(ip)) ++count;
+      if (!is_passed(ip)) ++count;
     }
     if (unw_step(&cursor) <= 0) break;
   }
   return learnt;
 }
 
-/// Notes the frame of a wrapper library that lies between MPI and a new site.
-void note_wrapper(std::uintptr_t from, std::uint64_t site) {
+/// What lies between MPI and a new site: the frame of a wrapper library, 0 if there is none, and generated code.
+struct Between {
+  std::uintptr_t wrapper = 0;
+  bool generated = false;
+};
+Between look_between(std::uintptr_t from) {
+  Between out;
   void* stack[kStack];
   const int have = unw_backtrace(stack, kStack);
   int i = 0;
   while (i < have && reinterpret_cast<std::uintptr_t>(stack[i]) != from) ++i;
-  for (; i < have && in_mpi(reinterpret_cast<std::uintptr_t>(stack[i])); ++i)
-    if (const auto at = reinterpret_cast<std::uintptr_t>(stack[i]); in_wrapper(at)) {
-      keep_wrapper(frame_at(at), site);
-      return;
-    }
+  for (; i < have && is_passed(reinterpret_cast<std::uintptr_t>(stack[i])); ++i) {
+    const auto at = reinterpret_cast<std::uintptr_t>(stack[i]);
+    if (out.wrapper == 0 && in_wrapper(at)) out.wrapper = at;
+    out.generated = out.generated || in_generated(at);
+  }
+  return out;
 }
 
 std::uint64_t key_of(const std::uintptr_t* chosen, int count) {
@@ -280,8 +296,9 @@ bool usable(const Slot* slot) { return slot && slot->site.load(std::memory_order
   while (static_cast<int>(found.size()) > frames_per_site && starts_program(chosen[found.size() - 1], found.back()))
     found.pop_back();
   const bool direct = frames_per_site == 1 && !python && chosen[0] == from;
-  Slot& slot = insert(key, std::move(found), direct ? from : 0);
-  if (chosen[0] != from) note_wrapper(from, slot.site.load(std::memory_order_relaxed));
+  const Between between = chosen[0] != from ? look_between(from) : Between{};
+  Slot& slot = insert(key, std::move(found), direct ? from : 0, between.generated);
+  if (between.wrapper != 0) keep_wrapper(frame_at(between.wrapper), slot.site.load(std::memory_order_relaxed));
   return slot;
 }
 
@@ -303,7 +320,7 @@ Slot& site_of_frames(const std::uintptr_t* chosen, int count, std::uintptr_t fro
     const bool wrong = again.count >= 0 && (again.count != count || !std::equal(chosen, chosen + count, again.chosen));
     if (wrong || (!learnt && again.count < 0)) {
       const std::lock_guard lock(sites_mutex);
-      keep_rule(from, Rule{});
+      keep_rule(from, {Rule::irregular, is_passed(from), 0, 0});
     }
   }
   if (count == 0) chosen[count++] = from;
@@ -343,7 +360,7 @@ SiteSlot& rarer_site(std::uintptr_t address, std::uintptr_t frame) {
     const auto skips = [&] {
       const std::lock_guard lock(sites_mutex);
       find_wrappers();
-      return in_mpi(address);
+      return is_passed(address);
     };
     if (!skips()) return insert(key, {frame_at(address)}, python ? 0 : address);
     const std::lock_guard lock(sites_mutex);

@@ -41,12 +41,13 @@ struct Watched;     // shim/dispatch/engine/engine.hpp
 /// A communicator of the program on one rank. An attribute with a null copy function holds it.
 struct CommState {
   MPI_Comm comm = MPI_COMM_NULL;
-  int size = 0, rank = 0;
-  bool broken = false;   ///< an operation returned an error: exchange no more logs, and as the leader learn no more
-  bool refused = false;  ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
-  bool foreign = false;  ///< inter-communicator, or processes of another world: only observe
-  std::int32_t context = -1;   ///< -1: not agreed; kContexts: none was free
-  std::uint64_t identity = 0;  ///< agreed, or the hash of members and order of creation
+  int size = 0, rank = 0;  ///< of an inter-communicator the size of both groups together
+  bool broken = false;     ///< an operation returned an error: exchange no more logs, and as the leader learn no more
+  bool refused = false;    ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
+  bool foreign = false;    ///< inter-communicator, or processes of another world: only observe
+  profiles::Share share = profiles::Share::part;  ///< of this rank in its calls
+  std::int32_t context = -1;                      ///< -1: not agreed; kContexts: none was free
+  std::uint64_t identity = 0;                     ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;
   std::uint64_t logged_from = 0;                 ///< call number of log[0]
   Nanoseconds waited = 0;                        ///< time at boundaries waiting for the leader, since the last log
@@ -110,7 +111,8 @@ struct Job {
   profiles::Contribution mine;  ///< contribution to the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of freed communicators
   std::size_t retained_records = 0, retained_missed = 0;
-  std::uint64_t missing_calls = 0;  ///< calls without the records of all ranks, of communicators led here
+  /// Of communicators led here: calls without the records of all ranks, and calls that differ between ranks.
+  std::uint64_t missing_calls = 0, different_calls = 0;
   profiles::Spool spool;
   bool profile_gathered = false;        ///< this rank's contribution is on its way to rank 0
   std::vector<profiles::LiveLog> live;  ///< work space of write_spool()

@@ -15,7 +15,7 @@ collectives = {m for m in in_mpi if re.fullmatch(r"MPI_(I?)(\w+?)(_init)?(_c)?",
 check(len(collectives) == 129, f"MPICH has 129 collective entry points, found {len(collectives)}")
 check(collectives <= exported, f"all are intercepted; missing: {sorted(collectives - exported)}")
 completion = "wait waitall waitany waitsome test testall testany testsome start startall request_free".split()
-others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Abort", "ucp_worker_progress", "opal_progress", "opal_progress_register", "opal_progress_unregister", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge"}
+others = {"MPI_Init", "MPI_Init_thread", "MPI_Query_thread", "MPI_Finalize", "MPI_Session_init", "MPI_Abort", "ucp_worker_progress", "opal_progress", "opal_progress_register", "opal_progress_unregister", "MPI_Pcontrol", "latecomer_preloaded_version", "latecomer_preloaded_flush", "latecomer_preloaded_edge", "_ITM_registerTMCloneTable"}
 others |= {"MPI_" + name.capitalize() for name in completion}
 # The other blocking calls, whose time counts, and those that start a message. All but the uncounted ones also exist with MPI_Count.
 table = re.split("#define LATECOMER_(?:UNCOUNTED_CALLS|STARTS)", (pathlib.Path(a.root) / "shim/front/waiting_calls.def").read_text())

@@ -192,6 +192,7 @@ class Ranks {
       book.add_awaited(call, {all.world_, book.groups.of(all.world_)}, facts, sums);
     }
     void missing(std::uint64_t calls) override { all.missing += calls; }
+    void different(std::uint64_t, const CallDigest&) override { ++all.different; }
     void waited(Nanoseconds sum) override { all.waited += sum; }
 
     Ranks& all;
@@ -239,7 +240,7 @@ class Ranks {
   }
 
   std::map<std::pair<Rank, Rank>, std::deque<std::vector<char>>> messages;
-  std::uint64_t counted = 0, missing = 0, sampled = 0, next = 0, in_flight = 0, most_in_flight = 0;
+  std::uint64_t counted = 0, missing = 0, different = 0, sampled = 0, next = 0, in_flight = 0, most_in_flight = 0;
   std::uint64_t poor = 0, failed = 0;
   Nanoseconds waited = 0;
   bool in_order = true, blocks_fit = true;

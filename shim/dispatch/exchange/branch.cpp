@@ -139,6 +139,25 @@ void Branch::missing(std::uint64_t calls) {
   job().missing_calls += calls;
 }
 
+void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
+  {
+    const JobLock lock;
+    if (job().different_calls++ > 0) return;
+  }
+  const auto text = [&](Rank rank, core::Collective op, std::int32_t root) {
+    return "rank " + std::to_string(world[static_cast<std::size_t>(rank)]) + " " + std::string(core::name_of(op)) +
+           (root >= 0 ? " to or from root " + std::to_string(root) : "");
+  };
+  std::string one = text(call.maker, call.op, call.root), two = text(call.other, call.other_op, call.other_root);
+  if (call.other < call.maker) std::swap(one, two);
+  warn("the program makes different calls as call %llu on %s: %s, %s; such calls have no arrival patterns",
+       static_cast<unsigned long long>(n),
+       node.identity() == profiles::kWorldIdentity
+           ? "MPI_COMM_WORLD"
+           : ("a communicator of " + std::to_string(node.size()) + " ranks").c_str(),
+       one.c_str(), two.c_str());
+}
+
 void Branch::waited(Nanoseconds sum) {
   if (!state || !state->leadership) return;
   const LearnerLock lock(*state->leadership);

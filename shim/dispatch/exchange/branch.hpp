@@ -25,6 +25,7 @@ struct Branch final : profiles::DigestNode::Host {
   void summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
               const profiles::CallSums& sums) override;
   void missing(std::uint64_t calls) override;
+  void different(std::uint64_t n, const profiles::CallDigest& call) override;
   void waited(Nanoseconds sum) override;
 
   CommState* state;  ///< nullptr after the end of the communicator

@@ -109,6 +109,8 @@ void drop_strays();
 /// The number of messages that it dropped.
 extern int dropped_strays;
 
+/// Of an inter-communicator: its size, and this rank's share in its calls.
+void join_groups(CommState& state);
 /// Fills state.world and the local identity. Returns false if a member is not in MPI_COMM_WORLD.
 bool resolve_members(CommState& state);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The identity and the tag context of a communicator, on which its members agree.
+#include <algorithm>
 #include <numeric>
 
 #include "core/base/text.hpp"
@@ -13,21 +14,53 @@ namespace latecomer::shim {
 
 using namespace exchange;
 
+namespace {
+
+/// The members of the group as ranks of MPI_COMM_WORLD. Frees it.
+std::vector<Rank> ranks_of(MPI_Group group) {
+  int size = 0;
+  PMPI_Group_size(group, &size);
+  std::vector<int> all(static_cast<std::size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<Rank> world(all.size());
+  PMPI_Group_translate_ranks(group, size, all.data(), job().world_group, world.data());
+  PMPI_Group_free(&group);
+  return world;
+}
+
+/// Of a communicator whose calls have no number: the lowest of its ranks of the job stands for all.
+void find_share(CommState& state, const std::vector<Rank>& members) {
+  Rank lowest = job().rank;
+  for (const Rank r : members)
+    if (r != MPI_UNDEFINED) lowest = std::min(lowest, r);
+  state.share = lowest == job().rank ? profiles::Share::whole : profiles::Share::beside;
+}
+
+}  // namespace
+
+void join_groups(CommState& state) {
+  MPI_Group group;
+  PMPI_Comm_group(state.comm, &group);
+  std::vector<Rank> members = ranks_of(group);
+  PMPI_Comm_remote_group(state.comm, &group);
+  const std::vector<Rank> others = ranks_of(group);
+  members.insert(members.end(), others.begin(), others.end());
+  state.size = static_cast<int>(members.size());
+  find_share(state, members);
+}
+
 bool resolve_members(CommState& state) {
   if (!state.world.empty()) return !state.foreign;
   Job& j = job();
   MPI_Group group;
   PMPI_Comm_group(state.comm, &group);
-  std::vector<int> all(static_cast<std::size_t>(state.size));
-  std::iota(all.begin(), all.end(), 0);
-  state.world.resize(all.size());
-  PMPI_Group_translate_ranks(group, state.size, all.data(), j.world_group, state.world.data());
-  PMPI_Group_free(&group);
+  state.world = ranks_of(group);
   std::uint64_t hash = static_cast<std::uint64_t>(state.size);
   for (const Rank r : state.world) {
     if (r == MPI_UNDEFINED) state.foreign = true;
     hash = core::mix64(hash ^ static_cast<std::uint64_t>(r));
   }
+  if (state.foreign) find_share(state, state.world);
   // The number tells communicators of one group apart in the logs that are kept until the end, of which there are at
   // most kRetainedRecords. Derived: the groups take 3 MiB.
   constexpr std::size_t kMostGroups = kRetainedRecords;

@@ -202,6 +202,33 @@ bool known_run(MPI_Datatype type) {
 
 }  // namespace
 
+bool holds_data(MPI_Datatype type) {
+  MPI_Count size = 0;
+  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size != 0) return size != 0;
+  const Contents c(type);
+  const auto positive = [&](std::size_t i) { return i < c.numbers() && c.number(i) > 0; };
+  switch (c.known ? c.combiner : MPI_COMBINER_NAMED) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      return holds_data(c.types.front());
+    case MPI_COMBINER_CONTIGUOUS:
+      return positive(0) && holds_data(c.types.front());
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_HVECTOR:
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      return positive(0) && positive(1) && holds_data(c.types.front());
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_STRUCT:
+      for (std::size_t i = 1; positive(0) && i <= static_cast<std::size_t>(c.number(0)); ++i)
+        if (positive(i) && holds_data(c.types[c.types.size() > 1 ? i - 1 : 0])) return true;
+      return false;
+    default:
+      return false;  // predefined, and blocks of arrays, which memory does not hold if they are so large
+  }
+}
+
 int Layout::fill(MPI_Datatype type) {
   int rc = PMPI_Type_size_x(type, &size);
   if (rc == MPI_SUCCESS && is_basic(type)) {

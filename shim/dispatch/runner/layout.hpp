@@ -36,4 +36,7 @@ struct Layout {
   }
 };
 
+/// Whether items of the datatype hold data. Those whose size is a multiple of 2^64 have size 0 in MPI.
+bool holds_data(MPI_Datatype type);
+
 }  // namespace latecomer::shim

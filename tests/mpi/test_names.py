@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A program finds the functions that its MPI library has, and no others; and it ends in an error as without latecomer."""
+import json
+import shutil
+import sys
+
+import pytest
+from common import a, built, folder, launcher, natively, open_mpi, run
+
+NAMES, LATE = a.bin + "/names", a.bin + "/names_late"
+LIBRARY = "libmpi.so.40" if open_mpi else "libmpich.so.12"
+lone = folder / "liblatecomer.so"  # without a family
+shutil.copy(a.library, lone)
+WAYS = [{"LD_PRELOAD": a.library}, {"LD_PRELOAD": a.library, "LD_BIND_NOW": "1"}, {"LD_PRELOAD": a.library, "LATECOMER_DISABLE": "1"}, {"LD_PRELOAD": str(lone)}]
+# Asks before MPI is loaded, before MPI_Init, and after it.
+SCRIPT = """
+import ctypes, sys
+def ask():
+    for name in "MPI_Init MPI_Send MPI_Session_init MPI_Bcast_c PMPI_Send ucp_worker_progress opal_progress".split():
+        try: print(name, bool(getattr(ctypes.CDLL(None), name)))
+        except AttributeError as error: print(error)
+ask()
+mpi = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+ask()
+mpi.MPI_Init(None, None)
+ask()
+mpi.MPI_Finalize()
+"""
+
+
+def observed(name, *words, ranks=1, **environment):
+    """What the program says under `latecomer run`, and its profile."""
+    profile = folder / f"{name}.json"
+    done = run(a.cli, "run", "--output", profile, "--overwrite", "--", *launcher, "-n", ranks, *words, **environment)
+    return done, json.loads(profile.read_text()) if profile.exists() else None
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_program_with_weak_references_finds_what_its_library_has(way):
+    done = run(NAMES, LATECOMER_OUTPUT=folder / "names.json", **WAYS[way])
+    assert (done.returncode, done.stdout) == (0, run(NAMES).stdout), done.stderr
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_program_that_loads_mpi_finds_what_its_library_has(way):
+    done = run(LATE, LIBRARY, LATECOMER_OUTPUT=folder / "late.json", **WAYS[way])
+    assert (done.returncode, done.stdout) == (0, run(LATE, LIBRARY).stdout), done.stderr
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_python_finds_what_its_library_has(way):
+    done = run(sys.executable, "-c", SCRIPT, LIBRARY, LATECOMER_OUTPUT=folder / "python.json", **WAYS[way])
+    assert (done.returncode, done.stdout) == (0, run(sys.executable, "-c", SCRIPT, LIBRARY).stdout), done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("progress",)])
+def test_calls_of_mpi_that_is_loaded_late_are_seen_also_after_ucx_was_used(words):
+    done, profile = observed("late" + "".join(words), LATE, LIBRARY, *words)
+    assert done.returncode == 0 and "latecomer" not in done.stderr, done.stderr
+    assert profile and [(s["op"], s["calls"]) for s in profile["sites"]] == [("allreduce", 20)]
+
+
+def test_mpi4py_runs_and_is_seen():
+    """Asks for many functions when it is imported."""
+    text = "from mpi4py import MPI\nfor i in range(30): MPI.COMM_WORLD.allreduce(i)"
+    if not open_mpi or run(*natively(1, sys.executable, "-c", text)).returncode != 0:
+        pytest.skip("mpi4py for this library is not installed")
+    done, profile = observed("mpi4py", sys.executable, "-c", text, ranks=2)
+    assert done.returncode == 0 and profile and sum(s["calls"] for s in profile["sites"] if s["op"] == "allreduce") >= 30, done.stderr
+
+
+def test_error_on_an_intercommunicator_ends_the_program_as_without_latecomer():
+    """MPICH crashes in it if somebody has set the error handler of MPI_COMM_WORLD."""
+    native = run(*natively(2, NAMES, "inter"))
+    done, _ = observed("inter", NAMES, "inter", ranks=2, **({} if open_mpi else {"LD_PRELOAD": a.support}))
+    assert native.returncode != 0 and ("invalid rank" in native.stderr.lower()) == ("invalid rank" in done.stderr.lower()), done.stderr
+    assert "Segmentation fault" not in done.stderr + done.stdout
