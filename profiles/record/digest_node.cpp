@@ -162,18 +162,20 @@ class Times {
   }
 
  private:
-  /// The latest rank and the awaited one, which often are the same.
+  /// The latest rank, and the awaited one: 0 if it is the latest, 1 if there is none, else its number from 2 on.
   template <typename Entry>
   static void pack_ranks(Packer& out, const Entry& e) {
+    const bool same = e.awaited >= 0 && e.awaited == e.latest && e.awaited_at == e.last;
     out.number(static_cast<std::uint64_t>(e.latest + std::int64_t{1}));
-    out.number(static_cast<std::uint64_t>(e.awaited + std::int64_t{1}));
-    if (e.awaited >= 0) out.difference(e.awaited_at, e.last);
+    out.number(same ? 0 : static_cast<std::uint64_t>(e.awaited + std::int64_t{2}));
+    if (!same && e.awaited >= 0) out.difference(e.awaited_at, e.last);
   }
   template <typename Entry>
   static void unpack_ranks(Unpacker& in, Entry& e) {
     e.latest = static_cast<Rank>(in.number()) - 1;
-    e.awaited = static_cast<Rank>(in.number()) - 1;
-    e.awaited_at = e.awaited >= 0 ? in.difference(e.last) : INT64_MIN;
+    const std::uint64_t awaited = in.number();
+    e.awaited = awaited == 0 ? e.latest : static_cast<Rank>(awaited - 2);
+    e.awaited_at = awaited == 0 ? e.last : awaited == 1 ? INT64_MIN : in.difference(e.last);
   }
 };
 
