@@ -11,10 +11,9 @@ inline constexpr int kTagsPerContext = 4096;
 /// 8,388,607; MPICH over UCX allows 268,435,455.
 inline constexpr int kContexts = 2048;
 enum ReservedChannel {
-  kDigestChannel = 4001,
-  kPlanChannel = 4002,
+  kMailChannel = 4001,
   kSelfChannel = 4003,
-  kFinalChannel = 4004,
+  kNeighbourChannel = 4004,
   kClockChannel = 4005,
   kPongChannel = 4006,
   kUpdateChannel = 4007,

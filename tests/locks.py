@@ -8,10 +8,10 @@ import sys
 
 WAITS = re.compile(r"\b(?:PMPI_(?:Wait\w*|Recv\w*|Send|Ssend\w*|Sendrecv\w*|Probe|Mprobe|Barrier|Bcast\w*|Allreduce\w*|Reduce|Gather\w*|Scatter\w*|Allgather\w*|Alltoall\w*"
                    r"|Comm_(?:dup|create|split)\w*|Lookup_name)|nanosleep|usleep|sleep|poll)\s*\(|\bpatience\.wait\(|\.wait\((?:lock|guard)")
-LOCK = re.compile(r"\b(?:const\s+)?(?:(?:Job|Learner)Lock|std::(?:lock_guard|unique_lock|scoped_lock)(?:<[^>]*>)?)\s+\w+\s*[;({]")
+LOCK = re.compile(r"\b(?:const\s+)?(?:(?:Job|Learner|Mail)Lock|std::(?:lock_guard|unique_lock|scoped_lock)(?:<[^>]*>)?)\s+\w+\s*[;({]")
 FUNCTION = re.compile(r"^[^\n;#=(]*?\b(?!(?:if|for|while|switch|return|else|do|catch|constexpr)\b)([A-Za-z_]\w*)\s*\([^;{}]*?\)(?:\s*(?:const|noexcept|override|try)\b)*\s*(?::[^;{}]*)?\{", re.M)
 # Names that several classes share, one of which waits.
-AMBIGUOUS = {"begin", "wait", "start", "run", "write", "lock", "send", "receive", "main", "in_one"}
+AMBIGUOUS = {"begin", "wait", "start", "run", "write", "lock", "send", "receive", "main", "in_one", "step"}
 # Held while MPI starts, when no other thread may be inside MPI.
 ALLOWED = "start_mutex"
 

@@ -34,17 +34,22 @@ static_assert(Sequence::kSteadyEpoch == kCallsOfPlan);
 Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) {
   out.identify = !identified;
   if (outstanding_) {
-    // A plan is due. It comes into force if the leader has certainly announced it, or if ranks may wait for the leader.
-    // Until then the boundary stays, so at most one announcement is outstanding.
-    const bool sent = proofs_ >= depth_;
-    if (!sent && !waits_) return out;
-    out.hear = true, out.waits = !sent;
-    outstanding_ = false;
+    // A plan is due. It comes into force if the ranks have met, or if they may wait for each other. Until then the
+    // boundary stays, so at most one announcement is outstanding. Logs of a full epoch go up without it.
+    if (met_ || waits_) {
+      out.hear = true, out.waits = !met_;
+      outstanding_ = false;
+    } else if (out.n - began_ < kRootedEpoch) {
+      return out;
+    }
   }
   out.ends_epoch = true;
-  out.announce = plans;
-  outstanding_ = plans;
-  proofs_ = 0;
+  out.announce = plans && !outstanding_;
+  if (out.announce) {
+    outstanding_ = true;
+    met_ = false;
+  }
+  began_ = out.n;
   const std::uint64_t step = out.n < kSteadyEpoch ? boundary_ : (only_rooted_ && !waits_ ? kRootedEpoch : kSteadyEpoch);
   boundary_ = std::max(boundary_ + step, out.n + 1);
   brief_ = boundary_ - out.n <= kFirstBoundary;

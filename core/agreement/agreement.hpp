@@ -8,18 +8,14 @@
 //     MPI_COMM_WORLD they begin at n = 4 where plans may come (begin_early).
 //   - The first blocking call at or after boundary B_k ends epoch k. Every rank sends its log to the leader. In mode
 //     apply, the leader announces a plan, or that no plan exists.
-//   - The announcement is in force from the first blocking call at or after B_(k+1) that meets a condition: an earlier
-//     blocking call, begun at or after the announcement, depends on all ranks or on data from the leader. Such a call
-//     completes only after the leader has sent the announcement, so no rank waits for the leader at this point.
-//   - Announcements go down a tree of depth D, so D such calls are necessary. A node of level d receives the
-//     announcement at the exit of the d-th call at the latest, and sends it on. The first call proves that the leader
-//     has sent, and the d-th that the parent of a node of level d has: the parent left the call before. Data from the
-//     leader prove nothing about another parent, so the calls after the first depend on all ranks.
+//   - At the exit of the first blocking call from B_(k+1) - 1 on that depends on all ranks, the ranks meet: each leaves
+//     once all have the announcement. All of them are inside that call, so no rank waits for the program of another,
+//     and each takes and sends messages until it leaves. The announcement is in force from the next blocking call on.
 //   - An announcement may set the number of calls of the epoch that it begins. It may also make that epoch an idle
 //     epoch: no rank logs it, and the next boundary brings an announcement but no logs.
-//   - Where the policy asks for plans of rooted calls (waits_for_leader), a boundary comes into force without the
-//     condition. Ranks then wait for the leader, as in a collective that synchronizes. The first of these boundaries
-//     also agrees on the identity. The leader makes epochs long enough to keep waiting a small part of the time.
+//   - Where the policy asks for plans of rooted calls (waits_for_leader), the ranks meet at the entry of the boundary
+//     instead. They then wait for each other, as in a collective that synchronizes. The first of these boundaries also
+//     agrees on the identity. The leader makes epochs long enough to keep waiting a small part of the time.
 // Non-blocking calls trigger no action. In mode observe no rank ever waits.
 #pragma once
 
@@ -82,7 +78,7 @@ class Sequence {
     std::uint64_t n;          ///< number of this call
     bool identify = false;    ///< agree on the identity before the call, with one blocking collective of all members
     bool hear = false;        ///< receive the outstanding announcement, which decides from this call on
-    bool waits = false;       ///< the leader may not have sent the announcement yet: receiving it may wait
+    bool waits = false;       ///< the ranks have not met: they meet before the call, and may wait for each other there
     bool ends_epoch = false;  ///< send the log to the leader
     bool announce = false;    ///< the leader announces
   };
@@ -101,31 +97,30 @@ class Sequence {
   void allow_waits() { waits_ = true; }
   bool waits() const { return waits_; }
 
-  /// Sets the depth of the tree along which announcements go down. All ranks must call this function after the same
-  /// call.
-  void deepen(int depth) { depth_ = static_cast<std::uint8_t>(std::max(depth, 1)); }
-  int depth() const { return depth_; }
+  /// What all ranks do before they leave a call. They are inside the same call then, so no rank waits for the program
+  /// of another.
+  struct After {
+    bool identify = false;  ///< agree on the identity, with one blocking collective
+    bool meet = false;      ///< leave once all ranks have the outstanding announcement
+  };
 
-  /// Registers the return of a call. Returns true if the ranks must agree on the identity now, with one blocking
-  /// collective. All ranks are inside the same call then, so no rank waits for the program of another.
-  bool end(const Signature& signature, bool identified) {
-    if (signature.kind != CallKind::blocking) return false;
-    const bool all = depends_on_all(signature.op, signature.bytes);
-    // Data from the leader prove that the leader has announced, but not that all ranks have arrived in the call.
-    if (!all && !(signature.root == kLeader && depends_on_root(signature.op, signature.bytes))) return false;
+  /// Registers the return of a call.
+  After end(const Signature& signature, bool identified) {
+    if (signature.kind != CallKind::blocking) return {};
+    if (!depends_on_all(signature.op, signature.bytes)) {
+      if (signature.root == kLeader && depends_on_root(signature.op, signature.bytes)) only_rooted_ = false;
+      return {};
+    }
     only_rooted_ = false;
-    if (outstanding_ && proofs_ < depth_ && (all || proofs_ == 0)) ++proofs_;
-    return all && !identified && n_ >= kFirstBoundary;
+    const bool meet = outstanding_ && !met_ && n_ >= boundary_;
+    met_ = met_ || meet;
+    return {!identified && n_ >= kFirstBoundary, meet};
   }
 
-  /// Whether the ranks of this level of the tree must have the outstanding announcement now: their parent has sent it.
-  bool due(int level) const { return outstanding_ && proofs_ >= level; }
-
-  /// Sets the length of the epoch that the current call begins, as its announcement says. 0: the default length. The
-  /// shortest epoch has as many calls as an announcement needs on its way down the tree, and the boundary itself.
+  /// Sets the length of the epoch that the current call begins, as its announcement says. 0: the default length.
   void lasts(std::uint64_t calls) {
     if (calls == 0) return;
-    boundary_ = n_ - 1 + std::max<std::uint64_t>(calls, depth_ + 1u);
+    boundary_ = n_ - 1 + std::max<std::uint64_t>(calls, 2);
     brief_ = calls <= kFirstBoundary;
   }
 
@@ -135,9 +130,10 @@ class Sequence {
   /// Whether the epoch is so short that a rank should look for an announcement after every call.
   bool brief() const { return brief_; }
 
-  /// Whether end() changes no state, for any call.
-  bool settled() const { return !only_rooted_ && (!outstanding_ || proofs_ >= depth_); }
-  /// Registers `calls` calls at once. Requires settled(), and that no boundary is among these calls.
+  /// Whether end() changes no state, for any call before the last one of the epoch.
+  bool settled() const { return !only_rooted_; }
+  /// Registers `calls` calls at once. Requires settled(), and that neither a boundary nor the call before it is among
+  /// these calls.
   void pass(std::uint64_t calls) { n_ += calls; }
 
   std::uint64_t next_number() const { return n_; }
@@ -148,9 +144,9 @@ class Sequence {
  private:
   Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
+  std::uint64_t began_ = 0;  ///< number of the first call of this epoch
   bool only_rooted_ = true, outstanding_ = false, waits_ = false, brief_ = false;
-  std::uint8_t proofs_ = 0;  ///< levels of the tree that certainly have been sent the outstanding announcement
-  std::uint8_t depth_ = 1;
+  bool met_ = false;  ///< all ranks have the outstanding announcement
 };
 
 /// The decision for one call, which is equal on every rank.

@@ -4,41 +4,180 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <type_traits>
 
 #include "core/base/text.hpp"
+#include "profiles/record/pack.hpp"
 #include "profiles/record/waiting.hpp"
 
 namespace latecomer::profiles {
 namespace {
 
-struct MessageHead {
-  std::uint64_t identity;
-  Rank from;
+enum class PartKind : std::uint8_t { records, digests, facts, sums };
+
+/// A part of a message in front of its entries.
+struct PartHead {
+  PartKind kind;
+  std::uint64_t first, count;       ///< calls
+  Nanoseconds uncertainty, waited;  ///< records and digests: the largest of the ranks, and the sum over them
+
+  void pack(Packer& out) const {
+    out.number(static_cast<std::uint64_t>(kind));
+    out.number(first);
+    out.number(count);
+    if (!of_log()) return;
+    out.difference(uncertainty, 0);
+    out.difference(waited, 0);
+  }
+  static PartHead unpack(Unpacker& in) {
+    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), 0, 0};
+    // An entry takes a byte or more.
+    in.good = in.good && head.kind <= PartKind::sums && head.count <= in.left().size();
+    if (!head.of_log()) return head;
+    head.uncertainty = in.difference(0);
+    head.waited = in.difference(0);
+    return head;
+  }
+
+ private:
+  bool of_log() const { return kind == PartKind::records || kind == PartKind::digests; }
 };
 
-/// The samples of one rank: as many values follow as its sampled calls have, in their order.
-struct BlockHead {
-  Rank rank;
-  std::uint32_t values;
+/// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to those
+/// of the entry before.
+class Times {
+ public:
+  Nanoseconds before = 0;
+
+  void pack(Packer& out, const CallRecord& r) {
+    out.shape({.site = r.site,
+               .bytes = r.bytes,
+               .callers = r.callers,
+               .root = r.root,
+               .op = r.op,
+               .kind = r.kind,
+               .algorithm = r.algorithm,
+               .edge = r.edge});
+    out.difference(r.arrival, before);
+    out.number(r.exit == 0 ? 0 : 1 + Packer::folded(r.exit, r.arrival));
+    out.number(static_cast<std::uint64_t>(r.expected + std::int64_t{1}));
+    before = r.exit == 0 ? r.arrival : r.exit;
+  }
+  CallRecord record(Unpacker& in) {
+    const CallShape s = in.shape();
+    CallRecord r;
+    r.site = s.site;
+    r.bytes = s.bytes;
+    r.callers = s.callers;
+    r.root = s.root;
+    r.op = s.op;
+    r.kind = s.kind;
+    r.algorithm = s.algorithm;
+    r.edge = s.edge;
+    r.arrival = in.difference(before);
+    const std::uint64_t spent = in.number();
+    r.exit = spent == 0 ? 0 : Unpacker::unfolded(spent - 1, r.arrival);
+    r.expected = static_cast<std::int32_t>(static_cast<std::int64_t>(in.number()) - 1);
+    before = r.exit == 0 ? r.arrival : r.exit;
+    return r;
+  }
+
+  void pack(Packer& out, const CallDigest& d) {
+    const auto flag = [](bool set, int bit) { return static_cast<std::uint8_t>(set << bit); };
+    out.shape({.site = d.site,
+               .bytes = d.bytes,
+               .callers = d.callers,
+               .root = d.root,
+               .ranks = d.ranks,
+               .op = d.op,
+               .kind = d.kind,
+               .algorithm = d.algorithm,
+               .edge = d.edge,
+               .flags = static_cast<std::uint8_t>(flag(d.owned, 0) | flag(d.by_pattern, 1) | flag(d.complete, 2) |
+                                                  flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.mixed, 5) |
+                                                  flag(d.sampled, 6))});
+    out.difference(d.first, before);
+    out.difference(d.last, d.first);
+    out.number(static_cast<std::uint64_t>(d.arrivals));
+    out.difference(d.exit, d.last);
+    out.difference(d.elapsed, 0);
+    out.number(static_cast<std::uint64_t>(d.said));
+    pack_ranks(out, d);
+    before = d.last;
+  }
+  CallDigest digest(Unpacker& in) {
+    const CallShape s = in.shape();
+    const auto flag = [&](int bit) { return (s.flags >> bit & 1) != 0; };
+    CallDigest d;
+    d.site = s.site;
+    d.bytes = s.bytes;
+    d.callers = s.callers;
+    d.root = s.root;
+    d.ranks = s.ranks;
+    d.op = s.op;
+    d.kind = s.kind;
+    d.algorithm = s.algorithm;
+    d.edge = s.edge;
+    d.owned = flag(0);
+    d.by_pattern = flag(1);
+    d.complete = flag(2);
+    d.divergent = flag(3);
+    d.other_callers = flag(4);
+    d.mixed = flag(5);
+    d.sampled = flag(6);
+    d.first = in.difference(before);
+    d.last = in.difference(d.first);
+    d.arrivals = static_cast<Nanoseconds>(in.number());
+    d.exit = in.difference(d.last);
+    d.elapsed = in.difference(0);
+    d.said = static_cast<std::int32_t>(in.number());
+    unpack_ranks(in, d);
+    before = d.last;
+    return d;
+  }
+
+  void pack(Packer& out, const CallFacts& f) {
+    out.shape({.site = f.site,
+               .callers = f.callers,
+               .flags = static_cast<std::uint8_t>(f.known | f.by_pattern << 1 | f.with_arrivals << 2)});
+    out.difference(f.first, before);
+    out.difference(f.last, f.first);
+    out.number(static_cast<std::uint64_t>(f.arrivals));
+    pack_ranks(out, f);
+    before = f.last;
+  }
+  CallFacts facts(Unpacker& in) {
+    const CallShape s = in.shape();
+    CallFacts f;
+    f.site = s.site;
+    f.callers = s.callers;
+    f.known = (s.flags & 1) != 0;
+    f.by_pattern = (s.flags & 2) != 0;
+    f.with_arrivals = (s.flags & 4) != 0;
+    f.first = in.difference(before);
+    f.last = in.difference(f.first);
+    f.arrivals = static_cast<Nanoseconds>(in.number());
+    unpack_ranks(in, f);
+    before = f.last;
+    return f;
+  }
+
+ private:
+  /// The latest rank, and the awaited one: 0 if it is the latest, 1 if there is none, else its number from 2 on.
+  template <typename Entry>
+  static void pack_ranks(Packer& out, const Entry& e) {
+    const bool same = e.awaited >= 0 && e.awaited == e.latest && e.awaited_at == e.last;
+    out.number(static_cast<std::uint64_t>(e.latest + std::int64_t{1}));
+    out.number(same ? 0 : static_cast<std::uint64_t>(e.awaited + std::int64_t{2}));
+    if (!same && e.awaited >= 0) out.difference(e.awaited_at, e.last);
+  }
+  template <typename Entry>
+  static void unpack_ranks(Unpacker& in, Entry& e) {
+    e.latest = static_cast<Rank>(in.number()) - 1;
+    const std::uint64_t awaited = in.number();
+    e.awaited = awaited == 0 ? e.latest : static_cast<Rank>(awaited - 2);
+    e.awaited_at = awaited == 0 ? e.last : awaited == 1 ? INT64_MIN : in.difference(e.last);
+  }
 };
-
-template <typename T>
-void append(std::vector<char>& out, const T* data, std::size_t count) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const std::size_t at = out.size();
-  out.resize(at + count * sizeof(T));
-  if (count > 0) std::memcpy(out.data() + at, data, count * sizeof(T));
-}
-
-template <typename T>
-bool read(std::span<const char>& in, T* out, std::size_t count) {
-  if (in.size() / sizeof(T) < count) return false;
-  if (count > 0) std::memcpy(static_cast<void*>(out), in.data(), count * sizeof(T));
-  in = in.subspan(count * sizeof(T));
-  return true;
-}
 
 /// Appends to `out` all of what `step` appends, or nothing: a part that lacks its end would damage the next one.
 template <typename Step>
@@ -53,26 +192,21 @@ void append_whole(std::vector<char>& out, Step step) {
 }
 
 void begin_message(std::vector<char>& out, std::uint64_t identity, Rank from) {
-  const MessageHead head{identity, from};
   out.clear();
-  append(out, &head, 1);
+  Packer head(out);
+  head.plain(identity);
+  head.number(static_cast<std::uint64_t>(from));
+}
+
+void pack_extra(Packer& out, std::span<const char> bytes) {
+  out.number(bytes.size());
+  out.append(bytes);
 }
 
 /// Whether each rank waits for another one, so that it needs the arrivals of all.
 bool needs_arrivals(core::Collective op) { return waiting_in(op) == Waiting::for_lower_ranks; }
 
 }  // namespace
-
-enum class PartKind : std::uint32_t { records, digests, facts, sums };
-
-struct DigestNode::PartHead {
-  std::uint64_t first;
-  PartKind kind;
-  std::uint32_t count;      ///< calls
-  std::uint64_t extra;      ///< bytes behind their entries
-  Nanoseconds uncertainty;  ///< records and digests: the largest of the ranks
-  Nanoseconds waited;       ///< the same: sum over the ranks
-};
 
 DigestNode::DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePlace place, bool with_exits)
     : identity_(identity),
@@ -82,11 +216,6 @@ DigestNode::DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePl
       with_exits_(with_exits),
       stride_(sample_stride(size, with_exits)) {
   recent_.reserve(kRecent);
-}
-
-std::uint64_t DigestNode::identity_of(std::span<const char> message) {
-  MessageHead head;
-  return read(message, &head, 1) ? head.identity : 0;
 }
 
 std::uint64_t DigestNode::sample_stride(int ranks, bool with_exits) {
@@ -116,22 +245,26 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
   return &*epochs_.insert(at, std::move(epoch));
 }
 
-/// Keeps the times of the sampled calls of one rank.
-void DigestNode::add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank) const {
-  const std::size_t head_at = epoch.samples.size();
-  BlockHead head{rank, 0};
+/// Keeps the times of the sampled calls of one rank: the rank, the number of bytes that follow, and the values.
+void DigestNode::add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
+  block_.clear();
+  Packer values(block_);
+  Nanoseconds before = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const CallRecord& r = records[i];
+    if (!sampled(r.op, (r.edge & kSampled) != 0, epoch.first + i)) continue;
+    values.difference(r.arrival, before);
+    if (with_exits_) values.difference(r.exit, r.arrival);
+    if (core::is_irregular(r.op)) values.difference(r.bytes, 0);
+    before = r.arrival;
+  }
+  if (block_.empty()) return;
   append_whole(epoch.samples, [&] {
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      const CallRecord& r = records[i];
-      if (!sampled(r.op, (r.edge & kSampled) != 0, epoch.first + i)) continue;
-      if (head.values == 0) append(epoch.samples, &head, 1);
-      const auto put = [&](std::int64_t value) { append(epoch.samples, &value, 1), ++head.values; };
-      put(r.arrival);
-      if (with_exits_) put(r.exit);
-      if (core::is_irregular(r.op)) put(r.bytes);
-    }
+    Packer out(epoch.samples);
+    out.number(static_cast<std::uint64_t>(rank));
+    out.number(block_.size());
+    out.append(block_);
   });
-  if (head.values > 0) std::memcpy(epoch.samples.data() + head_at, &head, sizeof head);
 }
 
 void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records, Rank rank) {
@@ -142,6 +275,7 @@ void DigestNode::merge_records(Epoch& epoch, std::span<const CallRecord> records
 
 void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty,
                            Nanoseconds waited, Host& host) {
+  if (given_up_) return;
   if (records.empty()) return flush(host);
   // Epochs end in their order, so what children have sent about earlier ones belongs to none.
   std::erase_if(epochs_, [&](const Epoch& e) { return !e.own && e.first < std::max(first, facts_until_); });
@@ -154,7 +288,8 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     // A leaf sends its records as they are.
     if (!place_.children.empty() || place_.parent < 0) merge_records(*epoch, records, rank_);
     epoch->own = true;
-    if (lost_from_ <= first && first < lost_until_) epoch->logs = epoch->summed = place_.children.size();
+    if (children_ended_ || (lost_from_ <= first && first < lost_until_))
+      epoch->logs = epoch->summed = place_.children.size();
     if (lost_until_ <= first) lost_from_ = UINT64_MAX;
     epoch->uncertainty = std::max(epoch->uncertainty, uncertainty), epoch->waited += waited;
   } catch (...) {
@@ -163,7 +298,7 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     throw;
   }
   advance(host);
-  give_up(host);
+  leave_late(host);
 }
 
 /// Takes the memory of further epochs before they are under way, in a communicator that has had several. So a steady
@@ -172,7 +307,7 @@ void DigestNode::reserve(std::size_t records) {
   constexpr int kSeveral = 5;
   // Derived: an epoch that ends, one whose facts come, and one whose sums do.
   constexpr std::size_t kUnderWay = 3;
-  if (ended_ < kSeveral && ++ended_ < kSeveral) return;
+  if (epochs_ended_ < kSeveral && ++epochs_ended_ < kSeveral) return;
   epochs_.reserve(2 * kUnderWay), spare_.reserve(2 * kUnderWay);
   while (epochs_.size() + spare_.size() < kUnderWay) spare_.emplace_back();
   // Epochs of one length differ by a call or two.
@@ -189,7 +324,7 @@ void DigestNode::reserve(std::size_t records) {
 void DigestNode::flush(Host& host) {
   if (up_.empty()) return;
   begin_message(message_, identity_, rank_);
-  append(message_, up_.data(), up_.size());
+  Packer(message_).append(up_);
   up_.clear();
   host.send(place_.parent, message_);
 }
@@ -197,17 +332,17 @@ void DigestNode::flush(Host& host) {
 void DigestNode::pass_up(Epoch& epoch, Host& host) {
   epoch.passed = true;
   const bool leaf = place_.children.empty();
-  const PartHead head{epoch.first,
-                      leaf ? PartKind::records : PartKind::digests,
-                      static_cast<std::uint32_t>(leaf ? epoch.records.size() : epoch.digests.size()),
-                      epoch.samples.size(),
-                      epoch.uncertainty,
-                      epoch.waited};
   append_whole(up_, [&] {
-    append(up_, &head, 1);
-    if (leaf) append(up_, epoch.records.data(), epoch.records.size());
-    else append(up_, epoch.digests.data(), epoch.digests.size());
-    append(up_, epoch.samples.data(), epoch.samples.size());
+    Packer out(up_);
+    PartHead{leaf ? PartKind::records : PartKind::digests, epoch.first,
+             leaf ? epoch.records.size() : epoch.digests.size(), epoch.uncertainty, epoch.waited}
+        .pack(out);
+    Times times;
+    if (leaf)
+      for (const CallRecord& record : epoch.records) times.pack(out, record);
+    else
+      for (const CallDigest& digest : epoch.digests) times.pack(out, digest);
+    pack_extra(out, epoch.samples);
   });
   flush(host);
   epoch.digests.clear(), epoch.samples.clear();
@@ -223,17 +358,22 @@ void DigestNode::scatter(const Epoch& epoch) {
   const std::size_t values = sampled_calls_.size() * size;
   sampled_arrivals_.resize(values), sampled_blocks_.resize(values), sampled_exits_.resize(with_exits_ ? values : 0);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
-  std::span<const char> in = epoch.samples;
-  for (BlockHead head; read(in, &head, 1);) {
-    if (head.rank < 0 || head.rank >= size_ || in.size() / sizeof(std::int64_t) < head.values) return;
-    std::span<const char> block = in.first(head.values * sizeof(std::int64_t));
-    in = in.subspan(block.size());
+  for (Unpacker in(epoch.samples); in.good && !in.empty();) {
+    const std::uint64_t rank = in.number();
+    Unpacker block(in.take(in.number()));
+    if (!in.good || rank >= size) return;
+    Nanoseconds before = 0;
     for (std::size_t k = 0; k < sampled_calls_.size(); ++k) {
-      const std::size_t at = k * size + static_cast<std::size_t>(head.rank);
+      const std::size_t at = k * size + static_cast<std::size_t>(rank);
+      const Nanoseconds arrival = block.difference(before);
+      const Nanoseconds exit = with_exits_ ? block.difference(arrival) : 0;
       const bool irregular = core::is_irregular(epoch.digests[sampled_calls_[k]].op);
-      if (!read(block, &sampled_arrivals_[at], 1)) break;
-      if (with_exits_ && !read(block, &sampled_exits_[at], 1)) break;
-      if (irregular && !read(block, &sampled_blocks_[at], 1)) break;
+      const std::int64_t bytes = irregular ? block.difference(0) : 0;
+      if (!block.good) break;
+      sampled_arrivals_[at] = arrival;
+      if (with_exits_) sampled_exits_[at] = exit;
+      if (irregular) sampled_blocks_[at] = bytes;
+      before = arrival;
       ++sampled_ranks_[k];
     }
   }
@@ -269,7 +409,8 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
       }
       if (!facts.known) continue;
       CallSampled sample = sample_of(i);
-      if (needs_arrivals(d.op)) append(patterns, sample.arrivals.data(), sample.arrivals.size());
+      if (needs_arrivals(d.op))
+        for (const Nanoseconds arrival : sample.arrivals) Packer(patterns).difference(arrival, d.first);
       facts.with_arrivals = needs_arrivals(d.op) && !sample.arrivals.empty();
       if (!core::is_irregular(d.op)) sample.blocks = {};
       host.whole(epoch.first + i, d, facts, sample, static_cast<std::uint32_t>(stride_));
@@ -283,11 +424,11 @@ void DigestNode::decide(Epoch& epoch, Host& host) {
   if (counted < epoch.digests.size()) host.missing(epoch.digests.size() - counted);
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
-    const PartHead head{
-        epoch.first, PartKind::facts, static_cast<std::uint32_t>(epoch.facts.size()), patterns.size(), 0, 0};
-    append(message_, &head, 1);
-    append(message_, epoch.facts.data(), epoch.facts.size());
-    append(message_, patterns.data(), patterns.size());
+    Packer out(message_);
+    PartHead{PartKind::facts, epoch.first, epoch.facts.size(), 0, 0}.pack(out);
+    Times times;
+    for (const CallFacts& facts : epoch.facts) times.pack(out, facts);
+    pack_extra(out, patterns);
     for (const Rank child : place_.children) host.send(child, message_);
   }
   apply(epoch, epoch.facts, patterns, host);
@@ -298,12 +439,14 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
   epoch.applied = true;
   if (epoch.sums.size() < facts.size()) epoch.sums.resize(facts.size());
   std::vector<Nanoseconds> arrivals;
+  Unpacker in(patterns);
   for (std::size_t i = 0; i < facts.size(); ++i) {
     CallFacts own = facts[i];
     if (!own.known) continue;
     if (own.with_arrivals) {
       arrivals.resize(static_cast<std::size_t>(size_));
-      if (!read(patterns, arrivals.data(), arrivals.size())) return;
+      for (Nanoseconds& arrival : arrivals) arrival = in.difference(own.first);
+      if (!in.good) return;
       own = facts_below(own, arrivals, rank_);
     }
     if (i >= epoch.records.size()) continue;
@@ -319,14 +462,15 @@ void DigestNode::pass_sums(Epoch& epoch, Host& host) {
     return;
   }
   const bool errors = std::ranges::any_of(epoch.sums, [](const CallSums& s) { return s.error != 0; });
-  const std::size_t extra = errors ? epoch.sums.size() * sizeof(Nanoseconds) : 0;
-  const PartHead head{epoch.first, PartKind::sums, static_cast<std::uint32_t>(epoch.sums.size()), extra, 0, 0};
   append_whole(up_, [&] {
-    append(up_, &head, 1);
-    for (const CallSums& s : epoch.sums) append(up_, &s.waited, 1);
+    Packer out(up_);
+    PartHead{PartKind::sums, epoch.first, epoch.sums.size(), 0, 0}.pack(out);
+    for (const CallSums& s : epoch.sums) out.difference(s.waited, 0);
+    out.number(errors);
     if (errors)
-      for (const CallSums& s : epoch.sums) append(up_, &s.error, 1);
+      for (const CallSums& s : epoch.sums) out.difference(s.error, 0);
   });
+  if (ended_) flush(host);
 }
 
 /// Does what the messages so far allow.
@@ -363,7 +507,7 @@ void DigestNode::finish_oldest(Host& host) {
 }
 
 /// Goes on without what is too late.
-void DigestNode::give_up(Host& host) {
+void DigestNode::leave_late(Host& host) {
   const auto late = [](const Epoch& e) { return e.own && !e.passed; };
   while (beyond(kMostLate, late)) {
     std::ranges::find_if(epochs_, late)->logs = place_.children.size();
@@ -376,93 +520,120 @@ void DigestNode::give_up(Host& host) {
   }
 }
 
-void DigestNode::take_log(const PartHead& part, std::span<const char> entries, std::span<const char> extra, Rank from) {
-  Epoch* epoch = find(part.first, false);
-  if (!epoch && part.first >= facts_until_) {
+void DigestNode::take_log(std::uint64_t first, bool of_leaf, std::span<const char> samples, Rank from) {
+  Epoch* epoch = find(first, false);
+  if (!epoch && first >= facts_until_) {
     if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
-      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
+      lost_from_ = std::min(lost_from_, first), lost_until_ = std::max(lost_until_, first + 1);
       return;
     }
-    epoch = find(part.first, true);
+    epoch = find(first, true);
   }
   if (!epoch || epoch->passed) return;  // too late
   ++epoch->logs;
-  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
-  if (part.kind == PartKind::records) {
-    records_.resize(part.count);
-    read(entries, records_.data(), records_.size());
+  epoch->uncertainty = std::max(epoch->uncertainty, uncertainty_), epoch->waited += waited_;
+  if (of_leaf) {
     merge_records(*epoch, records_, from);
-  } else {
-    if (epoch->digests.size() < part.count) epoch->digests.resize(part.count);
-    for (std::size_t i = 0; i < part.count; ++i) {
-      CallDigest digest;
-      read(entries, &digest, 1);
-      epoch->digests[i].merge(digest);
-    }
-    append(epoch->samples, extra.data(), extra.size());
+    return;
   }
+  if (epoch->digests.size() < digests_.size()) epoch->digests.resize(digests_.size());
+  for (std::size_t i = 0; i < digests_.size(); ++i) epoch->digests[i].merge(digests_[i]);
+  append_whole(epoch->samples, [&] { Packer(epoch->samples).append(samples); });
 }
 
 /// The parent is through with this epoch and all before it, maybe without the logs of this rank.
-void DigestNode::take_facts(const PartHead& part, std::span<const char> entries, std::span<const char> extra,
+void DigestNode::take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns,
                             Host& host) {
-  facts_until_ = std::max(facts_until_, part.first + 1);
+  facts_until_ = std::max(facts_until_, first + 1);
   if (!place_.children.empty()) {
     begin_message(message_, identity_, rank_);
-    append(message_, &part, 1);
-    append(message_, entries.data(), entries.size()), append(message_, extra.data(), extra.size());
+    Packer(message_).append(part);
     for (const Rank child : place_.children) host.send(child, message_);
   }
-  Epoch* const epoch = find(part.first, false);
+  Epoch* const epoch = find(first, false);
   if (epoch && epoch->own) {
-    facts_.resize(part.count);
-    read(entries, facts_.data(), facts_.size());
-    if (!epoch->applied) apply(*epoch, facts_, extra, host);
-  } else if (part.first >= finished_) {
+    if (!epoch->applied) apply(*epoch, facts_, patterns, host);
+  } else if (first >= finished_) {
     // Without the log of this rank no call of the epoch is known, so no rank has waits to add up.
     Epoch none;
-    none.first = part.first;
+    none.first = first;
     pass_sums(none, host);
   }
   for (Epoch& e : epochs_)
     if (e.own && e.first < facts_until_) e.passed = e.applied = true;
 }
 
-void DigestNode::take_sums(const PartHead& part, std::span<const char> waits, std::span<const char> errors) {
-  Epoch* const epoch = find(part.first, false);
+void DigestNode::take_sums(std::uint64_t first) {
+  Epoch* const epoch = find(first, false);
   if (!epoch) return;
   ++epoch->summed;
-  if (epoch->sums.size() < part.count) epoch->sums.resize(part.count);
-  for (std::size_t i = 0; i < part.count; ++i) {
-    CallSums sums;
-    read(waits, &sums.waited, 1), read(errors, &sums.error, 1);
-    epoch->sums[i].waited += sums.waited, epoch->sums[i].error += sums.error;
+  if (epoch->sums.size() < sums_.size()) epoch->sums.resize(sums_.size());
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    epoch->sums[i].waited += sums_[i].waited;
+    epoch->sums[i].error += sums_[i].error;
   }
 }
 
 bool DigestNode::take(std::span<const char> message, Host& host) {
-  MessageHead head;
-  if (!read(message, &head, 1) || head.identity != identity_) return false;
-  const bool from_child = std::ranges::find(place_.children, head.from) != place_.children.end();
-  while (!message.empty()) {
-    PartHead part;
-    if (!read(message, &part, 1)) return false;
-    const std::size_t entry = part.kind == PartKind::records   ? sizeof(CallRecord)
-                              : part.kind == PartKind::digests ? sizeof(CallDigest)
-                              : part.kind == PartKind::facts   ? sizeof(CallFacts)
-                                                               : sizeof(CallSums::waited);
-    if (message.size() / entry < part.count || message.size() - part.count * entry < part.extra ||
-        from_child == (part.kind == PartKind::facts) || (!from_child && head.from != place_.parent))
+  Unpacker head(message);
+  if (head.plain() != identity_) return false;
+  const auto from = static_cast<Rank>(head.number());
+  if (!head.good || head.empty()) return false;
+  const bool from_child = std::ranges::find(place_.children, from) != place_.children.end();
+  for (std::span<const char> rest = head.left(); !rest.empty();) {
+    Unpacker in(rest);
+    const PartHead part = PartHead::unpack(in);
+    if (!in.good || from_child == (part.kind == PartKind::facts) || (!from_child && from != place_.parent))
       return false;
-    const std::span<const char> entries = message.first(part.count * entry),
-                                extra = message.subspan(entries.size(), part.extra);
-    message = message.subspan(entries.size() + extra.size());
-    if (part.kind == PartKind::facts) take_facts(part, entries, extra, host);
-    else if (part.kind == PartKind::sums) take_sums(part, entries, extra);
-    else take_log(part, entries, extra, head.from);
+    Times times;
+    const auto each = [&](auto& entries, auto entry) {
+      entries.clear();
+      for (std::uint64_t i = 0; i < part.count && in.good; ++i) entries.push_back(entry());
+    };
+    std::span<const char> extra;
+    if (part.kind == PartKind::records) {
+      each(records_, [&] { return times.record(in); });
+    } else if (part.kind == PartKind::digests) {
+      each(digests_, [&] { return times.digest(in); });
+    } else if (part.kind == PartKind::facts) {
+      each(facts_, [&] { return times.facts(in); });
+    } else {
+      each(sums_, [&] { return CallSums{in.difference(0), 0}; });
+      if (in.number() != 0)
+        for (CallSums& s : sums_) s.error = in.difference(0);
+    }
+    if (part.kind != PartKind::sums) extra = in.take(in.number());
+    if (!in.good) return false;
+    const std::span<const char> whole = rest.first(rest.size() - in.left().size());
+    rest = in.left();
+    if (given_up_) continue;
+    uncertainty_ = part.uncertainty;
+    waited_ = part.waited;
+    if (part.kind == PartKind::facts) take_facts(part.first, whole, extra, host);
+    else if (part.kind == PartKind::sums) take_sums(part.first);
+    else take_log(part.first, part.kind == PartKind::records, extra, from);
     advance(host);
   }
   return true;
+}
+
+void DigestNode::end(Host& host) {
+  ended_ = true;
+  if (children_ended_) std::erase_if(epochs_, [](const Epoch& e) { return !e.own; });
+  flush(host);
+}
+
+void DigestNode::end_children(Host& host) {
+  children_ended_ = true;
+  if (ended_) std::erase_if(epochs_, [](const Epoch& e) { return !e.own; });
+  for (Epoch& e : epochs_) e.logs = e.summed = place_.children.size();
+  advance(host);
+}
+
+void DigestNode::give_up() {
+  given_up_ = true;
+  epochs_.clear();
+  up_.clear();
 }
 
 std::uint64_t DigestNode::counted_until(std::uint64_t next) const {

@@ -59,10 +59,16 @@ class DigestNode {
   /// `waited`: of this rank at boundaries since the last epoch.
   void end_epoch(std::uint64_t first, std::span<const CallRecord> records, Nanoseconds uncertainty, Nanoseconds waited,
                  Host& host);
-  /// Takes a message of this communicator. Returns false if it is damaged.
+  /// Takes a message of this communicator. Returns false if it is damaged. The identity is in front of each message.
   bool take(std::span<const char> message, Host& host);
   /// Sends what waits for the next epoch.
   void flush(Host& host);
+  /// The communicator has ended on this rank: sums do not wait for another epoch.
+  void end(Host& host);
+  /// All children have ended: what they have not sent does not come.
+  void end_children(Host& host);
+  /// Drops what is under way. From now on this rank sends nothing and uses nothing.
+  void give_up();
   /// Whether nothing is under way: all epochs are finished.
   bool idle() const { return epochs_.empty() && up_.empty(); }
   /// Whether a message is expected from a child or the parent.
@@ -85,8 +91,6 @@ class DigestNode {
   /// Leader: the number of the first call that is not counted yet. `next`: that of the next epoch's first call.
   std::uint64_t counted_until(std::uint64_t next) const;
 
-  /// The identity of a message's communicator; 0: it is too short.
-  static std::uint64_t identity_of(std::span<const char> message);
   /// Of a communicator with so many ranks, every such call has the arrivals of all ranks, where they are wanted. A
   /// power of 2. Derived: 8,192 arrivals of an epoch of 128 calls take 64 KiB and, at 3 ns each, 0.2 us per call. Up to
   /// 64 ranks, every call has them.
@@ -94,7 +98,6 @@ class DigestNode {
   static bool in_sample(std::uint64_t n, std::uint64_t stride);
 
  private:
-  struct PartHead;
   /// Epochs of this rank that wait for logs of its children. Derived: a log may come four epochs of 128 calls late,
   /// which take 20 KiB each. The sums of an epoch take another epoch per level.
   static constexpr std::size_t kMostLate = 4;
@@ -113,12 +116,12 @@ class DigestNode {
     std::vector<CallDigest> digests;
     std::vector<CallFacts> facts;  ///< leader
     std::vector<CallSums> sums;
-    std::vector<char> samples;  ///< blocks of ranks
+    std::vector<char> samples;  ///< blocks of ranks, packed
   };
 
   Epoch* find(std::uint64_t first, bool create);
   void merge_records(Epoch& epoch, std::span<const CallRecord> records, Rank rank);
-  void add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank) const;
+  void add_block(Epoch& epoch, std::span<const CallRecord> records, Rank rank);
   void advance(Host& host);
   void pass_up(Epoch& epoch, Host& host);
   void decide(Epoch& epoch, Host& host);
@@ -126,10 +129,10 @@ class DigestNode {
   void pass_sums(Epoch& epoch, Host& host);
   void finish_oldest(Host& host);
   void reserve(std::size_t records);
-  void take_log(const PartHead& part, std::span<const char> entries, std::span<const char> extra, Rank from);
-  void take_facts(const PartHead& part, std::span<const char> entries, std::span<const char> extra, Host& host);
-  void take_sums(const PartHead& part, std::span<const char> waits, std::span<const char> errors);
-  void give_up(Host& host);
+  void take_log(std::uint64_t first, bool of_leaf, std::span<const char> samples, Rank from);
+  void take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns, Host& host);
+  void take_sums(std::uint64_t first);
+  void leave_late(Host& host);
   /// Whether more than so many epochs are of this kind, with more calls than so many steady epochs have. The epochs of
   /// slow calls are short, so there are many of them while a rank is a few hundred calls behind.
   template <typename Kind>
@@ -153,16 +156,20 @@ class DigestNode {
   static constexpr std::size_t kRecent = 2;
   std::vector<std::pair<std::uint64_t, std::vector<CallRecord>>> recent_;  ///< finished epochs
   std::vector<Epoch> epochs_;                                              ///< ascending
-  std::vector<Epoch> spare_;       ///< memory of finished epochs: once warm, a node allocates nothing
-  int ended_ = 0;                  ///< epochs, up to a few
+  std::vector<Epoch> spare_;  ///< memory of finished epochs: once warm, a node allocates nothing
+  int epochs_ended_ = 0;      ///< up to a few
+  bool ended_ = false, children_ended_ = false, given_up_ = false;
   std::uint64_t finished_ = 0;     ///< epochs that begin before this call are over
   std::uint64_t facts_until_ = 0;  ///< the parent waits for no epoch that begins before this call
   std::uint64_t lost_from_ = UINT64_MAX, lost_until_ = 0;  ///< among the epochs that begin here, logs were not kept
   std::vector<char> up_;                                   ///< parts for the parent that wait
-  // Work space.
-  std::vector<char> message_;
+  // Work space: messages, and the entries of the part that is being taken.
+  std::vector<char> message_, block_;
   std::vector<CallRecord> records_;
+  std::vector<CallDigest> digests_;
   std::vector<CallFacts> facts_;
+  std::vector<CallSums> sums_;
+  Nanoseconds uncertainty_ = 0, waited_ = 0;
   // Leader's work space for the samples of an epoch: [sampled call][comm_size].
   std::vector<std::uint32_t> sampled_calls_;
   std::vector<Nanoseconds> sampled_arrivals_, sampled_exits_;

@@ -34,9 +34,8 @@ int on_communicator_end(MPI_Comm, int, void* attribute, void*) {
   unwatch(*state);
   if (j.world_state == state) j.world_state = nullptr;
   if (active.load()) {
-    hear_last(*state);
     end_last_epoch(*state);
-    pump_digests();
+    pump_mail();
     note_outcome(*state);
     retain_log(*state);
     outlive(*state);

@@ -223,7 +223,7 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
   call.ended_epoch = !rested;
   if (rested) idle_forget();
   end_epoch(state, rested);
-  if (state.branch) pump_digests();
+  if (state.branch) pump_mail();
   if (step.announce) announce(state, step.n);
 }
 
@@ -409,10 +409,10 @@ bool plan_may_be_there(const Call& call) {
 /// Whether the exchange has something to do after this call.
 bool exchange_is_due(const Call& call) {
   const CommState& state = *call.state;
-  return call.n >= state.look_at || plan_may_be_there(call) || (state.place.inner() && state.must_pass());
+  return call.n >= state.look_at || plan_may_be_there(call);
 }
 
-[[gnu::noinline, gnu::cold]] void after_call(const Call& call, bool agree, Nanoseconds exit) {
+[[gnu::noinline, gnu::cold]] void after_call(const Call& call, core::Sequence::After after, Nanoseconds exit) {
   const KeepErrno keep;
   Job& j = job();
   CommState& state = *call.state;
@@ -422,9 +422,9 @@ bool exchange_is_due(const Call& call) {
       renew_offset(j.clocks);
   }
   if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
-  if (agree && resolve_members(state)) identify(state);
-  if (state.place.inner() && state.must_pass()) pass_on(state);
-  else if (plan_may_be_there(call)) hear_early(state);
+  if (after.identify && resolve_members(state)) identify(state);
+  if (after.meet) meet(state, false);
+  if (after.meet || plan_may_be_there(call)) hear_early(state);
   if (call.n >= state.look_at) look(state, call.n);
 }
 
@@ -441,7 +441,8 @@ void begin_call(Call& call, void* return_address, void* frame) noexcept try {
   if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
     if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size))
       state.sequence.allow_waits();
-  const auto step = state.sequence.begin(call.signature, talks && j.announces, talks && state.identified());
+  const bool plans = talks && j.announces && state.context != kContexts;
+  const auto step = state.sequence.begin(call.signature, plans, talks && state.identified());
   call.n = step.n;
   if (call.signature.kind == core::CallKind::blocking) show(call);
   if (step.hear || step.ends_epoch) [[unlikely]]
@@ -482,10 +483,10 @@ void end_call(Call& call, int rc) noexcept try {
   if (rc != MPI_SUCCESS) state.broken = true;
   if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
     engine_iteration(exit);
-  bool agree = false;
-  if (state.size > 1 && !state.foreign) agree = state.sequence.end(call.signature, state.identified()) && talking(j);
-  if (agree || call.ended_epoch || exit >= j.spool_late || exchange_is_due(call)) [[unlikely]]
-    after_call(call, agree, exit);
+  core::Sequence::After after;
+  if (state.size > 1 && !state.foreign) after = state.sequence.end(call.signature, state.identified() || !talking(j));
+  if (after.identify || after.meet || call.ended_epoch || exit >= j.spool_late || exchange_is_due(call)) [[unlikely]]
+    after_call(call, after, exit);
   if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]] {
     idle_begin(state, *call.slot, call.signature.op);
     if (idle.state) sampler.discard();

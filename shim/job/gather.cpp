@@ -3,6 +3,8 @@
 // parts of its children with its own, one after the other, and sends the result to its parent. So no rank holds more
 // than its own merged part and one part that it has received.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "profiles/record/merged.hpp"
 #include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/exchange/mail.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
@@ -21,10 +24,6 @@
 
 namespace latecomer::shim {
 namespace {
-
-// The longest wait for logs that a communicator's leader may never receive. Afterwards, the profile omits them. A
-// shorter wait could omit logs to a rank without a core, a longer one delays the end of the job.
-constexpr Nanoseconds kDrainWait = 30'000'000'000;
 
 // Derived: the merged sites and the JSON values of a profile take less than four times the parts, and these amounts for
 // a small job. The texts of the 256 decisions of a leader take 1 KiB each.
@@ -58,13 +57,16 @@ bool write_whole(Job& j, profiles::Merged& all) {
   return static_cast<bool>(result);
 }
 
-/// Waits courteously for `done`. Returns false if a rank has died that the others wait for (RankWait).
+/// Exchanges messages and waits courteously until `done`. Returns false if a rank has died that the others wait for
+/// (RankWait).
 template <typename Done>
 bool wait_until(Done done) {
   RankWait wait;
-  while (!done())
+  for (;;) {
+    pump_mail();
+    if (done()) return true;
     if (!wait.again()) return false;
-  return true;
+  }
 }
 
 bool wait_for(MPI_Request& request) {
@@ -77,13 +79,13 @@ bool wait_for(MPI_Request& request) {
 
 /// Waits until all ranks are here. Writes a snapshot before a long wait, because the launcher may end the job
 /// meanwhile.
-bool meet(Job& j, void (*meanwhile)(Job&)) {
+bool meet(Job& j) {
   MPI_Request all_here = MPI_REQUEST_NULL;
   PMPI_Ibarrier(j.comm, &all_here);
   RankWait wait;
   for (int done = 0;;) {
     PMPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
-    try_patterns([&] { meanwhile(j); });
+    pump_mail();
     if (done) return true;
     if (wait.became_long() && !j.profile_gathered)
       attempt([&] {
@@ -103,13 +105,22 @@ Gathered agree(Job& j, bool good) {
   return !wait_for(request) ? Gathered::cut : all != 0 ? Gathered::whole : Gathered::partly;
 }
 
-/// The messages of a part: its size and kind; the parent's answer, 0 without memory for it; the part. Never freed,
-/// because MPI may still use them after a wait that was given up.
+/// The messages of a part: its size and kind; the parent's answer, 0 without memory for it; the part, in messages of
+/// kPartBytes.
 struct Offer {
   long long bytes = 0;   ///< 0: the rank could not make it
   long long merged = 0;  ///< 0: of one rank (profiles::Contribution); 1: of several (profiles::Merged)
-} part_offer;
-long long part_wanted;
+};
+// Derived: this and what may be under way is all that the mailboxes hold of a part.
+constexpr std::size_t kPartBytes = 16 << 10;
+
+/// What the messages have said so far.
+struct {
+  std::array<std::pair<Rank, Offer>, core::kFanOut> offers;
+  std::size_t offered = 0, used = 0;
+  std::optional<long long> answer;
+  std::size_t come = 0;  ///< bytes of the part that was asked for last
+} heard;
 /// Of this rank, for the user.
 struct {
   long long messages = 0, bytes = 0;
@@ -120,39 +131,57 @@ std::string& part_bytes() {
   return bytes;
 }
 
-bool send(const Job& j, const void* data, std::size_t size, int to) {
-  MPI_Request sent = MPI_REQUEST_NULL;
-  PMPI_Isend_c(data, static_cast<MPI_Count>(size), MPI_BYTE, to, kFinalChannel, j.comm, &sent);
-  return wait_for(sent);
+template <typename T>
+void send_value(Rank to, Mail kind, const T& value) {
+  with_reserve([&] { put_mail(to, kind, {reinterpret_cast<const char*>(&value), sizeof value}); });
 }
 
-bool receive(const Job& j, void* data, std::size_t size, int from) {
-  MPI_Request received = MPI_REQUEST_NULL;
-  PMPI_Irecv_c(data, static_cast<MPI_Count>(size), MPI_BYTE, from, kFinalChannel, j.comm, &received);
-  return wait_for(received);
+}  // namespace
+
+void read_part(Rank world, Mail kind, std::span<const char> message) noexcept {
+  if (kind == Mail::offer && message.size() == sizeof(Offer) && heard.offered < heard.offers.size()) {
+    auto& [rank, offer] = heard.offers[heard.offered++];
+    rank = world;
+    std::memcpy(&offer, message.data(), sizeof offer);
+  } else if (kind == Mail::answer && message.size() == sizeof(long long)) {
+    std::memcpy(&heard.answer.emplace(), message.data(), message.size());
+  } else if (kind == Mail::part && message.size() <= part_bytes().size() - heard.come) {
+    std::memcpy(part_bytes().data() + heard.come, message.data(), message.size());
+    heard.come += message.size();
+  }
 }
+
+namespace {
 
 /// What a rank has merged so far. Making an empty one allocates, too, so `attempt` makes it.
 using Part = std::optional<profiles::Merged>;
 
 /// Makes the bytes of the part: of this rank alone, if it has merged nothing. Returns whether it could.
-bool make_part(Job& j, const Part& all) {
+bool make_part(Job& j, const Part& all, Offer& offer) {
   const Outcome made = attempt([&] {
     if (all) all->serialize(part_bytes());
     else j.mine.serialize(part_bytes());
   });
   if (!made) warn("the profile lacks this rank%s: %s", all ? " and those below it" : "", made.why);
-  part_offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
+  offer = {made ? static_cast<long long>(part_bytes().size()) : 0, all.has_value()};
   return static_cast<bool>(made);
 }
 
 /// Returns whether the part has left, or nothing if a rank died.
-std::optional<bool> send_part(Job& j, int parent) {
-  if (!send(j, &part_offer, sizeof part_offer, parent)) return {};
-  if (part_offer.bytes == 0) return false;
-  if (!receive(j, &part_wanted, sizeof part_wanted, parent)) return {};
-  if (part_wanted == 0) return false;
-  if (!send(j, part_bytes().data(), part_bytes().size(), parent)) return {};
+std::optional<bool> send_part(const Offer& offer, Rank parent) {
+  send_value(parent, Mail::offer, offer);
+  if (offer.bytes == 0) return false;
+  if (!wait_until([&] { return heard.answer.has_value(); })) return {};
+  if (*heard.answer == 0) return false;
+  std::span<const char> rest = part_bytes();
+  const bool left = wait_until([&] {
+    for (; !rest.empty() && mail_waiting(parent) < kPartBytes; rest = rest.subspan(std::min(rest.size(), kPartBytes))) {
+      with_reserve([&] { put_mail(parent, Mail::part, rest.first(std::min(rest.size(), kPartBytes))); });
+      pump_mail();
+    }
+    return rest.empty() && !mail_waits() && all_has_left();
+  });
+  if (!left) return {};
   return true;
 }
 
@@ -166,35 +195,30 @@ bool add_own(const Job& j, Part& all) {
 }
 
 /// Receives the next part, of any child. Returns whether it is good, or nothing if a rank died.
-std::optional<bool> receive_part(Job& j, Part& all) {
-  MPI_Status status;
-  const bool came = wait_until([&] {
-    int there = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, kFinalChannel, j.comm, &there, &status);
-    return there != 0;
-  });
-  const int rank = status.MPI_SOURCE;
-  if (!came || !receive(j, &part_offer, sizeof part_offer, rank)) return {};
-  if (part_offer.bytes == 0) return false;
-  const auto size = static_cast<std::size_t>(part_offer.bytes);
+std::optional<bool> receive_part(const Job& j, Part& all) {
+  if (!wait_until([] { return heard.used < heard.offered; })) return {};
+  const auto [rank, offer] = heard.offers[heard.used++];
+  if (offer.bytes == 0) return false;
+  const auto size = static_cast<std::size_t>(offer.bytes);
+  heard.come = 0;
   // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
   Outcome done = attempt([&] { part_bytes().resize(size), need_memory(4 * size); });
-  part_wanted = done ? 1 : 0;
-  if (!send(j, &part_wanted, sizeof part_wanted, rank)) return {};
-  if (done && !receive(j, part_bytes().data(), size, rank)) return {};
-  ++taken.messages, taken.bytes += static_cast<long long>(size);
+  send_value(rank, Mail::answer, done ? 1LL : 0LL);
+  if (done && !wait_until([&] { return heard.come == size; })) return {};
+  ++taken.messages;
+  taken.bytes += static_cast<long long>(size);
   bool good = false, merging = false;
   if (done)
     done = attempt([&] {
       profiles::Merged several;
       profiles::Contribution one;
-      good = part_offer.merged != 0 ? profiles::Merged::deserialize(part_bytes(), several)
-                                    : profiles::Contribution::deserialize(part_bytes(), one);
+      good = offer.merged != 0 ? profiles::Merged::deserialize(part_bytes(), several)
+                               : profiles::Contribution::deserialize(part_bytes(), one);
       std::string().swap(part_bytes());
       if (!good) return;
       if (!all) all.emplace();
       merging = true;
-      if (part_offer.merged != 0) all->merge(std::move(several));
+      if (offer.merged != 0) all->merge(std::move(several));
       else all->add(one);
     });
   if (done) return good;
@@ -257,25 +281,32 @@ bool write_parts(Job& j, Part& all, bool complete) {
   return written && complete;
 }
 
+/// Waits until no message of a tree can come any more. A tree whose rank has had no memory may stay open: all ranks are
+/// at their end here, so a message needs a few milliseconds; with many more ranks than cores up to a second was seen.
+void settle_trees() {
+  constexpr Nanoseconds kSilence = 3'000'000'000;
+  RankWait wait;
+  Nanoseconds silent_since = now();
+  while (trees_are_open()) {
+    if (exchange_mail()) silent_since = now();
+    else if (now() - silent_since > kSilence || !wait.again()) return;
+  }
+}
+
 }  // namespace
 
 Gathered gather_profile(Job& j) noexcept {
   try_patterns([&] {
     for (CommState* s = j.states; s; s = s->next) end_last_epoch(*s);
   });
-  if (!meet(j, [](Job&) { pump_digests(), sweep_outgoing(); })) return Gathered::cut;
+  if (!meet(j)) return Gathered::cut;
   try_patterns([&] {
-    RankWait wait;
-    settle_digests([&] { return wait.again(); });
+    settle_trees();
     need_memory(kForDecisions);
     for (CommState* s = j.states; s; s = s->next) note_outcome(*s), retain_log(*s), s->log.clear();
     retain_open_logs();
   });
-  // The second barrier: no rank sends its profile until all ranks have stopped receiving messages of any tag.
-  drain_outgoing(now() + kDrainWait);
-  if (!meet(j, [](Job&) { pump_digests(); })) return Gathered::cut;
-  try_patterns(drop_strays);
-  say(2, "announcements of communicators that are gone: %d", dropped_strays);
+  say(2, "trees of communicators that are gone: %zu", trees_left());
   if (j.retained_missed > 0)
     warn("%zu calls have no arrival patterns: the logs kept until the end were full", j.retained_missed);
   if (j.missing_calls > 0)
@@ -295,8 +326,9 @@ Gathered gather_profile(Job& j) noexcept {
     if (!below) return Gathered::cut;
   } else {
     // After a death in the subtree, the others' parts are still good.
-    const bool made = make_part(j, all);
-    const std::optional<bool> sent = send_part(j, j.place.parent);
+    Offer offer;
+    const bool made = make_part(j, all, offer);
+    const std::optional<bool> sent = send_part(offer, j.place.parent);
     if (!sent || !below) return Gathered::cut;
     good = made && *sent && *below;
   }

@@ -39,11 +39,14 @@ std::vector<Neighbour> exchange(const Job& j, const std::vector<Rank>& group, st
   const std::size_t n = group.size();
   std::vector<Neighbour> from_me(n, mine), all(n);
   for (std::size_t d = 1; d < n; d *= 2) {
-    const int bytes = static_cast<int>(std::min(d, n - d) * sizeof(Neighbour));
-    MPI_Request received = MPI_REQUEST_NULL;
-    PMPI_Irecv_c(from_me.data() + d, bytes, MPI_BYTE, group[(me + d) % n], kFinalChannel, j.comm, &received);
-    PMPI_Send(from_me.data(), bytes, MPI_BYTE, group[(me + n - d) % n], kFinalChannel, j.comm);
-    for (int done = 0; !done; sched_yield()) PMPI_Test(&received, &done, MPI_STATUS_IGNORE);
+    constexpr std::size_t kInPiece = kPieceBytes / sizeof(Neighbour);
+    for (std::size_t at = 0; at < std::min(d, n - d); at += kInPiece) {
+      const int bytes = static_cast<int>(std::min(kInPiece, std::min(d, n - d) - at) * sizeof(Neighbour));
+      MPI_Request received = MPI_REQUEST_NULL;
+      PMPI_Irecv_c(from_me.data() + d + at, bytes, MPI_BYTE, group[(me + d) % n], kNeighbourChannel, j.comm, &received);
+      PMPI_Send(from_me.data() + at, bytes, MPI_BYTE, group[(me + n - d) % n], kNeighbourChannel, j.comm);
+      for (int done = 0; !done; sched_yield()) PMPI_Test(&received, &done, MPI_STATUS_IGNORE);
+    }
   }
   for (std::size_t i = 0; i < n; ++i) all[(me + i) % n] = from_me[i];
   return all;

@@ -4,11 +4,13 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "shim/state/job.hpp"
+#include "shim/state/post.hpp"
 
 namespace latecomer::shim {
 
@@ -37,13 +39,15 @@ void share_policy(Job& j);
 /// Notes the rules that name algorithms. The profile compares them at the end with the algorithms that ran.
 void note_forced_rules(Job& j);
 
-/// Gives rank 0's bytes to every rank.
+/// Gives rank 0's bytes to every rank, in pieces: MPI may have another way for large messages, which the program may
+/// not be able to take.
 template <typename Bytes>
 void share(const Job& j, Bytes& bytes) {
   auto size = static_cast<long long>(bytes.size());
   PMPI_Bcast(&size, 1, MPI_LONG_LONG, 0, j.comm);
   bytes.resize(static_cast<std::size_t>(size));
-  PMPI_Bcast(bytes.data(), static_cast<int>(size), MPI_BYTE, 0, j.comm);
+  for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes)
+    PMPI_Bcast(bytes.data() + at, static_cast<int>(std::min(kPieceBytes, bytes.size() - at)), MPI_BYTE, 0, j.comm);
 }
 
 // history.cpp

@@ -24,8 +24,8 @@
   ROW(PMPI_Comm_set_errhandler) ROW(PMPI_Comm_size) ROW(PMPI_Comm_test_inter) ROW(PMPI_Errhandler_free) ROW(PMPI_Error_class) \
   ROW(PMPI_Finalized) ROW(PMPI_Get_count) ROW(PMPI_Get_elements_x) ROW(PMPI_Get_library_version) \
   ROW(PMPI_Get_processor_name) ROW(PMPI_Group_free) ROW(PMPI_Group_rank) ROW(PMPI_Group_size) \
-  ROW(PMPI_Group_translate_ranks) ROW(PMPI_Iallreduce) ROW(PMPI_Ibarrier) ROW(PMPI_Improbe) ROW(PMPI_Initialized) \
-  ROW(PMPI_Iprobe) ROW(PMPI_Ireduce_scatter_block) ROW(PMPI_Lookup_name) \
+  ROW(PMPI_Group_translate_ranks) ROW(PMPI_Iallreduce) ROW(PMPI_Ibarrier) ROW(PMPI_Improbe) ROW(PMPI_Imrecv) \
+  ROW(PMPI_Initialized) ROW(PMPI_Iprobe) ROW(PMPI_Ireduce_scatter_block) ROW(PMPI_Lookup_name) \
   ROW(PMPI_Mrecv) ROW(PMPI_Op_commutative) ROW(PMPI_Publish_name) ROW(PMPI_Query_thread) \
   ROW(PMPI_Recv) ROW(PMPI_Request_free) ROW(PMPI_Send) ROW(PMPI_Test) ROW(PMPI_Testsome) ROW(PMPI_Type_commit) \
   ROW(PMPI_Type_create_keyval) ROW(PMPI_Type_free) ROW(PMPI_Type_get_attr) ROW(PMPI_Type_get_extent_x) \

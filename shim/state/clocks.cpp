@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "shim/state/job.hpp"
 #include "shim/state/post.hpp"
@@ -49,13 +50,18 @@ void receive_now(Rank from, int tag, T& value) {
 /// Receives a message with that tag if one has arrived.
 template <typename T>
 bool receive_if(Rank from, int tag, T& value) {
-  int there = 0, size = 0;
-  MPI_Message message;
-  MPI_Status status;
-  if (PMPI_Improbe(from, tag, job().comm, &there, &message, &status) != MPI_SUCCESS || !there) return false;
-  PMPI_Get_count(&status, MPI_BYTE, &size);
-  return PMPI_Mrecv(&value, std::min<int>(size, sizeof value), MPI_BYTE, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-         size == sizeof value;
+  static auto& pings = *new Incoming(kPing);
+  static auto& pongs = *new Incoming(kPong);
+  static auto& updates = *new Incoming(kUpdate);
+  bool fits = false;
+  (tag == kPing   ? pings
+   : tag == kPong ? pongs
+                  : updates)
+      .take(from, [&](Rank, std::span<const char> bytes) {
+        fits = bytes.size() == sizeof value;
+        if (fits) std::memcpy(&value, bytes.data(), sizeof value);
+      });
+  return fits;
 }
 
 }  // namespace

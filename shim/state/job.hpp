@@ -69,8 +69,6 @@ struct CommState {
 
   bool identified() const { return context >= 0; }
   bool usable() const { return context >= 0 && context < kContexts; }
-  /// Whether children in the tree wait for an announcement that the parent has certainly sent.
-  bool must_pass() const { return place.inner() && !heard && sequence.due(place.level); }
 };
 
 struct Job {

@@ -1,33 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages over the private communicator whose sender does not wait. This file owns their buffers until MPI has sent
-// them. It must not know the contents of a message.
+// Pieces of bounded size over the private communicator. Neither side waits: MPI is asked whether a piece has left or
+// arrived. This file owns the buffers of pieces. It must not know their contents.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
 
-#include "core/base/types.hpp"
+#include "core/agreement/mailbox.hpp"
+#include "shim/mpi/api.hpp"
 
 namespace latecomer::shim {
 
 using core::Nanoseconds;
 using core::Rank;
 
-/// Sends `head` and `data` as one message, without waiting. Returns false if MPI fails or, with `may_refuse`, if too
-/// many messages are under way already. Thread-safe.
-bool post(Rank world, int tag, const void* head, std::size_t head_size, const void* data, std::size_t size,
-          bool may_refuse);
+inline constexpr std::size_t kPieceBytes = core::Mailbox::kPiece;
 
-/// Sends a few plain bytes without waiting. Returns false if too many messages are under way already.
-bool post_raw(Rank world, int tag, const void* data, std::size_t size);
+/// Sends a piece without waiting. Returns false if MPI fails. Thread-safe.
+bool post(Rank world, int tag, std::span<const char> piece);
+
+/// Sends a plain value. Returns false if many pieces are under way already.
+bool post_or_refuse(Rank world, int tag, std::span<const char> piece);
 template <typename T>
 bool post_bytes(Rank world, int tag, const T& value) {
-  return post_raw(world, tag, &value, sizeof value);
+  return post_or_refuse(world, tag, std::span(reinterpret_cast<const char*>(&value), sizeof value));
 }
 
-/// Frees buffers whose messages have left. Bounded work.
+/// Frees buffers of pieces that have left. Bounded work.
 void sweep_outgoing();
 
-/// At teardown: true if everything sent has left by the deadline.
-bool drain_outgoing(Nanoseconds deadline);
+/// At teardown: whether everything that was posted has left.
+bool all_has_left();
+
+/// The pieces of one tag that arrive. A piece is taken out of MPI's queue by a matched probe, and received while others
+/// are looked at: so a piece that needs the progress of its sender stops neither this rank nor other senders. One
+/// thread at a time may use it.
+class Incoming {
+ public:
+  explicit Incoming(int tag) : tag_(tag) {}
+  /// Gives the oldest piece from `from` (or MPI_ANY_SOURCE), if one has arrived, to f(source, bytes). Pieces of one
+  /// source come in their order. If f throws, the piece stays.
+  template <typename F>
+  bool take(Rank from, F f) {
+    const std::size_t at = find(from);
+    if (at == pieces_.size()) return false;
+    f(pieces_[at]->from, std::span<const char>(pieces_[at]->bytes.data(), pieces_[at]->size));
+    release(at);
+    return true;
+  }
+
+ private:
+  struct Piece {
+    std::array<char, kPieceBytes> bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+    Rank from = -1;
+    std::size_t size = 0;
+  };
+  void fetch(Rank from);
+  std::size_t find(Rank from);
+  void release(std::size_t at);
+
+  int tag_;
+  std::vector<std::unique_ptr<Piece>> pieces_;  ///< in their order
+  std::vector<std::unique_ptr<Piece>> spare_;
+};
 
 }  // namespace latecomer::shim

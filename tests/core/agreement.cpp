@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests the agreement rule on simulated ranks that make the same calls at different speeds. Under every interleaving,
-// ranks act alike at the same call. A rank that hears an announcement never waits for the program of the leader.
+// ranks act alike at the same call. No rank needs an announcement before all ranks have met inside one call.
 #include "core/agreement/agreement.hpp"
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ std::vector<Signature> random_program(SplitMix64& random, int calls) {
 
 struct Event {
   std::uint64_t n;
-  bool hear, ends, announce, identify;
+  bool hear, ends, announce, identify, meet;
   bool operator==(const Event&) const = default;
 };
 
@@ -57,9 +57,9 @@ TEST_CASE("agreement: all ranks act alike at the same call", "[agreement]") {
       if (at[r] == program.size()) continue;
       const Signature& s = program[at[r]++];
       const auto before = sequences[r].begin(s, plans, identified[r] != 0);
-      const bool identify = sequences[r].end(s, identified[r] != 0);
-      if (identify) identified[r] = 1;
-      events[r].push_back({before.n, before.hear, before.ends_epoch, before.announce, identify});
+      const auto after = sequences[r].end(s, identified[r] != 0);
+      if (after.identify) identified[r] = 1;
+      events[r].push_back({before.n, before.hear, before.ends_epoch, before.announce, after.identify, after.meet});
       --left, ++calls;
     }
     for (const auto& e : events) REQUIRE(e == events[0]);
@@ -92,41 +92,41 @@ TEST_CASE("agreement: calls that a rank passes without a look change no boundary
       if (seen.hear) some.lasts(i % 3 == 0 ? 200 : 0);
       some.end(s, true);
       REQUIRE((some.next_number() == all.next_number() && some.next_boundary() == all.next_boundary()));
-      if (some.settled() && some.next_boundary() > i + 1) pass_until = i + 1 + random.below(some.next_boundary() - i);
+      if (some.settled() && some.next_boundary() > i + 1)
+        pass_until = i + 1 + random.below(some.next_boundary() - i - 1);
     }
   }
   CHECK(passed > 100'000);
   CHECK(heard > 1'000);
 }
 
-TEST_CASE("agreement: the leader has announced before any rank hears", "[agreement]") {
+TEST_CASE("agreement: all ranks have met in a call that depends on all before any of them hears", "[agreement]") {
   SplitMix64 random(7);
+  std::uint64_t heard = 0;
   for (int round = 0; round < 200; ++round) {
     const auto program = random_program(random, 2000);
     Sequence sequence;
-    bool identified = true, outstanding = false;
-    std::uint64_t announced_at = 0;
-    bool forced = false;  // a completed call that depends on the leader began at or after the announcement
+    bool outstanding = false, met = false;
     for (const Signature& s : program) {
-      const auto b = sequence.begin(s, true, identified);
+      const auto b = sequence.begin(s, true, true);
       if (b.hear) {
-        REQUIRE(outstanding);
-        REQUIRE(forced);
+        REQUIRE((outstanding && met && !b.waits));
         REQUIRE(s.kind == CallKind::blocking);
-        REQUIRE(b.n > announced_at);
-        outstanding = false;
+        outstanding = false, ++heard;
       }
       if (b.announce) {
         REQUIRE_FALSE(outstanding);
         REQUIRE(s.kind == CallKind::blocking);
-        outstanding = true, announced_at = b.n, forced = false;
+        outstanding = true, met = false;
       }
-      // By the semantics of MPI, the leader (rank 0) calls it before any other rank can leave it.
-      const bool from_leader = s.root == 0 && s.bytes > 0 && (s.op == Collective::bcast || s.op == Collective::scatter);
-      if (s.kind == CallKind::blocking && (depends_on_all(s.op, s.bytes) || from_leader)) forced = outstanding;
-      sequence.end(s, identified);
+      if (!sequence.end(s, true).meet) continue;
+      REQUIRE((outstanding && !met));
+      // By the semantics of MPI, no rank leaves it before all have called it.
+      REQUIRE((s.kind == CallKind::blocking && depends_on_all(s.op, s.bytes)));
+      met = true;
     }
   }
+  CHECK(heard > 1'000);
 }
 
 TEST_CASE("agreement: in mode observe no rank ever hears, and rooted programs have long epochs", "[agreement]") {
@@ -139,24 +139,29 @@ TEST_CASE("agreement: in mode observe no rank ever hears, and rooted programs ha
     REQUIRE_FALSE(b.hear);
     REQUIRE_FALSE(b.announce);
     if (b.ends_epoch) ends.push_back(b.n);
-    REQUIRE_FALSE(sequence.end(bcast, true));
+    const auto after = sequence.end(bcast, true);
+    REQUIRE_FALSE((after.identify || after.meet));
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 1152, 2176});
 }
 
-TEST_CASE("agreement: plans come into force where all data come from the leader", "[agreement]") {
+TEST_CASE("agreement: without a call that depends on all ranks no plan comes into force, and full logs go up",
+          "[agreement]") {
   for (const Collective op : {Collective::bcast, Collective::scatter, Collective::gather}) {
     Sequence sequence;
     Signature s;
     s.op = op, s.bytes = 8, s.root = 0;
-    std::vector<std::uint64_t> hears;
-    for (int i = 0; i < 400; ++i) {
-      if (const auto b = sequence.begin(s, true, true); b.hear) hears.push_back(b.n);
-      REQUIRE_FALSE(sequence.end(s, false));  // no blocking agreement, because not all ranks are inside the call
+    std::vector<std::uint64_t> ends, announcements;
+    for (int i = 0; i < 2100; ++i) {
+      const auto b = sequence.begin(s, true, true);
+      REQUIRE_FALSE(b.hear);
+      if (b.ends_epoch) ends.push_back(b.n);
+      if (b.announce) announcements.push_back(b.n);
+      const auto after = sequence.end(s, false);
+      REQUIRE_FALSE((after.identify || after.meet));  // not all ranks are inside the call
     }
-    // After a gather, only the root knows that other ranks have arrived.
-    if (op == Collective::gather) CHECK(hears.empty());
-    else CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
+    CHECK(ends == std::vector<std::uint64_t>{16, 1040, 2064});
+    CHECK(announcements == std::vector<std::uint64_t>{16});
   }
 }
 
@@ -215,11 +220,11 @@ TEST_CASE("agreement: ranks agree on the identity once, after a call that depend
   Signature s;
   s.op = Collective::allreduce, s.bytes = 8;
   int asked = 0;
-  for (int i = 0; i < 15; ++i) sequence.begin(s, false, false), asked += sequence.end(s, false);
+  for (int i = 0; i < 15; ++i) sequence.begin(s, false, false), asked += sequence.end(s, false).identify;
   CHECK(asked == 0);
   sequence.begin(s, false, false);
-  CHECK(sequence.end(s, false));
+  CHECK(sequence.end(s, false).identify);
   s.op = Collective::bcast;
   sequence.begin(s, false, false);
-  CHECK_FALSE(sequence.end(s, false));
+  CHECK_FALSE(sequence.end(s, false).identify);
 }

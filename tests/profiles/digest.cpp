@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/agreement/mailbox.hpp"
 #include "core/base/text.hpp"
 #include "profiles/record/digest_node.hpp"
 #include "profiles/record/record.hpp"
@@ -478,6 +479,64 @@ TEST_CASE("digest: no node waits for an epoch that its parent has given up", "[d
     }
   }
   CHECK(missing > 0);
+}
+
+TEST_CASE("digest: nodes whose communicator has ended come to rest by themselves", "[digest]") {
+  core::SplitMix64 random(13);
+  for (const int size : {2, 40, 200}) {
+    const Program program = random_program(random, size, 3, true);
+    Ranks ranks(random_hosts(random, size), random);
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      for (std::size_t e = 0; e + 1 < program.ends.size(); ++e)
+        ranks[r].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], r), 0, 0,
+                                ranks[r]);
+      ranks[r].node.end(ranks[r]);
+    }
+    while (ranks.deliver(1'000)) {
+    }
+    for (std::size_t r = 0; r < ranks.size(); ++r) REQUIRE(ranks[r].node.idle());
+    REQUIRE(ranks.counted == program.calls.size());
+  }
+}
+
+TEST_CASE("digest: children that have ended without their logs stop no epoch", "[digest]") {
+  core::SplitMix64 random(14);
+  const Program program = random_program(random, 3, 3, false);
+  Ranks ranks({0, 0, 0}, random);
+  const auto end_epoch = [&](std::size_t e) {
+    ranks[0].node.end_epoch(program.ends[e], log_of(program.calls, program.ends[e], program.ends[e + 1], 0), 0, 0,
+                            ranks[0]);
+  };
+  end_epoch(0);
+  ranks[0].node.end_children(ranks[0]);
+  end_epoch(1);
+  ranks[0].node.end(ranks[0]);
+  REQUIRE(ranks[0].node.idle());
+  REQUIRE(ranks.missing == program.ends[2]);
+}
+
+TEST_CASE("digest: a log of 128 calls takes two pieces of the mailbox, and the facts, too", "[digest]") {
+  core::SplitMix64 random(15);
+  Program program;
+  for (std::uint64_t n = 0; n < 128; ++n) {
+    Records records(3);
+    for (CallRecord& r : records) {
+      r.arrival = static_cast<Nanoseconds>(n * 3'000'000 + random.below(1'000'000));
+      r.exit = static_cast<Nanoseconds>(n * 3'000'000 + 1'500'000 + random.below(100'000));
+      r.op = n % 4 == 0 ? Collective::bcast : Collective::allreduce;
+      r.root = r.op == Collective::bcast ? 1 : -1;
+      r.site = core::mix64(n % 4);
+      r.bytes = 8 << n % 4;
+    }
+    program.calls.push_back(records);
+  }
+  Ranks ranks({0, 0, 0}, random);
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    ranks[r].node.end_epoch(0, log_of(program.calls, 0, 128, r), 0, 0, ranks[r]);
+  CHECK(ranks.messages.at({1, 0}).front().size() < 2 * core::Mailbox::kPiece);
+  while (ranks.deliver(1) && ranks.counted < 128) {
+  }
+  CHECK(ranks.messages.at({0, 1}).front().size() < 2 * core::Mailbox::kPiece);
 }
 
 TEST_CASE("digest: damaged messages are refused", "[digest]") {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The member's side of an announcement: receives it early, in time for its children, at its call, or when the
-// communicator ends. A node sends it on as soon as it has it.
+// The member's side of an announcement: receives it early, meets the other members when all must have it, and puts it
+// in force at its call.
+#include <cstring>
+
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
 #include "shim/log.hpp"
@@ -11,47 +14,40 @@ namespace latecomer::shim {
 using namespace exchange;
 
 namespace {
+
 /// Fills state.heard if it is empty. Returns false if no announcement has arrived.
-bool take_announcement(CommState& state) {
+bool receive_announcement(CommState& state) {
   using Kind = core::Learner::Announcement::Kind;
   if (state.heard) return true;
   auto heard = std::make_unique<core::Learner::Announcement>();
   if (state.rank == 0) {
     *heard = std::move(state.leadership->announced);
   } else {
+    exchange_mail();
     Header header;
-    std::vector<char> body;
-    if (!take(state.world[static_cast<std::size_t>(state.place.parent)], tag_of(state.context, kPlanChannel),
-              state.identity, header, body))
-      return false;
-    post_down(state, header, body.data() + sizeof header, body.size() - sizeof header);
+    std::vector<char> message;
+    if (!take_announcement(state, message)) return false;
+    std::memcpy(&header, message.data(), sizeof header);
     heard->kind = static_cast<Kind>(header.kind);
     heard->rest = header.rest != 0;
     heard->epoch = header.epoch;
     // MPI delivers the leader's bytes whole. So if they are no valid plan here, they are none on any rank.
     if (heard->kind == Kind::plan)
       with_reserve([&] {
-        return core::Plan::deserialize({body.data() + sizeof header, body.size() - sizeof header}, state.size,
+        return core::Plan::deserialize({message.data() + sizeof header, message.size() - sizeof header}, state.size,
                                        heard->plan);
       });
   }
   state.heard = std::move(heard);
   return true;
 }
-}  // namespace
 
-void hear_last(CommState& state) {
-  if (state.rank == 0 || state.heard || !state.usable() || !state.sequence.awaits()) return;
-  Header header;
-  std::vector<char> body;
-  take(state.world[static_cast<std::size_t>(state.place.parent)], tag_of(state.context, kPlanChannel), state.identity,
-       header, body);
-}
+}  // namespace
 
 void hear_early(CommState& state) try {
   if (!state.usable() || state.broken) return;
   try {
-    if (!with_reserve([&] { return take_announcement(state); })) return;
+    if (!with_reserve([&] { return receive_announcement(state); })) return;
   } catch (const std::bad_alloc&) {
     return no_memory_left("a plan");  // it may be received already
   }
@@ -61,18 +57,38 @@ void hear_early(CommState& state) try {
   // The schedules are built inside their calls, not ahead of them.
 }
 
-void pass_on(CommState& state) {
-  BoundaryWait wait(state, false);
-  while (!with_reserve([&] { return take_announcement(state); })) wait.again();
-  hear_early(state);
+void meet(CommState& state, bool waits) try {
+  if (!state.usable()) return;
+  int all = with_reserve([&] { return receive_announcement(state); });
+  if (!waits) {
+    // As a rule all have it.
+    if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, state.comm) != MPI_SUCCESS) {
+      state.broken = true;
+      return;
+    }
+    if (all != 0) return;
+  }
+  // A rank is here until all have the announcement, and until then it sends and takes messages.
+  BoundaryWait wait(state, waits);
+  while (!with_reserve([&] { return receive_announcement(state); })) wait.again();
+  MPI_Request request;
+  int rc = PMPI_Ibarrier(state.comm, &request);
+  for (int done = 0; rc == MPI_SUCCESS && !done;) {
+    pump_mail();
+    rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done) wait.again();
+  }
+  if (rc != MPI_SUCCESS) state.broken = true;
+  if (waits) state.waited += wait.so_far();
+} catch (const std::bad_alloc&) {
+  no_memory_left("a plan");
 }
 
 void hear(CommState& state, std::uint64_t n, bool waits) {
   using Kind = core::Learner::Announcement::Kind;
   if (!state.usable()) return;
-  BoundaryWait wait(state, waits);
-  while (!with_reserve([&] { return take_announcement(state); })) wait.again();
-  if (waits) state.waited += wait.so_far();
+  if (waits) meet(state, true);
+  if (!with_reserve([&] { return receive_announcement(state); })) return;  // after an error
   const auto heard = std::move(state.heard);
   if (state.rank == 0 && !heard->rest && !state.broken) try {
       const LearnerLock lock(*state.leadership);

@@ -3,24 +3,23 @@
 #include "shim/dispatch/exchange/branch.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 
+#include "shim/dispatch/exchange/mail.hpp"
+#include "shim/dispatch/executor/executor.hpp"
 #include "shim/guard.hpp"
 #include "shim/log.hpp"
-#include "shim/patience.hpp"
-#include "shim/state/post.hpp"
 
 namespace latecomer::shim {
 namespace {
 
-/// The nodes of this process by the identity of their communicators.
+/// The nodes of this process by the identity of their communicators. Under the mail's lock.
 struct Branches {
   std::map<std::uint64_t, std::unique_ptr<Branch>> all;
-  /// Messages of communicators of which this rank has no node yet: a child may be ahead of it.
-  std::vector<std::vector<char>> early;
-  std::vector<char> message;  ///< work space
-  std::recursive_mutex mutex;
+  /// Messages of communicators that this rank is about to identify: a neighbour has left the agreement before it.
+  std::map<std::uint64_t, std::vector<std::pair<Mail, std::vector<char>>>> early;
 };
 
 Branches& branches() {
@@ -28,54 +27,67 @@ Branches& branches() {
   return made;
 }
 
-/// Locks the nodes if several threads may be inside MPI. `wait`: else it gives up if another thread has them.
-class BranchLock {
- public:
-  explicit BranchLock(bool wait = true) : lock_(branches().mutex, std::defer_lock) {
-    if (!job().threads) return;
-    if (wait) lock_.lock();
-    else taken_ = !lock_.try_lock();
-  }
-  bool taken() const { return taken_; }
-
- private:
-  std::unique_lock<std::recursive_mutex> lock_;
-  bool taken_ = false;
+/// In front of the last message of a node, as DigestNode has it in front of its own.
+struct EndHead {
+  std::uint64_t identity;
+  Rank from;
 };
 
-void take(std::span<const char> message) {
+/// In front of a message of any kind of tree.
+std::uint64_t tree_of(std::span<const char> message) {
+  std::uint64_t identity = 0;
+  if (message.size() >= sizeof identity) std::memcpy(&identity, message.data(), sizeof identity);
+  return identity;
+}
+
+void read_by_branch(Branch& branch, Mail kind, std::span<const char> message) {
+  switch (kind) {
+    case Mail::digest:
+      branch.node.take(message, branch);
+      break;
+    case Mail::end:
+      if (EndHead head{}; message.size() == sizeof head) {
+        std::memcpy(&head, message.data(), sizeof head);
+        branch.hear_end(head.from);
+      }
+      break;
+    default:
+      if (branch.ended) return;
+      for (const Rank child : branch.node.place().children)
+        put_mail(branch.world_of(child), Mail::announcement, message);
+      branch.announcement.assign(message.begin(), message.end());
+  }
+}
+
+void read_for_tree(Mail kind, std::span<const char> message) {
   Branches& b = branches();
-  const auto found = b.all.find(profiles::DigestNode::identity_of(message));
+  const std::uint64_t identity = tree_of(message);
+  const auto found = b.all.find(identity);
   if (found == b.all.end()) {
-    // Derived: a communicator has at most 33 neighbours here, and few are identified at the same time. What does not
-    // fit belongs to communicators that are gone.
-    constexpr std::size_t kMostEarly = 128;
-    if (b.early.size() >= kMostEarly) b.early.erase(b.early.begin());
-    b.early.emplace_back(message.begin(), message.end());
+    b.early[identity].emplace_back(kind, std::vector<char>(message.begin(), message.end()));
     return;
   }
   Branch& branch = *found->second;
-  branch.node.take(message, branch);
-  if (!branch.state && branch.node.idle()) b.all.erase(found);
-}
-
-/// Takes one message, if one has arrived and there is memory for it.
-bool take_one() {
-  Branches& b = branches();
-  const int tag = tag_of(kWorldContext, kDigestChannel);
-  int there = 0;
-  MPI_Status status;
-  if (PMPI_Iprobe(MPI_ANY_SOURCE, tag, job().comm, &there, &status) != MPI_SUCCESS || !there) return false;
-  int size = 0;
-  PMPI_Get_count(&status, MPI_BYTE, &size);
-  if (!try_patterns([&] { b.message.resize(static_cast<std::size_t>(std::max(size, 0))); })) return false;
-  if (PMPI_Recv(b.message.data(), size, MPI_BYTE, status.MPI_SOURCE, tag, job().comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-    return false;
-  try_patterns([&] { take(b.message); });
-  return true;
+  try_patterns([&] { read_by_branch(branch, kind, message); });
+  branch.say_end();
+  if (!branch.state && branch.over()) b.all.erase(found);
 }
 
 }  // namespace
+
+void read_digest(std::span<const char> message) noexcept {
+  try_patterns([&] { read_for_tree(Mail::digest, message); });
+}
+
+void read_end(std::span<const char> message) noexcept {
+  try_patterns([&] { read_for_tree(Mail::end, message); });
+}
+
+void read_announcement(std::span<const char> message) noexcept try {
+  with_reserve([&] { read_for_tree(Mail::announcement, message); });
+} catch (const std::bad_alloc&) {
+  no_memory_left("a plan");
+}
 
 Branch::Branch(CommState& of)
     : state(&of),
@@ -87,14 +99,47 @@ Branch::Branch(CommState& of)
   if (of.rank == 0) world = of.world;
 }
 
+Rank Branch::world_of(Rank peer) const { return std::ranges::find(peers, peer, &std::pair<Rank, Rank>::first)->second; }
+
 bool Branch::send(Rank to, std::span<const char> message) {
-  const auto peer = std::ranges::find(peers, to, &std::pair<Rank, Rank>::first);
-  // What goes up may be refused, since a rank may be far ahead of its parent. What goes down answers what came up.
-  const bool up = to == node.place().parent;
-  if (post(peer->second, tag_of(kWorldContext, kDigestChannel), message.data(), message.size(), nullptr, 0, up))
-    return true;
-  warn("rank %d does not take the logs of its calls: some arrival patterns are lost", peer->second);
-  return false;
+  // A rank may be far ahead of its parent, which takes 16 epochs of a child that is ahead. Derived: these take 200 KiB.
+  // What goes down answers what came up.
+  constexpr std::size_t kMostWaiting = 512 << 10;
+  const Rank peer = world_of(to);
+  if (to == node.place().parent && mail_waiting(peer) > kMostWaiting) {
+    warn("rank %d does not take the logs of its calls: some arrival patterns are lost", peer);
+    return false;
+  }
+  put_mail(peer, Mail::digest, message);
+  return true;
+}
+
+void Branch::tell_end(Rank to) {
+  const EndHead head{node.identity(), node.rank()};
+  with_reserve([&] { put_mail(world_of(to), Mail::end, {reinterpret_cast<const char*>(&head), sizeof head}); });
+}
+
+void Branch::hear_end(Rank from) {
+  if (from == node.place().parent) {
+    ended_parent = true;
+    node.give_up();
+  } else if (++ended_children == node.place().children.size() && !broken) {
+    node.end_children(*this);
+  }
+}
+
+void Branch::say_end() {
+  if (!ended && !ended_parent) return;
+  const bool children_ended = ended_children == node.place().children.size(),
+             done = children_ended && ended && (node.idle() || broken || ended_parent);
+  if (done && !is_leader() && !std::exchange(told_parent, true)) tell_end(node.place().parent);
+  if (((is_leader() && done) || ended_parent || (ended && broken)) && !std::exchange(told_children, true))
+    for (const Rank child : node.place().children) tell_end(child);
+}
+
+bool Branch::over() const {
+  return ended && ended_children == node.place().children.size() && told_children &&
+         (is_leader() || (ended_parent && told_parent));
 }
 
 profiles::CallSums Branch::own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
@@ -165,23 +210,22 @@ void Branch::waited(Nanoseconds sum) {
 }
 
 void grow(CommState& state) {
-  const BranchLock lock;
+  const MailLock lock;
   Branches& b = branches();
-  const bool made = try_patterns([&] {
+  const auto made = [&] {
     state.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
-  });
-  for (auto at = b.early.begin(); at != b.early.end();) {
-    if (profiles::DigestNode::identity_of(*at) == state.identity) {
-      if (made) try_patterns([&] { state.branch->node.take(*at, *state.branch); });
-      at = b.early.erase(at);
-    } else {
-      ++at;
-    }
+  };
+  if (!try_patterns([&] { with_reserve(made); })) {
+    if (job().announces) no_memory_left("a communicator");  // its plans would not arrive
+    return;
   }
+  const auto early = b.early.extract(state.identity);
+  if (early.empty()) return;
+  for (const auto& [kind, message] : early.mapped()) try_patterns([&] { read_for_tree(kind, message); });
 }
 
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {
-  const BranchLock lock;
+  const MailLock lock;
   Branch& branch = *state.branch;
   branch.next = next;
   branch.node.end_epoch(first, log, job().clocks.domains == 1 ? 0 : job().clocks.uncertainty_now(), state.waited,
@@ -189,61 +233,62 @@ void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::C
 }
 
 void flush_digests(CommState& state) {
-  const BranchLock lock;
+  const MailLock lock;
   try_patterns([&] { state.branch->node.flush(*state.branch); });
 }
 
-bool expects_digests(const CommState& state) {
-  const BranchLock lock;
-  return state.branch->node.expects();
+bool expects_mail(const CommState& state) {
+  const MailLock lock;
+  return state.branch->node.expects() || mail_waits();
 }
 
-void pump_digests() {
-  if (!job().together) return;
-  const BranchLock lock(false);
-  if (lock.taken()) return;
-  // Derived: no more messages than all children and the parent send in an epoch.
-  constexpr int kMostAtOnce = 64;
-  for (int i = 0; i < kMostAtOnce && take_one(); ++i) {
-  }
+void announce_below(const CommState& state, std::span<const char> head, std::span<const char> body) {
+  const MailLock lock;
+  for (const Rank child : state.place.children)
+    with_reserve([&] { put_mail(state.branch->world_of(child), Mail::announcement, head, body); });
 }
 
-void settle_digests(const std::function<bool()>& goes_on) {
-  const BranchLock lock;
-  Branches& b = branches();
-  // A rank that has had an error sends nothing more. All ranks are at their end here, so a message needs a few
-  // milliseconds; with many more ranks than cores up to a second was seen.
-  constexpr Nanoseconds kSilence = 3'000'000'000;
-  const auto open = [&] {
-    return std::ranges::any_of(b.all, [](const auto& one) {
-      try_patterns([&] { one.second->node.flush(*one.second); });
-      return !one.second->node.idle();
-    });
-  };
-  Nanoseconds silent_since = now();
-  while (open()) {
-    if (take_one()) {
-      silent_since = now();
-      continue;
-    }
-    sweep_outgoing();
-    if (now() - silent_since > kSilence || !goes_on()) return;
-  }
+bool take_announcement(CommState& state, std::vector<char>& out) {
+  const MailLock lock;
+  if (state.branch->announcement.empty()) return false;
+  out.swap(state.branch->announcement);
+  state.branch->announcement.clear();
+  return true;
+}
+
+void end_branch(CommState& state) {
+  if (!state.branch) return;
+  const MailLock lock;
+  Branch& branch = *state.branch;
+  branch.ended = true;
+  branch.broken = state.broken;
+  if (branch.broken) branch.node.give_up();  // this rank's logs are not whole
+  try_patterns([&] { branch.node.end(branch); });
+  branch.say_end();
 }
 
 void outlive(CommState& state) {
   if (!state.branch) return;
-  const BranchLock lock;
+  const MailLock lock;
   Branch& branch = *std::exchange(state.branch, nullptr);
   branch.state = nullptr;
-  try_patterns([&] { branch.node.flush(branch); });
-  // After an error this rank hears nothing more of the communicator.
-  if (state.broken || branch.node.idle()) branches().all.erase(state.identity);
+  if (branch.over()) branches().all.erase(state.identity);
 }
 
-std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs, bool last) {
-  std::unique_lock lock(branches().mutex, std::try_to_lock);
-  if (!lock) return lock;
+bool trees_are_open() {
+  const MailLock lock;
+  return !std::ranges::all_of(branches().all, [](const auto& one) { return one.second->over(); });
+}
+
+std::size_t trees_left() {
+  const MailLock lock;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(branches().all, [](const auto& one) { return !one.second->state; }));
+}
+
+MailLock add_open_logs(std::vector<profiles::LiveLog>& logs, bool last) {
+  MailLock lock(false);
+  if (lock.taken()) return lock;
   for (const auto& entry : branches().all) {
     const profiles::DigestNode& node = entry.second->node;
     const auto add = [&](std::uint64_t first, std::span<const profiles::CallRecord> records, bool counted) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This process's nodes in the trees of the exchange, one per identified communicator, and their messages over the
-// private communicator. A node outlives its communicator until nothing of it is under way.
+// This process's nodes in the trees of the exchange, one per identified communicator. A node outlives its communicator
+// until its neighbours have sent their last message about it.
 #pragma once
 
-#include <functional>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -12,9 +10,14 @@
 
 #include "profiles/record/digest_node.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/exchange/mail.hpp"
 
 namespace latecomer::shim {
 
+/// The end of a tree: a rank tells its parent that it sends nothing more once its communicator has ended, nothing of
+/// its node is under way, and all its children have said so. The leader then says so to its children, and each of them
+/// to its own. A rank forgets its node when it has said so, and has heard so from all neighbours: no message for it can
+/// come then. A rank that had an error says so as soon as its communicator ends.
 struct Branch final : profiles::DigestNode::Host {
   explicit Branch(CommState& of);
   bool send(Rank to, std::span<const char> message) override;
@@ -28,6 +31,15 @@ struct Branch final : profiles::DigestNode::Host {
   void different(std::uint64_t n, const profiles::CallDigest& call) override;
   void waited(Nanoseconds sum) override;
 
+  /// The rank of the parent or of a child in MPI_COMM_WORLD.
+  Rank world_of(Rank peer) const;
+  /// Takes the last message of a neighbour.
+  void hear_end(Rank from);
+  /// Says that this rank sends nothing more, where that is so.
+  void say_end();
+  /// Whether no message of this tree can come or go any more.
+  bool over() const;
+
   CommState* state;  ///< nullptr after the end of the communicator
   profiles::DigestNode node;
   std::uint64_t next = 0;                    ///< number of the first call after the epochs so far
@@ -35,6 +47,15 @@ struct Branch final : profiles::DigestNode::Host {
   std::vector<std::pair<Rank, Rank>> peers;  ///< parent and children: rank in the communicator and in MPI_COMM_WORLD
   std::vector<Rank> world;                   ///< leader: [comm_size]
   std::optional<std::uint32_t> group;        ///< leader: of these ranks, once a call is known
+  std::vector<char> announcement;            ///< that has arrived and is not yet heard
+  bool ended = false;                        ///< this rank's calls are over
+  bool broken = false;                       ///< after an error
+  std::size_t ended_children = 0;
+  bool ended_parent = false, told_parent = false, told_children = false;
+
+ private:
+  void tell_end(Rank to);
+  bool is_leader() const { return node.place().parent < 0; }
 };
 
 /// Makes this rank's node of an identified communicator.
@@ -46,22 +67,28 @@ void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::C
 /// Sends what waits for the end of an epoch.
 void flush_digests(CommState& state);
 
-/// Takes all messages of all trees that have arrived. Never waits. With threads, one of them does it at a time.
-void pump_digests();
+/// Whether messages of this communicator's tree are expected, or wait in the mailbox.
+bool expects_mail(const CommState& state);
 
-/// Whether messages of this communicator's tree are expected.
-bool expects_digests(const CommState& state);
+/// Sends an announcement, a head and a body, to the children of this rank.
+void announce_below(const CommState& state, std::span<const char> head, std::span<const char> body);
 
-/// At teardown: takes messages until nothing is under way, or nothing has come for some time. Asks `goes_on` whenever
-/// nothing has come, and gives up when that says so.
-void settle_digests(const std::function<bool()>& goes_on);
+/// Moves an announcement that has arrived to `out`. Returns false if none has.
+bool take_announcement(CommState& state, std::vector<char>& out);
 
-/// At the end of a communicator: lets the node go on without it. Its last epoch has ended.
+/// The calls of this rank on the communicator are over, and its log is with the node.
+void end_branch(CommState& state);
+/// At the end of a communicator: lets the node go on without it.
 void outlive(CommState& state);
+
+/// At the end of the job: whether messages of a tree can still come or go.
+bool trees_are_open();
+/// Trees of communicators that have ended before.
+std::size_t trees_left();
 
 /// Adds the records of this process that a leader may not have counted. A leader adds the place where its count ends,
 /// without records. `last`: all ranks are at their end, so a node that waits for nothing has none. They are valid while
 /// the returned lock lives; without it, another thread has the nodes, and nothing is added.
-std::unique_lock<std::recursive_mutex> add_open_logs(std::vector<profiles::LiveLog>& logs, bool last);
+MailLock add_open_logs(std::vector<profiles::LiveLog>& logs, bool last);
 
 }  // namespace latecomer::shim

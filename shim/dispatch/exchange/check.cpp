@@ -14,12 +14,17 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
   const int tag = tag_of(state.context, kCheckChannel);
   int good = 1;
   MPI_Request request;
+  // A rank that left at once could take the messages of others with it, out of MPI.
+  const auto leave_together = [&] {
+    if (PMPI_Ibarrier(state.comm, &request) == MPI_SUCCESS) wait_courteously(request);
+    return good != 0;
+  };
   if (state.rank != 0) {
     PMPI_Isend(&mine, sizeof mine, MPI_BYTE, state.world[0], tag, job().comm, &request);
     wait_courteously(request);
     PMPI_Irecv_c(&good, 1, MPI_INT, state.world[0], tag, job().comm, &request);
     wait_courteously(request);
-    return good != 0;
+    return leave_together();
   }
   std::vector<Said> all(static_cast<std::size_t>(state.size), mine);
   for (Rank r = 1; r < state.size; ++r) {
@@ -46,7 +51,7 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
     PMPI_Isend(&good, 1, MPI_INT, state.world[static_cast<std::size_t>(r)], tag, job().comm, &request);
     wait_courteously(request);
   }
-  return good != 0;
+  return leave_together();
 }
 
 }  // namespace latecomer::shim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The exchange of a communicator: logs of calls go up a tree to the leader (branch.hpp), and its announcements come
-// down. The messages are point-to-point messages on the private communicator and contain the identity of the program's
-// communicator. Only identify(), hear(), pass_on() and check_call() wait.
+// down. The messages go through the mailbox (mail.hpp) and contain the identity of the program's communicator. Only
+// identify(), meet() and check_call() wait, each for ranks that are inside the same call.
 #pragma once
 
 #include <mutex>
@@ -67,7 +67,7 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
 /// Ends an epoch before the current call: sends its log up, unless the epoch `rested`, and starts a new log.
 void end_epoch(CommState& state, bool rested);
 
-/// At the end of a communicator, or of the job: sends the log of the last epoch up.
+/// At the end of a communicator, or of the job: sends the log of the last epoch up, and lets the tree end.
 void end_last_epoch(CommState& state);
 
 /// Looks for messages of the tree, and sets the number of the call that looks next.
@@ -80,16 +80,12 @@ void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& call, 
 /// Leader: sends its children the announcement of call n.
 void announce(CommState& state, std::uint64_t n);
 
-/// Puts the pending announcement in force. Members wait for it if it has not arrived. `waits`: the leader may be late,
-/// so measure the wait, and warn after 10 s.
+/// Returns once all ranks have the outstanding announcement. All ranks call it in the same call, and each exchanges
+/// messages until it returns. `waits`: members may arrive late, so measure the wait, and warn after 10 s.
+void meet(CommState& state, bool waits);
+
+/// Puts the outstanding announcement in force. `waits`: the ranks have not met, so they do so first.
 void hear(CommState& state, std::uint64_t n, bool waits);
-
-/// Receives the pending announcement, and sends it to the children. The parent has certainly sent it.
-void pass_on(CommState& state);
-
-/// At the end of a communicator: receives and drops its pending announcement, if it has arrived. MPICH over UCX
-/// searches all unexpected messages at each posted receive, so none may stay behind.
-void hear_last(CommState& state);
 
 /// Receives an announcement that has arrived early, and builds the schedules of its plan. So no schedule is built
 /// inside a collective for a kind of call that was seen before. Call it right after a collective.
@@ -101,13 +97,8 @@ void set_log_aside(CommState& state);
 /// At the end of a communicator that has no tree: keeps its log until the end of the job.
 void retain_log(const CommState& state);
 
-/// At teardown, after settle_digests(): keeps the logs that no leader has counted until the end of the job.
+/// At teardown, after all trees are over: keeps the logs that no leader has counted until the end of the job.
 void retain_open_logs();
-
-/// At teardown, after all ranks have sent: receives and drops announcements of communicators that no longer exist.
-void drop_strays();
-/// The number of messages that it dropped.
-extern int dropped_strays;
 
 /// Of an inter-communicator: its size, and this rank's share in its calls.
 void join_groups(CommState& state);

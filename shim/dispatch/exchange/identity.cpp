@@ -86,7 +86,6 @@ int unite(CommState& state, std::uint64_t* words, int count, bool waits) {
 void take_place(CommState& state) {
   Job& j = job();
   state.place = core::place_in_tree(j.hosts_of(state.world), state.rank);
-  state.sequence.deepen(state.place.depth);
   if (state.rank == 0) lead(state);
   if (state.usable() && j.policy.exchange == core::Exchange::epoch) grow(state);
   watch(state);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/dispatch/engine/engine.hpp"
+#include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/learned.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
@@ -132,10 +133,10 @@ void announce(CommState& state, std::uint64_t n) {
     lead.announced = {}, bytes.clear();  // the members wait for an announcement, so there is always one
   }
   const bool plan = lead.announced.kind == Kind::plan;
-  post_down(
-      state,
-      {state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest, lead.announced.epoch},
-      bytes.data(), bytes.size());
+  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest,
+                      lead.announced.epoch};
+  announce_below(state, {reinterpret_cast<const char*>(&header), sizeof header}, bytes);
+  pump_mail();
   if (lead.learner && !modelled) j.learning += now() - begin;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces

@@ -86,6 +86,7 @@ void end_last_epoch(CommState& state) {
   if (!state.branch) return;
   if (!state.resting) pass_epoch(state, state.sequence.next_number());
   else flush_digests(state);
+  end_branch(state);
 }
 
 void look(CommState& state, std::uint64_t n) {
@@ -93,11 +94,11 @@ void look(CommState& state, std::uint64_t n) {
     state.look_at = UINT64_MAX;
     return;
   }
-  pump_digests();
+  pump_mail();
   // Derived: a look takes 50 ns. In an epoch of 128 calls there are six, and what has come waits for a quarter of an
   // epoch at most.
   state.look_distance = std::min(2 * state.look_distance, kFarLook);
-  state.look_at = expects_digests(state) ? n + state.look_distance : UINT64_MAX;
+  state.look_at = expects_mail(state) ? n + state.look_distance : UINT64_MAX;
 }
 
 void set_log_aside(CommState& state) {
@@ -145,28 +146,6 @@ void retain_open_logs() {
   const auto held = add_open_logs(open, true);
   const JobLock lock;
   for (const profiles::LiveLog& log : open) retain(log);
-}
-
-int dropped_strays = 0;
-
-void drop_strays() {
-  Job& j = job();
-  for (;;) {
-    int there = 0, size = 0;
-    MPI_Message message;
-    MPI_Status status;
-    // Leave the ranks' parts of the profile to gather_profile().
-    if (PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, j.comm, &there, &status) != MPI_SUCCESS || !there ||
-        status.MPI_TAG == kFinalChannel)
-      break;
-    // Allocate first: a message that is taken out of the queue must be received.
-    PMPI_Get_count(&status, MPI_BYTE, &size);
-    std::vector<char> body(static_cast<std::size_t>(std::max(size, 0)));
-    if (PMPI_Improbe(status.MPI_SOURCE, status.MPI_TAG, j.comm, &there, &message, &status) != MPI_SUCCESS || !there)
-      break;
-    PMPI_Mrecv(body.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-    if (status.MPI_TAG != tag_of(kWorldContext, kDigestChannel)) ++dropped_strays;
-  }
 }
 
 }  // namespace latecomer::shim

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Announcements as messages, and a wait for one.
+// The head of an announcement, and a wait at a boundary.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/patience.hpp"
@@ -14,6 +14,7 @@ namespace exchange {
 /// log is dropped: its calls have no arrival patterns, and a warning at the end gives their number.
 inline constexpr std::size_t kRetainedRecords = 1 << 16;
 
+/// In front of an announcement.
 struct Header {
   std::uint64_t identity = 0;
   std::uint64_t n = 0;      // the announcing call
@@ -39,12 +40,6 @@ class BoundaryWait {
   unsigned turns_ = 0;
   bool silent_;
 };
-
-/// Sends an announcement to the children without waiting.
-void post_down(const CommState& state, const Header& header, const void* data, std::size_t size);
-
-/// Takes a message of that tag from that rank, if one has arrived. Drops messages of other identities.
-bool take(Rank world, int tag, std::uint64_t identity, Header& header, std::vector<char>& body);
 
 }  // namespace exchange
 }  // namespace latecomer::shim

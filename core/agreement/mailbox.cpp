@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cuts the streams into pieces, counts them, and puts the messages together.
+#include "core/agreement/mailbox.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace latecomer::core {
+namespace {
+
+using Length = std::uint64_t;
+
+/// In front of each piece.
+struct PieceHead {
+  std::uint32_t taken;  ///< pieces that its sender has taken
+};
+
+/// A peer is told at the latest when it has used half of its window.
+constexpr std::uint32_t kTellAfter = Mailbox::kWindow / 2;
+
+/// Frees an empty buffer that has held a long message, which is rare.
+void give_back(std::vector<char>& buffer) {
+  constexpr std::size_t kKept = 64 << 10;
+  if (buffer.capacity() > kKept) std::vector<char>().swap(buffer);
+}
+
+}  // namespace
+
+void Mailbox::put(Rank to, char kind, std::span<const char> head, std::span<const char> body) {
+  Peer& peer = peers_[to];
+  const Length length = 1 + head.size() + body.size();
+  if (peer.begin > 0) {
+    peer.out.erase(peer.out.begin(), peer.out.begin() + static_cast<std::ptrdiff_t>(peer.begin));
+    peer.begin = 0;
+  }
+  const std::size_t at = peer.out.size();
+  peer.out.resize(at + sizeof length + length);
+  char* to_here = peer.out.data() + at;
+  std::memcpy(to_here, &length, sizeof length);
+  to_here += sizeof length;
+  *to_here++ = kind;
+  if (!head.empty()) std::memcpy(to_here, head.data(), head.size());
+  if (!body.empty()) std::memcpy(to_here + head.size(), body.data(), body.size());
+  waiting_ += sizeof length + length;
+}
+
+bool Mailbox::send_piece(Rank to, Peer& peer, std::size_t bytes, Wire& wire) {
+  std::array<char, kPiece> piece;
+  const PieceHead head{peer.taken};
+  std::memcpy(piece.data(), &head, sizeof head);
+  if (bytes > 0) std::memcpy(piece.data() + sizeof head, peer.out.data() + peer.begin, bytes);
+  if (!wire.send(to, std::span(piece).first(sizeof head + bytes))) return false;
+  peer.told = peer.taken;
+  peer.begin += bytes;
+  waiting_ -= bytes;
+  peer.sent += bytes > 0;
+  if (peer.begin < peer.out.size()) return true;
+  peer.out.clear();
+  peer.begin = 0;
+  give_back(peer.out);
+  return true;
+}
+
+void Mailbox::push(Wire& wire) {
+  if (waiting_ == 0 && !owes_) return;
+  owes_ = false;
+  for (auto& [to, peer] : peers_) {
+    while (peer.begin < peer.out.size() && peer.sent - peer.arrived < kWindow)
+      if (!send_piece(to, peer, std::min(peer.out.size() - peer.begin, kPiece - sizeof(PieceHead)), wire)) break;
+    // A piece without bytes is not counted, so it needs no answer.
+    if (peer.taken - peer.told >= kTellAfter && !send_piece(to, peer, 0, wire)) owes_ = true;
+  }
+}
+
+void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
+  PieceHead head;
+  if (piece.size() < sizeof head) return;
+  std::memcpy(&head, piece.data(), sizeof head);
+  std::span<const char> stream = piece.subspan(sizeof head);
+  Peer& peer = peers_[from];
+  const auto next = [&](std::size_t at) -> std::size_t {  // bytes of a complete message with its length, or 0
+    Length length;
+    if (stream.size() - at < sizeof length) return 0;
+    std::memcpy(&length, stream.data() + at, sizeof length);
+    return stream.size() - at - sizeof length < length ? 0 : sizeof length + length;
+  };
+  // What needs memory comes first.
+  const bool joins = !peer.in.empty();
+  if (joins) {
+    peer.in.insert(peer.in.end(), stream.begin(), stream.end());
+    stream = peer.in;
+  } else {
+    std::size_t whole = 0;
+    for (std::size_t bytes = next(0); bytes > 0; bytes = next(whole)) whole += bytes;
+    peer.in.assign(stream.begin() + static_cast<std::ptrdiff_t>(whole), stream.end());
+  }
+  if (head.taken - peer.arrived <= peer.sent - peer.arrived) peer.arrived = head.taken;
+  peer.taken += piece.size() > sizeof head;
+  owes_ = owes_ || peer.taken - peer.told >= kTellAfter;
+  std::size_t read = 0;
+  for (std::size_t bytes = next(0); bytes > 0; bytes = next(read)) {
+    reader.read(from, stream.subspan(read + sizeof(Length), bytes - sizeof(Length)));
+    read += bytes;
+  }
+  if (!joins) return;
+  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(read));
+  if (peer.in.empty()) give_back(peer.in);
+}
+
+std::size_t Mailbox::waiting(Rank to) const {
+  const auto peer = peers_.find(to);
+  return peer == peers_.end() ? 0 : peer->second.out.size() - peer->second.begin;
+}
+
+std::uint32_t Mailbox::under_way(Rank to) const {
+  const auto peer = peers_.find(to);
+  return peer == peers_.end() ? 0 : peer->second.sent - peer->second.arrived;
+}
+
+}  // namespace latecomer::core

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compact bytes for what ranks tell each other about calls. The times of successive calls are near each other, and
+// calls repeat: a call of one of the last shapes takes about 10 bytes instead of 48.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "profiles/record/call_record.hpp"
+
+namespace latecomer::profiles {
+
+/// What is often equal in successive calls. Fields without a meaning are 0.
+struct CallShape {
+  std::uint64_t site = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t callers = 0;
+  std::int32_t root = 0, ranks = 0;
+  core::Collective op = core::Collective::barrier;
+  core::CallKind kind = core::CallKind::blocking;
+  std::uint8_t algorithm = 0, edge = 0, flags = 0;
+  bool operator==(const CallShape&) const = default;
+};
+
+/// The last shapes. The writer and the reader of a message have the same.
+class LastShapes {
+ public:
+  /// 0: not among them; else their distance from the newest, counted from 1.
+  std::uint64_t find(const CallShape& shape) const {
+    for (std::size_t back = 1; back <= count_; ++back)
+      if ((*this)[back] == shape) return back;
+    return 0;
+  }
+  bool has(std::uint64_t back) const { return back >= 1 && back <= count_; }
+  const CallShape& operator[](std::size_t back) const { return shapes_[(next_ - back) % kKept]; }
+  void add(const CallShape& shape) {
+    shapes_[next_++ % kKept] = shape;
+    if (count_ < kKept) ++count_;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 32;
+  std::array<CallShape, kKept> shapes_;
+  std::size_t next_ = 0, count_ = 0;
+};
+
+class Packer {
+ public:
+  explicit Packer(std::vector<char>& out) : out_(out) {}
+  /// Seven bits per byte, the lowest first.
+  void number(std::uint64_t value) {
+    std::array<char, 10> bytes;
+    std::size_t count = 0;
+    for (; value >= 0x80; value >>= 7) bytes[count++] = static_cast<char>(value | 0x80);
+    bytes[count++] = static_cast<char>(value);
+    out_.insert(out_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  /// Small for values near 0 of either sign.
+  void difference(std::int64_t to, std::int64_t from) { number(folded(to, from)); }
+  static std::uint64_t folded(std::int64_t to, std::int64_t from) {
+    const std::uint64_t value = static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+    return value << 1 ^ (std::uint64_t{0} - (value >> 63));
+  }
+  void plain(std::uint64_t value) {
+    const auto bytes = std::bit_cast<std::array<char, sizeof value>>(value);
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  }
+  void append(std::span<const char> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void shape(const CallShape& s) {
+    const std::uint64_t back = shapes_.find(s);
+    number(back);
+    if (back != 0) return;
+    shapes_.add(s);
+    plain(s.site);
+    difference(s.bytes, 0);
+    number(s.callers);
+    difference(s.root, 0);
+    difference(s.ranks, 0);
+    for (const std::uint8_t byte :
+         {static_cast<std::uint8_t>(s.op), static_cast<std::uint8_t>(s.kind), s.algorithm, s.edge, s.flags})
+      out_.push_back(static_cast<char>(byte));
+  }
+
+ private:
+  std::vector<char>& out_;
+  LastShapes shapes_;
+};
+
+/// Reads what Packer has written. After damaged bytes `good` is false, and the values are 0.
+class Unpacker {
+ public:
+  explicit Unpacker(std::span<const char> in) : in_(in) {}
+  bool good = true;
+  bool empty() const { return in_.empty(); }
+  std::span<const char> left() const { return in_; }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64 && !in_.empty(); shift += 7) {
+      const auto byte = static_cast<std::uint8_t>(in_.front());
+      in_ = in_.subspan(1);
+      value |= std::uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    good = false;
+    return 0;
+  }
+  std::int64_t difference(std::int64_t from) { return unfolded(number(), from); }
+  static std::int64_t unfolded(std::uint64_t folded, std::int64_t from) {
+    const std::uint64_t value = folded >> 1 ^ (std::uint64_t{0} - (folded & 1));
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) + value);
+  }
+  std::uint64_t plain() {
+    std::uint64_t value = 0;
+    if (const auto bytes = take(sizeof value); !bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+  /// The next bytes; none if there are fewer.
+  std::span<const char> take(std::size_t count) {
+    if (!good || in_.size() < count || count == 0) {
+      good = good && count == 0;
+      return {};
+    }
+    const auto out = in_.first(count);
+    in_ = in_.subspan(count);
+    return out;
+  }
+  CallShape shape() {
+    const std::uint64_t back = number();
+    if (shapes_.has(back)) return shapes_[back];
+    good = good && back == 0;
+    CallShape s;
+    s.site = plain();
+    s.bytes = difference(0);
+    s.callers = static_cast<std::uint32_t>(number());
+    s.root = static_cast<std::int32_t>(difference(0));
+    s.ranks = static_cast<std::int32_t>(difference(0));
+    const std::span<const char> rest = take(5);
+    if (rest.empty()) return s;
+    const auto byte = [&](std::size_t at) { return static_cast<std::uint8_t>(rest[at]); };
+    good = byte(0) < core::kCollectives && byte(1) <= static_cast<std::uint8_t>(core::CallKind::persistent);
+    if (!good) return s;
+    s.op = static_cast<core::Collective>(byte(0));
+    s.kind = static_cast<core::CallKind>(byte(1));
+    s.algorithm = byte(2);
+    s.edge = byte(3);
+    s.flags = byte(4);
+    shapes_.add(s);
+    return s;
+  }
+
+ private:
+  std::span<const char> in_;
+  LastShapes shapes_;
+};
+
+}  // namespace latecomer::profiles

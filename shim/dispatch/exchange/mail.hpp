@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mailbox of this process (core/agreement/mailbox.hpp) over the private communicator, and who reads its messages.
+// Every message of latecomer goes through it, but those inside a dispatched call and the pings of clocks.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "shim/state/job.hpp"
+
+namespace latecomer::shim {
+
+/// The first byte of a message.
+enum class Mail : std::uint8_t {
+  digest,        ///< of a node of a tree: profiles::DigestNode
+  end,           ///< the last message of a node
+  announcement,  ///< of a leader, on its way down
+  offer,         ///< at the end of the job: a part of the profile is ready
+  answer,        ///< whether there is memory for it
+  part           ///< of the profile
+};
+
+/// Locks the mailbox and the nodes of the trees if several threads may be inside MPI. It is never held during a wait.
+class MailLock {
+ public:
+  explicit MailLock(bool wait = true);
+  bool taken() const { return taken_; }  ///< another thread has it, and `wait` was false
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+  bool taken_ = false;
+};
+
+/// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. It leaves in pump_mail(). The caller holds the lock.
+void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body = {});
+/// Bytes for this rank that wait in the mailbox.
+std::size_t mail_waiting(Rank world);
+/// Whether anything waits in the mailbox.
+bool mail_waits();
+
+/// Takes what has arrived, has it read, and sends what may leave. Never waits. With threads, one of them does it at a
+/// time. Returns whether a piece has come. Throws std::bad_alloc if there is no memory for a piece, which stays.
+bool exchange_mail();
+/// The same. Without memory, the next call tries again.
+void pump_mail() noexcept;
+
+// Who reads. Messages of trees: branch.cpp. Parts of the profile: shim/job/gather.cpp. None may throw.
+
+void read_digest(std::span<const char> message) noexcept;
+void read_end(std::span<const char> message) noexcept;
+void read_announcement(std::span<const char> message) noexcept;
+void read_part(Rank world, Mail kind, std::span<const char> message) noexcept;
+
+}  // namespace latecomer::shim
