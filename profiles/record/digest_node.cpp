@@ -93,7 +93,7 @@ class Times {
                .algorithm = d.algorithm,
                .edge = d.edge,
                .flags = static_cast<std::uint8_t>(flag(d.owned, 0) | flag(d.by_pattern, 1) | flag(d.complete, 2) |
-                                                  flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.mixed, 5) |
+                                                  flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.other >= 0, 5) |
                                                   flag(d.sampled, 6))});
     out.difference(d.first, before);
     out.difference(d.last, d.first);
@@ -102,6 +102,12 @@ class Times {
     out.difference(d.elapsed, 0);
     out.number(static_cast<std::uint64_t>(d.said));
     pack_ranks(out, d);
+    out.difference(d.maker, 0);
+    if (d.other >= 0) {
+      out.difference(d.other, 0);
+      out.difference(d.other_root, 0);
+      out.number(static_cast<std::uint64_t>(d.other_op));
+    }
     before = d.last;
   }
   CallDigest digest(Unpacker& in) {
@@ -122,7 +128,6 @@ class Times {
     d.complete = flag(2);
     d.divergent = flag(3);
     d.other_callers = flag(4);
-    d.mixed = flag(5);
     d.sampled = flag(6);
     d.first = in.difference(before);
     d.last = in.difference(d.first);
@@ -131,6 +136,14 @@ class Times {
     d.elapsed = in.difference(0);
     d.said = static_cast<std::int32_t>(in.number());
     unpack_ranks(in, d);
+    d.maker = static_cast<Rank>(in.difference(0));
+    if (flag(5)) {
+      d.other = static_cast<Rank>(in.difference(0));
+      d.other_root = static_cast<std::int32_t>(in.difference(0));
+      const std::uint64_t other_op = in.number();
+      in.good = in.good && d.other >= 0 && other_op < core::kCollectives;
+      if (in.good) d.other_op = static_cast<core::Collective>(other_op);
+    }
     before = d.last;
     return d;
   }
