@@ -30,6 +30,9 @@ for path in sources:
     # dump() throws at text that is not UTF-8.
     if part == "profiles" and ".dump(" in text and name.name not in ("json.cpp", "shape.cpp"):
         problems.append(f"{name}: json_text() makes JSON of text from outside")
+    # A share that is no Share may exceed 100%.
+    if part == "profiles" and re.search(r'%%|[^\w ]"%["\\]', re.sub(r'90%% below|less than 0.1%%|"%%"|%j, %u, %h, %p and %%|//.*', "", text)) and name.name != "share.hpp":
+        problems.append(f"{name}: only Share writes per cent")
     # Programs that were written for RBC get <iostream> from its header.
     if part == "shim" and "<iostream>" in text and name.name != "rbc.hpp":
         problems.append(f"{name}: no iostream in the shim")

@@ -59,19 +59,19 @@ const Analysis::Sum* Analysis::sum_of(long rank) const {
 }
 
 Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const std::string* host) const {
-  double own = 0, longest = 0, wall = 0, transfers = 0, run = 0, ranks = 0;
+  double own = 0, longest = 0, wall = 0, transfers = 0, ranks = 0;
   for (const Process& p : processes) {
-    run = std::max(run, p.wall);
-    if (host && p.host != *host) continue;
+    if (p.wall <= 0 || (host && p.host != *host)) continue;
     const Sum* sum = sum_of(p.rank);
-    own += p.times.own(), longest = std::max(longest, p.times.own()), wall += p.wall, ++ranks;
+    const double part = p.times.own() / p.wall;
+    own += part, longest = std::max(longest, part), wall += p.known(), ++ranks;
     transfers += transfers_ / static_cast<double>(processes.size()) + (sum ? sum->transfers : 0) +
                  p.times.messages * (sum && sum->messages > 0 ? 1 - sum->explained / sum->messages : 1);
   }
-  if (ranks == 0 || longest <= 0 || run <= 0 || wall <= 0) return {};
+  if (ranks == 0 || longest <= 0) return {};
   Efficiency out;
   out.load_balance = own / ranks / longest;
-  out.communication = std::min(1.0, longest / run);
+  out.communication = std::min(1.0, longest);
   // No rank has transferred while it did something else, so the longest time outside MPI is a lower bound.
   out.transfer = std::clamp(1 - transfers / wall, out.communication, 1.0);
   out.serialisation = out.communication / out.transfer;
@@ -114,11 +114,11 @@ void Analysis::finish(const std::vector<Process>& all, long ranks, const std::ve
   for (const Process& p : processes) {
     Rank& row = rows[p.rank / per_sum_ * per_sum_];
     if (row.host.empty()) row.host = p.host;
-    ++row.ranks, row.wall += p.wall, row.times.add(p.times);
+    ++row.ranks, row.wall += p.wall, row.covered += p.known(), row.times.add(p.times);
     if (per_sum_ == 1) row.peers = p.peers;
     if (p.host.empty()) continue;
     Host& host = hosts[p.host];
-    ++host.ranks, host.wall += p.wall, host.times.add(p.times);
+    ++host.ranks, host.wall += p.wall, host.covered += p.known(), host.times.add(p.times);
   }
   for (const RankSums& sum : sums) {
     if (!single || outside(sum.rank)) continue;

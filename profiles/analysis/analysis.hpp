@@ -46,11 +46,14 @@ struct Process {
   std::string core_list{};               ///< numbers of the cores that it may use, "0-3,8"; "": unknown
   bool courteous = false;                ///< it gives its core away while it waits
   std::vector<Intervals::Peer> peers{};  ///< ranks whose messages it waited for, longest first, ns of the whole run
+  double covered = 0;                    ///< the time in which its waits in collectives are known; 0: `wall`
+  double known() const { return covered > wall ? covered : wall; }
 };
 
-/// POP's efficiencies, estimated from sums. POP replays a trace on an ideal network. Here the time of transfers is what
-/// the arrivals and the waits for late ranks do not explain. All from 0 to 1; communication = serialisation x transfer.
-/// All 0: no process is known, or none did anything outside MPI.
+/// POP's efficiencies, estimated from sums of the ranks' own times, each as a part of what its rank's data cover. POP
+/// replays a trace on an ideal network. Here the time of transfers is what the arrivals and the waits for late ranks do
+/// not explain. All from 0 to 1; communication = serialisation x transfer. All 0: no process is known, or none did
+/// anything outside MPI.
 struct Efficiency {
   double load_balance = 0;   ///< mean over longest time outside MPI
   double communication = 0;  ///< longest time outside MPI over run time
@@ -64,6 +67,7 @@ using Causes = std::array<double, kCauses + 1>;
 /// Figures that ranks and hosts share. Sums over the ranks, nanoseconds.
 struct Figures {
   double ranks = 0, wall = 0;  ///< the number of ranks, and their run time; wall 0: they sent no data
+  double covered = 0;          ///< the time in which their waits are known: more than `wall` where a leader knows more
   Times times;
   double waited = 0, awaited = 0;  ///< time that they waited, and that others waited for them
   double last = 0;                 ///< times that one of them came last

@@ -3,8 +3,9 @@
 #include "profiles/analysis/figures.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
+
+#include "profiles/base/share.hpp"
 
 namespace latecomer::analysis {
 
@@ -64,9 +65,9 @@ std::string Calls::last_ranks(std::size_t most) const {
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->last > b->last; });
   std::string out;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
-    char share[16];
-    std::snprintf(share, sizeof share, " (%.0f%%)", 100 * rows[i]->last / std::max(1.0, patterns));
-    out += (i ? ", " : "") + rows[i]->name() + share;
+    const auto share = profiles::Share::of(rows[i]->last, patterns);
+    out += (i ? ", " : "") + rows[i]->name();
+    out += " (" + share.percent(0, "-") + ")";
   }
   return out.empty() ? "-" : out;
 }

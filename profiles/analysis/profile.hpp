@@ -11,6 +11,7 @@
 #include "profiles/analysis/figures.hpp"
 #include "profiles/analysis/frame.hpp"
 #include "profiles/analysis/lateness.hpp"
+#include "profiles/base/share.hpp"
 
 namespace latecomer::analysis {
 
@@ -18,6 +19,9 @@ struct Job {
   std::string program, command_line, start, mpi_library, mode;
   std::string network_from;       ///< as in the profile; "": unknown
   int ranks = 0, unfinished = 0;  ///< `unfinished`: ranks whose figures end with a snapshot
+  /// Where the ranks' snapshots end, since the start of MPI, if the job runs still or was cut short; 0: it has ended.
+  double first_end = 0, last_end = 0;
+  double covered = 0;  ///< the time of all ranks that the snapshots cover; 0: the whole run
   std::size_t hosts = 0;
   double wall = 0;
   std::optional<std::pair<double, double>> promised;  ///< the gain that the policy promises: shares of the run time
@@ -31,8 +35,8 @@ struct Job {
     double waited = 0, awaited = 0;  ///< sum over the ranks, and of it for `rank`
     long rank = -1;                  ///< the most awaited one
   } first_call;
-  /// Of all ranks, and at least 1 ns.
-  double rank_time() const { return wall * ranks > 1 ? wall * ranks : 1; }
+  /// Of all ranks: the time in which the profile knows their waits. At least 1 ns.
+  double rank_time() const { return covered > 0 ? covered : wall * ranks > 1 ? wall * ranks : 1; }
 };
 
 struct Histogram {
@@ -104,7 +108,7 @@ struct Communicator {
   std::string members;                                          ///< "0-3"
   int ranks = 0;                                                ///< 0: all groups beyond the limit of the profile
   double calls = 0, waited = 0, imbalance = 0, after_last = 0;  ///< the last two are means
-  double share = 0;                                             ///< of the time of all ranks that `waited` takes
+  profiles::Share share;                                        ///< of the time of all ranks that `waited` takes
 };
 
 }  // namespace latecomer::analysis

@@ -27,4 +27,8 @@ std::string json_text(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+nlohmann::ordered_json share_json(Share share) {
+  return share.known() ? nlohmann::ordered_json(share.value()) : nlohmann::ordered_json(nullptr);
+}
+
 }  // namespace latecomer::profiles

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/result.hpp"
+#include "profiles/base/share.hpp"
 
 namespace latecomer::profiles {
 
@@ -16,5 +17,8 @@ core::Result<nlohmann::ordered_json> parse_json(std::string_view text);
 
 /// The text of a value. U+FFFD replaces what is not UTF-8 in its strings. Indentation as in nlohmann::json::dump().
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
+/// null: not known.
+nlohmann::ordered_json share_json(Share share);
 
 }  // namespace latecomer::profiles

@@ -2,6 +2,7 @@
 // Texts for people and for shells.
 #include "profiles/base/text.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -19,10 +20,13 @@ std::string human_time(double ns) {
   return text;
 }
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, share < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * share);
-  return text;
+std::string percent(profiles::Share share, const char* unknown) {
+  return share.percent(share.value() < 0.0995 ? 1 : 0, unknown);
+}
+
+std::string saving(double part, double whole) {
+  const profiles::Share share = profiles::Share::of(std::abs(part), whole);
+  return (part < 0 && share.known() ? "-" : "") + percent(share);
 }
 
 std::string human_bytes(double bytes) {

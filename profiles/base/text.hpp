@@ -5,12 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "profiles/base/share.hpp"
+
 namespace latecomer::cli {
 
 /// Formats 1234567 ns as "1.235 ms".
 std::string human_time(double ns);
-/// Formats 0.234 as "23%", with one more digit below 10%.
-std::string percent(double share);
+/// Formats 0.234 as "23%", with one more digit below 10%. Not known: `unknown`, which fits into a sentence.
+std::string percent(profiles::Share share, const char* unknown = "an unknown share");
+inline std::string percent(double part, double whole, const char* unknown = "an unknown share") {
+  return percent(profiles::Share::of(part, whole), unknown);
+}
+/// The same of a time that is saved, or lost if it is negative: "-4.0%".
+std::string saving(double part, double whole);
 /// Formats 65536 as "64 KiB".
 std::string human_bytes(double bytes);
 

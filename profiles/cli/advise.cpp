@@ -97,7 +97,7 @@ core::Result<core::Forecast> forecast_of(const Site& site, int ranks) {
                        human_time((1 - core::kWorthTrying) * after) + " on, with " + human_time(after) +
                        " after the last arrival"};
   const analysis::RankRow* often = site.most_often_last();
-  const std::string last = often ? often->named() + " came last in " + percent(often->last / calls) + " of the calls"
+  const std::string last = often ? often->named() + " came last in " + percent(often->last, calls) + " of the calls"
                                  : "no rank is known to come last";
   return core::Error{"arrivals cannot be predicted: " + last + " and " + found + ", but the ranks' mean offsets span " +
                      human_time(static_cast<double>(out.spread)) + " and deviate by " +
@@ -208,7 +208,7 @@ core::Gain gain_of_all(const core::Gain& of_call, const Site& site, const Showin
 
 /// "6.8%", "-0.4% to 6.8%"
 std::string share_range(const core::Gain& gain, double whole) {
-  const auto shown = [&](double ns) { return percent(std::abs(ns / whole) < 5e-4 ? 0 : ns / whole); };
+  const auto shown = [&](double ns) { return saving(std::abs(ns / whole) < 5e-4 ? 0 : ns, whole); };
   const std::string least = shown(gain.least), most = shown(gain.most);
   return least == most ? most : least + " to " + most;
 }
@@ -273,7 +273,7 @@ Advice advise_site(const ShowingBySize& showing, const Site& site, const analysi
                                : 1 - best.modelled_ns / candidates.native_ns;
   if (of_native < 1 - core::kWorthTrying)
     return leave("the expected gain is " + share_range(gain, std::max(1.0, job.wall)) + " of the run time, and " +
-                 percent(of_native) + " of the time of a call; below " + percent(1 - core::kWorthTrying) +
+                 saving(of_native, 1) + " of the time of a call; below " + percent(1 - core::kWorthTrying, 1) +
                  " of a call it is too little for a different rounding of results: " + compared);
   if (best.modelled_ns > core::kWorthTrying * native_ns)
     return leave("the measured native is as fast as the best algorithm in the model: " + compared);

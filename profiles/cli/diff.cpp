@@ -171,9 +171,12 @@ void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows
   if (b.job.promised && before > 0) {
     const double gain = 1 - after / before;
     std::printf(
-        "The policy of the second run promised that it saves %s to %s of the run time. The second run took %s %s.\n\n",
-        percent(b.job.promised->first).c_str(), percent(b.job.promised->second).c_str(),
-        percent(std::abs(gain)).c_str(), gain < 0 ? "more" : "less");
+        "The policy of the second run promised that it saves %s to %s of the run time. The second run took %s%s.\n\n",
+        saving(b.job.promised->first, 1).c_str(), saving(b.job.promised->second, 1).c_str(),
+        percent(std::abs(gain), 1, "more than twice as much").c_str(),
+        gain >= 0   ? " less"
+        : gain > -1 ? " more"
+                    : "");
   }
   std::printf("%-12s %5s %13s  %-34s %-34s %-34s %s\n", "collective", "ranks", "calls", "elapsed, mean",
               "after last, mean", "first to last arrival, mean", "called from");

@@ -35,7 +35,7 @@ void say(const std::string& text) {
 std::string next_command(const Profile& profile) {
   // Where more time follows the last arrival than passes before it, an algorithm saves more than equal work.
   const bool algorithm = profile.network && profile.job.mode != "apply" &&
-                         shortened_share(profile) > std::max(kLittle, wait_share(profile));
+                         shortened_share(profile).value() > std::max(kLittle, wait_share(profile).value());
   return algorithm ? "advise" : "report";
 }
 
@@ -95,6 +95,10 @@ void say_end(const Output& output, const Ended& ended, const std::string& progra
         << "no profile on this host: no rank called MPI_Init of an MPI that latecomer works with, or rank 0 wrote "
            "elsewhere or not at all; is "
         << shell_word(program) << " an MPI program?\n";
+  } else if (output.began()) {
+    std::cerr
+        << kMark << "no profile: the job " << how
+        << " before a first snapshot: a rank writes one after its first collectives, or in an MPI call after a second\n";
   } else {
     std::cerr << kMark << "no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
   }

@@ -140,4 +140,10 @@ std::string Output::left() const {
   return "";
 }
 
+bool Output::began() const {
+  return std::ranges::any_of(found(".parts"), [&](const std::string& path) {
+    return fs::exists(path + "/" + profiles::kJobClaim) && profiles::folder_state(path).of(key_);
+  });
+}
+
 }  // namespace latecomer::cli

@@ -27,6 +27,8 @@ class Output {
   std::string written() const;
   /// A folder with snapshots of this job, without ".parts", or "".
   std::string left() const;
+  /// Whether a rank has called MPI_Init, as far as the folder says it.
+  bool began() const;
   std::uint64_t key() const { return key_; }
   /// The user knows that no profile can be written.
   bool lost() const { return lost_; }

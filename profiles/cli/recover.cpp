@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "profiles/base/json.hpp"
+#include "profiles/base/text.hpp"
 #include "profiles/cli/answer_file.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/live_copies.hpp"
@@ -117,6 +118,13 @@ int recover(const RecoverOptions& o) {
   const std::vector<LiveRank> last = last_ranks(folders, found > 0 ? first->job_key : 0);
   if (!problem.empty() && (found > 0 || last.empty())) throw BadUsage("recover: " + problem);
   const int ranks = found > 0 ? first->job.ranks : last.front().ranks;
+  std::string ends;
+  if (!std::ranges::all_of(parts, &profiles::Contribution::finished)) {
+    const auto [least, most] =
+        std::ranges::minmax_element(parts, {}, [](const profiles::Contribution& part) { return part.job.wall_time_s; });
+    const std::string from = human_time(1e9 * least->job.wall_time_s), to = human_time(1e9 * most->job.wall_time_s);
+    ends = ", snapshots end after " + (from == to ? to : from + " to " + to);
+  }
   LiveState state;
   state.ranks = last;
   for (const LiveRank& one : last)
@@ -137,7 +145,7 @@ int recover(const RecoverOptions& o) {
   });
   if (!file.to_stdout() && !o.redact) name_profile(output);
   (file.to_stdout() ? std::cerr : std::cout)
-      << output << ": " << found << " of " << ranks << " ranks"
+      << output << ": " << found << " of " << ranks << " ranks" << ends
       << (last.empty() ? "" : ", and the last state of " + std::to_string(last.size())) << "\n";
   return 0;
 }

@@ -77,7 +77,7 @@ bool native_is_forecast(const analysis::Decision& d) {
 
 /// One line per caller, and below it those that called it.
 void print_callers(const Site& site, const std::vector<analysis::CallerNode>& callers, int level) {
-  const auto share = [&](double part, double whole) { return whole > 0 ? percent(part / whole) : std::string("-"); };
+  const auto share = [&](double part, double whole) { return percent(part, whole, "-"); };
   for (std::size_t i = 0; i < callers.size(); ++i) {
     const analysis::Calls& f = callers[i].figures;
     if (i == analysis::kMostCallers) {
@@ -176,7 +176,7 @@ void name_and_share(WholeProfile& whole, const Profile& profile) {
       Json& caller = site["callers"][i];
       const analysis::Caller& from = named.callers[i];
       for (std::size_t k = 0; k < from.frames.size(); ++k) caller["frames"][k] = frame_json(from.frames[k]);
-      caller["share"] = named.waited > 0 ? from.waited / named.waited : 0.0;
+      caller["share"] = profiles::Share::of(from.waited, named.waited).value();
     }
   }
   whole.profile["warnings"] = profile.warnings;
@@ -192,19 +192,26 @@ void print_json(WholeProfile& whole, const Profile& profile) {
     whole.profile["last_state"] = std::move(state);
   }
   whole.profile["setup"] = set_up(profile);
-  whole.profile["verdict"] = verdict(profile), whole.profile["wait_share"] = wait_share(profile);
+  whole.profile["verdict"] = verdict(profile), whole.profile["wait_share"] = share_json(wait_share(profile));
   whole.profile["ranks"] = ranks_json(profile.analysis), whole.profile["hosts"] = hosts_json(profile.analysis);
   whole.profile["efficiency"] = efficiency_json(profile.analysis.efficiency());
   whole.write([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+}
+
+/// A number from 0 to 1; -1 stands for unknown, as for the size of a payload.
+std::string tsv_share(profiles::Share share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6f", share.known() ? share.value() : -1);
+  return text;
 }
 
 void print_tsv(const Profile& profile) {
   std::printf(
       "op\tcomm_size\tcalls\tbytes\timbalance_ns\telapsed_ns\tafter_last_ns\tlast_ranks\tplace\twaited_ns\tshare\n");
   for (const Site& s : profile.sites)
-    std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.6f\n", s.op.c_str(), s.comm_size, s.calls,
+    std::printf("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\t%s\n", s.op.c_str(), s.comm_size, s.calls,
                 s.bytes.value_or(-1), s.imbalance, s.elapsed.mean, s.after_last, s.last_ranks(3).c_str(),
-                s.place().c_str(), s.waited, s.waited / profile.job.rank_time());
+                s.place().c_str(), s.waited, tsv_share(profiles::Share::of(s.waited, profile.job.rank_time())).c_str());
 }
 
 /// The verdict, the job and its set-up.
@@ -215,6 +222,12 @@ void print_head(const Profile& profile, bool all) {
   std::printf("%s%s\n%d ranks on %zu host%s, %.1f s, %s, mode %s\n", sentences.empty() ? "" : "\n",
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
+  if (job.unfinished > 0)
+    std::printf("%s", paragraph("The job had not ended: counts and sums are at least those shown, until the last "
+                                "snapshots of the ranks, after " +
+                                    reach_text(job) + ".",
+                                kLineWidth)
+                          .c_str());
   if (!job.history.file.empty())
     std::printf("%s", paragraph("history " + shown_path(job.history.file) +
                                     (job.history.why_not.empty()

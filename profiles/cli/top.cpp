@@ -112,9 +112,7 @@ std::optional<Text> look(const TopOptions& o, const std::string& folder, const A
     metrics->write(profiles::prometheus_text(metrics_of(profile, o.sites, o.ranks)));
     return Text{};
   }
-  char time[32];
-  std::snprintf(time, sizeof time, "%.1f", profile.job.wall / 1e9);
-  std::string head = profile.job.command_line + "\n" + time + " s of the job are in its snapshots\n\n";
+  std::string head = profile.job.command_line + "\n" + reach_text(profile.job) + " of the job are in its snapshots\n\n";
   profile.last_state = present(o, live_job(folder), seen);
   for (const std::string& sentence : verdict(profile)) head += sentence + "\n";
   return Text{head + present_text(profile.last_state) + "\n", captured([&] {
@@ -182,7 +180,7 @@ void add_top(CLI::App& app, Action& action) {
   AnswerFile::add_force(*command, o->force);
   command->add_flag("--redact", o->redact, "Leave out command lines, names of hosts and directories.");
   command->footer(
-      R"(The figures come from the snapshots that each process writes at most every few seconds (policy key `spool`). A job on
+      R"(The figures come from the snapshots that each process writes each second to each minute (policy key `spool`). A job on
 several hosts needs a shared folder for its profile. The line `Now` comes from shared memory, and on other hosts from
 `latecomer relay`. On a terminal, q and Ctrl-C end the command. `latecomer who` shows the state of each rank.
 

@@ -139,7 +139,7 @@ void choose_by_collective(std::vector<Row>& rows) {
       if (row->times.empty()) continue;
       if (gains && covered >= kCovered * calls) row->chosen = best;
       else
-        row->reason = gains ? "the model covers only " + percent(covered / calls) +
+        row->reason = gains ? "the model covers only " + percent(covered, calls) +
                                   " of the calls of this collective, and the setting would change all of them"
                             : "no own algorithm is better for all calls of this collective together";
     }

@@ -170,7 +170,7 @@ void print_json(const Answer& answer, const RecordedArrivals& record, const Prof
       "%s\n",
       profiles::json_text(
           Json({{"recorded_ns", answer.recorded},
-                {"recorded_share", wall > 0 ? answer.recorded / wall : 0},
+                {"recorded_share", profiles::share_json(profiles::Share::of(answer.recorded, wall))},
                 {"calls", record.calls_of_job},
                 {"calls_replayed", record.calls.size()},
                 {"sample", record.sample > 0},
@@ -186,7 +186,7 @@ void print_json(const Answer& answer, const RecordedArrivals& record, const Prof
 void print_text(const Answer& answer, const RecordedArrivals& record, const Profile& profile) {
   std::printf("The record holds %zu of %llu calls%s, and %s of the run (%s of %s).\n", record.calls.size(),
               static_cast<unsigned long long>(record.calls_of_job), record.sample > 0 ? " on MPI_COMM_WORLD" : "",
-              percent(answer.recorded / profile.job.wall).c_str(), human_time(answer.recorded).c_str(),
+              percent(answer.recorded, profile.job.wall).c_str(), human_time(answer.recorded).c_str(),
               human_time(profile.job.wall).c_str());
   if (record.sample > 0)
     std::printf("%s", paragraph("It is the sample that every run keeps. Calls on other communicators and non-blocking "
@@ -194,8 +194,13 @@ void print_text(const Answer& answer, const RecordedArrivals& record, const Prof
                                 "--record` records them, too.",
                                 kLineWidth)
                           .c_str());
-  std::printf("Replayed without a change, it takes %+.2f%% more time than recorded.\n",
-              answer.recorded > 0 ? 100 * (answer.unchanged / answer.recorded - 1) : 0);
+  const double longer = answer.unchanged - answer.recorded;
+  const auto share = profiles::Share::of(std::abs(longer), answer.recorded);
+  std::printf("Replayed without a change, it takes %s%s more time than recorded.\n",
+              !share.known() ? ""
+              : longer < 0   ? "-"
+                             : "+",
+              share.percent(2, "much").c_str());
   if (record.left_out > 0)
     std::printf("%llu calls are left out: the profile folds their site, or does not name their ranks.\n",
                 static_cast<unsigned long long>(record.left_out));
@@ -206,7 +211,7 @@ void print_text(const Answer& answer, const RecordedArrivals& record, const Prof
   std::size_t small = 0;
   for (const Scenario& s : answer.scenarios) {
     if (std::abs(s.gain) < kLeastGain && ++small) continue;
-    std::printf("%7s %7s  %s\n", s.at_most ? "at most" : "", percent(s.gain).c_str(), s.text.c_str());
+    std::printf("%7s %7s  %s\n", s.at_most ? "at most" : "", saving(s.gain, 1).c_str(), s.text.c_str());
   }
   if (small > 0) std::printf("%zu more changes would save less than 0.1%%.\n", small);
   if (profile.network) std::printf("\n%s", paragraph(network_sentence(profile), kLineWidth).c_str());

@@ -152,6 +152,7 @@ class ProfileWriter {
   /// Returns the lines of never_ran().
   std::vector<std::string> write() {
     const JobInfo& job = all_.sum.job;
+    if (all_.reach) all_.sum.job.wall_time_s = all_.reach->last_end;
     network_ = job.network_from != NetworkFrom::none ? &job.network : nullptr;
     per_row_ = ranks_per_row(job.ranks);
     book_ = std::move(all_.sum.patterns);
@@ -175,6 +176,7 @@ class ProfileWriter {
         {"start", job.start},
         {"wall_time_s", job.wall_time_s},
         {"unfinished", std::ranges::count(all_.members, false, &Member::finished)},
+        {"snapshots", reach_json()},
         {"mpi_library", job.mpi_library},
         {"mode", job.mode},
         {"promised",
@@ -198,6 +200,7 @@ class ProfileWriter {
       const Member& p = all_.members[i];
       Json process = usage_json(p.process.usage, 1);
       process["rank"] = p.rank, process["host"] = p.host;
+      if (all_.reach) process["covered_ns"] = 1e9 * all_.reach->covered.at(p.rank);
       process["cores"] = p.process.cores, process["host_cores"] = p.process.host_cores;
       if (!p.process.core_list.empty()) process["core_list"] = p.process.core_list;
       process["waiting"] = p.process.courteous ? "courteous" : "spin";
@@ -356,10 +359,19 @@ class ProfileWriter {
     if (all_.members.size() < static_cast<std::size_t>(ranks))
       warnings_.push_back("this profile holds " + std::to_string(all_.members.size()) + " of " + std::to_string(ranks) +
                           " ranks: it lacks " + lacking(ranks));
+    if (all_.reach)
+      for (const auto& [rank, after] : all_.reach->aborted)
+        warnings_.push_back("rank " + std::to_string(rank) + " called MPI_Abort after " + seconds_text(after) +
+                            ": its calls since its last snapshot, after " + seconds_text(all_.reach->own_end.at(rank)) +
+                            ", are lost");
     if (!unfinished.empty())
       warnings_.push_back("recovered: " + std::to_string(unfinished.size()) +
                           " ranks did not finish, the first of them rank " + std::to_string(unfinished.front()) +
-                          "; the profile holds only what they wrote before the end");
+                          "; the profile holds only what they wrote before the end" +
+                          (all_.reach ? ": their snapshots end " + seconds_text(all_.reach->first_end) + " to " +
+                                            seconds_text(all_.reach->last_end) + " after the start of MPI"
+                                      : "") +
+                          ", so counts and sums are at least those shown");
     if (per_row_ > 1)
       warnings_.push_back("the rows of sites are grouped by " + std::to_string(per_row_) +
                           " ranks: the job has more than " + std::to_string(kMostRows) +
@@ -576,6 +588,19 @@ class ProfileWriter {
     put(text);
   }
 
+  static std::string seconds_text(double s) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f s", s);
+    return text;
+  }
+
+  Json reach_json() const {
+    if (!all_.reach) return nullptr;
+    double sum = 0;
+    for (const auto& [rank, end] : all_.reach->covered) sum += end;
+    return {{"first_end_s", all_.reach->first_end}, {"last_end_s", all_.reach->last_end}, {"rank_time_s", sum}};
+  }
+
   static Json history_json(const HistoryUse& use) {
     if (use.file.empty()) return nullptr;
     return {{"file", core::utf8(use.file)},
@@ -696,11 +721,39 @@ void write_profile(Merged& all, const Sink& sink, std::vector<std::string>* neve
   if (never_ran) *never_ran = std::move(lines);
 }
 
+namespace {
+
+/// The snapshots of ranks have different ages. That of a leader, or of a node of the tree, may tell more of another rank
+/// than that rank's own.
+Reach reach_of(const std::vector<Contribution>& parts) {
+  Reach out;
+  out.first_end = parts.front().job.wall_time_s;
+  for (const Contribution& part : parts) {
+    const double end = part.job.wall_time_s;
+    out.first_end = std::min(out.first_end, end);
+    out.last_end = std::max(out.last_end, end);
+    out.own_end[part.rank] = end;
+    if (part.aborted > 0) out.aborted.emplace_back(part.rank, 1e-9 * static_cast<double>(part.aborted));
+    const auto covers = [&](Rank rank) {
+      double& covered = out.covered[rank];
+      covered = std::max(covered, end);
+    };
+    covers(part.rank);
+    part.patterns.sums.each([&](Rank rank, const RankSums&) { covers(rank); });
+    for (const Log& log : part.logs)
+      if (is_rank_of(log.world_rank, part.job.ranks)) covers(log.world_rank);
+  }
+  return out;
+}
+
+}  // namespace
+
 void write_profile(std::vector<Contribution>& parts, const Sink& sink, std::vector<std::string>* never_ran,
                    const NameFrames& name, const std::string& last_state) {
   std::ranges::sort(parts, {}, &Contribution::rank);
   Merged all;
   for (const Contribution& part : parts) all.add(part);
+  if (!std::ranges::all_of(parts, &Contribution::finished)) all.reach = reach_of(parts);
   write_profile(all, sink, never_ran, name, last_state);
 }
 

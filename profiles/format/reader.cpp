@@ -335,6 +335,7 @@ std::vector<analysis::Process> processes_of(const Json& profile) {
     one.cores = number_in(p, "cores"), one.host_cores = number_in(p, "host_cores");
     one.core_list = p.value("core_list", ""), one.courteous = p.value("waiting", "") == "courteous";
     for (const analysis::TimeColumn& c : analysis::kTimeColumns) one.times.*c.value = number_in(p, c.key);
+    one.covered = number_in(p, "covered_ns");
     one.peers = peers_of(p);
   }
   return out;
@@ -360,6 +361,11 @@ analysis::Job job_of(const Json& profile) {
   if (const Json from = job.value("network_from", Json(nullptr)); from.is_string())
     out.network_from = from.get<std::string>();
   out.unfinished = job.value("unfinished", 0);
+  if (const Json reach = job.value("snapshots", Json(nullptr)); !reach.is_null()) {
+    out.first_end = 1e9 * reach["first_end_s"].get<double>();
+    out.last_end = 1e9 * reach["last_end_s"].get<double>();
+    out.covered = 1e9 * reach["rank_time_s"].get<double>();
+  }
   if (const Json promised = job.value("promised", Json(nullptr)); !promised.is_null())
     out.promised = {promised["least"].get<double>(), promised["most"].get<double>()};
   if (const Json history = job.value("history", Json(nullptr)); !history.is_null()) {
@@ -462,7 +468,7 @@ Profile parsed(const std::string& name, const char* begin, const char* end, cons
       out.communicators.push_back({one["members"].get<std::string>(), one["comm_size"].get<int>(),
                                    one["calls"].get<double>(), one["waited_ns"].get<double>(),
                                    one["imbalance_ns"].get<double>(), one["after_last_ns"].get<double>(),
-                                   one["waited_ns"].get<double>() / out.job.rank_time()});
+                                   profiles::Share::of(one["waited_ns"].get<double>(), out.job.rank_time())});
   out.warnings = json["warnings"].get<std::vector<std::string>>(), out.hosts = hosts_of_ranks(json);
   if (wanted.record && json.contains("arrivals")) out.record = recorded_arrivals(json, name);
   out.last_state = last_state_of(json);

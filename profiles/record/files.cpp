@@ -191,10 +191,6 @@ bool is_live_copy_name(std::string_view name) { return name.starts_with("live-")
 std::string last_state_name(const std::string& host) { return name_for_host("last-", host); }
 bool is_last_state_name(std::string_view name) { return name.starts_with("last-") && name.ends_with(".json"); }
 
-core::Result<int> create_snapshot(int folder, const std::string& name) {
-  const int fd = openat(folder, name.c_str(), kNewFile, 0600);
-  if (fd < 0) return core::Error{"cannot create '" + name + "': " + std::strerror(errno)};
-  return fd;
-}
+int create_snapshot(int folder, const char* name) noexcept { return openat(folder, name, kNewFile, 0600); }
 
 }  // namespace latecomer::profiles

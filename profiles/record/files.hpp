@@ -55,10 +55,12 @@ struct SnapshotHeader {
   char magic[8];
   std::uint64_t layout, serial, size, checksum;
   ProcessId writer;
+  std::int64_t aborted_ns = 0;  ///< when the process called MPI_Abort, since the start of MPI; 0: it did not
 };
-inline constexpr char kSnapshotMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '2'};
+inline constexpr char kSnapshotMagic[8] = {'l', 'a', 't', 'e', 's', 'p', 'l', '3'};
 
-/// Returns a descriptor of the new, empty file `name` in the folder. Fails if anything has this name.
-core::Result<int> create_snapshot(int folder, const std::string& name);
+/// Returns a descriptor of the new, empty file `name` in the folder. Fails with -1 and errno if anything has this name.
+/// Async-signal-safe.
+int create_snapshot(int folder, const char* name) noexcept;
 
 }  // namespace latecomer::profiles

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,6 +32,14 @@ struct Member {
 struct Said {
   Rank rank = 0;
   std::string text;
+};
+
+/// How far the snapshots of a job reach that runs still or was cut short. Seconds since the start of MPI.
+struct Reach {
+  double first_end = 0, last_end = 0;            ///< of the snapshots of its ranks
+  std::map<Rank, double> covered;                ///< the end of the last snapshot that holds anything of the rank
+  std::vector<std::pair<Rank, double>> aborted;  ///< ranks that called MPI_Abort, and when
+  std::map<Rank, double> own_end;                ///< of the rank's own snapshot
 };
 
 class Merged {
@@ -61,6 +70,7 @@ class Merged {
   std::uint64_t records_dropped = 0;  ///< of logs
   /// Whether the processes say different numbers of ranks: files of a folder may be damaged.
   bool sizes_differ = false;
+  std::optional<Reach> reach;  ///< set by the reader of snapshots, not serialized
 
  private:
   void take_frames(const std::vector<Frame>& frames);

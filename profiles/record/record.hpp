@@ -433,6 +433,7 @@ struct Contribution {
   JobInfo job;
   std::uint64_t job_key = 0;  ///< the same on all ranks of a job; 0: the roll call failed
   bool finished = false;      ///< the process reached MPI_Finalize
+  Nanoseconds aborted = 0;  ///< when it called MPI_Abort, since the start of MPI, if a snapshot says so; not serialized
   Rank rank = 0;
   std::string host, clock_domain;
   Nanoseconds clock_offset = 0, clock_uncertainty = 0;  ///< uncertainty -1: never compared with other clock domains

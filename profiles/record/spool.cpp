@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -29,7 +30,7 @@ constexpr std::uint64_t kLayout = sizeof(CallRecord) + sizeof(SampledCall) + siz
                                   (sizeof(core::Network) << 40) +
                                   ((std::uint64_t{sizeof(RankSums)} + sizeof(FirstCall)) << 52);
 
-std::uint64_t checksum(std::string_view body) {
+std::uint64_t checksum_of_block(std::string_view body) {
   std::uint64_t h = body.size();
   std::size_t i = 0;
   for (; i + 8 <= body.size(); i += 8) {
@@ -42,6 +43,21 @@ std::uint64_t checksum(std::string_view body) {
   return core::mix64(h ^ rest);
 }
 
+/// Derived: a page, which the kernel writes back as a whole.
+constexpr std::size_t kBlock = 4096;
+
+std::string_view block_of(std::string_view body, std::size_t number) { return body.substr(number * kBlock, kBlock); }
+
+std::uint64_t checksum(std::span<const std::uint64_t> blocks) {
+  return checksum_of_block({reinterpret_cast<const char*>(blocks.data()), blocks.size_bytes()});
+}
+
+std::uint64_t checksum(std::string_view body) {
+  std::vector<std::uint64_t> blocks((body.size() + kBlock - 1) / kBlock);
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = checksum_of_block(block_of(body, i));
+  return checksum(blocks);
+}
+
 bool write_all(int fd, const void* data, std::size_t size, off_t at) {
   const NoFileSizeSignal no_signal;
   const char* from = static_cast<const char*>(data);
@@ -52,6 +68,12 @@ bool write_all(int fd, const void* data, std::size_t size, off_t at) {
     from += n, at += n, size -= static_cast<std::size_t>(n);
   }
   return true;
+}
+
+SnapshotHeader header_of(const ProcessId& writer) {
+  SnapshotHeader header{{}, kLayout, 0, 0, 0, writer};
+  std::memcpy(header.magic, kSnapshotMagic, sizeof header.magic);
+  return header;
 }
 
 /// Reads one snapshot file of `owner`. Returns whether it is complete; `problem` stays "" if the file is still empty.
@@ -71,6 +93,7 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
   if (checksum(body) != header.checksum) return failed("incomplete: its checksum is wrong");
   if (!Contribution::deserialize(body, out) || !is_rank_of(out.rank, out.job.ranks)) return failed("damaged");
   serial = header.serial;
+  out.aborted = header.aborted_ns;
   return true;
 }
 
@@ -78,6 +101,62 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
 
 void Spool::begin(std::string directory, Rank rank, JobId job) {
   directory_ = std::move(directory), rank_ = rank, job_ = std::move(job);
+  serial_ = 0;
+  for (auto& blocks : blocks_) blocks.clear();
+}
+
+void Spool::prepare(const Contribution& mine) {
+  if (directory_.empty() || written()) return;
+  drop_first();
+  const auto folder = open_snapshot_folder(directory_, job_);
+  if (!folder) return;  // the first write says why
+  SnapshotHeader header = header_of(this_process());
+  mine.serialize(body_, {});
+  header.serial = 1;
+  header.size = body_.size();
+  header.checksum = checksum(body_);
+  first_name_ = snapshot_name(rank_, 1);
+  first_ = std::string(reinterpret_cast<const char*>(&header), sizeof header) + body_;
+  folder_ = *folder;
+}
+
+void Spool::drop_first() {
+  if (folder_ >= 0) close(std::exchange(folder_, -1));
+  first_ = {};
+}
+
+void Spool::note_abort(Nanoseconds after) noexcept {
+  const int saved = errno, newest = newest_.load();
+  constexpr std::size_t kPlace = offsetof(SnapshotHeader, aborted_ns);
+  if (newest >= 0) {
+    write_all(files_[newest], &after, sizeof after, kPlace);
+  } else if (folder_ >= 0) {
+    std::memcpy(first_.data() + kPlace, &after, sizeof after);
+    // The first write may be under way, in this thread or in another one. It begins with the file .a.
+    const int file = files_[1] >= 0 ? files_[1] : create_snapshot(folder_, first_name_.c_str());
+    if (file >= 0) write_all(file, first_.data(), first_.size(), 0);
+  }
+  errno = saved;
+}
+
+bool Spool::write_changed(int which) {
+  std::vector<std::uint64_t>& blocks = blocks_[which];
+  const std::size_t known = blocks.size(), count = (body_.size() + kBlock - 1) / kBlock;
+  blocks.resize(count);
+  std::size_t from = 0;  // of the blocks that have changed and are not written
+  for (std::size_t i = 0; i <= count; ++i) {
+    const std::uint64_t sum = i < count ? checksum_of_block(block_of(body_, i)) : 0;
+    if (i < count && (i >= known || blocks[i] != sum)) {
+      blocks[i] = sum;
+      continue;
+    }
+    const std::size_t begin = from * kBlock, end = std::min(i * kBlock, body_.size());
+    if (begin < end && !write_all(files_[which], body_.data() + begin, end - begin,
+                                  static_cast<off_t>(sizeof(SnapshotHeader) + begin)))
+      return false;
+    from = i + 1;
+  }
+  return true;
 }
 
 core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLog> live) {
@@ -86,19 +165,18 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
     failed_ = true;
     return core::Error{why + "; a profile cannot be recovered if the job is killed"};
   };
-  SnapshotHeader header{{}, kLayout, 0, 0, 0, writer_};
-  std::memcpy(header.magic, kSnapshotMagic, sizeof header.magic);
   if (files_[0] < 0) {
-    header.writer = writer_ = this_process();
+    writer_ = this_process();
+    const SnapshotHeader header = header_of(writer_);
     const auto folder = open_snapshot_folder(directory_, job_);
     if (!folder) return failed(folder.error());
     const Descriptor keep(*folder);
     std::string why;
     for (int i = 0; i < 2 && why.empty(); ++i) {
-      const auto file = create_snapshot(*folder, snapshot_name(rank_, i));
-      if (file) files_[i] = *file;
-      else why = file.error();
-      if (file && !write_all(*file, &header, sizeof header, 0)) why = std::strerror(errno);
+      const std::string name = snapshot_name(rank_, i);
+      files_[i] = create_snapshot(*folder, name.c_str());
+      if (files_[i] < 0) why = "cannot create '" + name + "': " + std::strerror(errno);
+      else if (!write_all(files_[i], &header, sizeof header, 0)) why = std::strerror(errno);
     }
     if (!why.empty()) {
       const std::string error = "cannot write in '" + directory_ + "': " + why;
@@ -109,14 +187,23 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
   }
   const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
-  header.serial = serial_ + 1, header.size = body_.size(), header.checksum = checksum(body_);
+  // Room for both files, since a steady program must not allocate at a later snapshot.
+  for (auto& blocks : blocks_) blocks.reserve(body_.capacity() / kBlock + 1);
+  SnapshotHeader header = header_of(writer_);
+  header.serial = serial_ + 1;
+  header.size = body_.size();
+  const bool changed = write_changed(which);
+  header.checksum = checksum(blocks_[which]);
   // After a failure, the other file stays as it is, and the next write tries this one again: a disk may be full for a
   // while only.
-  if (!write_all(files_[which], body_.data(), body_.size(), sizeof header) ||
-      !write_all(files_[which], &header, sizeof header, 0))
+  if (!changed || !write_all(files_[which], &header, sizeof header, 0)) {
+    blocks_[which].clear();
     return core::Error{"cannot write in '" + directory_ + "': " + std::strerror(errno) +
                        "; a job that is killed now loses the calls since the last snapshot"};
+  }
   ++serial_;
+  newest_.store(which);
+  drop_first();
   return true;
 }
 
@@ -129,6 +216,8 @@ void Spool::close_files(int folder) {
 }
 
 void Spool::remove() {
+  newest_.store(-1);
+  drop_first();
   if (files_[0] >= 0)
     if (const auto folder = open_snapshot_folder(directory_, job_)) {
       const Descriptor keep(*folder);
@@ -161,7 +250,9 @@ core::Result<Recovered> read_spool(const std::string& directory) {
       continue;
     }
     Newest& best = ranks[{read.part.job_key, read.part.rank}];
+    const Nanoseconds aborted = std::max(read.part.aborted, best.part.aborted);
     if (read.serial > best.serial) best = std::move(read);
+    best.part.aborted = aborted;
   }
   if (error) return core::Error{"cannot read '" + directory + "': " + error.message()};
   std::uint64_t chosen = 0;

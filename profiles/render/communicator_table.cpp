@@ -30,8 +30,8 @@ void print_communicators(const Profile& profile, int most) {
   std::printf(" %s\n", std::string(kCommunicatorTitles[std::size(kWidths)]).c_str());
   for (std::size_t i = 0; i < std::min(rows.size(), static_cast<std::size_t>(std::max(most, 0))); ++i) {
     const analysis::Communicator& c = rows[i];
-    std::printf("%5s %9.0f %12s %6.1f%% %12s %12s  %s\n", c.ranks ? std::to_string(c.ranks).c_str() : "-", c.calls,
-                human_time(c.waited).c_str(), 100 * c.share, human_time(c.imbalance).c_str(),
+    std::printf("%5s %9.0f %12s %7s %12s %12s  %s\n", c.ranks ? std::to_string(c.ranks).c_str() : "-", c.calls,
+                human_time(c.waited).c_str(), percent(c.share, "-").c_str(), human_time(c.imbalance).c_str(),
                 human_time(c.after_last).c_str(), members_of(c).c_str());
   }
 }

@@ -57,7 +57,7 @@ std::string job_html(const analysis::Job& job) {
       {"Command", job.command_line},
       {"Ranks", std::to_string(job.ranks) + " on " + std::to_string(job.hosts) + (job.hosts == 1 ? " host" : " hosts")},
       {"Start", job.start},
-      {"Run time", seconds},
+      {"Run time", job.unfinished > 0 ? "not ended; snapshots end after " + reach_text(job) : seconds},
       {"MPI library", job.mpi_library},
       {"Mode", job.mode}};
   std::string out;

@@ -28,6 +28,9 @@ constexpr std::size_t kMostBars = 500;
 /// The communicators that the page lists.
 constexpr std::size_t kMostCommunicators = 1000;
 
+Json share(profiles::Share part) { return part.known() ? rounded(part.value()) : Json(nullptr); }
+Json share(double part, double whole) { return share(profiles::Share::of(part, whole)); }
+
 /// Texts that many sites share, each once.
 class Texts {
  public:
@@ -66,7 +69,6 @@ Json latest_ranks(const Site& site) {
 /// callers. [level, -1, n]: n more callers.
 void add_callers(Json& out, const Site& site, const std::vector<analysis::CallerNode>& callers, std::size_t level,
                  Texts& places) {
-  const auto share = [](double part, double whole) { return whole > 0 ? rounded(part / whole) : Json(nullptr); };
   for (std::size_t i = 0; i < callers.size(); ++i) {
     if (i == analysis::kMostCallers) {
       out.push_back({level, -1, callers.size() - i});
@@ -84,7 +86,7 @@ Json callers_data(const Site& site, Texts& places) {
   return out;
 }
 
-Json site_data(const Site& s, Texts& places) {
+Json site_data(const Site& s, Texts& places, double rank_time) {
   Json frames = Json::array(), dispatch = frames, decisions = frames;
   for (const analysis::Frame& frame : s.frames) frames.push_back(place(frame));
   for (const analysis::Dispatch& d : s.dispatch)
@@ -106,6 +108,7 @@ Json site_data(const Site& s, Texts& places) {
           {"divergent", s.divergent},
           {"bytes", s.bytes ? rounded(*s.bytes) : Json(nullptr)},
           {"waited", rounded(s.waited)},
+          {"share", share(s.waited, rank_time)},
           {"last", s.last_ranks(2)},
           {"waiting", op ? std::string(profiles::waiting_text(*op)) : ""},
           {"imbalance", histogram(s.first_to_last)},
@@ -120,7 +123,7 @@ Json site_data(const Site& s, Texts& places) {
 Json shares(const analysis::Figures& row) {
   Json out = Json::array();
   for (const auto& column : analysis::kTimeColumns)
-    out.push_back(row.wall > 0 ? rounded(row.times.*column.value / row.wall) : Json(0));
+    out.push_back(row.wall > 0 ? share(row.times.*column.value, row.wall) : Json(0));
   return out;
 }
 
@@ -169,7 +172,7 @@ Json communicators(const Profile& profile) {
   const std::vector<analysis::Communicator> all = communicators_of(profile);
   for (std::size_t i = 0; i < std::min(all.size(), kMostCommunicators); ++i) {
     const analysis::Communicator& c = all[i];
-    rows.push_back({c.ranks, c.calls, rounded(c.waited), rounded(c.share), rounded(c.imbalance), rounded(c.after_last),
+    rows.push_back({c.ranks, c.calls, rounded(c.waited), share(c.share), rounded(c.imbalance), rounded(c.after_last),
                     members_of(c)});
   }
   return {{"titles", kCommunicatorTitles}, {"rows", rows}, {"all", all.size()}};
@@ -188,7 +191,9 @@ Json causes(const std::optional<analysis::Causes>& shares) {
 }
 
 Json tables(const analysis::Analysis& analysis) {
-  const auto waited = [](const analysis::Figures& row) { return rounded(row.wall > 0 ? row.waited / row.wall : 0); };
+  const auto waited = [](const analysis::Figures& row) {
+    return row.wall > 0 ? share(row.waited, row.covered) : Json(0);
+  };
   Json ranks = Json::array(), hosts = Json::array(), columns = Json::array();
   for (const auto& column : analysis::kTimeColumns) columns.push_back({column.title, column.meaning});
   bool measured = false;
@@ -277,10 +282,9 @@ Json page_data(const Profile& profile) {
   std::size_t alone = 0;
   for (const Site& s : profile.sites) {
     if (s.comm_size == 1) ++alone;
-    else sites.push_back(site_data(s, places)), shown.push_back(&s);
+    else sites.push_back(site_data(s, places, profile.job.rank_time())), shown.push_back(&s);
   }
-  return {{"rank_time_ns", rounded(profile.job.rank_time())},
-          {"sites", sites},
+  return {{"sites", sites},
           {"places", places.all()},
           {"parts", part_titles()},
           {"time", time_bars(profile.analysis, ranks)},

@@ -12,7 +12,7 @@ profiles::Metrics metrics_of(const Profile& profile, int sites, int ranks) {
   const auto most = static_cast<std::size_t>(std::max(ranks, 0));
   profiles::Metrics out;
   out.job = {{"program", core::base_name(profile.job.program)}};
-  out.wait_share = wait_share(profile);
+  if (const auto waits = wait_share(profile); waits.known()) out.wait_share = waits.value();
   for (const analysis::Rank& r : profile.analysis.ranks())
     out.ranks.push_back({r.name(), r.host, r.waited, r.awaited, r.last, r.late.value_or(0)});
   profiles::keep_largest(out.ranks, most, [](const RankMetrics& row) { return row.awaited_ns; });

@@ -29,7 +29,7 @@ std::string main_cause(const analysis::Rank& rank) {
   if (!rank.causes || !rank.is_late()) return "-";
   const auto most = std::ranges::max_element(*rank.causes);
   return std::string(analysis::kCauseNames[static_cast<std::size_t>(most - rank.causes->begin())].title) + " (" +
-         percent(*most) + ")" + (rank.shares_causes() ? " of " + rank.causes_name() : "");
+         percent(*most, 1) + ")" + (rank.shares_causes() ? " of " + rank.causes_name() : "");
 }
 
 std::string name_of(const analysis::Rank& rank) { return rank.name(); }
@@ -52,9 +52,12 @@ void print(const char* title, const char* first, const std::vector<Row>& all, in
   std::printf(" %9s %12s%s\n", std::string(analysis::kWaits.title).c_str(), "awaited", end(nullptr).c_str());
   for (const Row* row : rows) {
     std::printf("%*s %-16s", width, name_of(*row).c_str(), host_of(*row).c_str());
-    for (const auto& column : analysis::kTimeColumns)
-      std::printf(" %8.1f%%", 100 * row->times.*column.value / row->wall);
-    std::printf(" %8.1f%% %12s%s\n", 100 * row->waited / row->wall, human_time(row->awaited).c_str(), end(row).c_str());
+    const auto cell = [](double part, double whole) {
+      std::printf(" %9s", profiles::Share::of(part, whole).percent(1, "-").c_str());
+    };
+    for (const auto& column : analysis::kTimeColumns) cell(row->times.*column.value, row->wall);
+    cell(row->waited, row->covered);
+    std::printf(" %12s%s\n", human_time(row->awaited).c_str(), end(row).c_str());
   }
 }
 

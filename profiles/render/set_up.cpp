@@ -171,7 +171,7 @@ void judge_cores(const std::vector<Host>& hosts, std::vector<std::string>& out) 
                        ? std::to_string(static_cast<long>(usable)) + " of its " + counted(worst->cores, "core", "cores")
                        : counted(usable, "core", "cores")) +
                   (worst->coreless() >= kCoreless
-                       ? ", so ranks had no core for " + percent(worst->coreless()) + " of their time"
+                       ? ", so ranks had no core for " + percent(worst->coreless(), 1) + " of their time"
                        : ", so ranks share cores") +
                   (crowded > 1 ? ", as on " + counted(crowded - 1, "other host", "other hosts") : "") + "; " +
                   waiting_text(*worst));
@@ -200,7 +200,7 @@ void judge_load(const std::vector<Host>& hosts, std::vector<std::string>& out) {
       worst = &host;
   if (worst)
     out.push_back("Ranks of host " + worst->name + " were ready to run but had no core for " +
-                  percent(worst->coreless()) + " of their time, although it has a core for each of its " +
+                  percent(worst->coreless(), 1) + " of their time, although it has a core for each of its " +
                   counted(worst->count(), "rank", "ranks") + ": other processes or threads use its cores.");
 }
 

@@ -37,7 +37,7 @@ constexpr SiteColumn kColumns[] = {
      false,
      [](const analysis::Calls& c, double) { return c.bytes ? human_bytes(std::round(*c.bytes)) : "-"; }},
     {{"wait, sum"}, false, true, [](const analysis::Calls& c, double) { return time_of(c, c.waited); }},
-    {{"share"}, false, true, [](const analysis::Calls& c, double all) { return percent(c.waited / all); }},
+    {{"share"}, false, true, [](const analysis::Calls& c, double all) { return percent(c.waited, all, "-"); }},
     {{"wait, mean"}, true, false, [](const analysis::Calls& c, double) { return time_of(c, c.imbalance); }},
     {{"after last"}, true, false, [](const analysis::Calls& c, double) { return time_of(c, c.after_last); }},
     {{"comes last", true}, false, false, [](const analysis::Calls& c, double) { return c.last_ranks(2); }},

@@ -71,14 +71,19 @@ constexpr double kSmall = 2048;
 constexpr double kKnown = 0.9;
 
 struct Totals {
-  double time = 0, waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
+  double time = 0, own_time = 0;  ///< of all ranks: in which their waits are known, and in which their own parts are
+  double waited = 0, collectives = 0, messages = 0, after_last = 0, large = 0, seen = 0, calls = 0;
 };
 
 Totals totals(const Profile& profile) {
   Totals t;
-  t.time = profile.job.wall * profile.job.ranks;
-  for (const analysis::Rank& rank : profile.analysis.ranks())
-    t.collectives += rank.times.collectives, t.messages += rank.times.messages;
+  t.time = profile.job.rank_time();
+  for (const analysis::Rank& rank : profile.analysis.ranks()) {
+    t.collectives += rank.times.collectives;
+    t.messages += rank.times.messages;
+    t.own_time += rank.wall;
+  }
+  if (profile.job.covered <= 0) t.own_time = t.time;
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
@@ -125,14 +130,19 @@ std::string text_of(const analysis::LongerPart& longer) {
 
 }  // namespace
 
-double wait_share(const Profile& profile) {
+profiles::Share wait_share(const Profile& profile) {
   const Totals t = totals(profile);
-  return t.time > 0 ? t.waited / t.time : 0;
+  return profiles::Share::of(t.waited, t.time);
 }
 
-double shortened_share(const Profile& profile) {
+profiles::Share shortened_share(const Profile& profile) {
   const Totals t = totals(profile);
-  return t.time > 0 ? t.large / t.time : 0;
+  return profiles::Share::of(t.large, t.time);
+}
+
+std::string reach_text(const analysis::Job& job) {
+  const std::string last = human_time(job.last_end > 0 ? job.last_end : job.wall), first = human_time(job.first_end);
+  return job.last_end > 0 && first != last ? first + " to " + last : last;
 }
 
 namespace {
@@ -203,7 +213,7 @@ std::string why(const Profile& profile, const analysis::Calls& calls, const Site
     return 0.0;
   };
   const double most = compared->excess(compared->largest()) / compared->late_ns;
-  const std::string share = " (" + percent(std::min(1.0, most)) + " of its lateness)";
+  const std::string share = " (" + percent(std::min(1.0, most), 1) + " of its lateness)";
   if (most < kMostly)
     return "Its lateness has no single cause, and the largest is that it " + text_of(*compared, row, cores_of(row)) +
            share;
@@ -264,16 +274,16 @@ std::string few_waits(const Profile& profile, const Totals& t) {
 
 /// Adds the sentence on other MPI calls that wait.
 void judge_messages(const Profile& profile, const Totals& t, std::vector<std::string>& out) {
-  if (t.messages < kMessages * t.time) return;
+  if (t.messages < kMessages * t.own_time) return;
   const auto chain = analysis::follow_messages(profile.analysis.ranks());
   if (!chain) return;
   const analysis::Rank& most = *chain->ranks.front();
   const double its_own = most.times.messages / most.wall;
-  std::string text =
-      " They spent " + percent(t.messages / t.time) + " of their time in other MPI calls that wait, such as receives";
+  std::string text = " They spent " + percent(t.messages, t.own_time) +
+                     " of their time in other MPI calls that wait, such as receives";
   const auto share = [](const analysis::Rank& r) { return r.wall > 0 ? r.times.messages / r.wall : 1; };
   if (its_own >= kMore * share(*std::ranges::min_element(profile.analysis.ranks(), {}, share))) {
-    text += "; " + most.named() + " spent most, " + percent(its_own) + " of its own";
+    text += "; " + most.named() + " spent most, " + percent(its_own, 1) + " of its own";
     for (std::size_t i = 1; i < chain->ranks.size(); ++i)
       text += std::string(i == 1            ? ", "
                           : chain->apart[i] ? ", which waits, "
@@ -306,13 +316,13 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   const double share = row ? row->awaited / worst.waited : 0;
   const bool one = row && share >= kMostly;
   out.push_back(
-      percent(worst.waited / t.waited) + " of the waiting is in " + name_of(site, caller) +
-      (one ? ", and " + percent(share) + " of that is for " + row->named() + "."
+      percent(worst.waited, t.waited) + " of the waiting is in " + name_of(site, caller) +
+      (one ? ", and " + percent(share, 1) + " of that is for " + row->named() + "."
            : ", for no rank in particular" +
-                 (row ? ": " + row->named() + ", which is awaited most, causes " + percent(share) + "." : ".")));
+                 (row ? ": " + row->named() + ", which is awaited most, causes " + percent(share, 1) + "." : ".")));
   if (many && !caller && callers.front().frame && callers.front().figures.waited > 0)
     out.back() += " Of its " + number(static_cast<double>(callers.size())) + " callers, " + callers.front().place() +
-                  " waits longest (" + percent(callers.front().figures.waited / site.waited) + ").";
+                  " waits longest (" + percent(callers.front().figures.waited, site.waited) + ").";
   // A call ends earlier by what the late rank makes each of the others wait, or by the mean wait if all are equal.
   const auto op = core::find_collective(worst.op);
   const bool all_wait = op && profiles::waiting_in(*op) == profiles::Waiting::all_for_last;
@@ -327,12 +337,12 @@ void judge_waits(const Profile& profile, const Totals& t, std::vector<std::strin
   std::string text = one ? why(profile, all_callers ? site : worst, intervals, *shown) : "";
   text += std::string(text.empty() ? "With" : "; with") + " equal work on all ranks, " +
           (cut_short(profile) ? "that part of the run would have taken" : "the run would take") + " about " +
-          percent(equal) + " less time";
+          percent(equal, 1) + " less time";
   // Work can only move to other ranks. Sleep and foreign processes can go away, and the rest of the lateness stays.
   const auto compared = one ? intervals.compare(*shown) : std::nullopt;
   const auto cause = compared ? compared->largest() : analysis::computing;
   if (gone > 0 && compared && compared->late_ns > 0 && (cause == analysis::no_core || cause == analysis::blocked))
-    text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0)) +
+    text += ", and " + percent(gone * std::clamp(compared->excess(cause) / compared->late_ns, 0.0, 1.0), 1) +
             " less if that cause alone went away";
   out.push_back(text + ".");
 }
@@ -343,12 +353,13 @@ void judge_algorithms(const Profile& profile, const Totals& t, std::vector<std::
   const double large = t.large / t.time, small = (t.after_last - t.large) / t.time;
   if (large >= kLittle)
     out.push_back("An algorithm may shorten what follows the last arrival in calls of more than 2 KiB: " +
-                  percent(large) + " of the ranks' time. `latecomer advise` says by how much.");
+                  percent(large, 1) + " of the ranks' time. `latecomer advise` says by how much.");
   else if (!cut_short(profile) && absent_ranks(profile).empty() && t.seen >= kKnown * t.calls)
-    out.push_back(
-        "An algorithm cannot help: in calls of more than 2 KiB, " + percent(large) +
-        " of the ranks' time follows the last arrival" +
-        (small >= kLittle ? ", and " + percent(small) + " in smaller calls, which only fewer calls would save." : "."));
+    out.push_back("An algorithm cannot help: in calls of more than 2 KiB, " + percent(large, 1) +
+                  " of the ranks' time follows the last arrival" +
+                  (small >= kLittle
+                       ? ", and " + percent(small, 1) + " in smaller calls, which only fewer calls would save."
+                       : "."));
 }
 
 }  // namespace
@@ -392,23 +403,22 @@ void judge_figures(const Profile& profile, std::vector<std::string>& out) {
   const Totals t = totals(profile);
   if (t.time <= 0) return;
   const bool part_only = t.seen < kKnown * t.calls;
-  const std::string known = "rrivals are known for " + percent(t.seen / std::max(1.0, t.calls)) + " of the calls only.";
+  const std::string known = "rrivals are known for " + percent(t.seen, std::max(1.0, t.calls)) + " of the calls only.";
   const std::string ranks =
-      cut_short(profile) ? "Until the last snapshots, after " + human_time(profile.job.wall) + ", ranks" : "Ranks";
-  const std::string altogether = t.collectives > 0 ? percent(t.collectives / t.time) : "";
-  const bool unknown = part_only && percent(t.waited / t.time) == percent(0);  // a bound that says nothing
+      cut_short(profile) ? "Until the last snapshots, after " + reach_text(profile.job) + ", ranks" : "Ranks";
+  const std::string altogether = t.collectives > 0 ? percent(t.collectives, t.own_time) : "";
+  const bool unknown = part_only && percent(t.waited, t.time) == percent(0, 1);  // a bound that says nothing
   if (unknown) {
     out.push_back((altogether.empty() ? "" : ranks + " spent " + altogether + " of their time in collectives. ") +
                   "How long ranks waited for late ranks is not known, since a" + known);
   } else {
-    out.push_back(ranks + " spent " + (part_only ? "at least " : "") + percent(t.waited / t.time) +
+    out.push_back(ranks + " spent " + (part_only || cut_short(profile) ? "at least " : "") + percent(t.waited, t.time) +
                   " of their time waiting for late ranks in collectives" +
                   (altogether.empty() ? "." : ", and " + altogether + " in collectives altogether."));
   }
   if (const auto& first = profile.job.first_call; first.waited > kLittle * t.time)
     out.back() +=
-        " At the first recorded collective alone, they waited for " + percent(first.waited / t.time) +
-        " of their time" +
+        " At the first recorded collective alone, they waited for " + percent(first.waited, t.time) + " of their time" +
         (first.awaited >= kMostly * first.waited ? ", most of it for rank " + std::to_string(first.rank) + "." : ".");
   if (part_only && !unknown) out.back() += " A" + known;
   judge_messages(profile, t, out);

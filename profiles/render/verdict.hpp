@@ -17,12 +17,15 @@ std::vector<std::string> verdict(const Profile& profile);
 /// none does, or nothing is known.
 std::vector<std::string> standstill(const analysis::LiveState& state);
 
-/// The share of the time of all ranks that they waited in collectives, 0 to 1.
-double wait_share(const Profile& profile);
+/// The share of the time of all ranks that they waited in collectives.
+profiles::Share wait_share(const Profile& profile);
 
 /// The share of the time of all ranks that an algorithm may shorten: what follows the last arrival in calls of more
-/// than 2 KiB, 0 to 1.
-double shortened_share(const Profile& profile);
+/// than 2 KiB.
+profiles::Share shortened_share(const Profile& profile);
+
+/// Where the snapshots of ranks end, in a job that runs still or was cut short: "3.600 s to 44.000 s".
+std::string reach_text(const analysis::Job& job);
 
 /// A smaller share is not worth a sentence. Derived: a report of the whole run cannot gain more.
 inline constexpr double kLittle = 0.01;

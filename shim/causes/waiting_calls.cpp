@@ -46,6 +46,7 @@ LATECOMER_UNCOUNTED_CALLS(PLAIN)
 
 #define STARTS(arguments, peer, receives, persistent)                                                               \
   {                                                                                                                 \
+    keep_on_disk_sometimes();                                                                                       \
     const int rc = NEXT arguments;                                                                                  \
     if (mpi_time.watched && !inside && rc == MPI_SUCCESS) note_started(*request, comm, peer, receives, persistent); \
     return rc;                                                                                                      \

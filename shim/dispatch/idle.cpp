@@ -2,6 +2,8 @@
 // The rare steps around the calls of a communicator in an idle epoch: begin, stop, and report to the sites.
 #include "shim/dispatch/idle.hpp"
 
+#include <algorithm>
+
 #include "shim/dispatch/intercept.hpp"
 #include "shim/mpi/entry.hpp"
 
@@ -30,8 +32,12 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
   // plan. Derived: every eighth call looks for it (plan_may_be_there in intercept.cpp), so one of the last 8 does.
   constexpr std::int64_t kAwakeBefore = 8;
+  // One call of 64 takes the full path and reads the clock, so that snapshots go on. Derived: its 120 ns are 2 ns per
+  // call, and with a call per second it comes after a minute.
+  constexpr std::int64_t kUnclocked = 63;
   const std::int64_t left =
-      static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore;
+      std::min(kUnclocked,
+               static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore);
   const std::uint64_t id = slot.site.load(std::memory_order_relaxed);
   if (left <= 0 || id == 0 || !slot.serves(op, state.size)) return;
   // The return address does not tell callers apart: the site itself counts these calls.

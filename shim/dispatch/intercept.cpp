@@ -412,7 +412,7 @@ bool exchange_is_due(const Call& call) {
   return call.n >= state.look_at || plan_may_be_there(call);
 }
 
-[[gnu::noinline, gnu::cold]] void after_call(const Call& call, core::Sequence::After after, Nanoseconds exit) {
+[[gnu::noinline, gnu::cold]] void after_call(const Call& call, core::Sequence::After after) {
   const KeepErrno keep;
   Job& j = job();
   CommState& state = *call.state;
@@ -421,7 +421,7 @@ bool exchange_is_due(const Call& call) {
     if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes))
       renew_offset(j.clocks);
   }
-  if (call.ended_epoch || exit >= j.spool_late) keep_on_disk(call.ended_epoch, exit);
+  if (call.ended_epoch) prepare_snapshot();
   if (after.identify && resolve_members(state)) identify(state);
   if (after.meet) meet(state, false);
   if (after.meet || plan_may_be_there(call)) hear_early(state);
@@ -471,8 +471,8 @@ void end_call(Call& call, int rc) noexcept try {
   if (!call.slot) return;  // there was no memory for the site
   CommState& state = *call.state;
   Job& j = job();
-  const Nanoseconds exit = common_now();
-  live->since.store(exit - j.clocks.offset.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const Nanoseconds exit = common_now(), at = exit - j.clocks.offset.load(std::memory_order_relaxed);
+  live->since.store(at, std::memory_order_relaxed);
   live_leave();
   if (j.threads) {
     const std::lock_guard lock(j.mutex);
@@ -485,8 +485,9 @@ void end_call(Call& call, int rc) noexcept try {
     engine_iteration(exit);
   core::Sequence::After after;
   if (state.size > 1 && !state.foreign) after = state.sequence.end(call.signature, state.identified() || !talking(j));
-  if (after.identify || after.meet || call.ended_epoch || exit >= j.spool_late || exchange_is_due(call)) [[unlikely]]
-    after_call(call, after, exit);
+  if (after.identify || after.meet || call.ended_epoch || exchange_is_due(call)) [[unlikely]]
+    after_call(call, after);
+  keep_on_disk(at);
   if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]] {
     idle_begin(state, *call.slot, call.signature.op);
     if (idle.state) sampler.discard();
@@ -507,6 +508,7 @@ void defer_call(Call& call, MPI_Request request) noexcept try {
   pending.rested = call.state->resting && core::counted(call.signature.kind);
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);
+  keep_on_disk(call.arrival - job().clocks.offset.load(std::memory_order_relaxed));
 } catch (...) {
   warn("out of memory while recording a collective");
 }

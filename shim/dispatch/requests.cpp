@@ -77,6 +77,7 @@ class Watch {
 /// waits, whose time then goes to the ranks of its messages.
 template <typename Complete, typename Account>
 int completing(int count, MPI_Request* requests, Complete complete, Account account, TimedCall* timed = nullptr) {
+  if (!timed) keep_on_disk_sometimes();
   const Watch watch(count, requests);
   if (!mpi_time.watched) {
     const int rc = complete();
@@ -118,6 +119,7 @@ auto if_set(const int& flag, auto account) {
   };
 }
 void start_persistent(int count, const MPI_Request* requests) {
+  keep_on_disk_sometimes();
   if (!watching()) return;
   const std::lock_guard lock(table_mutex);
   for (int i = 0; i < count; ++i) {

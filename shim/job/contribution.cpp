@@ -69,7 +69,8 @@ void refresh(Job& j, bool finished) {
   c.job.promised = j.policy.promised;
   c.job.history.calls = j.remembered;
   c.finished = finished;
-  c.process.usage = sampler.total();
+  // Another thread cannot read the counters of the one that started MPI.
+  if (const profiles::Usage usage = sampler.total(); usage.wall > 0) c.process.usage = usage;
   if (mpi_time.watched) c.process.peers = sampler.peers();  // only this thread writes them
   c.process.courteous = j.courteous || yields_by_itself();
   if (j.together) {

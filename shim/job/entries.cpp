@@ -74,7 +74,7 @@ int flush() try {
   if (!active.load() || !job().spool.begun()) return 1;
   const KeepErrno keep;
   const JobLock lock;
-  return write_spool(job(), false) ? 0 : 1;
+  return write_snapshot(job(), false) ? 0 : 1;
 } catch (...) {
   return 1;
 }

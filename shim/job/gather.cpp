@@ -90,7 +90,7 @@ bool meet(Job& j) {
     if (wait.became_long() && !j.profile_gathered)
       attempt([&] {
         const JobLock lock;
-        write_spool(j, false);
+        write_snapshot(j, false);
       });
     if (!wait.again()) return false;
   }

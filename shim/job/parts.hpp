@@ -123,8 +123,16 @@ void refresh(Job& j, bool finished);
 
 // snapshots.cpp
 
+/// When the job has started: from now on, MPI calls write snapshots.
+void begin_snapshots(Job& j);
+
 /// Writes a snapshot with live logs. The caller holds the lock.
-bool write_spool(Job& j, bool finished);
+bool write_snapshot(Job& j, bool finished);
+
+/// Before MPI_Abort, which may come from a signal handler that interrupted anything: malloc, this library, or another
+/// thread's snapshot. Ends observation, and says in the last snapshot that the process aborted. The calls since then
+/// are lost. Async-signal-safe, without memory and locks (Spool::note_abort).
+void before_abort() noexcept;
 
 // prometheus.cpp
 
@@ -151,10 +159,6 @@ Gathered gather_profile(Job& j) noexcept;
 
 /// Sets an attribute of MPI_COMM_SELF, so that MPI_Finalize ends the job.
 void set_end(Job&);
-
-/// Writes a snapshot before MPI_Abort. It may run in a signal handler: if a thread is in the middle of a change, writes
-/// nothing, and the last snapshot stands.
-void before_abort() noexcept;
 
 // thread_level.cpp
 

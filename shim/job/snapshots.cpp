@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes snapshots to disk in case the process is killed.
+// The one writer of snapshots: to disk, in case the process is killed. Every MPI call that latecomer handles compares a
+// time that it has read with snapshot_due, so a rank writes as long as it calls MPI, whatever it calls.
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "shim/dispatch/exchange/branch.hpp"
+#include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/entry.hpp"
+#include "shim/state/snapshot.hpp"
 
 namespace latecomer::shim {
 
-bool write_spool(Job& j, bool finished) {
+LATECOMER_TOGETHER constinit std::atomic<Nanoseconds> snapshot_due{INT64_MAX};
+
+bool write_snapshot(Job& j, bool finished) {
   std::vector<profiles::LiveLog>& live = j.live;
   const Nanoseconds begin = now();
   refresh(j, finished);
@@ -26,34 +35,57 @@ bool write_spool(Job& j, bool finished) {
   const auto held = add_open_logs(live, false);
   const auto result = j.spool.write(j.mine, live);
   if (!finished) write_prometheus(j);
-  const Nanoseconds end = now();
   // While one rank writes, the other ranks wait for it sooner or later, so the shares of all ranks add up. The first
-  // writes also create the two files, so their time counts as kAsIfMade at most. Derived: the second snapshot then
-  // follows after 0.1 s, and not after 2,000 times the creation of a file.
-  constexpr Nanoseconds kAsIfMade = 50'000;
-  j.spool_next = end + kPauseAfterWriting * (j.spool.made() ? end - begin : std::min(end - begin, kAsIfMade));
+  // write also creates the files, so its time does not count.
+  const Nanoseconds end = now();
+  if (active.load(std::memory_order_relaxed))
+    snapshot_due = end + profiles::pause_after_snapshot(j.spool.made() ? end - begin : 0);
   if (!result && (j.rank == 0 || !j.together)) warn("%s", result.error().c_str());
   return static_cast<bool>(result);
 }
 
-void keep_on_disk(bool due, Nanoseconds at) {
-  // Without an end of an epoch. A kill loses the calls since the last snapshot: those of 5 s, or of the longer pause of
-  // kPauseAfterWriting. A shorter time costs more writes, a longer one loses more calls.
-  constexpr Nanoseconds kAtLeastEvery = 5'000'000'000;
+void begin_snapshots(Job& j) {
+  if (!j.spool.begun() && j.prometheus.empty()) return;
+  attempt([&] {
+    refresh(j, false);
+    j.spool.prepare(j.mine);
+  });
+  snapshot_due = now() + profiles::pause_after_snapshot(0);
+}
+
+void write_due_snapshot() noexcept {
+  const KeepErrno keep;
   Job& j = job();
-  if (due) {
-    // Take new frames now: a steady program must not allocate later, at the next snapshot.
+  if (!active.load() || j.pid != getpid()) return;  // a forked child
+  const Outcome done = attempt([&] {
+    const JobLock lock;
+    if (now() >= snapshot_due) write_snapshot(j, false);
+  });
+  if (done) return;
+  warn("a snapshot is missing: %s", done.why);
+  snapshot_due = now() + profiles::pause_after_snapshot(0);
+}
+
+void prepare_snapshot() {
+  Job& j = job();
+  {
     const JobLock lock;
     take_frames(j);
   }
-  const bool first = j.spool_late == 0;
-  if (at < j.spool_next || (!j.spool.begun() && j.prometheus.empty())) {
-    j.spool_late = std::max(at, j.spool_next.load()) + kAtLeastEvery;
-    return;
-  }
-  const JobLock lock;
-  if (due || !first) write_spool(j, false);
-  j.spool_late = now() + kAtLeastEvery;
+  static std::atomic<bool> begun{false};
+  if (snapshot_due == INT64_MAX || begun.exchange(true) || j.spool.written()) return;
+  snapshot_due = 0;
+  write_due_snapshot();
+}
+
+void before_abort() noexcept {
+  Job& j = job();
+  if (j.pid != getpid() || !active.exchange(false)) return;
+  snapshot_due = INT64_MAX;
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);  // now() may be what the signal interrupted
+  const auto at = static_cast<Nanoseconds>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  j.spool.note_abort(std::max<Nanoseconds>(at - j.started, 1));
 }
 
 }  // namespace latecomer::shim

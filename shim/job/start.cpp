@@ -72,12 +72,13 @@ void stay_alone(Job& j, const char* why, const std::string& suffix = "") {
          j.environment.check ? ", so LATECOMER_CHECK has no effect" : "", (j.output + ".parts").c_str());
 }
 
-/// From now on `latecomer who` can see the process, and its waiting calls are timed.
-void show_job(const Job& j) {
+/// From now on `latecomer who` can see the process, its waiting calls are timed, and it writes snapshots.
+void show_job(Job& j) {
   if (!j.policy.causes) sampler.never();
   else sampler.begin(j.clocks.common());
   timing.store(j.policy.causes, std::memory_order_relaxed);
   if (j.policy.live) live_start(j.rank, j.size, j.mine.job_key, j.mine.host, j.output);
+  begin_snapshots(j);
 }
 
 /// After an exception, the process runs on without observation. After the roll call the other ranks wait for this one:

@@ -2,8 +2,6 @@
 // The end of a process: in MPI_Finalize, by exit without it, or by MPI_Abort.
 #include <unistd.h>
 
-#include <mutex>
-
 #include "shim/causes/usage.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/idle.hpp"
@@ -17,6 +15,7 @@ namespace {
 
 int on_end(MPI_Comm, int, void*, void*) {
   if (!active.exchange(false)) return MPI_SUCCESS;
+  snapshot_due = INT64_MAX;
   idle_stop();
   sampler.stop();
   live->since.store(now(), std::memory_order_relaxed);
@@ -29,7 +28,7 @@ int on_end(MPI_Comm, int, void*, void*) {
       warn("a rank ended before all ranks reached MPI_Finalize: to get a profile, run latecomer recover %s",
            j.spool.directory().c_str());
     const JobLock lock;
-    write_spool(j, true);
+    write_snapshot(j, true);
   });
   if (!stored)
     warn(gathered == Gathered::whole ? "the profile is written, and snapshots of this rank stay beside it: %s"
@@ -55,7 +54,7 @@ __attribute__((destructor)) void on_exit() {
   live_stop();
   try {
     remove_prometheus(j);
-    write_spool(j, true);
+    write_snapshot(j, true);
   } catch (...) {
   }
 }
@@ -66,16 +65,6 @@ void set_end(Job&) {
   static int keyval = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &keyval, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
-}
-
-void before_abort() noexcept {
-  if (!active.load() || inside) return;
-  try {
-    std::unique_lock lock(job().mutex, std::defer_lock);
-    if (job().threads && !lock.try_lock()) return;
-    write_spool(job(), false);
-  } catch (...) {
-  }
 }
 
 }  // namespace latecomer::shim

@@ -29,8 +29,7 @@
 namespace latecomer::shim {
 
 inline constexpr int kWorldContext = 0;
-/// The budget of texts and snapshots is 0.05% of the time: a pause of 2,000 times the duration of a write follows it. A
-/// larger budget costs more, a smaller one loses more data when a process is killed.
+/// The budget of texts is 0.05% of the time: a pause of 2,000 times the duration of a write follows it.
 inline constexpr Nanoseconds kPauseAfterWriting = 2000;
 
 struct Executor;    // shim/dispatch/executor/executor.hpp
@@ -116,9 +115,7 @@ struct Job {
   std::vector<profiles::LiveLog> live;  ///< work space of write_spool()
   std::string prometheus;  ///< absolute path of the file of the policy key `prometheus`; "" without the key
   bool prometheus_written = false, prometheus_failed = false;
-  std::atomic<Nanoseconds> spool_next{0};  ///< earliest time of the next snapshot (kPauseAfterWriting)
-  std::atomic<Nanoseconds> spool_late{0};  ///< from this time on, write without waiting for an epoch's end
-  std::atomic<bool> edge_said{false};      ///< since the last call that an algorithm may serve
+  std::atomic<bool> edge_said{false};  ///< since the last call that an algorithm may serve
   bool may_idle =
       false;  ///< idle epochs are possible: native calls wait in MPI's own form, and all rules decide through plans
   bool decides = false;  ///< some native call may be replaced, so the reduction's operator matters
@@ -156,14 +153,10 @@ class JobLock {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Two steps in the life of a job that a call may set off. shim/job defines them.
+// A step in the life of a job that a call may set off. shim/job defines it.
 
 /// Starts local observation at an intercepted call if latecomer did not see MPI start (another tool keeps MPI_Init to
 /// itself). Returns false if MPI is not running or latecomer is disabled.
 bool start_late() noexcept;
-
-/// Writes a snapshot to disk if enough time has passed since the last one. `due`: an epoch has ended; without it,
-/// writes only after five seconds.
-void keep_on_disk(bool due, Nanoseconds at);
 
 }  // namespace latecomer::shim

@@ -50,12 +50,12 @@ int in_ended_process(Act act) {
 void snapshot(const std::string& folder, const JobId& id, std::uint64_t serial) {
   const auto opened = open_snapshot_folder(folder, id);
   REQUIRE(opened);
-  const auto file = create_snapshot(*opened, "rank0.a");
-  REQUIRE(file);
+  const int file = create_snapshot(*opened, "rank0.a");
+  REQUIRE(file >= 0);
   SnapshotHeader header{{}, 0, serial, 0, 0, this_process()};
   std::copy(std::begin(kSnapshotMagic), std::end(kSnapshotMagic), header.magic);
-  CHECK(write(*file, &header, sizeof header) == sizeof header);
-  close(*file), close(*opened);
+  CHECK(write(file, &header, sizeof header) == sizeof header);
+  close(file), close(*opened);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ function bytes(count) {
   return short(count, 3) + " " + units[unit];
 }
 const tick_time = ns => ns === 0 ? "0" : time(ns);
-const percent = share => (100 * share).toFixed(share < 0.0995 ? 1 : 0) + "%";
+// null: not known. Nothing else is no share.
+const percent = share => share >= 0 && share <= 1 && share !== null ? (100 * share).toFixed(share < 0.0995 ? 1 : 0) + "%" : "-";
 const grouped = new Intl.NumberFormat("en");
 const count = n => grouped.format(n);
 
@@ -418,8 +419,6 @@ function column_name(c) {
 }
 const layers = [["offset", "mean offset from the first arrival", unpack(heat.offset), time], ["waited", "time waited", unpack(heat.waited), time],
                 ["awaited", "time awaited", unpack(heat.awaited), time], ["last", "times last", unpack(heat.last), v => count(Math.round(v))]];
-const share = s => s.waited / data.rank_time_ns;
-const share_text = part => part === null ? "-" : percent(part);
 const seen = s => s.seen > 0;
 const seen_time = (s, ns) => seen(s) ? time(ns) : "-";
 
@@ -449,7 +448,7 @@ function site_detail(s, cell) {
   const tables = element("div", {class: "tables"});
   cell.append(tables);
   if (s.callers.length) tables.append(small_table("Callers, with their share of the calls and of the waiting", ["caller", "calls", "waits"],
-    s.callers.map(([, place, calls, waits]) => place < 0 ? [`${count(calls)} more callers`, "", ""] : [data.places[place], share_text(calls), share_text(waits)]), i => s.callers[i][0]));
+    s.callers.map(([, place, calls, waits]) => place < 0 ? [`${count(calls)} more callers`, "", ""] : [data.places[place], percent(calls), percent(waits)]), i => s.callers[i][0]));
   if (s.latest.length) tables.append(small_table("Ranks with the largest mean offset", ["rank", "mean offset", "standard deviation", "times last", "awaited"],
     s.latest.map(r => [r[0], time(r[1]), time(r[2]), count(r[3]), time(r[4])])));
   if (s.dispatch.length) tables.append(small_table("Algorithms that ran", ["algorithm", "calls", "elapsed, mean", "after last, mean"],
@@ -473,7 +472,7 @@ function show_sites() {
       {name: "calls", width: "middle", title: "Calls of all ranks together count once", value: s => s.calls, text: s => count(s.calls)},
       {name: "bytes", width: "minor", title: "Mean payload of a call", value: s => s.bytes, text: s => s.bytes === null ? "-" : bytes(s.bytes)},
       {name: "wait, sum", title: "Time that ranks waited for others, sum of all ranks", value: s => s.waited, text: s => seen_time(s, s.waited)},
-      {name: "share", title: "Share of the time of all ranks", value: s => s.waited, text: s => percent(share(s))},
+      {name: "share", title: "Share of the time of all ranks", value: s => s.waited, text: s => percent(s.share)},
       {name: "wait, mean", width: "middle", title: "First to last arrival", value: s => s.imbalance.mean, text: s => seen_time(s, s.imbalance.mean)},
       {name: "after last", width: "minor", title: "Last arrival to last exit", value: s => s.after.mean, text: s => seen_time(s, s.after.mean)},
       {name: "comes last", kind: "text", width: "middle", title: "Ranks that arrive last most often, with their share of the calls", value: s => s.last, text: s => s.last},
