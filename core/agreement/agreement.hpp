@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/agreement/plan.hpp"
 #include "core/algorithms/algorithm.hpp"
@@ -43,6 +44,9 @@ struct Signature {
   OpClass op_class = OpClass::none;
   bool exact = false;     ///< the association of operands does not change the result
   bool servable = false;  ///< the executor can run the call: operator and datatype fit, and the root is a member
+  /// MPI refuses the call on all ranks at once: it has no such root, a negative count, or an operator that MPI does not
+  /// define for the datatype.
+  bool refused = false;
   std::uint64_t hash() const;
   bool operator==(const Signature&) const = default;
   /// The call may move data. Only the root knows the sizes of an irregular call.
@@ -55,8 +59,8 @@ struct Signature {
 Call call_of(const Signature& signature, int ranks);
 
 /// Whether a call gets a number. Ranks may start persistent operations in different orders (MPI 4.0, section 6.13), so
-/// latecomer only observes these.
-constexpr bool counted(CallKind kind) { return kind != CallKind::persistent; }
+/// latecomer only observes these. A call that MPI refuses on all ranks depends on nobody, so it proves nothing.
+constexpr bool counted(const Signature& s) { return s.kind != CallKind::persistent && !s.refused; }
 
 /// One rank's position in the sequence of calls of one communicator. Small, because programs create thousands of
 /// communicators.
@@ -90,8 +94,15 @@ class Sequence {
   /// Registers a counted call, before it. `plans`: the mode is apply. `identified`: the ranks have agreed on the
   /// communicator's identity.
   Before begin(const Signature& signature, bool plans, bool identified) {
+    const bool blocks = signature.kind == CallKind::blocking;
     const Before out{n_++};
-    if (out.n < boundary_ || signature.kind != CallKind::blocking || !(identified || waits_)) [[likely]]
+    if (blocks) {
+      // Data from the leader prove that the leader has announced, but not that all ranks have arrived in the call.
+      open_ = depends_on_all(signature.op, signature.bytes)                                 ? Open::all
+              : signature.root == kLeader && depends_on_root(signature.op, signature.bytes) ? Open::leader
+                                                                                            : Open::nothing;
+    }
+    if (out.n < boundary_ || !blocks || !(identified || waits_)) [[likely]]
       return out;
     return at_boundary(out, plans, identified);
   }
@@ -107,15 +118,16 @@ class Sequence {
   int depth() const { return depth_; }
 
   /// Registers the return of a call. Returns true if the ranks must agree on the identity now, with one blocking
-  /// collective. All ranks are inside the same call then, so no rank waits for the program of another.
+  /// collective. All ranks are inside the same call then, so no rank waits for the program of another. Called again, it
+  /// does nothing. So call it before begin(), too: an error handler may take a rank out of a call by a jump, and the
+  /// other ranks know nothing of the error.
   bool end(const Signature& signature, bool identified) {
     if (signature.kind != CallKind::blocking) return false;
-    const bool all = depends_on_all(signature.op, signature.bytes);
-    // Data from the leader prove that the leader has announced, but not that all ranks have arrived in the call.
-    if (!all && !(signature.root == kLeader && depends_on_root(signature.op, signature.bytes))) return false;
+    const Open open = std::exchange(open_, Open::nothing);
+    if (open == Open::nothing) return false;
     only_rooted_ = false;
-    if (outstanding_ && proofs_ < depth_ && (all || proofs_ == 0)) ++proofs_;
-    return all && !identified && n_ >= kFirstBoundary;
+    if (outstanding_ && proofs_ < depth_ && (open == Open::all || proofs_ == 0)) ++proofs_;
+    return open == Open::all && !identified && n_ >= kFirstBoundary;
   }
 
   /// Whether the ranks of this level of the tree must have the outstanding announcement now: their parent has sent it.
@@ -146,9 +158,13 @@ class Sequence {
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:
+  /// What the return of the current call proves.
+  enum class Open : std::uint8_t { nothing, leader, all };
+
   Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
   bool only_rooted_ = true, outstanding_ = false, waits_ = false, brief_ = false;
+  Open open_ = Open::nothing;
   std::uint8_t proofs_ = 0;  ///< levels of the tree that certainly have been sent the outstanding announcement
   std::uint8_t depth_ = 1;
 };

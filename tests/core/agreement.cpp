@@ -223,3 +223,34 @@ TEST_CASE("agreement: ranks agree on the identity once, after a call that depend
   sequence.begin(s, false, false);
   CHECK_FALSE(sequence.end(s, false));
 }
+
+TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", "[agreement]") {
+  // It does not reach end() of calls that prove something, and calls it before its next call.
+  Signature all, leaders, other;
+  all.op = Collective::allreduce, all.bytes = 8;
+  leaders.op = other.op = Collective::bcast, leaders.bytes = other.bytes = 8;
+  leaders.root = 0, other.root = 1;
+  Sequence jumps, returns;
+  bool agreed[2] = {};
+  for (std::uint64_t n = 0; n < 600; ++n) {
+    Signature s = n % 40 == 20 ? all : n % 40 == 37 ? leaders : other;
+    if (n % 7 == 3) s.kind = CallKind::nonblocking;
+    agreed[0] = jumps.end(s, agreed[0]) || agreed[0];
+    CHECK((agreed[0] == agreed[1] || s.kind == CallKind::nonblocking));
+    const auto a = jumps.begin(s, true, agreed[0]), b = returns.begin(s, true, agreed[1]);
+    CHECK((a.hear == b.hear && a.ends_epoch == b.ends_epoch && a.announce == b.announce));
+    if (s.op != Collective::allreduce && s.root != 0) agreed[0] = jumps.end(s, agreed[0]) || agreed[0];
+    agreed[1] = returns.end(s, agreed[1]) || agreed[1];
+  }
+  CHECK((agreed[0] && agreed[1]));
+}
+
+TEST_CASE("agreement: a call that MPI refuses on all ranks has no number", "[agreement]") {
+  Signature s;
+  CHECK(counted(s));
+  s.refused = true;
+  CHECK_FALSE(counted(s));
+  s = {};
+  s.kind = CallKind::persistent;
+  CHECK_FALSE(counted(s));
+}
