@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -11,8 +12,38 @@
 
 namespace latecomer::shim {
 
-/// Set while latecomer is on the stack: MPI calls made from inside are not observed.
-extern constinit thread_local bool inside;
+/// Whose code calls MPI.
+enum class Layer : std::uintptr_t {
+  program,  ///< the program or a binding of MPI, in callbacks beneath MPI, too
+  ours,     ///< latecomer's steps around a call
+  tool,     ///< a tool behind latecomer, in a call that latecomer has seen already
+};
+
+/// Says whose code calls MPI on this thread, until the end of its scope. Only calls of the program are observed. Each
+/// step of latecomer that may run code of the program (MPI's own call, an operator, an error handler) is in a scope
+/// with Layer::program. So an error handler may leave by longjmp, which runs no destructor, or an operator by an
+/// exception: what stays behind is right. Where this should fail, the guard's address tells: it holds for deeper frames
+/// of its stack only. A call from above, or from another stack, is the program's.
+class Guard {
+ public:
+  explicit Guard(Layer layer) : before_(word_) {
+    word_ = layer == Layer::program ? 0 : reinterpret_cast<std::uintptr_t>(this) | static_cast<std::uintptr_t>(layer);
+  }
+  ~Guard() { word_ = before_; }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  /// Whether the program makes the call of MPI that asks.
+  static bool program_calls() { return word_ == 0 || check() == Layer::program; }
+  /// For a signal handler, on whatever stack: it may have interrupted latecomer.
+  static bool interrupts_us() { return static_cast<Layer>(word_ & kLayer) == Layer::ours; }
+
+ private:
+  static constexpr std::uintptr_t kLayer = 3;
+  static Layer check();
+  static constinit thread_local std::uintptr_t word_;  ///< 0, or the address of the guard in force, and its layer
+  std::uintptr_t before_;
+};
 
 /// Keeps the program's errno across the rare steps of an intercepted call.
 class KeepErrno {

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/agreement/plan.hpp"
 #include "core/algorithms/algorithm.hpp"
@@ -39,6 +40,9 @@ struct Signature {
   OpClass op_class = OpClass::none;
   bool exact = false;     ///< the association of operands does not change the result
   bool servable = false;  ///< the executor can run the call: operator and datatype fit, and the root is a member
+  /// MPI refuses the call on all ranks at once: it has no such root, a negative count, or an operator that MPI does not
+  /// define for the datatype.
+  bool refused = false;
   std::uint64_t hash() const;
   bool operator==(const Signature&) const = default;
   /// The call may move data. Only the root knows the sizes of an irregular call.
@@ -51,8 +55,8 @@ struct Signature {
 Call call_of(const Signature& signature, int ranks);
 
 /// Whether a call gets a number. Ranks may start persistent operations in different orders (MPI 4.0, section 6.13), so
-/// latecomer only observes these.
-constexpr bool counted(CallKind kind) { return kind != CallKind::persistent; }
+/// latecomer only observes these. A call that MPI refuses on all ranks depends on nobody, so it proves nothing.
+constexpr bool counted(const Signature& s) { return s.kind != CallKind::persistent && !s.refused; }
 
 /// One rank's position in the sequence of calls of one communicator. Small, because programs create thousands of
 /// communicators.
@@ -86,8 +90,15 @@ class Sequence {
   /// Registers a counted call, before it. `plans`: the mode is apply. `identified`: the ranks have agreed on the
   /// communicator's identity.
   Before begin(const Signature& signature, bool plans, bool identified) {
+    const bool blocks = signature.kind == CallKind::blocking;
     const Before out{n_++};
-    if (out.n < boundary_ || signature.kind != CallKind::blocking || !(identified || waits_)) [[likely]]
+    if (blocks) {
+      // Data from the leader prove that the leader has announced, but not that all ranks have arrived in the call.
+      open_ = depends_on_all(signature.op, signature.bytes)                                 ? Open::all
+              : signature.root == kLeader && depends_on_root(signature.op, signature.bytes) ? Open::leader
+                                                                                            : Open::nothing;
+    }
+    if (out.n < boundary_ || !blocks || !(identified || waits_)) [[likely]]
       return out;
     return at_boundary(out, plans, identified);
   }
@@ -104,14 +115,14 @@ class Sequence {
     bool meet = false;      ///< leave once all ranks have the outstanding announcement
   };
 
-  /// Registers the return of a call.
-  After end(const Signature& signature, bool identified) {
-    if (signature.kind != CallKind::blocking) return {};
-    if (!depends_on_all(signature.op, signature.bytes)) {
-      if (signature.root == kLeader && depends_on_root(signature.op, signature.bytes)) only_rooted_ = false;
+  /// Registers the return of a call. Called again, it does nothing. So call it before begin(), too: an error handler may
+  /// take a rank out of a call by a jump, and the other ranks know nothing of the error.
+  After end(bool identified) {
+    const Open open = std::exchange(open_, Open::nothing);
+    if (open == Open::nothing) [[likely]]
       return {};
-    }
     only_rooted_ = false;
+    if (open != Open::all) return {};
     const bool meet = outstanding_ && !met_ && n_ >= boundary_;
     met_ = met_ || meet;
     return {!identified && n_ >= kFirstBoundary, meet};
@@ -142,11 +153,15 @@ class Sequence {
   std::uint64_t next_boundary() const { return boundary_; }
 
  private:
+  /// What the return of the current call proves.
+  enum class Open : std::uint8_t { nothing, leader, all };
+
   Before at_boundary(Before out, bool plans, bool identified);
   std::uint64_t n_ = 0, boundary_ = kFirstBoundary;
   std::uint64_t began_ = 0;  ///< number of the first call of this epoch
   bool only_rooted_ = true, outstanding_ = false, waits_ = false, brief_ = false;
   bool met_ = false;  ///< all ranks have the outstanding announcement
+  Open open_ = Open::nothing;
 };
 
 /// The decision for one call, which is equal on every rank.

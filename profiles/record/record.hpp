@@ -72,12 +72,12 @@ struct Intervals {
 
 /// How a rank counts a call. If all members of the communicator are ranks of the job, each counts its own part of the
 /// call. Otherwise one of the job's members stands for all of them, and the others are beside it.
-enum class Share : std::uint8_t { part, whole, beside };
+enum class Tally : std::uint8_t { part, whole, beside };
 
 /// The data about a site that one rank has on its own.
 struct LocalSite {
   std::uint64_t calls = 0;
-  std::uint64_t outside = 0, stood = 0;  ///< of `calls`: with members outside the job; of these, with Share::whole
+  std::uint64_t outside = 0, stood = 0;  ///< of `calls`: with members outside the job; of these, with Tally::whole
   std::uint64_t rested = 0;              ///< native calls in idle epochs
   std::int64_t bytes_min = INT64_MAX, bytes_max = INT64_MIN;
   double bytes_sum = 0;
@@ -86,11 +86,11 @@ struct LocalSite {
   Intervals before;  ///< that ended with the arrival at this site
   /// `spent`: from arrival to exit, -1 if the exit is unknown. `bytes`: -1 if unknown. `rests`: the call is in an idle
   /// epoch.
-  void add(Nanoseconds spent, Bytes bytes, bool rests = false, Share share = Share::part) {
+  void add(Nanoseconds spent, Bytes bytes, bool rests = false, Tally share = Tally::part) {
     ++calls;
-    if (share != Share::part) [[unlikely]] {
+    if (share != Tally::part) [[unlikely]] {
       ++outside;
-      stood += share == Share::whole;
+      stood += share == Tally::whole;
     }
     rested += rests;
     if (spent >= 0) elapsed.add(spent);
@@ -139,7 +139,7 @@ class LocalBook {
 /// the cache misses overlap and do not delay each call.
 class LocalQueue {
  public:
-  void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests, Share share) {
+  void add(LocalSite* site, Nanoseconds spent, Bytes bytes, bool rests, Tally share) {
     __builtin_prefetch(site, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(site) + 64, 1);
     if (count_ == kQueued) drain();
@@ -160,7 +160,7 @@ class LocalQueue {
     Nanoseconds spent;
     Bytes bytes;
     bool rests;
-    Share share;
+    Tally share;
   };
   int count_ = 0;
   Waiting queue_[kQueued];

@@ -39,7 +39,7 @@ constexpr Nanoseconds kTransfer = 1000;
 /// After a call of the program that read no clock: every 32nd one reads it. Chosen: then it takes 0.3 ns of a call.
 /// Such a call alone, made every two seconds, still leads to a snapshot within a minute.
 inline void keep_on_disk_sometimes() {
-  if (++mpi_time.unclocked % 32 == 0 && !inside) [[unlikely]]
+  if (++mpi_time.unclocked % 32 == 0 && Guard::program_calls()) [[unlikely]]
     keep_on_disk(now());
 }
 

@@ -25,12 +25,12 @@ namespace latecomer::shim {
     waited_for(comm, from == MPI_ANY_SOURCE ? status->MPI_SOURCE : from, waited);
 #define AFTER_unknown
 
-#define TIMED(time, arguments, whom)                                                   \
-  {                                                                                    \
-    TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && !inside); \
-    const FileCall file_call(&mpi_time.time == &mpi_time.io);                          \
-    BEFORE_##whom const int rc = NEXT arguments;                                       \
-    AFTER_##whom return rc;                                                            \
+#define TIMED(time, arguments, whom)                                                                  \
+  {                                                                                                   \
+    TimedCall timed(mpi_time.time, timing.load(std::memory_order_relaxed) && Guard::program_calls()); \
+    const FileCall file_call(&mpi_time.time == &mpi_time.io);                                         \
+    BEFORE_##whom const int rc = NEXT arguments;                                                      \
+    AFTER_##whom return rc;                                                                           \
   }
 #define PLAIN(Name, time, parameters, arguments, whom) \
   LATECOMER_LEVELS(int, MPI_##Name, parameters, arguments, TIMED(time, arguments, whom))
@@ -44,12 +44,13 @@ LATECOMER_COUNTED_CALLS(PLAIN, int)
 LATECOMER_COUNTED_CALLS(LARGE, MPI_Count)
 LATECOMER_UNCOUNTED_CALLS(PLAIN)
 
-#define STARTS(arguments, peer, receives, persistent)                                                               \
-  {                                                                                                                 \
-    keep_on_disk_sometimes();                                                                                       \
-    const int rc = NEXT arguments;                                                                                  \
-    if (mpi_time.watched && !inside && rc == MPI_SUCCESS) note_started(*request, comm, peer, receives, persistent); \
-    return rc;                                                                                                      \
+#define STARTS(arguments, peer, receives, persistent)                    \
+  {                                                                      \
+    keep_on_disk_sometimes();                                            \
+    const int rc = NEXT arguments;                                       \
+    if (mpi_time.watched && Guard::program_calls() && rc == MPI_SUCCESS) \
+      note_started(*request, comm, peer, receives, persistent);          \
+    return rc;                                                           \
   }
 #define STARTS_PLAIN(Name, parameters, arguments, peer, receives, persistent) \
   LATECOMER_LEVELS(int, MPI_##Name, parameters, arguments, STARTS(arguments, peer, receives, persistent))

@@ -56,11 +56,10 @@ const Members* members_of(MPI_Comm comm) {
 
 /// The ranks of MPI_COMM_WORLD that the communicator's messages may name. nullptr: unknown, or no memory.
 const std::vector<Rank>* translation(MPI_Comm comm) try {
-  void* attribute = nullptr;
-  int found = 0;
-  if (PMPI_Comm_get_attr(comm, job().keyval, &attribute, &found) == MPI_SUCCESS && found)
-    if (const auto* state = static_cast<const CommState*>(attribute); !state->foreign && !state->world.empty())
-      return &state->world;
+  bool freed = false;
+  if (const CommState* state = existing_state(comm, freed); state && !state->foreign && !state->world.empty())
+    return &state->world;
+  if (freed) return nullptr;  // no attribute may be added
   const Members* members = members_of(comm);
   return members ? &members->world : nullptr;
 } catch (const std::bad_alloc&) {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of a communicator's state (CommState): it begins at the first collective and ends with the communicator.
-// This file must not look at single calls.
+// That is when MPI_Comm_free or MPI_Comm_disconnect returns, not when MPI deletes the attribute: the program's own
+// delete functions run before and after that, and the calls in them count. This file must not look at single calls.
 #pragma once
 
 #include "shim/state/job.hpp"
 
 namespace latecomer::shim {
 
-/// The state of a communicator, created at its first collective; nullptr if that fails.
+/// The state of a communicator, created at its first collective. nullptr: the handle is none of a communicator, or each
+/// rank observes alone and this one has no memory. Where other ranks rely on this one, it ends the job instead.
 CommState* state_of_any(MPI_Comm comm);
 inline CommState* state_of(MPI_Comm comm) {
   return comm == MPI_COMM_WORLD && job().world_state ? job().world_state : state_of_any(comm);
 }
 
-/// The attribute's delete function: ends the state of a communicator.
+/// The attribute's delete function: ends the state of a communicator that no call frees now.
 int on_communicator_end(MPI_Comm, int, void* attribute, void*);
 
 }  // namespace latecomer::shim

@@ -7,7 +7,7 @@
 namespace latecomer::shim {
 
 void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested,
-                  profiles::Share share) {
+                  profiles::Tally share) {
   const JobLock lock;
   if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
   job().queue.add(&job().mine.local[{record.site, record.op, comm_size, record.callers}],

@@ -16,6 +16,6 @@ inline void write_exit(CommState& state, std::uint64_t n, Nanoseconds exit) {
 
 /// Exit of a call that completed later; `record` has its exit time. `state`: nullptr if the communicator is gone.
 void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested,
-                  profiles::Share share);
+                  profiles::Tally share);
 
 }  // namespace latecomer::shim

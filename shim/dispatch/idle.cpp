@@ -48,6 +48,7 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
     replace(site, {.address = address, .local = local, .op = op, .id = id});
   const auto [type, size] = Describe::known_type();
   idle.type = type, idle.type_size = size;
+  idle.op = Describe::accepted_for(type);
   idle.comm = state.comm, idle.size = state.size;
   idle.state = &state, idle.granted = idle.left = left, idle.first = state.sequence.next_number();
 }

@@ -19,6 +19,7 @@ struct Idle {
   std::uint64_t first = 0;     ///< number of the first of these calls
   std::int64_t granted = 0;    ///< `left` at first; idle_stop() passes the difference to the sequence
   MPI_Comm comm{};
+  MPI_Op op{};          ///< one that MPI does not refuse for `type`
   MPI_Datatype type{};  ///< a predefined one, and its size in bytes
   std::int32_t type_size = 0;
   int size = 0;  ///< of the communicator
@@ -40,7 +41,8 @@ struct Idle {
 };
 extern constinit Idle idle __attribute__((visibility("hidden")));
 
-/// The part of Describe that computes a call's size.
+/// The part of Describe that computes a call's size. What MPI may refuse takes the full path, because it does not
+/// count.
 class IdleSize {
  public:
   core::Bytes bytes = -1;
@@ -50,16 +52,24 @@ class IdleSize {
   int size() const { return idle.size; }
   IdleSize& rooted(int rank) {
     root = rank;
+    known = rank >= 0 && rank < size();
+    return *this;
+  }
+  IdleSize& operated(MPI_Datatype, MPI_Op op) {
+    known = known && op == idle.op;
     return *this;
   }
   void empty() { bytes = 0; }
   void unsized() {}
-  void total(MPI_Count count, MPI_Datatype type, int times) {
-    known = type == idle.type && count >= 0;
+  IdleSize& total(MPI_Count count, MPI_Datatype type, int times) {
+    known = known && type == idle.type && count >= 0;
     bytes = static_cast<core::Bytes>(count) * idle.type_size * times;
+    return *this;
   }
   void bcast(void*, MPI_Count count, MPI_Datatype type) { total(count, type, 1); }
-  void reduction(const void*, void*, MPI_Count count, MPI_Datatype type, MPI_Op) { total(count, type, 1); }
+  void reduction(const void*, void*, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+    total(count, type, 1).operated(type, op);
+  }
   void blocks(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype) { known = false; }
   template <typename... Any>
   void gatherv(Any...) {
@@ -70,8 +80,9 @@ class IdleSize {
     known = false;
   }
   template <typename... Any>
-  void sum(Any...) {
+  IdleSize& sum(Any...) {
     known = false;
+    return *this;
   }
 };
 

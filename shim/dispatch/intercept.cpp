@@ -13,79 +13,13 @@
 #include "shim/dispatch/exchange/exchange.hpp"
 #include "shim/dispatch/runner/layout.hpp"
 #include "shim/log.hpp"
+#include "shim/mpi/operators.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/state/post.hpp"
 
 namespace latecomer::shim {
 
 namespace {
-
-// Which predefined operators MPI defines on which predefined datatypes (MPI 4.0, 6.9.2). A pair that is
-// not listed stays native, so that MPI reports the mistake; no listed pair is a mistake.
-enum TypeGroup : std::uint8_t {
-  kInteger = 1,
-  kFloating = 2,
-  kLogical = 4,
-  kComplex = 8,
-  kByte = 16,
-  kPair = 32,
-  kMulti = 64
-};
-
-struct KnownType {
-  MPI_Datatype type;
-  std::uint8_t group;
-};
-
-/// No constant: the handles of some MPI libraries are not.
-auto known_types() {
-  return std::to_array<KnownType>({{MPI_CHAR, 0},
-                                   {MPI_SIGNED_CHAR, kInteger},
-                                   {MPI_UNSIGNED_CHAR, kInteger},
-                                   {MPI_SHORT, kInteger},
-                                   {MPI_UNSIGNED_SHORT, kInteger},
-                                   {MPI_INT, kInteger},
-                                   {MPI_UNSIGNED, kInteger},
-                                   {MPI_LONG, kInteger},
-                                   {MPI_UNSIGNED_LONG, kInteger},
-                                   {MPI_LONG_LONG, kInteger},
-                                   {MPI_UNSIGNED_LONG_LONG, kInteger},
-                                   {MPI_INT8_T, kInteger},
-                                   {MPI_INT16_T, kInteger},
-                                   {MPI_INT32_T, kInteger},
-                                   {MPI_INT64_T, kInteger},
-                                   {MPI_UINT8_T, kInteger},
-                                   {MPI_UINT16_T, kInteger},
-                                   {MPI_UINT32_T, kInteger},
-                                   {MPI_UINT64_T, kInteger},
-                                   {MPI_INTEGER, kInteger},
-                                   {MPI_INTEGER1, kInteger},
-                                   {MPI_INTEGER2, kInteger},
-                                   {MPI_INTEGER4, kInteger},
-                                   {MPI_INTEGER8, kInteger},
-                                   {MPI_FLOAT, kFloating},
-                                   {MPI_DOUBLE, kFloating},
-                                   {MPI_LONG_DOUBLE, kFloating},
-                                   {MPI_REAL, kFloating},
-                                   {MPI_DOUBLE_PRECISION, kFloating},
-                                   {MPI_REAL4, kFloating},
-                                   {MPI_REAL8, kFloating},
-                                   {MPI_LOGICAL, kLogical},
-                                   {MPI_C_BOOL, kLogical},
-                                   {MPI_COMPLEX, kComplex},
-                                   {MPI_DOUBLE_COMPLEX, kComplex},
-                                   {MPI_C_FLOAT_COMPLEX, kComplex},
-                                   {MPI_C_DOUBLE_COMPLEX, kComplex},
-                                   {MPI_BYTE, kByte},
-                                   {MPI_FLOAT_INT, kPair},
-                                   {MPI_DOUBLE_INT, kPair},
-                                   {MPI_LONG_INT, kPair},
-                                   {MPI_2INT, kPair},
-                                   {MPI_SHORT_INT, kPair},
-                                   {MPI_AINT, kMulti},
-                                   {MPI_OFFSET, kMulti},
-                                   {MPI_COUNT, kMulti}});
-}
 
 /// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
 class TypeTable {
@@ -97,6 +31,7 @@ class TypeTable {
   };
   TypeTable() {
     for (const KnownType& known : known_types()) {
+      if (known.type == MPI_DATATYPE_NULL) continue;
       std::size_t at = place(known.type);
       while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
       MPI_Count size = 0;
@@ -113,7 +48,7 @@ class TypeTable {
   }
 
  private:
-  // Derived: the hash has 8 bits. The 46 types fill 18%, so a search is short and always ends at a free entry. 3 KiB.
+  // Derived: the hash has 8 bits. The 73 types fill 29%, so a search is short and always ends at a free entry. 3 KiB.
   static constexpr std::size_t kSize = 256;
   static std::size_t place(MPI_Datatype type) {
     return static_cast<std::uint32_t>(bits_of(type) ^ bits_of(type) >> 4) * 2654435761u >> 24;
@@ -133,44 +68,28 @@ inline const TypeTable& predefined() {
   return there ? *there : make_types();
 }
 
-std::uint8_t group_of(MPI_Datatype type) {
-  const auto* known = predefined().find(type);
-  return known ? known->group : 0;
-}
+/// A predefined operator and a datatype. MPI uses neither handle for anything else, so the last pair stays valid.
+struct KnownPair {
+  MPI_Op op{};
+  MPI_Datatype type{};
+  core::OpClass op_class = core::OpClass::none;
+  bool defined = false, exact = false;
+};
+constinit thread_local KnownPair last_pair;
+constinit thread_local std::pair<MPI_Op, MPI_Datatype> last_accepted{};
 
-void classify(core::Signature& s, MPI_Datatype type, MPI_Op op) {
-  using core::OpClass;
-  struct Row {
-    MPI_Op op;
-    OpClass op_class;
-    std::uint8_t groups;
-  };
-  static const Row kRows[] = {{MPI_SUM, OpClass::sum, kInteger | kFloating | kComplex | kMulti},
-                              {MPI_PROD, OpClass::prod, kInteger | kFloating | kComplex | kMulti},
-                              {MPI_MAX, OpClass::max, kInteger | kFloating | kMulti},
-                              {MPI_MIN, OpClass::min, kInteger | kFloating | kMulti},
-                              {MPI_LAND, OpClass::logical, kInteger | kLogical},
-                              {MPI_LOR, OpClass::logical, kInteger | kLogical},
-                              {MPI_LXOR, OpClass::logical, kInteger | kLogical},
-                              {MPI_BAND, OpClass::bitwise, kInteger | kByte | kMulti},
-                              {MPI_BOR, OpClass::bitwise, kInteger | kByte | kMulti},
-                              {MPI_BXOR, OpClass::bitwise, kInteger | kByte | kMulti},
-                              {MPI_MAXLOC, OpClass::loc, kPair},
-                              {MPI_MINLOC, OpClass::loc, kPair}};
-  for (const Row& row : kRows) {
-    if (row.op != op) continue;
-    const std::uint8_t group = group_of(type);
-    s.op_class = row.op_class;
-    s.servable = (group & row.groups) != 0;
-    // Equal maxima of floating point may differ in the sign of zero: exact only where bits are.
-    s.exact = (group & (kInteger | kLogical | kByte | kMulti)) != 0 || row.op_class == OpClass::loc;
-    return;
+/// Makes it the last pair. Returns false if the operator is the program's.
+[[gnu::noinline]] bool look_up(MPI_Datatype type, MPI_Op op) {
+  static const auto operators = known_operators();
+  for (const KnownOperator& known : operators) {
+    if (known.op != op) continue;
+    const auto* of_table = predefined().find(type);
+    const std::uint8_t group = of_table ? of_table->group : group_by_envelope(type);
+    last_pair = {op, type, known.op_class, (group & known.groups) != 0, is_exact(group, known.op_class)};
+    if (!of_table && group == 0) last_pair.type = MPI_Datatype{};  // the program's: its handle may get another meaning
+    return true;
   }
-  if (op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP) return;
-  int commutes = 0;
-  if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return;
-  s.op_class = commutes ? OpClass::user : OpClass::user_noncommutative;
-  s.servable = true;
+  return false;
 }
 
 }  // namespace
@@ -196,10 +115,25 @@ core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
   return bytes < 0 || (bytes == 0 && count > 0 && holds_data(type)) ? -1 : bytes;
 }
 
-void Describe::operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
-  classify(signature_, type, op);
-  signature_.servable = signature_.servable && signature_.bytes <= kMostCount;
+Describe& Describe::operated(MPI_Datatype type, MPI_Op op) {
+  if (signature_.bytes < 0) return *this;
+  const bool known = (op == last_pair.op && type == last_pair.type) || look_up(type, op);
+  signature_.refused |= known && !last_pair.defined;
+  if (state_.resting && !signature_.refused) last_accepted = {op, type};
+  if (!call_.decides) return *this;
+  if (known) {
+    signature_.op_class = last_pair.op_class;
+    signature_.servable = last_pair.defined;
+    signature_.exact = last_pair.exact;
+  } else if (int commutes = 0; PMPI_Op_commutative(op, &commutes) == MPI_SUCCESS) {
+    signature_.op_class = commutes ? core::OpClass::user : core::OpClass::user_noncommutative;
+    signature_.servable = true;
+  }
+  return *this;
+}
+
+MPI_Op Describe::accepted_for(MPI_Datatype type) {
+  return last_accepted.second == type ? last_accepted.first : MPI_Op{};
 }
 
 namespace {
@@ -208,11 +142,22 @@ bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exc
 
 // Rare steps are functions of their own (noinline), so that the common path does not save registers for them.
 
+/// All ranks take part, and wait for each other. So a rank that cannot ends the job.
+[[gnu::noinline, gnu::cold]] void agree_on_identity(CommState& state, bool waits = false) noexcept {
+  const KeepErrno keep;
+  const Guard program(Layer::program);  // its error handler
+  if (const Outcome done = attempt([&] {
+        if (resolve_members(state)) identify(state, waits);
+      });
+      !done)
+    no_memory_left("the agreement on a communicator");
+}
+
 [[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
   const KeepErrno keep;
   CommState& state = *call.state;
   const bool rested = state.resting;
-  if (step.identify && resolve_members(state)) identify(state, true);
+  if (step.identify) agree_on_identity(state, true);
   if (step.hear) hear(state, step.n, step.waits);
   if (!step.ends_epoch) return;
   try {
@@ -283,8 +228,7 @@ core::Decision decide_alone(const core::Signature& signature, int comm_size) {
   }
   if (!call.decision.algorithm) return;
   // The agreement waits for all members. So it takes place only in calls that wait for all members anyway.
-  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes) && resolve_members(state))
-    identify(state);
+  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes)) agree_on_identity(state);
   if (!state.usable() || state.refused) {
     call.decision = {};
     return;
@@ -380,7 +324,7 @@ void write_log(const Call& call) {
   write_exit(state, call.n, exit);
   if (call.forecast.expected >= 0) [[unlikely]]
     write_forecast(state, call.n, call.forecast);
-  if (state.sample && state.sample->keeps(call.n)) [[unlikely]]
+  if (state.sample && call.counts() && state.sample->keeps(call.n)) [[unlikely]]
     add_to_sample(call, exit);
   profiles::LocalSite* local = slot.local;
   if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
@@ -409,10 +353,20 @@ bool plan_may_be_there(const Call& call) {
 /// Whether the exchange has something to do after this call.
 bool exchange_is_due(const Call& call) {
   const CommState& state = *call.state;
+  if (!call.counts()) return false;
   return call.n >= state.look_at || plan_may_be_there(call);
 }
 
-[[gnu::noinline, gnu::cold]] void after_call(const Call& call, core::Sequence::After after) {
+/// What all ranks do together behind a call that depends on all of them.
+[[gnu::noinline, gnu::cold]] void do_together(CommState& state, core::Sequence::After after) {
+  const KeepErrno keep;
+  if (after.identify) agree_on_identity(state);
+  if (!after.meet) return;
+  meet(state, false);
+  hear_early(state);
+}
+
+[[gnu::noinline, gnu::cold]] void after_call(const Call& call) {
   const KeepErrno keep;
   Job& j = job();
   CommState& state = *call.state;
@@ -422,78 +376,90 @@ bool exchange_is_due(const Call& call) {
       renew_offset(j.clocks);
   }
   if (call.ended_epoch) prepare_snapshot();
-  if (after.identify && resolve_members(state)) identify(state);
-  if (after.meet) meet(state, false);
-  if (after.meet || plan_may_be_there(call)) hear_early(state);
-  if (call.n >= state.look_at) look(state, call.n);
+  if (call.counts() && plan_may_be_there(call)) hear_early(state);
+  if (call.counts() && call.n >= state.look_at) look(state, call.n);
 }
 
 }  // namespace
 
-void begin_call(Call& call, void* return_address, void* frame) noexcept try {
+void begin_call(Call& call, void* return_address, void* frame) noexcept {
   CommState& state = *call.state;
   Job& j = job();
-  call.slot = with_reserve([&] { return &site_of(return_address, frame); });
-  if (state.size == 1 || state.foreign || !core::counted(call.signature.kind)) return;
-  if (mpi_time.watched) call.signature.kind == core::CallKind::blocking ? sampler.arrive() : sampler.discard();
-
   const bool talks = talking(j);
-  if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
-    if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size))
-      state.sequence.allow_waits();
-  const bool plans = talks && j.announces && state.context != kContexts;
-  const auto step = state.sequence.begin(call.signature, plans, talks && state.identified());
-  call.n = step.n;
-  if (call.signature.kind == core::CallKind::blocking) show(call);
-  if (step.hear || step.ends_epoch) [[unlikely]]
-    at_boundary(call, step);
-  if (call.decides && j.together) decide_call(call);
-  if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
-  if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
-    set_log_aside(state);
-  if (j.threads) {  // another thread may be completing a non-blocking call of this communicator
-    const std::lock_guard lock(j.mutex);
-    write_log(call);
-  } else {
-    write_log(call);
+  core::Sequence::Before step{};
+  if (state.size > 1 && !state.foreign && core::counted(call.signature)) {
+    if (j.rooted_waits && core::is_rooted(call.signature.op)) [[unlikely]]
+      if (talks && !state.sequence.waits() && core::waits_for_leader(j.policy, call.signature, state.size))
+        state.sequence.allow_waits();
+    // A jump has left the call before, if its end is not registered yet.
+    if (const auto after = state.sequence.end(state.identified() || !talks); after.identify || after.meet) [[unlikely]]
+      do_together(state, after);
+    const bool plans = talks && j.announces && state.context != kContexts;
+    step = state.sequence.begin(call.signature, plans, talks && state.identified());
+    call.n = step.n;
   }
-} catch (...) {
-  if (!job().decides) {
+  try {
+    call.slot = with_reserve([&] { return &site_of(return_address, frame); });
+    if (!call.counts()) return;
+    const bool blocks = call.signature.kind == core::CallKind::blocking;
+    if (mpi_time.watched) blocks ? sampler.arrive() : sampler.discard();
+    if (blocks) show(call);
+    if (step.hear || step.ends_epoch) [[unlikely]]
+      at_boundary(call, step);
+    if (call.decides && j.together) decide_call(call);
+    if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
+    if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
+      set_log_aside(state);
+    if (j.threads) {  // another thread may be completing a non-blocking call of this communicator
+      const std::lock_guard lock(j.mutex);
+      write_log(call);
+    } else {
+      write_log(call);
+    }
+  } catch (...) {
+    // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
+    if (j.decides) no_memory_left("the decision about a collective");
     warn("no memory for the record of a collective: arrival patterns are lost");
-    call.state->broken = true;
-    return;
+    state.broken = true;
   }
-  // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
-  no_memory_left("the decision about a collective");
 }
 
-void end_call(Call& call, int rc) noexcept try {
-  if (!call.slot) return;  // there was no memory for the site
+void end_call(Call& call) noexcept {
   CommState& state = *call.state;
   Job& j = job();
   const Nanoseconds exit = common_now(), at = exit - j.clocks.offset.load(std::memory_order_relaxed);
+  // What other ranks rely on needs no memory.
+  const auto after = call.counts() ? state.sequence.end(state.identified() || !talking(j)) : core::Sequence::After{};
   live->since.store(at, std::memory_order_relaxed);
   live_leave();
-  if (j.threads) {
-    const std::lock_guard lock(j.mutex);
-    finish_now(call, exit);
-  } else {
-    finish_now(call, exit);
+  bool lost = false;
+  if (call.slot) try {  // nullptr: there was no memory for the site
+      if (j.threads) {
+        const std::lock_guard lock(j.mutex);
+        finish_now(call, exit);
+      } else {
+        finish_now(call, exit);
+      }
+    } catch (...) {
+      lost = true;
+    }
+  if (after.identify || after.meet) [[unlikely]]
+    do_together(state, after);
+  try {
+    if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
+      engine_iteration(exit);
+    if (call.ended_epoch || exchange_is_due(call)) [[unlikely]]
+      after_call(call);
+    keep_on_disk(at);
+    if (state.resting && call.slot && !call.decision.algorithm) [[unlikely]] {
+      idle_begin(state, *call.slot, call.signature.op);
+      if (idle.state) sampler.discard();
+    }
+  } catch (...) {
+    lost = true;
   }
-  if (rc != MPI_SUCCESS) state.broken = true;
-  if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
-    engine_iteration(exit);
-  core::Sequence::After after;
-  if (state.size > 1 && !state.foreign) after = state.sequence.end(call.signature, state.identified() || !talking(j));
-  if (after.identify || after.meet || call.ended_epoch || exchange_is_due(call)) [[unlikely]]
-    after_call(call, after);
-  keep_on_disk(at);
-  if (state.resting && rc == MPI_SUCCESS && !call.decision.algorithm) [[unlikely]] {
-    idle_begin(state, *call.slot, call.signature.op);
-    if (idle.state) sampler.discard();
-  }
-} catch (...) {
-  warn("out of memory while recording a collective");
+  if (lost) [[unlikely]]
+    warn("out of memory while recording a collective");
 }
 
 void defer_call(Call& call, MPI_Request request) noexcept try {
@@ -505,7 +471,7 @@ void defer_call(Call& call, MPI_Request request) noexcept try {
   pending.record = record_of(call);
   pending.comm_size = call.state->size;
   pending.share = call.state->share;
-  pending.rested = call.state->resting && core::counted(call.signature.kind);
+  pending.rested = call.state->resting && call.counts();
   pending.persistent = call.signature.kind == core::CallKind::persistent;
   note_pending(pending);
   keep_on_disk(call.arrival - job().clocks.offset.load(std::memory_order_relaxed));

@@ -38,7 +38,9 @@ struct Call {
   bool decides;  ///< the call's description is needed in full: it may be dispatched, or learned from
   core::Signature signature;
   core::Decision decision;
-  std::uint64_t n = 0;
+  static constexpr std::uint64_t kUncounted = UINT64_MAX;
+  std::uint64_t n = kUncounted;
+  bool counts() const { return n != kUncounted; }
   std::uint8_t algorithm = 0;  ///< as in CallRecord
   bool ended_epoch = false;
   core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
@@ -57,20 +59,20 @@ class Describe {
 
   int size() const { return state_.size; }
   bool is(int root) const { return state_.rank == root; }
-  /// A root that is no rank of the communicator is the same mistake on all ranks: the call has no root then, and stays
-  /// native.
+  /// What MPI refuses on all ranks, because they have the same argument: a root that is no rank of the communicator, a
+  /// negative count, an operator that MPI does not define for the datatype.
   Describe& rooted(int root) {
-    signature_.root = root >= 0 && root < size() ? root : -1;
+    signature_.refused = root < 0 || root >= size();
+    signature_.root = signature_.refused ? -1 : root;
     return *this;
   }
+  Describe& operated(MPI_Datatype type, MPI_Op op);
   void empty() { signature_.bytes = 0; }
   void unsized() { signature_.bytes = -1; }
-  void total(MPI_Count count, MPI_Datatype type, int times) {
-    // Programs use few datatypes, so try the predefined type of the last call first.
-    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
-    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0 && count <= INT32_MAX
-                           ? static_cast<core::Bytes>(last & kMostSize) * count * times
-                           : bytes_of(count, type, times);
+  Describe& total(MPI_Count count, MPI_Datatype type, int times) {
+    signature_.refused |= count < 0;
+    measure(count, type, times);
+    return *this;
   }
   void bcast(void* buffer, MPI_Count count, MPI_Datatype type) {
     total(count, type, 1);
@@ -80,8 +82,8 @@ class Describe {
   /// block on other ranks.
   void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
               MPI_Datatype recv_type) {
-    if (is(signature_.root) == core::is_scatter(signature_.op)) total(send_count, send_type, size());
-    else total(recv_count, recv_type, size());
+    if (is(signature_.root) == core::is_scatter(signature_.op)) measure(send_count, send_type, size());
+    else measure(recv_count, recv_type, size());
     movement(send, send_count, send_type, recv, recv_count, recv_type);
   }
   /// A gatherv or a scatterv. Its sizes are not equal on all ranks, so U(n) contains none.
@@ -100,15 +102,18 @@ class Describe {
                  MPI_OP_NULL, 0,    send_type,  {counts, displacements, sizeof(Count) > sizeof(int)}};
   }
   template <typename Count>
-  void sum(const Count* counts, MPI_Datatype type) {
+  Describe& sum(const Count* counts, MPI_Datatype type) {
     MPI_Count all = 0;
     for (int i = 0; counts && i < size(); ++i) all += counts[i];
     signature_.bytes = bytes_of(all, type, 1);
+    return *this;
   }
   void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-    total(count, type, 1);
+    total(count, type, 1).operated(type, op);
     signature_.count = count;
-    if (call_.decides && signature_.bytes >= 0 && has_its_root()) operator_of(send, recv, count, type, op);
+    if (!call_.decides || signature_.bytes < 0 || !has_its_root()) return;
+    if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
+    signature_.servable = signature_.servable && !signature_.refused && signature_.bytes <= kMostCount;
   }
 
   /// The predefined datatype of the last call that had one, and its size in bytes.
@@ -116,8 +121,17 @@ class Describe {
     const std::uint64_t last = last_type.load(std::memory_order_relaxed);
     return {handle_of<MPI_Datatype>(last >> kSizeBits), static_cast<std::int32_t>(last & kMostSize)};
   }
+  /// The operator of the last reduction in an idle epoch, if MPI does not refuse it for that datatype.
+  static MPI_Op accepted_for(MPI_Datatype type);
 
  private:
+  void measure(MPI_Count count, MPI_Datatype type, int times) {
+    // Programs use few datatypes, so try the predefined type of the last call first.
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0 && count <= INT32_MAX
+                           ? static_cast<core::Bytes>(last & kMostSize) * count * times
+                           : bytes_of(count, type, times);
+  }
   bool has_its_root() const { return !core::is_rooted(signature_.op) || signature_.root >= 0; }
   /// The data move as bytes, so each rank may use datatypes of its own.
   void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
@@ -141,7 +155,6 @@ class Describe {
       call_.all_blocks = bytes_of(all, all_type, 1), call_.block = bytes_of(counts[state_.rank], all_type, 1);
     }
   }
-  void operator_of(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
   static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
   // Handle and size. Derived: addresses of objects take 47 bits on x86-64, and predefined types 32 bytes.
   static inline constinit std::atomic<std::uint64_t> last_type{0};
@@ -154,10 +167,11 @@ class Describe {
 };
 
 /// Counts the call, takes part in the exchange if the call is a boundary, and decides. `frame`: the handler's frame
-/// address.
+/// address. Without memory, this rank counts and agrees as the others do, or ends the job.
 void begin_call(Call& call, void* return_address, void* frame) noexcept;
-/// Records the call; may agree on the communicator's identity.
-void end_call(Call& call, int rc) noexcept;
+/// Records the call; may agree on the communicator's identity. What MPI returned makes no difference: an error may be
+/// this rank's alone.
+void end_call(Call& call) noexcept;
 /// A non-blocking call was started or a persistent one made: remembers the request.
 void defer_call(Call& call, MPI_Request request) noexcept;
 /// `start`: begins the non-blocking form of a blocking call, or nullptr.
@@ -170,10 +184,10 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
     return rc;
   }
   if (!active.load(std::memory_order_acquire) && !start_late()) return native();
-  if (inside) return native();
+  if (!Guard::program_calls()) return native();
   CommState* state = state_of(comm);
   if (!state) return native();
-  inside = true;
+  const Guard guard(Layer::ours);
   if (idle.state) [[unlikely]]
     idle_stop();
   Call call(*state, op, kind, common_now());
@@ -183,30 +197,29 @@ int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* ret
     fill(description);
   }
   begin_call(call, return_address, __builtin_frame_address(0));
-  inside = false;  // callbacks of user-defined operators may call MPI
   int rc;
-  if (call.decision.algorithm) {
-    inside = true;
-    rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
-                              call.forecast);
-    inside = false;
-  } else {
-    if constexpr (!std::is_null_pointer_v<Start>) {
-      if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
-        MPI_Request pending = MPI_REQUEST_NULL;
-        rc = start(&pending);
-        if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
+  {
+    const Guard beneath(Layer::program);  // an operator, an error handler
+    if (call.decision.algorithm) {
+      rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
+                                call.forecast);
+    } else {
+      if constexpr (!std::is_null_pointer_v<Start>) {
+        if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
+          MPI_Request pending = MPI_REQUEST_NULL;
+          rc = start(&pending);
+          if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
+        } else {
+          rc = native();
+        }
       } else {
         rc = native();
       }
-    } else {
-      rc = native();
     }
   }
-  inside = true;
-  if (kind == core::CallKind::blocking) end_call(call, rc);
+  if (kind == core::CallKind::blocking) end_call(call);
   else if (rc == MPI_SUCCESS) defer_call(call, *request);
-  inside = false;
+  if (call.decision.algorithm) state->executor->rethrow();
   return rc;
 }
 

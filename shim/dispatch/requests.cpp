@@ -98,7 +98,7 @@ int completing(int count, MPI_Request* requests, Complete complete, Account acco
 
 template <typename Complete, typename Account>
 int waiting(int count, MPI_Request* requests, Complete complete, Account account) {
-  TimedCall timed(mpi_time.messages, timing.load(std::memory_order_relaxed) && !inside);
+  TimedCall timed(mpi_time.messages, timing.load(std::memory_order_relaxed) && Guard::program_calls());
   return completing(count, requests, complete, account, &timed);
 }
 

@@ -16,7 +16,7 @@ struct PendingCall {
   std::int32_t comm_size = 0;
   bool persistent = false, started = false;
   bool rested = false;  ///< begun in an epoch that is not logged
-  profiles::Share share = profiles::Share::part;
+  profiles::Tally share = profiles::Tally::part;
 };
 
 void note_pending(const PendingCall& call);

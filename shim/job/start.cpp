@@ -116,7 +116,9 @@ void start_job() noexcept try {
   if (parent != MPI_COMM_NULL) {
     // The spawned processes have their own MPI_COMM_WORLD. The parents' profile has the plain name.
     stay_alone(j, "spawned processes", ".spawned-" + std::to_string(getppid()));
-  } else if (roll_call(rank, size, timeout_s)) {
+    // After a session, ranks may have used a communicator of the session, some of them before their MPI_Init and some
+    // after it. So calls stay native.
+  } else if (!j.sessions && roll_call(rank, size, timeout_s)) {
     if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.comm) != MPI_SUCCESS) return;
     PMPI_Comm_set_errhandler(j.comm, MPI_ERRORS_RETURN);
     share_policy(j);
@@ -126,9 +128,6 @@ void start_job() noexcept try {
       yield_in_progress(false);
       return;
     }
-    // Of a session that ran before. No rank leaves survey_hosts() before all have done this, and then rank 0 looks for
-    // a free name.
-    j.spool.remove();
     survey_hosts(j);
     share_output(j);
     j.announces = j.policy.mode == core::Mode::apply && j.policy.wants_plans();
@@ -145,7 +144,7 @@ void start_job() noexcept try {
       start_engine(level == MPI_THREAD_MULTIPLE);
     if (!(j.policy.history.empty() && j.policy.learn.empty()) && j.announces) share_history(j);
     j.together = true;
-  } else {
+  } else if (!j.sessions) {
     choose_output_alone(j, "");
   }
   set_end(j);

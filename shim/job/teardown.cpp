@@ -52,11 +52,17 @@ __attribute__((destructor)) void on_exit() {
   if (engine_runs() || j.threads || j.thread != gettid()) active.store(false);
   halt_engine();
   live_stop();
-  try {
+  // Other threads run on. One of them may be gone with the lock, and this one may hold it, if a signal handler called
+  // exit. Then the last snapshot on disk counts.
+  bool mine = !j.threads;
+  for (int i = 0; !mine && i < 1000; ++i)
+    if (mine = j.mutex.try_lock(); !mine) usleep(1000);
+  if (!mine) return;
+  attempt([&] {
     remove_prometheus(j);
     write_snapshot(j, true);
-  } catch (...) {
-  }
+  });
+  if (j.threads) j.mutex.unlock();
 }
 
 }  // namespace

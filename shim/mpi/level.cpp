@@ -12,8 +12,6 @@
 
 namespace latecomer::shim {
 
-constinit thread_local bool counted = false;
-
 namespace {
 
 /// Return addresses and their answers: the address, and 1 in the lowest bit of its shifted value if it counts. A
@@ -29,7 +27,7 @@ bool look_up(const void* address) {
 }  // namespace
 
 bool from_program(const void* return_address) {
-  if (counted) return false;
+  if (!Guard::program_calls()) return false;
   const auto at = reinterpret_cast<std::uintptr_t>(return_address);
   std::atomic<std::uintptr_t>& place = known[(at ^ at >> 10) % kPlaces];
   const std::uintptr_t there = place.load(std::memory_order_relaxed);

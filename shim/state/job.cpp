@@ -51,4 +51,23 @@ void Job::keep_plan(std::string text) {
   mine.plans.push_back(std::move(text));
 }
 
+Job::Freed* freed_here(MPI_Comm comm) {
+  Job::Freed* found = nullptr;
+  for (Job::Freed& one : job().freed)
+    if (one.comm == comm && pthread_equal(one.thread, pthread_self()) && (!found || one.state)) found = &one;
+  return found;
+}
+
+CommState* existing_state(MPI_Comm comm, bool& freed) {
+  void* attribute = nullptr;
+  int found = 0;
+  freed = false;
+  if (PMPI_Comm_get_attr(comm, job().keyval, &attribute, &found) == MPI_SUCCESS && found)
+    return static_cast<CommState*>(attribute);
+  const JobLock lock;
+  const Job::Freed* const entry = freed_here(comm);
+  freed = entry != nullptr;
+  return entry ? entry->state : nullptr;
+}
+
 }  // namespace latecomer::shim

@@ -4,6 +4,8 @@
 // it.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -40,13 +42,13 @@ struct Watched;     // shim/dispatch/engine/engine.hpp
 /// A communicator of the program on one rank. An attribute with a null copy function holds it.
 struct CommState {
   MPI_Comm comm = MPI_COMM_NULL;
-  int size = 0, rank = 0;  ///< of an inter-communicator the size of both groups together
-  bool broken = false;     ///< an operation returned an error: exchange no more logs, and as the leader learn no more
-  bool refused = false;    ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
-  bool foreign = false;    ///< inter-communicator, or processes of another world: only observe
-  profiles::Share share = profiles::Share::part;  ///< of this rank in its calls
-  std::int32_t context = -1;                      ///< -1: not agreed; kContexts: none was free
-  std::uint64_t identity = 0;                     ///< agreed, or the hash of members and order of creation
+  int size = 0, rank = 0;      ///< of an inter-communicator the size of both groups together
+  bool broken = false;         ///< no memory for the exchange: exchange no more logs, and as the leader learn no more
+  bool refused = false;        ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
+  bool foreign = false;        ///< inter-communicator, or processes of another world: only observe
+  profiles::Tally share = profiles::Tally::part;  ///< of this rank in its calls
+  std::int32_t context = -1;   ///< -1: not agreed; kContexts: none was free
+  std::uint64_t identity = 0;  ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;
   std::uint64_t logged_from = 0;                 ///< call number of log[0]
   Nanoseconds waited = 0;                        ///< time at boundaries waiting for the leader, since the last log
@@ -104,6 +106,13 @@ struct Job {
   std::mutex mutex;  ///< guards everything below, if `threads`
   CommState* states = nullptr;
   CommState* world_state = nullptr;
+  /// A communicator that a thread frees: MPI runs the program's delete functions, which may call collectives.
+  struct Freed {
+    MPI_Comm comm;
+    pthread_t thread;            ///< another thread may get the same handle for a new communicator
+    CommState* state = nullptr;  ///< set once its attribute is deleted
+  };
+  std::vector<Freed> freed;
   profiles::LocalQueue queue;   ///< calls that are not yet in mine.local
   profiles::Contribution mine;  ///< contribution to the profile: local sites, patterns led here, retained logs
   std::vector<std::string> past_decisions;  ///< of freed communicators
@@ -152,6 +161,12 @@ class JobLock {
  private:
   std::unique_lock<std::mutex> lock_;
 };
+
+/// The entry of a communicator that this thread frees, with its state if it has several; or nullptr. The caller holds
+/// the lock.
+Job::Freed* freed_here(MPI_Comm comm);
+/// The state of a communicator, if it has one. `freed`: this thread frees the communicator, and the attribute is gone.
+CommState* existing_state(MPI_Comm comm, bool& freed);
 
 // A step in the life of a job that a call may set off. shim/job defines it.
 

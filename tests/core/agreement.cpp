@@ -57,7 +57,7 @@ TEST_CASE("agreement: all ranks act alike at the same call", "[agreement]") {
       if (at[r] == program.size()) continue;
       const Signature& s = program[at[r]++];
       const auto before = sequences[r].begin(s, plans, identified[r] != 0);
-      const auto after = sequences[r].end(s, identified[r] != 0);
+      const auto after = sequences[r].end(identified[r] != 0);
       if (after.identify) identified[r] = 1;
       events[r].push_back({before.n, before.hear, before.ends_epoch, before.announce, after.identify, after.meet});
       --left, ++calls;
@@ -78,7 +78,7 @@ TEST_CASE("agreement: calls that a rank passes without a look change no boundary
       const Signature& s = program[i];
       const auto before = all.begin(s, true, true);
       if (before.hear) all.lasts(i % 3 == 0 ? 200 : 0);
-      all.end(s, true);
+      all.end(true);
       if (i < pass_until) {
         REQUIRE_FALSE((before.hear || before.ends_epoch));
         ++passed;
@@ -90,7 +90,7 @@ TEST_CASE("agreement: calls that a rank passes without a look change no boundary
               std::tuple(before.n, before.hear, before.ends_epoch, before.announce));
       heard += seen.hear;
       if (seen.hear) some.lasts(i % 3 == 0 ? 200 : 0);
-      some.end(s, true);
+      some.end(true);
       REQUIRE((some.next_number() == all.next_number() && some.next_boundary() == all.next_boundary()));
       if (some.settled() && some.next_boundary() > i + 1)
         pass_until = i + 1 + random.below(some.next_boundary() - i - 1);
@@ -119,7 +119,7 @@ TEST_CASE("agreement: all ranks have met in a call that depends on all before an
         REQUIRE(s.kind == CallKind::blocking);
         outstanding = true, met = false;
       }
-      if (!sequence.end(s, true).meet) continue;
+      if (!sequence.end(true).meet) continue;
       REQUIRE((outstanding && !met));
       // By the semantics of MPI, no rank leaves it before all have called it.
       REQUIRE((s.kind == CallKind::blocking && depends_on_all(s.op, s.bytes)));
@@ -139,7 +139,7 @@ TEST_CASE("agreement: in mode observe no rank ever hears, and rooted programs ha
     REQUIRE_FALSE(b.hear);
     REQUIRE_FALSE(b.announce);
     if (b.ends_epoch) ends.push_back(b.n);
-    const auto after = sequence.end(bcast, true);
+    const auto after = sequence.end(true);
     REQUIRE_FALSE((after.identify || after.meet));
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 1152, 2176});
@@ -157,7 +157,7 @@ TEST_CASE("agreement: without a call that depends on all ranks no plan comes int
       REQUIRE_FALSE(b.hear);
       if (b.ends_epoch) ends.push_back(b.n);
       if (b.announce) announcements.push_back(b.n);
-      const auto after = sequence.end(s, false);
+      const auto after = sequence.end(false);
       REQUIRE_FALSE((after.identify || after.meet));  // not all ranks are inside the call
     }
     CHECK(ends == std::vector<std::uint64_t>{16, 1040, 2064});
@@ -174,7 +174,7 @@ TEST_CASE("agreement: boundaries of a program of allreduces", "[agreement]") {
     const auto b = sequence.begin(s, true, true);
     if (b.ends_epoch) ends.push_back(b.n);
     if (b.hear) hears.push_back(b.n);
-    sequence.end(s, true);
+    sequence.end(true);
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 64, 128, 256, 384});
   CHECK(hears == std::vector<std::uint64_t>{32, 64, 128, 256, 384});
@@ -190,7 +190,7 @@ TEST_CASE("agreement: an announcement sets the number of calls of the epoch that
     if (b.ends_epoch) ends.push_back(b.n);
     if (b.hear) sequence.lasts(b.n == 32 ? 24 : b.n == 56 ? 500 : 0);
     CHECK(b.hear == (b.ends_epoch && b.n > 16));
-    sequence.end(s, true);
+    sequence.end(true);
   }
   CHECK(ends == std::vector<std::uint64_t>{16, 32, 56, 556, 684, 812});
 }
@@ -209,7 +209,7 @@ TEST_CASE("agreement: early boundaries, and epochs in which a rank looks for an 
     if (b.hear) sequence.lasts(b.n == 8 || b.n == 12 ? Sequence::kShortestEpoch : b.n == 16 ? 40 : 0);
     CHECK(b.hear == (b.ends_epoch && b.n > 4));
     if (b.ends_epoch && sequence.brief()) brief.push_back(b.n);
-    sequence.end(s, true);
+    sequence.end(true);
   }
   CHECK(ends == std::vector<std::uint64_t>{4, 8, 12, 16, 56, 112});
   CHECK(brief == std::vector<std::uint64_t>{4, 8, 12});
@@ -220,11 +220,49 @@ TEST_CASE("agreement: ranks agree on the identity once, after a call that depend
   Signature s;
   s.op = Collective::allreduce, s.bytes = 8;
   int asked = 0;
-  for (int i = 0; i < 15; ++i) sequence.begin(s, false, false), asked += sequence.end(s, false).identify;
+  for (int i = 0; i < 15; ++i) sequence.begin(s, false, false), asked += sequence.end(false).identify;
   CHECK(asked == 0);
   sequence.begin(s, false, false);
-  CHECK(sequence.end(s, false).identify);
+  CHECK(sequence.end(false).identify);
   s.op = Collective::bcast;
   sequence.begin(s, false, false);
-  CHECK_FALSE(sequence.end(s, false).identify);
+  CHECK_FALSE(sequence.end(false).identify);
+}
+
+TEST_CASE("agreement: a rank that leaves calls by a jump acts like the others", "[agreement]") {
+  // It does not reach end() of calls that prove something, and calls it before its next call.
+  Signature all, leaders, other;
+  all.op = Collective::allreduce, all.bytes = 8;
+  leaders.op = other.op = Collective::bcast, leaders.bytes = other.bytes = 8;
+  leaders.root = 0, other.root = 1;
+  Sequence jumps, returns;
+  bool agreed[2] = {};
+  int met[2] = {};
+  for (std::uint64_t n = 0; n < 600; ++n) {
+    Signature s = n % 40 == 20 ? all : n % 40 == 37 ? leaders : other;
+    if (n % 7 == 3) s.kind = CallKind::nonblocking;
+    const auto end = [&](Sequence& sequence, int rank) {
+      const auto after = sequence.end(agreed[rank]);
+      agreed[rank] = agreed[rank] || after.identify;
+      met[rank] += after.meet;
+    };
+    end(jumps, 0);
+    CHECK((agreed[0] == agreed[1] && met[0] == met[1]));
+    const auto a = jumps.begin(s, true, agreed[0]), b = returns.begin(s, true, agreed[1]);
+    CHECK((a.hear == b.hear && a.ends_epoch == b.ends_epoch && a.announce == b.announce));
+    if (s.op != Collective::allreduce && s.root != 0) end(jumps, 0);
+    end(returns, 1);
+  }
+  CHECK(met[0] > 0);
+  CHECK((agreed[0] && agreed[1]));
+}
+
+TEST_CASE("agreement: a call that MPI refuses on all ranks has no number", "[agreement]") {
+  Signature s;
+  CHECK(counted(s));
+  s.refused = true;
+  CHECK_FALSE(counted(s));
+  s = {};
+  s.kind = CallKind::persistent;
+  CHECK_FALSE(counted(s));
 }

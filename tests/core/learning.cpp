@@ -75,7 +75,7 @@ class Loop {
       if (a.kind == Learner::Announcement::Kind::none) waiting = {};
     }
     const Decision d = decide(policy_, s, ranks_, force.at(b.n, s.hash()));
-    sequence.end(s, true);
+    sequence.end(true);
     const double own = d.algorithm && factor_of ? factor_of(*d.algorithm) : factor;
     const auto after =
         static_cast<Nanoseconds>(d.algorithm ? static_cast<double>(native) * own : static_cast<double>(native));
@@ -1184,7 +1184,7 @@ class SimulatedJob {
       }
     }
     if (!r.meets) {
-      const auto after = r.sequence.end(call.signature, r.identified);
+      const auto after = r.sequence.end(r.identified);
       if (after.identify) r.identified = true;
       r.meets = after.meet && broken_ != Broken::by_not_waiting;
     }

@@ -187,7 +187,7 @@ int announcements(const std::vector<int>& hosts, int calls, SplitMix64& random, 
     processes.pump(me);
     if (r.where == State::inside) {
       if (entered[r.at] < size) continue;
-      if (r.sequence.end(s, true).meet) r.where = State::meets;
+      if (r.sequence.end(true).meet) r.where = State::meets;
     }
     if (r.where == State::meets) {
       if (!has(me, r.heard + 1)) continue;

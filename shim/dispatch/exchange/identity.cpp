@@ -33,7 +33,7 @@ void find_share(CommState& state, const std::vector<Rank>& members) {
   Rank lowest = job().rank;
   for (const Rank r : members)
     if (r != MPI_UNDEFINED) lowest = std::min(lowest, r);
-  state.share = lowest == job().rank ? profiles::Share::whole : profiles::Share::beside;
+  state.share = lowest == job().rank ? profiles::Tally::whole : profiles::Tally::beside;
 }
 
 }  // namespace

@@ -170,6 +170,10 @@ void Executor::change_plans() {
 
 int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
                   const Operands& raw, core::Bytes block, Nanoseconds arrival, Forecast& forecast) try {
+  if (std::exchange(runs_, true)) {
+    warn("an operator left a collective by a jump, and other ranks need its messages: the job ends");
+    PMPI_Abort(job().comm, MPI_ERR_OTHER);
+  }
   const Operands given = with_in_place(signature, state.rank, raw);
   std::optional<OwnPattern> own;
   if (decision.edge && state.watched) own = engine_pattern(state, decision.pattern, arrival);
@@ -187,7 +191,8 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
     spend_reserve();
     rc = run_key(state, n, key, given, block, own ? &*own : nullptr, MPI_ERR_NO_MEM);
   }
-  if (rc == MPI_SUCCESS) return MPI_SUCCESS;
+  runs_ = false;
+  if (rc == MPI_SUCCESS || thrown_) return rc;
   // The other ranks ran the same schedule, so the native collective is no way out. The program's error handler decides.
   warn("%s could not complete on this rank (%s); the communicator's error handler decides",
        std::string(decision.algorithm->name).c_str(),
@@ -196,9 +201,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
        : rc == MPI_ERR_NO_MEM                              ? "out of memory"
        : rc == MPI_ERR_OTHER                               ? "another rank failed in the call"
                                                            : "an operation failed inside MPI");
-  inside = false;  // the handler is the program's
   PMPI_Comm_call_errhandler(state.comm, rc);
-  inside = true;
   return rc;
 } catch (const std::bad_alloc&) {
   // Without its schedule this rank does not know the messages that others wait for.
@@ -285,7 +288,9 @@ int Executor::run_schedule(CommState& state, const ScheduleKey& key, const Opera
   running.arrive(operands.send == MPI_IN_PLACE ? nullptr : static_cast<char*>(const_cast<void*>(operands.send)),
                  static_cast<char*>(operands.recv),
                  core::is_reduction(key.algorithm->op) ? operands.datatype : MPI_BYTE, operands.op, layout);
-  return run_to_end(running);
+  const int rc = run_to_end(running);
+  thrown_ = running.thrown();
+  return rc;
 }
 
 }  // namespace latecomer::shim

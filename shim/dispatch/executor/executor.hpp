@@ -5,8 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "core/agreement/agreement.hpp"
@@ -50,6 +52,11 @@ struct Executor {
   /// the pattern of the schedule.
   int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
           const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
+  /// After run(): if the program's operator threw an exception there, throws it now.
+  void rethrow() {
+    if (thrown_) [[unlikely]]
+      std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
 
   /// The numbers of schedules that this process built inside a collective, and ahead of one.
   static std::atomic<int> built_inside, built_ahead;
@@ -64,6 +71,8 @@ struct Executor {
 
  private:
   std::vector<std::pair<ScheduleKey, std::shared_ptr<Compiled>>> kept_, prepared_;
+  bool runs_ = false;  ///< inside run(), before the error handler
+  std::exception_ptr thrown_;
   struct Seen {
     std::uint64_t signature = 0;
     core::Signature call;

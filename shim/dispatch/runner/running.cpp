@@ -2,6 +2,8 @@
 // Compiles schedules to flat arrays, and runs them.
 #include "shim/dispatch/runner/running.hpp"
 
+#include <cxxabi.h>
+
 #include <cstring>
 #include <new>
 
@@ -165,13 +167,22 @@ int Running::post(std::int32_t id, bool& posted) {
   return rc;
 }
 
-int Running::reduce(const core::Operation& op) const {
+int Running::operate(const void* in, void* inout, MPI_Count count) try {
+  return PMPI_Reduce_local_c(in, inout, count, type_, op_);
+} catch (abi::__forced_unwind&) {  // the end of the thread
+  throw;
+} catch (...) {
+  if (where_.wire) throw;
+  thrown_ = std::current_exception();
+  return MPI_ERR_OTHER;
+}
+
+int Running::reduce(const core::Operation& op) {
   if (distance(op.src.buffer) == layout_.extent && distance(op.dst.buffer) == layout_.extent)
-    return PMPI_Reduce_local_c(at(op.src), at(op.dst), op.dst.count * per_element_, type_, op_);
+    return operate(at(op.src), at(op.dst), op.dst.count * per_element_);
   // The operator knows the program's datatype only, and that has another distance of items than scratch memory.
   int rc = MPI_SUCCESS;
-  for (core::Elements i = 0; i < op.dst.count && rc == MPI_SUCCESS; ++i)
-    rc = PMPI_Reduce_local_c(at(op.src, i), at(op.dst, i), 1, type_, op_);
+  for (core::Elements i = 0; i < op.dst.count && rc == MPI_SUCCESS; ++i) rc = operate(at(op.src, i), at(op.dst, i), 1);
   return rc;
 }
 

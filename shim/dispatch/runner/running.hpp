@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <span>
 #include <utility>
 #include <vector>
@@ -147,6 +148,8 @@ class Running {
   }
   /// The failure of this rank or of another, or MPI_SUCCESS. Final when the run is done.
   int failure() const { return failure_; }
+  /// What the program's operator threw. To this rank it is a failure.
+  const std::exception_ptr& thrown() const { return thrown_; }
   /// Starts the operations that are ready, and completes messages. Returns an MPI error code if the run cannot go on.
   /// `moved`: whether it started or completed an operation.
   int step(bool& moved);
@@ -192,7 +195,8 @@ class Running {
   char* at(const core::Slice& s, core::Elements i = 0) const {
     return base_[static_cast<int>(s.buffer)] + (s.offset + i) * distance(s.buffer);
   }
-  int reduce(const core::Operation& op) const;
+  int reduce(const core::Operation& op);
+  int operate(const void* in, void* inout, MPI_Count count);
   int copy(const core::Operation& op) const;
   int make_slot_type();
   void free_slot_type();
@@ -208,6 +212,7 @@ class Running {
   MPI_Datatype slot_type_ = MPI_DATATYPE_NULL;  ///< the type at the pitch of scratch memory, if that is not the extent
   MPI_Op op_ = MPI_OP_NULL;
   int failure_ = MPI_SUCCESS;
+  std::exception_ptr thrown_;
   char* base_[core::kBuffers] = {};
   std::size_t head_ = 0, tail_ = 0, held_ = 0, done_ = 0;
   int active_ = 0, unposted_ = 0, foreground_left_ = 0;
