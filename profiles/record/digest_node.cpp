@@ -175,7 +175,7 @@ class Times {
   }
 
  private:
-  /// The latest rank, and the awaited one: 0 if it is the latest, 1 if there is none, else its number from 2 on.
+  /// The latest rank, and the awaited one: 0 is the latest, 1 no rank, and higher values are its number plus 2.
   template <typename Entry>
   static void pack_ranks(Packer& out, const Entry& e) {
     const bool same = e.awaited >= 0 && e.awaited == e.latest && e.awaited_at == e.last;

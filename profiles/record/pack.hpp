@@ -53,6 +53,7 @@ class Packer {
   explicit Packer(std::vector<char>& out) : out_(out) {}
   /// Seven bits per byte, the lowest first.
   void number(std::uint64_t value) {
+    if (value < 0x80) return out_.push_back(static_cast<char>(value));
     std::array<char, 10> bytes;
     std::size_t count = 0;
     for (; value >= 0x80; value >>= 7) bytes[count++] = static_cast<char>(value | 0x80);
@@ -98,6 +99,11 @@ class Unpacker {
   bool empty() const { return in_.empty(); }
   std::span<const char> left() const { return in_; }
   std::uint64_t number() {
+    if (!in_.empty() && static_cast<std::int8_t>(in_.front()) >= 0) {
+      const auto only = static_cast<std::uint64_t>(in_.front());
+      in_ = in_.subspan(1);
+      return only;
+    }
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64 && !in_.empty(); shift += 7) {
       const auto byte = static_cast<std::uint8_t>(in_.front());

@@ -281,7 +281,7 @@ bool write_parts(Job& j, Part& all, bool complete) {
   return written && complete;
 }
 
-/// Waits until no message of a tree can come any more. A tree whose rank has had no memory may stay open: all ranks are
+/// Waits until no message of a tree can come any more. A tree whose rank has had no memory may stay open. All ranks are
 /// at their end here, so a message needs a few milliseconds; with many more ranks than cores up to a second was seen.
 void settle_trees() {
   constexpr Nanoseconds kSilence = 3'000'000'000;

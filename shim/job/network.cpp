@@ -60,8 +60,8 @@ constexpr double kMostTime = 1e9;
 // Equal messages on quiet cores differ by less. With a larger factor, the figures are those of other processes.
 constexpr double kSteady = 3;
 
-/// Whether MPI's way for large messages, through the memory of other processes, is open to this process: it may have
-/// given up rights since MPI_Init, and a filter may refuse the system call.
+/// Whether MPI may send large messages through the memory of other processes, as it does on one host. The program may
+/// have given up rights since MPI_Init, and a filter may refuse the system call.
 bool memory_is_open() {
   char from = 1, to = 0;
   const iovec there{&from, 1}, here{&to, 1};

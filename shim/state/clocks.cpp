@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "shim/state/job.hpp"
 #include "shim/state/post.hpp"
@@ -53,6 +54,8 @@ bool receive_if(Rank from, int tag, T& value) {
   static auto& pings = *new Incoming(kPing);
   static auto& pongs = *new Incoming(kPong);
   static auto& updates = *new Incoming(kUpdate);
+  static std::mutex mutex;  // several threads may be at the end of an epoch
+  const std::lock_guard lock(mutex);
   bool fits = false;
   (tag == kPing   ? pings
    : tag == kPong ? pongs

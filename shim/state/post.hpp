@@ -35,9 +35,9 @@ void sweep_outgoing();
 /// At teardown: whether everything that was posted has left.
 bool all_has_left();
 
-/// The pieces of one tag that arrive. A piece is taken out of MPI's queue by a matched probe, and received while others
-/// are looked at: so a piece that needs the progress of its sender stops neither this rank nor other senders. One
-/// thread at a time may use it.
+/// The pieces of one tag that arrive. A matched probe takes a piece out of MPI's queue, and a request that is tested
+/// receives it. So a piece that needs the progress of its sender stops neither this rank nor other senders. One thread
+/// at a time may use it.
 class Incoming {
  public:
   explicit Incoming(int tag) : tag_(tag) {}

@@ -14,10 +14,10 @@
 
 namespace latecomer::shim {
 
-/// The end of a tree: a rank tells its parent that it sends nothing more once its communicator has ended, nothing of
-/// its node is under way, and all its children have said so. The leader then says so to its children, and each of them
-/// to its own. A rank forgets its node when it has said so, and has heard so from all neighbours: no message for it can
-/// come then. A rank that had an error says so as soon as its communicator ends.
+/// The end of a tree: a rank tells its parent that it sends nothing more. It does so once its communicator has ended,
+/// nothing of its node is under way, and all its children have said so. The leader then says so to its children, and
+/// each of them to its own. A rank forgets its node when it has said so, and has heard so from all neighbours: no
+/// message for it can come then. A rank that had an error says so as soon as its communicator ends.
 struct Branch final : profiles::DigestNode::Host {
   explicit Branch(CommState& of);
   bool send(Rank to, std::span<const char> message) override;

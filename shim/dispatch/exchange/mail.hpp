@@ -45,7 +45,7 @@ bool exchange_mail();
 /// The same. Without memory, the next call tries again.
 void pump_mail() noexcept;
 
-// Who reads. Messages of trees: branch.cpp. Parts of the profile: shim/job/gather.cpp. None may throw.
+// The readers. branch.cpp reads the messages of trees, shim/job/gather.cpp the parts of the profile. None may throw.
 
 void read_digest(std::span<const char> message) noexcept;
 void read_end(std::span<const char> message) noexcept;
