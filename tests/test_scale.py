@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-COMMAND, GENERATE = shlex.split(os.environ["LATECOMER_TEST"])
+COMMAND, GENERATE = shlex.split(os.environ.pop("LATECOMER_TEST"))
 
 
 def run(*words, limit_gib=None):
