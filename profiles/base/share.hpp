@@ -12,8 +12,8 @@ class Share {
  public:
   /// Not known.
   constexpr Share() = default;
-  /// Not known either where nothing is divided, or where the part does not fit into the whole: then the two are not of
-  /// the same span of time, or the file is damaged. A part that is too large by less than a digit shows is the whole.
+  /// Not known if there is no whole, or if the part does not fit into it: then the two are not of the same span of
+  /// time, or the file is damaged. A part that is too large by less than a digit shows is the whole.
   static constexpr Share of(double part, double whole) {
     constexpr double kDigit = 1.005;
     Share out;

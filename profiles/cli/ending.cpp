@@ -96,9 +96,9 @@ void say_end(const Output& output, const Ended& ended, const std::string& progra
            "elsewhere or not at all; is "
         << shell_word(program) << " an MPI program?\n";
   } else if (output.began()) {
-    std::cerr
-        << kMark << "no profile: the job " << how
-        << " before a first snapshot: a rank writes one after its first collectives, or in an MPI call after a second\n";
+    std::cerr << kMark << "no profile: the job " << how
+              << " before a first snapshot: a rank writes one after its first collectives, or in an MPI call after a "
+                 "second\n";
   } else {
     std::cerr << kMark << "no profile: the job " << how << " before a first snapshot, or no rank called MPI_Init\n";
   }

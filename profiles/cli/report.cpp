@@ -223,9 +223,8 @@ void print_head(const Profile& profile, bool all) {
               (all ? job.command_line : cut(job.command_line, kLineWidth)).c_str(), job.ranks, job.hosts,
               job.hosts == 1 ? "" : "s", job.wall / 1e9, job.mpi_library.c_str(), job.mode.c_str());
   if (job.unfinished > 0)
-    std::printf("%s", paragraph("The job had not ended: counts and sums are at least those shown, until the last "
-                                "snapshots of the ranks, after " +
-                                    reach_text(job) + ".",
+    std::printf("%s", paragraph("The job had not ended: the snapshots end after " + reach_text(job) +
+                                    ", and counts and sums are at least those shown.",
                                 kLineWidth)
                           .c_str());
   if (!job.history.file.empty())

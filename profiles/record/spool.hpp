@@ -18,7 +18,7 @@ namespace latecomer::profiles {
 
 /// The pause after a snapshot. The budget is 0.05% of the time: 2,000 times the duration of the write. A shorter pause
 /// than a second would save little that a user misses. A longer one than a minute loses too much, so the budget ends
-/// there: of a minute, a write that takes 30 ms takes 0.05%, and one that takes 0.6 s takes 1%.
+/// there. Derived: of a minute, a write of 30 ms takes 0.05%, and one of 0.6 s takes 1%.
 constexpr Nanoseconds pause_after_snapshot(Nanoseconds took) {
   constexpr Nanoseconds kTimes = 2000, kLeast = 1'000'000'000, kMost = 60'000'000'000;
   return took >= kMost / kTimes ? kMost : std::max(kTimes * took, kLeast);
