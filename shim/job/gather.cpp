@@ -131,9 +131,13 @@ std::string& part_bytes() {
   return bytes;
 }
 
+/// Puts a message into the mailbox, once it finds memory. Returns false if a rank has died meanwhile.
+bool send_bytes(Rank to, Mail kind, std::span<const char> bytes) {
+  return wait_until([&] { return static_cast<bool>(attempt([&] { put_mail(to, kind, bytes); })); });
+}
 template <typename T>
-void send_value(Rank to, Mail kind, const T& value) {
-  with_reserve([&] { put_mail(to, kind, {reinterpret_cast<const char*>(&value), sizeof value}); });
+bool send_value(Rank to, Mail kind, const T& value) {
+  return send_bytes(to, kind, {reinterpret_cast<const char*>(&value), sizeof value});
 }
 
 }  // namespace
@@ -169,14 +173,14 @@ bool make_part(Job& j, const Part& all, Offer& offer) {
 
 /// Returns whether the part has left, or nothing if a rank died.
 std::optional<bool> send_part(const Offer& offer, Rank parent) {
-  send_value(parent, Mail::offer, offer);
+  if (!send_value(parent, Mail::offer, offer)) return {};
   if (offer.bytes == 0) return false;
   if (!wait_until([&] { return heard.answer.has_value(); })) return {};
   if (*heard.answer == 0) return false;
   std::span<const char> rest = part_bytes();
   const bool left = wait_until([&] {
     for (; !rest.empty() && mail_waiting(parent) < kPartBytes; rest = rest.subspan(std::min(rest.size(), kPartBytes))) {
-      with_reserve([&] { put_mail(parent, Mail::part, rest.first(std::min(rest.size(), kPartBytes))); });
+      if (!attempt([&] { put_mail(parent, Mail::part, rest.first(std::min(rest.size(), kPartBytes))); })) break;
       pump_mail();
     }
     return rest.empty() && !mail_waits() && all_has_left();
@@ -203,7 +207,7 @@ std::optional<bool> receive_part(const Job& j, Part& all) {
   heard.come = 0;
   // Merging takes less than twice the part. What is merged in half would be wrong, so look ahead.
   Outcome done = attempt([&] { part_bytes().resize(size), need_memory(4 * size); });
-  send_value(rank, Mail::answer, done ? 1LL : 0LL);
+  if (!send_value(rank, Mail::answer, done ? 1LL : 0LL)) return {};
   if (done && !wait_until([&] { return heard.come == size; })) return {};
   ++taken.messages;
   taken.bytes += static_cast<long long>(size);

@@ -12,6 +12,7 @@
 #include "shim/dispatch/communicators.hpp"
 #include "shim/dispatch/engine/engine.hpp"
 #include "shim/dispatch/exchange/exchange.hpp"
+#include "shim/dispatch/exchange/mail.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"
@@ -157,6 +158,7 @@ void start_job() noexcept try {
       j.mine.sample.start(size), world->sample = &j.mine.sample;
     world->plan.install(j.history.plan);
     take_place(*world);
+    expect_mail_at_end();
   }
   j.world_state = world;
   if (rank == 0)

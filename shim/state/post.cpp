@@ -6,6 +6,7 @@
 #include <cstring>
 #include <list>
 #include <mutex>
+#include <new>
 
 #include "shim/state/job.hpp"
 
@@ -41,7 +42,13 @@ Outgoing* take_buffer(bool may_refuse) {
       if (has_left(o)) return &o;
     if (may_refuse) return nullptr;
   }
-  return &outgoing().emplace_back();
+  try {
+    return &outgoing().emplace_back();
+  } catch (const std::bad_alloc&) {
+    for (Outgoing& o : outgoing())
+      if (has_left(o)) return &o;
+    throw;
+  }
 }
 
 bool post_piece(Rank world, int tag, std::span<const char> piece, bool may_refuse) {
@@ -60,6 +67,11 @@ bool post(Rank world, int tag, std::span<const char> piece) { return post_piece(
 
 bool post_or_refuse(Rank world, int tag, std::span<const char> piece) { return post_piece(world, tag, piece, true); }
 
+void expect_outgoing(std::size_t pieces) {
+  const std::lock_guard lock(outgoing_mutex);
+  while (outgoing().size() < pieces) outgoing().emplace_back();
+}
+
 void sweep_outgoing() {
   const std::lock_guard lock(outgoing_mutex);
   for (Outgoing& o : outgoing())
@@ -72,12 +84,21 @@ bool all_has_left() {
   return std::ranges::none_of(outgoing(), &Outgoing::busy);
 }
 
+void Incoming::expect(std::size_t pieces) {
+  pieces_.reserve(pieces);
+  spare_.reserve(pieces);
+  while (pieces_.size() + spare_.size() < pieces) spare_.push_back(std::make_unique<Piece>());
+}
+
 /// Takes the next piece out of MPI's queue, if there is one.
 void Incoming::fetch(Rank from) {
-  // Memory first: a piece that is taken out of the queue must be received.
-  if (spare_.empty()) spare_.push_back(std::make_unique<Piece>());
-  pieces_.reserve(pieces_.size() + 1);
-  spare_.reserve(pieces_.size() + spare_.size() + 1);
+  // Memory first: a piece that is taken out of the queue must be received. Without it, this one waits for the others.
+  try {
+    if (spare_.empty()) expect(pieces_.size() + 1);
+  } catch (const std::bad_alloc&) {
+    if (pieces_.empty()) throw;
+    return;
+  }
   int there = 0, size = 0;
   MPI_Message message;
   MPI_Status status;

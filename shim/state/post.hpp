@@ -29,6 +29,9 @@ bool post_bytes(Rank world, int tag, const T& value) {
   return post_or_refuse(world, tag, std::span(reinterpret_cast<const char*>(&value), sizeof value));
 }
 
+/// Takes memory for so many pieces, so that they need none later.
+void expect_outgoing(std::size_t pieces);
+
 /// Frees buffers of pieces that have left. Bounded work.
 void sweep_outgoing();
 
@@ -41,6 +44,8 @@ bool all_has_left();
 class Incoming {
  public:
   explicit Incoming(int tag) : tag_(tag) {}
+  /// Takes memory for so many pieces, so that they need none later.
+  void expect(std::size_t pieces);
   /// Gives the oldest piece from `from` (or MPI_ANY_SOURCE), if one has arrived, to f(source, bytes). Pieces of one
   /// source come in their order. If f throws, the piece stays.
   template <typename F>

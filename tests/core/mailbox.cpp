@@ -39,6 +39,7 @@ class Processes {
       ++of.pieces;
       return true;
     }
+    void lose(Rank) noexcept override {}
     void read(Rank from, std::span<const char> message) noexcept override { of.read(*this, from, message); }
 
     Processes& of;

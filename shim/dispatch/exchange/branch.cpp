@@ -40,23 +40,25 @@ std::uint64_t tree_of(std::span<const char> message) {
   return identity;
 }
 
+/// Passes an announcement on and keeps it. All ranks wait for it, so it must find memory.
+void keep_announcement(Branch& branch, std::span<const char> message) {
+  if (branch.ended) return;
+  for (const Rank child : branch.node.place().children)
+    with_reserve([&] { put_mail(branch.world_of(child), Mail::announcement, message); });
+  with_reserve([&] { branch.announcement.assign(message.begin(), message.end()); });
+}
+
 void read_by_branch(Branch& branch, Mail kind, std::span<const char> message) {
-  switch (kind) {
-    case Mail::digest:
+  if (kind == Mail::announcement) return keep_announcement(branch, message);
+  try_patterns([&] {
+    EndHead head{};
+    if (kind == Mail::digest) {
       branch.node.take(message, branch);
-      break;
-    case Mail::end:
-      if (EndHead head{}; message.size() == sizeof head) {
-        std::memcpy(&head, message.data(), sizeof head);
-        branch.hear_end(head.from);
-      }
-      break;
-    default:
-      if (branch.ended) return;
-      for (const Rank child : branch.node.place().children)
-        put_mail(branch.world_of(child), Mail::announcement, message);
-      branch.announcement.assign(message.begin(), message.end());
-  }
+    } else if (message.size() == sizeof head) {
+      std::memcpy(&head, message.data(), sizeof head);
+      branch.hear_end(head.from);
+    }
+  });
 }
 
 void read_for_tree(Mail kind, std::span<const char> message) {
@@ -64,11 +66,11 @@ void read_for_tree(Mail kind, std::span<const char> message) {
   const std::uint64_t identity = tree_of(message);
   const auto found = b.all.find(identity);
   if (found == b.all.end()) {
-    b.early[identity].emplace_back(kind, std::vector<char>(message.begin(), message.end()));
+    with_reserve([&] { b.early[identity].emplace_back(kind, std::vector<char>(message.begin(), message.end())); });
     return;
   }
   Branch& branch = *found->second;
-  try_patterns([&] { read_by_branch(branch, kind, message); });
+  read_by_branch(branch, kind, message);
   branch.say_end();
   if (!branch.state && branch.over()) b.all.erase(found);
 }
@@ -84,7 +86,7 @@ void read_end(std::span<const char> message) noexcept {
 }
 
 void read_announcement(std::span<const char> message) noexcept try {
-  with_reserve([&] { read_for_tree(Mail::announcement, message); });
+  read_for_tree(Mail::announcement, message);
 } catch (const std::bad_alloc&) {
   no_memory_left("a plan");
 }
@@ -221,7 +223,10 @@ void grow(CommState& state) {
   }
   const auto early = b.early.extract(state.identity);
   if (early.empty()) return;
-  for (const auto& [kind, message] : early.mapped()) try_patterns([&] { read_for_tree(kind, message); });
+  for (const auto& [kind, message] : early.mapped()) {
+    if (kind == Mail::announcement) read_announcement(message);
+    else try_patterns([&] { read_for_tree(kind, message); });
+  }
 }
 
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {

@@ -3,6 +3,8 @@
 #include "shim/dispatch/exchange/mail.hpp"
 
 #include "core/agreement/mailbox.hpp"
+#include "shim/dispatch/executor/executor.hpp"
+#include "shim/log.hpp"
 #include "shim/state/post.hpp"
 
 namespace latecomer::shim {
@@ -22,11 +24,30 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     return pieces > 0;
   }
 
+  /// Takes memory for the small messages at the end of the job.
+  void expect_ends() {
+    const core::TreePlace& place = job().place;
+    for (const Rank child : place.children) box.expect(child);
+    if (place.parent >= 0) box.expect(place.parent);
+    incoming_.expect(place.children.size() + 1);
+    expect_outgoing(4);
+  }
+
   core::Mailbox box;
   std::recursive_mutex mutex;
 
  private:
-  bool send(Rank to, std::span<const char> piece) override { return post(to, kMailTag, piece); }
+  bool send(Rank to, std::span<const char> piece) override {
+    try {
+      return post(to, kMailTag, piece);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  void lose(Rank) noexcept override {
+    if (job().announces) no_memory_left("a plan");  // it may have been one
+    warn("out of memory: a message of another rank is lost, and with it some arrival patterns");
+  }
   void read(Rank from, std::span<const char> message) noexcept override {
     if (message.empty()) return;
     const auto kind = static_cast<Mail>(message[0]);
@@ -55,6 +76,8 @@ Office& office() {
 }
 
 }  // namespace
+
+void expect_mail_at_end() { office().expect_ends(); }
 
 MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {
   if (!job().threads) return;

@@ -34,6 +34,8 @@ class MailLock {
 
 /// Puts a message for a rank of MPI_COMM_WORLD into the mailbox. It leaves in pump_mail(). The caller holds the lock.
 void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body = {});
+/// At the start: takes memory for the messages of the end of the job, at which there may be none.
+void expect_mail_at_end();
 /// Bytes for this rank that wait in the mailbox.
 std::size_t mail_waiting(Rank world);
 /// Whether anything waits in the mailbox.
