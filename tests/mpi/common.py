@@ -15,7 +15,7 @@ import tempfile
 parser = argparse.ArgumentParser()
 for name in ("cli", "mpiexec", "root", "library", "build", "support", "allocations", "spy", "bin", "mpi"):
     parser.add_argument("--" + name, required=True)
-a = parser.parse_args(shlex.split(os.environ["LATECOMER_TEST"]) if "LATECOMER_TEST" in os.environ else None)
+a = parser.parse_args(shlex.split(os.environ.pop("LATECOMER_TEST")) if "LATECOMER_TEST" in os.environ else None)
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latecomer-test-"))
 failures = []
 patience = 1  # factor of time-outs
