@@ -28,6 +28,7 @@ constexpr Row kRows[] = {
     {"LATECOMER_CHECK", 0, 1, [](Environment& e, std::string_view, int n) { e.check = n == 1; }},
     {"LATECOMER_DISABLE", 0, 1, [](Environment& e, std::string_view, int n) { e.disable = n == 1; }},
     {"LATECOMER_CONFIG", -1, -1, [](Environment& e, std::string_view t, int) { e.config = t; }},
+    {"LATECOMER_MPI", -1, -1, [](Environment&, std::string_view, int) {}},  // front/front.cpp reads it
     {"LATECOMER_CLAIM", -1, -1, [](Environment& e, std::string_view t, int) { e.claim = t; }},
     {"LATECOMER_ROLL_CALL", -1, -1, [](Environment&, std::string_view, int) {}},  // job/run_channel.cpp reads it
 };

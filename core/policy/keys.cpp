@@ -66,6 +66,12 @@ constexpr KeyRow kPolicyKeys[] = {
      "MPI reports support for GPU memory on any rank; all calls are then native in mode `apply` too, and a warning "
      "says "
      "so. `none`: no buffer is in GPU memory."},
+    {"mpi", KeyType::choice, "mpich openmpi abi", 0, 0, "",
+     "Family of the program's MPI library, where latecomer does not recognise it by itself: `mpich`, `openmpi`, or "
+     "`abi` "
+     "for the standard ABI of MPI, which this version has no family for. `latecomer run` hands it to the ranks; "
+     "without "
+     "it, set `LATECOMER_MPI`."},
     {"spool", KeyType::boolean, "", 0, 0, "true",
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
     {"live", KeyType::boolean, "", 0, 0, "true",

@@ -180,6 +180,7 @@ class Parser {
     else if (path == "courteous_by")
       policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
     else if (path == "device_buffers") policy_.device_buffers = v.text != "none";
+    else if (path == "mpi") policy_.mpi = v.text;
     else if (path == "spool") policy_.spool = v.boolean;
     else if (path == "live") policy_.live = v.boolean;
     else if (path == "record")

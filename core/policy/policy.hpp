@@ -86,6 +86,7 @@ struct Policy {
   std::vector<std::string> sites_wrappers = {"libcaf_mpi*", "libboost_mpi*"};
   bool sites_python = false;
   CourteousBy courteous_by = CourteousBy::automatic;
+  std::string mpi;             ///< family of the MPI library; empty: it tells by itself
   bool device_buffers = true;  ///< buffers may be in GPU memory, if MPI supports it
   bool spool = true;
   bool live = true;    ///< the present state of each process is in shared memory

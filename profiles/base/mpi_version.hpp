@@ -15,6 +15,17 @@ struct Known {
 inline constexpr Known kFamilies[] = {{"mpich", "MPICH Version:", "4.", "MPICH 4"},
                                       {"openmpi", "Open MPI", "v4.", "Open MPI 4"}};
 
+/// The standard ABI, whose handles are the same in every library that has it.
+inline constexpr Known kAbi = {"abi", "", "", "MPI's standard ABI"};
+inline constexpr std::string_view kFamilyNames = "mpich openmpi abi";
+
+/// The family of that name; nullptr: no known family.
+constexpr const Known* family_named(std::string_view name) {
+  for (const Known& family : kFamilies)
+    if (family.name == name) return &family;
+  return name == kAbi.name ? &kAbi : nullptr;
+}
+
 /// nullptr: no known family.
 constexpr const Known* family_of(std::string_view text) {
   for (const Known& family : kFamilies) {

@@ -11,28 +11,37 @@ namespace {
 
 struct CalibrateOptions {
   int ranks = 2;
-  std::string launcher;
+  std::string launcher, mpi;
   std::vector<std::string> more;
   bool json = false;
 };
 
-int calibrate(const CalibrateOptions& o) {
+int calibrate(const CalibrateOptions& o, bool ranks_given) {
+  check_family("calibrate", o.mpi);
+  Launch launch = plan_launch("calibrate", o.more, o.launcher, o.mpi);
   // Each MPI library has a program of its own.
-  const auto helper_of = [](bool open_mpi) {
-    const std::string name = open_mpi ? "latecomer-calibrate-openmpi" : "latecomer-calibrate";
+  const auto helper_of = [](std::string_view mpi) {
+    const std::string name = "latecomer-calibrate" + (mpi == "mpich" ? "" : "-" + std::string(mpi));
     return find_beside({name, LATECOMER_HELPERS_FROM_BIN "/" + name});
   };
-  const bool open_mpi = o.launcher.empty() ? find_launcher(false).empty() && !find_launcher(true).empty()
-                                           : is_open_mpi(find_in_path(o.launcher));
-  const std::string helper = helper_of(open_mpi);
+  std::string mpi = o.mpi, helper;
+  if (mpi.empty() && launch.launcher) mpi = launch.launcher->mpi;
+  for (const profiles::Launcher& one : profiles::kLaunchers)
+    if (helper.empty() && !one.mpi.empty() && (mpi.empty() || mpi == one.mpi)) helper = helper_of(one.mpi);
   if (helper.empty())
-    throw BadUsage(std::string("calibrate: the program that measures with ") + title(open_mpi) +
+    throw BadUsage("calibrate: the program that measures with " + title(mpi.empty() ? "mpich" : mpi) +
                    " is not installed with this command; build it where that library is, with LATECOMER_BUILD_SHIM=ON");
-  std::vector<std::string> words = o.more;
-  words.insert(words.end(), {"-n", std::to_string(o.ranks), helper});
+  int ranks = ranks_in(launch);
+  if (ranks != 0 && ranks_given)
+    throw BadUsage("calibrate: --ranks and an option of the launcher both give the number of ranks");
+  if (ranks == 0) {
+    ranks = o.ranks;
+    launch.words.insert(launch.words.end(), {"-n", std::to_string(ranks)});
+  }
+  launch.words.push_back(helper);
   // With fewer cores than ranks on one machine, a waiting rank must yield its core.
-  if (static_cast<unsigned>(o.ranks) > std::thread::hardware_concurrency()) words.push_back("yield");
-  return start(plan_launch("calibrate", words, o.launcher));
+  if (static_cast<unsigned>(ranks) > std::thread::hardware_concurrency()) launch.words.emplace_back("yield");
+  return start(launch);
 }
 
 }  // namespace
@@ -41,12 +50,15 @@ void add_calibrate(CLI::App& app, Action& action) {
   auto* command =
       app.add_subcommand("calibrate", "Measure the network and print the object for the policy key network");
   auto o = std::make_shared<CalibrateOptions>();
-  command->add_option("-n,--ranks", o->ranks, "Ranks to start. Rank 0 measures with up to eight of the others.")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1 << 20));
+  auto* ranks =
+      command->add_option("-n,--ranks", o->ranks, "Ranks to start. Rank 0 measures with up to eight of the others.")
+          ->capture_default_str()
+          ->check(CLI::Range(2, 1 << 20));
   command->add_option("--launcher", o->launcher,
                       "Launcher to use instead of MPICH's mpiexec, such as srun or mpiexec.openmpi.");
-  command->add_option("OPTIONS", o->more, "Further options of the launcher, after --.")->expected(-1);
+  add_mpi_option(*command, o->mpi);
+  command->add_option("OPTIONS", o->more, "Further options of the launcher, after --, or the launcher and its options.")
+      ->expected(-1);
   command->add_flag("--json", o->json, "Accepted as for other commands. The answer is always JSON.");
   command->positionals_at_end();
   command->footer(
@@ -58,7 +70,7 @@ ranks_per_host, and memory_beta_ns_per_byte and memory_latency_us for messages i
 
 Example: between two hosts, one rank on each
   $ latecomer calibrate -n 2 -- -ppn 1 -hosts node1,node2)");
-  command->callback([o, &action] { action = [o] { return calibrate(*o); }; });
+  command->callback([o, ranks, &action] { action = [o, ranks] { return calibrate(*o, ranks->count() > 0); }; });
 }
 
 }  // namespace latecomer::cli

@@ -30,4 +30,7 @@ std::string snapshots_of(const std::string& place);
 /// Inserts a missing `--` before the launcher's arguments of `run` and returns the command line.
 std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string> words);
 
+/// The option --mpi of `run` and `calibrate`.
+void add_mpi_option(CLI::App& command, std::string& mpi);
+
 }  // namespace latecomer::cli

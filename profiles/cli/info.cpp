@@ -46,11 +46,6 @@ std::string version_of(const std::string& library) {
   return out;
 }
 
-std::string family_library(bool open_mpi) {
-  const std::string name = open_mpi ? "liblatecomer-openmpi.so" : "liblatecomer-mpich.so";
-  return find_beside({"../lib/" + name, "../lib64/" + name, LATECOMER_LIBRARY_FROM_BIN "/" + name});
-}
-
 void line(const char* what, const std::string& text) { std::printf("%-12s%s\n", what, text.c_str()); }
 
 std::string first_line(std::string text) {
@@ -63,11 +58,12 @@ int say_installation() {
   const std::string front = find_beside(
       {"../lib/liblatecomer.so", "../lib64/liblatecomer.so", LATECOMER_LIBRARY_FROM_BIN "/liblatecomer.so"});
   line("preload", front.empty() ? "liblatecomer.so is not beside this command" : front);
-  for (const bool open_mpi : {false, true}) {
-    const std::string library = family_library(open_mpi), launcher = find_launcher(open_mpi);
-    line(title(open_mpi),
+  for (const profiles::Launcher& one : profiles::kLaunchers) {
+    if (one.mpi.empty()) continue;
+    const std::string library = family_library(one.mpi), launcher = find_launcher(one.mpi);
+    line(one.title.data(),
          (library.empty() ? std::string("programs run unobserved: this installation was built without it") : library) +
-             (launcher.empty() ? "; its launcher is not in PATH" : "; launcher " + launcher));
+             (launcher.empty() ? "; its launcher is not in PATH" : "; launcher " + find_in_path(launcher)));
   }
   return 0;
 }
@@ -79,7 +75,7 @@ int say_program(const std::string& program) {
     line("MPI",
          "the program needs no MPI library that latecomer knows. A script, or a program that loads MPI later, is "
          "recognised when it starts MPI; name its launcher: latecomer run -- mpiexec.openmpi -n 4 " +
-             shell_word(program));
+             shell_word(program) + "; or its family: latecomer run --mpi openmpi -- -n 4 " + shell_word(program));
     return 1;
   }
   const std::string version = version_of(needs.path);
@@ -88,19 +84,20 @@ int say_program(const std::string& program) {
   std::string bindings = "C";
   for (const std::string& name : needs.bindings) bindings += ", " + name;
   line("bindings", bindings);
-  const std::string launcher = find_launcher(needs.open_mpi), family = family_library(needs.open_mpi);
-  line("launcher", launcher.empty()
-                       ? std::string(title(needs.open_mpi)) + "'s launcher is not in PATH; under srun none is needed"
-                       : launcher);
+  const std::string launcher = find_launcher(needs.mpi), family = family_library(needs.mpi);
+  line("launcher", launcher.empty() ? title(needs.mpi) + "'s launcher is not in PATH; under srun none is needed"
+                                    : find_in_path(launcher));
   std::string not_observed;
-  if (!version.empty() && !known) not_observed = "latecomer knows MPICH 4 and Open MPI 4";
-  else if (family.empty()) not_observed = std::string("this installation was built without ") + title(needs.open_mpi);
+  if (!version.empty() && !known)
+    not_observed =
+        "latecomer knows MPICH 4 and Open MPI 4; latecomer run --mpi names the one whose binary interface it has";
+  else if (family.empty()) not_observed = "this installation was built without " + title(needs.mpi);
   if (!not_observed.empty()) {
     line("observed", "no: " + not_observed);
     return 1;
   }
   line("observed", "yes, through " + family);
-  line("served", needs.open_mpi ? "yes; calls of more than 2 GiB stay native" : "yes");
+  line("served", needs.mpi == "openmpi" ? "yes; calls of more than 2 GiB stay native" : "yes");
   line("next", "latecomer run -- -n 4 " + shell_word(program));
   return 0;
 }

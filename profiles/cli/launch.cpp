@@ -21,6 +21,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
 #include "profiles/cli/roll_call.hpp"
@@ -31,153 +32,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Options of each launcher that take the next word as their value.
-const std::set<std::string> kMpiexecValues = {"-n",
-                                              "-np",
-                                              "-host",
-                                              "-hosts",
-                                              "-f",
-                                              "-ppn",
-                                              "-wdir",
-                                              "-hostfile",
-                                              "-machinefile",
-                                              "-bind-to",
-                                              "-map-by",
-                                              "-membind",
-                                              "-envlist",
-                                              "-genvlist",
-                                              "-launcher",
-                                              "-launcher-exec",
-                                              "-iface",
-                                              "-rmk",
-                                              "-configfile",
-                                              "-usize",
-                                              "-prepend-pattern",
-                                              "-outfile-pattern",
-                                              "-errfile-pattern",
-                                              "-path",
-                                              "-order-nodes",
-                                              "-ranks-per-proc",
-                                              "-umask",
-                                              "-localhost",
-                                              "-timeout"};
-const std::set<std::string> kSrunValues = {"-n",
-                                           "--ntasks",
-                                           "-N",
-                                           "--nodes",
-                                           "-c",
-                                           "--cpus-per-task",
-                                           "-p",
-                                           "--partition",
-                                           "-t",
-                                           "--time",
-                                           "-A",
-                                           "--account",
-                                           "-J",
-                                           "--job-name",
-                                           "-w",
-                                           "--nodelist",
-                                           "-x",
-                                           "--exclude",
-                                           "-o",
-                                           "--output",
-                                           "-e",
-                                           "--error",
-                                           "-i",
-                                           "--input",
-                                           "-D",
-                                           "--chdir",
-                                           "-m",
-                                           "--distribution",
-                                           "-q",
-                                           "--qos",
-                                           "-C",
-                                           "--constraint",
-                                           "-d",
-                                           "--dependency",
-                                           "-G",
-                                           "--gpus",
-                                           "-K",
-                                           "-r",
-                                           "--relative",
-                                           "-W",
-                                           "--wait",
-                                           "--mem",
-                                           "--mem-per-cpu",
-                                           "--ntasks-per-node",
-                                           "--gres",
-                                           "--mpi",
-                                           "--reservation",
-                                           "--export",
-                                           "--cpu-bind",
-                                           "--jobid",
-                                           "-M",
-                                           "--clusters"};
-// Options that take the next two words as their value.
-const std::set<std::string> kMpiexecTwo = {"-env", "-genv"};
-// Of Open MPI, which takes one or two dashes.
-const std::set<std::string> kOpenMpiValues = {"-n",
-                                              "-np",
-                                              "-c",
-                                              "-H",
-                                              "-host",
-                                              "-hostfile",
-                                              "-machinefile",
-                                              "-default-hostfile",
-                                              "-x",
-                                              "-N",
-                                              "-npernode",
-                                              "-npersocket",
-                                              "-map-by",
-                                              "-bind-to",
-                                              "-rank-by",
-                                              "-rankfile",
-                                              "-rf",
-                                              "-cpu-set",
-                                              "-cpu-list",
-                                              "-slot-list",
-                                              "-cpus-per-proc",
-                                              "-cpus-per-rank",
-                                              "-wd",
-                                              "-wdir",
-                                              "-path",
-                                              "-prefix",
-                                              "-am",
-                                              "-tune",
-                                              "-output-filename",
-                                              "-xterm",
-                                              "-stdin",
-                                              "-max-restarts",
-                                              "-timeout",
-                                              "-launch-agent",
-                                              "-report-uri",
-                                              "-report-pid",
-                                              "-ompi-server",
-                                              "-server-wait-time",
-                                              "-personality",
-                                              "-ppr",
-                                              "-app"};
-const std::set<std::string> kOpenMpiTwo = {"-mca", "-gmca"};
+using profiles::has_word;
+using profiles::kLaunchers;
+using profiles::Launcher;
+using Words = std::vector<std::string>;
 
-bool is_srun(const std::string& path) { return fs::path(path).filename() == "srun"; }
+std::string name_of(const std::string& path) { return fs::path(path).filename().string(); }
+
+/// Whether the name says that this is a launcher.
 bool is_launcher(const std::string& word) {
-  const std::string name = fs::path(word).filename().string();
-  return name == "srun" || name == "mpirun" || name.starts_with("mpirun.") || name == "mpiexec" ||
-         name.starts_with("mpiexec.");
-}
-
-std::string program_in(const std::vector<std::string>& arguments, Launch::Kind kind) {
-  const bool open_mpi = kind == Launch::Kind::open_mpi;
-  const auto& values = kind == Launch::Kind::slurm ? kSrunValues : open_mpi ? kOpenMpiValues : kMpiexecValues;
-  const auto& two = open_mpi ? kOpenMpiTwo : kMpiexecTwo;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string word = arguments[i];
-    if (!word.starts_with("-")) return arguments[i];
-    if (kind != Launch::Kind::slurm && word.starts_with("--")) word.erase(0, 1);
-    if (kind != Launch::Kind::slurm && two.count(word)) i += 2;
-    else if (values.count(word)) ++i;
-  }
-  return "";
+  const std::string name = name_of(word);
+  const bool shared = has_word(profiles::kSharedNames, name.substr(0, name.find('.')));
+  return shared || std::ranges::any_of(kLaunchers, [&](const Launcher& one) { return has_word(one.names, name); });
 }
 
 /// The needed libraries of an ELF file; empty for any other file.
@@ -254,37 +120,54 @@ std::vector<std::string> loaded_libraries(const std::string& program) {
   return out;
 }
 
-/// The words for another launcher, if they are options of both: "-n 4 ./program", else "-n RANKS PROGRAM".
-std::string in_common_words(const std::vector<std::string>& command, const std::string& program) {
-  std::string out;
-  bool known = true, before = true;
-  for (const std::string& word : command) {
-    before = before && word != program;
-    known = known && (!before || !word.starts_with("-") || (kMpiexecValues.count(word) && kOpenMpiValues.count(word)));
-    out += " " + shell_word(word);
-  }
-  return known ? out : " -n RANKS PROGRAM";
+/// The launcher behind a command, by its name, the name behind links, or its libraries. nullptr: not known.
+const Launcher* launcher_at(const std::string& word) {
+  std::error_code error;
+  const std::string path = find_in_path(word);
+  for (const std::string& name : {name_of(word), fs::canonical(path, error).filename().string()})
+    for (const Launcher& one : kLaunchers)
+      if (has_word(one.names, name) && !has_word(profiles::kSharedNames, name)) return &one;
+  for (const std::string& needed : needed_libraries(path))
+    for (const Launcher& one : kLaunchers)
+      if (has_word(one.libraries, needed.substr(0, needed.find('.')))) return &one;
+  return nullptr;
 }
 
-/// What the first word that is a program of MPI needs. Another program may start it: "env NAME=VALUE ./program",
-/// "numactl -N 0 ./program". Values of the launcher's options are no programs of MPI.
-Needs needs_in(const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    if (Needs needs = needs_of(word); !needs.library.empty()) return needs;
+/// The words for another launcher, if the only option is the number of ranks: "-n 4 ./program", else "-n RANKS
+/// PROGRAM".
+std::string in_common_words(const Launch& launch, const Launcher& other) {
+  std::string out;
+  for (std::size_t at = launch.options; at < launch.words.size(); ++at) out += " " + shell_word(launch.words[at]);
+  const std::size_t program = behind_options(launch.words, launch.options, *launch.launcher);
+  const bool ranks_alone = program == launch.options + 2 && has_word(other.ranks, launch.words[launch.options]);
+  return ranks_alone ? out : " -n RANKS PROGRAM";
+}
+
+/// The first word that is a program of MPI, or "". Another program may start it: "env NAME=VALUE ./program", "numactl
+/// -N 0 ./program". Values of the launcher's options are no programs of MPI.
+std::string program_of_mpi(const Words& words) {
+  const auto found = std::ranges::find_if(words, [](const std::string& word) { return !needs_of(word).mpi.empty(); });
+  return found == words.end() ? "" : *found;
+}
+
+/// What a command begins with, behind commands that only start the next one.
+struct Beginning {
+  enum class Is { options, launcher, program, other } is = Is::other;
+  std::size_t at = 0;
+};
+Beginning beginning_of(const Words& words) {
+  using Is = Beginning::Is;
+  if (words.empty() || words[0].starts_with("-")) return {Is::options, 0};
+  for (std::size_t i = 0; i < words.size() && !words[i].starts_with("PATH="); ++i) {
+    const bool runs = !find_in_path(words[i]).empty();
+    if (is_launcher(words[i]) && (runs || i == 0)) return {Is::launcher, i};
+    if (runs ? has_word(profiles::kStarters, name_of(words[i])) : i > 0) continue;
+    return {needs_of(words[i]).mpi.empty() ? Is::other : Is::program, i};
+  }
   return {};
 }
 
 }  // namespace
-
-bool is_open_mpi(const std::string& path) {
-  std::error_code error;
-  const std::string real = fs::canonical(path, error).filename().string();
-  if (real == "orterun" || real == "prterun" || real == "prun" || real.ends_with(".openmpi")) return true;
-  for (const std::string& needed : needed_libraries(path))
-    if (needed.starts_with("libopen-rte") || needed.starts_with("libopen-pal") || needed.starts_with("libprrte"))
-      return true;
-  return false;
-}
 
 Needs needs_of(const std::string& program) {
   Needs out;
@@ -293,7 +176,8 @@ Needs needs_of(const std::string& program) {
     const bool open_mpi = name.starts_with("libmpi.so.40"),
                mpich = name.starts_with("libmpich.so") || name == "libmpi.so.12";
     if (open_mpi || mpich) {
-      out.library = name, out.open_mpi = open_mpi;
+      out.library = name;
+      out.mpi = open_mpi ? "openmpi" : "mpich";
       if (const auto at = line.find("=> "); at != std::string::npos)
         out.path = line.substr(at + 3, line.find(" (", at) - at - 3);
     } else if (name.starts_with("libmpi_") || name.starts_with("libmpichfort") || name.starts_with("libmpichcxx")) {
@@ -303,29 +187,62 @@ Needs needs_of(const std::string& program) {
   return out;
 }
 
-std::string find_launcher(bool open_mpi) {
-  static constexpr const char* kMpich[] = {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"};
-  static constexpr const char* kOpenMpi[] = {"mpiexec.openmpi", "mpirun.openmpi", "mpirun", "mpiexec"};
-  for (const char* name : open_mpi ? std::span<const char* const>(kOpenMpi) : std::span<const char* const>(kMpich))
-    if (std::string found = find_in_path(name); !found.empty() && is_open_mpi(found) == open_mpi) return found;
+std::size_t behind_option(const Words& words, std::size_t at, const Launcher& launcher) {
+  const std::string_view option = launcher.option_in(words[at]);
+  std::size_t values = 0;
+  if (has_word(launcher.pairs, option)) {
+    const bool assigns = at + 1 < words.size() && words[at + 1].find('=') != std::string::npos;
+    values = assigns && has_word(launcher.variable, option) ? 1 : 2;
+  } else if (option == words[at] || option == std::string_view(words[at]).substr(1)) {  // not "-n=4"
+    values = has_word(launcher.ranks, option) || has_word(launcher.values, option) ? 1 : 0;
+  }
+  return std::min(words.size(), at + 1 + values);
+}
+
+std::size_t behind_options(const Words& words, std::size_t at, const Launcher& launcher) {
+  while (at < words.size() && words[at].starts_with("-")) at = behind_option(words, at, launcher);
+  return at;
+}
+
+std::string find_launcher(std::string_view mpi) {
+  const Launcher* wanted = profiles::launcher_of(mpi);
+  std::string name;
+  for (std::istringstream names(std::string(wanted ? wanted->names : "")); names >> name;)
+    if (!find_in_path(name).empty() && launcher_at(name) == wanted) return name;
   return "";
 }
 
-const char* title(bool open_mpi) { return open_mpi ? "Open MPI" : "MPICH"; }
+std::string title(std::string_view mpi) {
+  const Launcher* launcher = profiles::launcher_of(mpi);
+  return std::string(launcher ? launcher->title : mpi);
+}
+
+std::string family_library(std::string_view mpi) {
+  const std::string name = "liblatecomer-" + std::string(mpi) + ".so";
+  return find_beside({"../lib/" + name, "../lib64/" + name, LATECOMER_LIBRARY_FROM_BIN "/" + name});
+}
+
+void check_family(const std::string& verb, std::string_view mpi) {
+  if (mpi.empty() || !family_library(mpi).empty()) return;
+  throw BadUsage(verb + ": --mpi " + std::string(mpi) + ": this installation of latecomer has no library for " +
+                 (mpi == profiles::kAbi.name ? std::string(profiles::kAbi.title) : title(mpi)));
+}
 
 bool is_launcher_option(const std::string& word) {
-  const std::string one = word.starts_with("--") ? word.substr(1) : word;
-  return kMpiexecValues.count(one) || kMpiexecTwo.count(one) || kOpenMpiValues.count(one) || kOpenMpiTwo.count(one) ||
-         kSrunValues.count(word.substr(0, word.find('=')));
+  return std::ranges::any_of(kLaunchers, [&](const Launcher& one) {
+    const std::string_view option = one.option_in(word);
+    return has_word(one.ranks, option) || has_word(one.values, option) || has_word(one.pairs, option);
+  });
 }
 
 std::string find_in_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  const auto runs = [](const std::string& file) { return access(file.c_str(), X_OK) == 0 && !fs::is_directory(file); };
+  if (name.find('/') != std::string::npos) return runs(name) ? name : "";
   const char* path = std::getenv("PATH");
   for (std::string_view rest = path ? path : ""; !rest.empty();) {
     const auto colon = std::min(rest.find(':'), rest.size());
     std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate)) return candidate;
+    if (runs(candidate)) return candidate;
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   return "";
@@ -341,88 +258,73 @@ std::string find_beside(const std::vector<std::string>& relative) {
   return "";
 }
 
-Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted) {
+Launch plan_launch(const std::string& verb, Words command, const std::string& wanted, std::string_view mpi) {
+  using Is = Beginning::Is;
   Launch out;
-  std::string named = wanted;
-  if (wanted.empty() && !command.empty() && is_launcher(command.front())) {
-    named = command.front();
-    command.erase(command.begin());
+  Beginning found{Is::launcher, 0};
+  if (wanted.empty()) found = beginning_of(command);
+  else command.insert(command.begin(), wanted);
+  if (found.is == Is::options || found.is == Is::program) {
+    const std::string_view needed = profiles::launcher_of(mpi) ? mpi : needs_of(program_of_mpi(command)).mpi;
+    std::string name = find_launcher(needed);
+    for (const Launcher& one : kLaunchers)
+      if (name.empty() && needed.empty()) name = find_launcher(one.mpi);
+    if (name.empty()) {
+      const Launcher* expected = profiles::launcher_of(needed.empty() ? kLaunchers[0].mpi : needed);
+      throw BadUsage(verb + ": no launcher of " + std::string(expected->title) + " in PATH: expected one of " +
+                     std::string(expected->names));
+    }
+    command.insert(command.begin(), name);
+    found.at = 0;
+  } else if (found.is == Is::launcher && find_in_path(command[found.at]).empty()) {
+    throw BadUsage(verb + ": launcher '" + command[found.at] + "' not found");
   }
-  using Kind = Launch::Kind;
-  if (named.empty()) {
-    const Needs needs = needs_in(command);
-    out.launcher = find_launcher(needs.open_mpi);
-    if (out.launcher.empty() && needs.library.empty()) out.launcher = find_launcher(true);
-    if (out.launcher.empty())
-      throw BadUsage(verb + ": no launcher in PATH: expected " +
-                     (needs.open_mpi ? "Open MPI's mpiexec.openmpi, mpirun or mpiexec"
-                                     : "MPICH's mpiexec.mpich, mpiexec.hydra or mpiexec"));
-  } else {
-    out.launcher = find_in_path(named);
-    if (out.launcher.empty()) throw BadUsage(verb + ": launcher '" + named + "' not found");
+  if (found.is != Is::other) out.launcher = launcher_at(command[found.at]);
+  if (found.is == Is::launcher && !out.launcher) out.launcher = profiles::launcher_of(mpi);
+  out.options = std::min(command.size(), found.at + 1);
+  out.words = std::move(command);
+  if (!out.launcher) {
+    out.program = program_of_mpi(out.words);
+    if (out.program.empty()) out.program = out.words[0];
+    return out;
   }
-  out.kind = is_srun(out.launcher) ? Kind::slurm : is_open_mpi(out.launcher) ? Kind::open_mpi : Kind::mpich;
-  out.program = program_in(command, out.kind);
+  const std::size_t at = behind_options(out.words, out.options, *out.launcher);
+  if (at < out.words.size()) out.program = out.words[at];
   const Needs needs = needs_of(out.program);
-  if (!needs.library.empty() && out.kind != Kind::slurm && needs.open_mpi != (out.kind == Kind::open_mpi)) {
-    const std::string right = find_launcher(needs.open_mpi);
-    throw BadUsage(verb + ": '" + (named.empty() ? out.launcher : named) + "' is " + title(!needs.open_mpi) +
-                   "'s launcher, and " + out.program + " is linked against " + title(needs.open_mpi) + " (" +
-                   needs.library + "); its launcher " +
+  if (mpi.empty() && !needs.mpi.empty() && !out.launcher->mpi.empty() && needs.mpi != out.launcher->mpi) {
+    const std::string right = find_launcher(needs.mpi);
+    throw BadUsage(verb + ": '" + out.words[out.options - 1] + "' is " + title(out.launcher->mpi) +
+                   "'s launcher, and " + out.program + " is linked against " + title(needs.mpi) + " (" + needs.library +
+                   "); its launcher " +
                    (right.empty() ? "is not in PATH"
-                                  : "is " + right + ": write latecomer " + verb + " -- " +
-                                        fs::path(right).filename().string() + in_common_words(command, out.program)));
+                                  : "is " + right + ": write latecomer " + verb + " -- " + right +
+                                        in_common_words(out, *profiles::launcher_of(needs.mpi))));
   }
-  out.arguments = std::move(command);
   return out;
 }
 
-void preload(Launch& launch, const std::string& library) {
-  const char* before = std::getenv("LD_PRELOAD");
-  const std::string value = before && *before ? library + ":" + before : library;
-  // The launcher and its proxies are not MPI programs: do not preload them.
-  unsetenv("LD_PRELOAD");
-  std::vector<std::string> words;
-  if (launch.kind == Launch::Kind::slurm) {
-    // srun accepts one --export, so extend the user's.
-    std::string exported = "ALL";
-    for (auto at = launch.arguments.begin(); at != launch.arguments.end() && *at != launch.program; ++at) {
-      if (at->starts_with("--export=")) exported = at->substr(9), at = launch.arguments.erase(at);
-      else if (*at == "--export" && at + 1 != launch.arguments.end())
-        exported = *(at + 1), at = launch.arguments.erase(at, at + 2);
-      else continue;
-      break;
-    }
-    words = {"--export=" + exported + ",LD_PRELOAD=" + value};
-    for (const char* name : {"LATECOMER_POLICY", "LATECOMER_OUTPUT", "LATECOMER_VERBOSE", "LATECOMER_CLAIM",
-                             "LATECOMER_CONFIG", "LATECOMER_ROLL_CALL"})
-      if (std::getenv(name) && exported != "ALL") words.back() += std::string(",") + name;  // with srun's own value
-  } else if (launch.kind == Launch::Kind::open_mpi) {
-    // Ranks on other hosts get the variables that -x names.
-    words = {"-x", "LD_PRELOAD=" + value};
-    for (char** entry = environ; *entry; ++entry)
-      if (const std::string_view text = *entry; text.starts_with("LATECOMER_"))
-        words.insert(words.end(), {"-x", std::string(text.substr(0, text.find('=')))});
-    // It counts for one program of several only: -n 2 ./a : -n 2 ./b.
-    for (std::size_t i = 0; i < launch.arguments.size(); ++i)
-      if (launch.arguments[i] == ":")
-        launch.arguments.insert(launch.arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.begin(),
-                                words.end());
-  } else {
-    words = {"-genv", "LD_PRELOAD", value};
+int ranks_in(const Launch& launch) {
+  const std::string_view options = launch.launcher ? launch.launcher->ranks : "-n -np --ntasks";
+  for (std::size_t at = launch.options; at < launch.words.size() && launch.words[at].starts_with("-");) {
+    const std::string& word = launch.words[at];
+    const auto equals = word.find('=');
+    if (has_word(options, (launch.launcher ? *launch.launcher : kLaunchers[0]).option_in(word)))
+      return std::atoi(equals != word.npos            ? word.c_str() + equals + 1
+                       : at + 1 < launch.words.size() ? launch.words[at + 1].c_str()
+                                                      : "");
+    at = launch.launcher ? behind_option(launch.words, at, *launch.launcher) : at + 1;
   }
-  launch.arguments.insert(launch.arguments.begin(), words.begin(), words.end());
+  return 0;
 }
 
 int start(const Launch& launch) {
-  std::vector<std::string> words = {launch.launcher};
-  words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
+  Words words = launch.words;
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
-  execv(launch.launcher.c_str(), argv.data());
-  std::cerr << "latecomer: cannot start " << launch.launcher << ": " << std::strerror(errno) << "\n";
+  execvp(argv[0], argv.data());
+  std::cerr << "latecomer: cannot start " << words[0] << ": " << std::strerror(errno) << "\n";
   return 2;
 }
 
@@ -453,7 +355,7 @@ Ended run_and_wait(const Launch& launch, JobWatch* watch, RollCall* roll_call) {
   }
   Ended out;
   if (child < 0) {
-    std::cerr << "latecomer: cannot start " << launch.launcher << ": " << std::strerror(errno) << "\n";
+    std::cerr << "latecomer: cannot start " << launch.words[0] << ": " << std::strerror(errno) << "\n";
     out.status = 2;
   }
   if (child > 0 && roll_call) roll_call->start();

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starts MPI programs: finds the launcher and the files of this installation, and separates the program from the
-// launcher's options. Knows the launchers of MPICH and Open MPI, and Slurm's srun.
+// launcher's options. What differs between launchers is in profiles/base/launchers.hpp.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "profiles/base/launchers.hpp"
 
 namespace latecomer::cli {
 
@@ -17,42 +21,54 @@ std::string find_beside(const std::vector<std::string>& relative);
 
 /// The MPI library that a program needs.
 struct Needs {
-  std::string library;  ///< its file's name; "": none, as of a script or a program that loads MPI later
-  std::string path;     ///< as the dynamic linker finds it
-  bool open_mpi = false;
+  std::string library;                ///< its file's name; "": none, as of a script or a program that loads MPI later
+  std::string path;                   ///< as the dynamic linker finds it
+  std::string_view mpi;               ///< its family
   std::vector<std::string> bindings;  ///< names of the libraries of its other bindings
 };
 Needs needs_of(const std::string& program);
 
-/// Whether the launcher at `path` belongs to Open MPI, by the name behind all links or by its libraries.
-bool is_open_mpi(const std::string& path);
-/// The path of MPICH's or Open MPI's launcher in PATH, or "".
-std::string find_launcher(bool open_mpi);
+/// The name of the family's launcher in PATH, or "".
+std::string find_launcher(std::string_view mpi);
 /// "MPICH" or "Open MPI".
-const char* title(bool open_mpi);
+std::string title(std::string_view mpi);
+/// The library of a family in this installation, or "".
+std::string family_library(std::string_view mpi);
 
-/// A launcher and its arguments.
+/// A command.
 struct Launch {
-  enum class Kind { mpich, open_mpi, slurm };
-  std::string launcher;  ///< path
-  Kind kind = Kind::mpich;
-  std::vector<std::string> arguments;  ///< without the launcher
-  std::string program;                 ///< one of the arguments; "" if they name no program
+  std::vector<std::string> words;
+  /// nullptr: not known. The words may start any launcher, or the program itself.
+  const profiles::Launcher* launcher = nullptr;
+  std::size_t options = 0;  ///< of the launcher begin at this word
+  std::string program;      ///< "" if the launcher gets none
 };
 
-/// `command`: the words after `--`; the first may be a launcher. `wanted`: the value of --launcher, or "". Without
-/// either, the launcher is that of the first word that is a program of MPI. Throws BadUsage with the prefix
-/// `verb: ` if no launcher is found, or if it is another library's than the program: each rank would be a
-/// job of its own.
-Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted);
+/// `command`: the words after `--`, as `latecomer run --help` describes them. `wanted`: the value of --launcher, or "".
+/// `mpi`: the family that the user names, or "". Throws BadUsage with the prefix `verb: ` if no launcher is found, or
+/// if it is another library's than the program: each rank would be a job of its own.
+Launch plan_launch(const std::string& verb, std::vector<std::string> command, const std::string& wanted,
+                   std::string_view mpi);
 
-/// Sets LD_PRELOAD for the ranks only, and keeps the libraries that the user preloads.
+/// Refuses the value of --mpi if this installation has no library for it.
+void check_family(const std::string& verb, std::string_view mpi);
+
+/// The number of ranks in the options of the first program; 0: none.
+int ranks_in(const Launch& launch);
+
+/// Where the words behind the launcher's option at `at` and its values begin, and behind all options from `at` on.
+std::size_t behind_option(const std::vector<std::string>& words, std::size_t at, const profiles::Launcher& launcher);
+std::size_t behind_options(const std::vector<std::string>& words, std::size_t at, const profiles::Launcher& launcher);
+
+/// Hands LD_PRELOAD and the LATECOMER_* variables to the ranks, and keeps the libraries that the user preloads. A
+/// launcher that is known gets options: it runs without the preload, as do its helpers. Any other command gets the
+/// preload in its environment, which launchers pass on; it does nothing in a process without MPI.
 void preload(Launch& launch, const std::string& library);
 
-/// Replaces this process. Returns 2 on failure.
+/// Replaces this process by the command, which PATH finds, by its name as the user wrote it. Returns 2 on failure.
 int start(const Launch& launch);
 
-/// The end of the launcher.
+/// The end of the command.
 struct Ended {
   int status = 0;     ///< exit status, or 128 + signal
   int signal = 0;     ///< the signal that ended the launcher, or 0

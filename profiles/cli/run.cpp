@@ -29,8 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using profiles::has_word;
+
 struct RunOptions {
-  std::string policy, output, launcher, learn;
+  std::string policy, output, launcher, mpi, learn;
   int verbose = -1;
   double still = 10;
   bool automatic = false, record = false, force = false, overwrite = false, strict = false, quiet = false;
@@ -68,6 +70,22 @@ core::PolicyReport configuration(const std::string& path) {
   return text ? core::parse_policy(*text) : core::PolicyReport{};  // rank 0 says what is wrong
 }
 
+/// Refuses options of latecomer run among those of the launcher.
+void check_places(const Launch& launch) {
+  if (!launch.launcher) return;
+  for (std::size_t at = launch.options; at < launch.words.size() && launch.words[at] != launch.program; ++at) {
+    const std::string& word = launch.words[at];
+    const std::string name = word.substr(0, word.find('='));
+    const std::string_view option = launch.launcher->option_in(word);
+    if (has_word(launch.launcher->flags, option) || has_word(launch.launcher->values, option)) continue;
+    if (has_word("--policy --output --launcher --mpi --verbose --auto --learn --record --force --overwrite --strict "
+                 "--still --quiet",
+                 name))
+      throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + name +
+                     " ... -- -n 8 ./program");
+  }
+}
+
 int run(const RunOptions& o) {
   if (o.command.empty()) throw BadUsage("run: nothing to run; write: latecomer run -- -n 8 ./program");
   if (o.automatic && !o.policy.empty())
@@ -76,17 +94,6 @@ int run(const RunOptions& o) {
     throw BadUsage("run: --learn goes with --auto; a policy names the file by its key \"learn\"");
   if (o.record && !o.policy.empty())
     throw BadUsage("run: --record takes no policy; write \"record\": \"arrivals\" in it");
-  Launch launch = plan_launch("run", o.command, o.launcher);
-  const std::string program = launch.program;
-  if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
-  for (const std::string& word : launch.arguments) {
-    if (word == program) break;
-    for (const char* mine : {"--policy", "--output", "--launcher", "--verbose", "--auto", "--learn", "--record",
-                             "--force", "--overwrite", "--strict", "--still", "--quiet"})
-      if (launch.kind != Launch::Kind::slurm && word.substr(0, word.find('=')) == mine)
-        throw BadUsage("run: " + word + " is an option of latecomer run and goes before --: latecomer run " + mine +
-                       " ... -- -n 8 ./program");
-  }
   if (o.automatic || o.record)
     setenv("LATECOMER_POLICY",
            (std::string("{\"version\": 1") + (o.record ? ", \"record\": \"arrivals\"" : "") +
@@ -108,6 +115,15 @@ int run(const RunOptions& o) {
     report = core::parse_policy(text.text), policy_name = text.name;
     give_to_ranks(text);
   }
+  check_family("run", o.mpi);
+  std::string mpi = o.mpi;
+  for (const std::string& next : {set("LATECOMER_MPI"), report.policy.mpi, site.policy.mpi})
+    if (mpi.empty()) mpi = next;
+  if (!mpi.empty()) setenv("LATECOMER_MPI", mpi.c_str(), 1);
+  Launch launch = plan_launch("run", o.command, o.launcher, mpi);
+  const std::string program = launch.program;
+  if (program.empty()) throw BadUsage("run: no program among the launcher's arguments");
+  check_places(launch);
   // The ranks of a job that only observes lose no call: rank 0 says that it does not use the policy. Nor does a mistake
   // of the site stop a job.
   if (!report.ok() && !o.force && (o.strict || (report.asks_to_apply && !policy.empty()))) {
@@ -156,6 +172,15 @@ int run(const RunOptions& o) {
 
 }  // namespace
 
+void add_mpi_option(CLI::App& command, std::string& mpi) {
+  command
+      .add_option(
+          "--mpi", mpi,
+          "Family of the program's MPI library: mpich, openmpi or abi (MPI's standard ABI). For a library, or a "
+          "launcher, that latecomer does not recognise; such a launcher gets the options of that family's.")
+      ->check(CLI::IsMember({"mpich", "openmpi", "abi"}));
+}
+
 std::vector<std::string> separate_command(CLI::App& app, std::vector<std::string> words) {
   if (words.empty() || words.front() != "run") return words;
   const CLI::App* command = app.get_subcommand("run");
@@ -188,7 +213,8 @@ void add_run(CLI::App& app, Action& action) {
       "job-3.json.");
   command->add_option("--launcher", o->launcher,
                       "Launcher to use instead of that of the program's MPI library, such as srun. COMMAND may also "
-                      "begin with the launcher.");
+                      "begin with the launcher. It is started by the name that you write.");
+  add_mpi_option(*command, o->mpi);
   command
       ->add_option("--verbose", o->verbose,
                    "0: print warnings only. 1: also the configuration and a summary. 2 and 3: also the plans.")
@@ -221,12 +247,19 @@ void add_run(CLI::App& app, Action& action) {
       "--quiet", o->quiet,
       "Print nothing at the end. Otherwise the job is followed by the first sentences of the verdict, the "
       "name of the profile and the next command, on stderr.");
-  command->add_option("COMMAND", o->command, "Arguments of the launcher, after --: -n 8 ./program arguments.")
+  command
+      ->add_option(
+          "COMMAND", o->command,
+          "Arguments of the launcher, after --: -n 8 ./program arguments. Or the launcher and its arguments, also "
+          "behind commands such as env and nice. Or any other command that starts a launcher: the ranks get "
+          "the preload through its environment.")
       ->expected(-1);
   command->positionals_at_end();
   command->footer(R"(Examples:
   $ latecomer run -- -n 8 ./program arguments
-  $ latecomer run --policy policy.json --output job.json -- srun -n 512 ./program)");
+  $ latecomer run --policy policy.json --output job.json -- srun -n 512 ./program
+  $ latecomer run -- env OMP_NUM_THREADS=1 mpirun -n 8 ./program
+  $ latecomer run -- ./job.sh)");
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

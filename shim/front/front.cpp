@@ -11,6 +11,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "profiles/base/launchers.hpp"
 #include "profiles/base/mpi_version.hpp"
 #include "shim/front/family.hpp"
 #include "shim/front/stubs.hpp"
@@ -84,9 +85,23 @@ void* find(const char* name) {
 }
 
 bool first_process() {
-  for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"})
-    if (const char* value = std::getenv(name)) return std::strcmp(value, "0") == 0;
-  return true;
+  for (const profiles::Launcher& launcher : profiles::kLaunchers)
+    if (const char* value = std::getenv(launcher.rank)) return std::strcmp(value, "0") == 0;
+  const char* value = std::getenv("PMIX_RANK");  // of other launchers
+  return !value || std::strcmp(value, "0") == 0;
+}
+
+/// The family that LATECOMER_MPI names, if the library can have its binary interface: handles of Open MPI are addresses
+/// of its objects. `abi` is an interface that any library may have besides its own. nullptr: ask the library.
+const Known* named_family(bool open_mpi) {
+  const char* name = std::getenv("LATECOMER_MPI");
+  if (!name || !*name) return nullptr;
+  const Known* named = profiles::family_named(name);
+  if (named && (named == &profiles::kAbi || open_mpi == (named->name == "openmpi"))) return named;
+  if (first_process())
+    warn("LATECOMER_MPI: %s: '%.40s'; the library tells its family",
+         named ? "this MPI library has another binary interface" : "expected mpich, openmpi or abi, got", name);
+  return nullptr;
 }
 
 /// Makes the path of a file beside the front's own. The name of the preload may be a link, or relative to a folder that
@@ -109,17 +124,23 @@ bool find_beside(char (&path)[PATH_MAX], const char* name) {
 const Known* known_mpi() {
   using Version = int (*)(char*, int*);
   Version version = nullptr;
+  bool open_mpi = false;
   Dl_info info;
   if (void* init = next_function("MPI_Init"); init && dladdr(init, &info) && info.dli_fname)
     if (void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
       version = reinterpret_cast<Version>(dlsym(library, "PMPI_Get_library_version"));
+      open_mpi = dlsym(library, "ompi_mpi_comm_world") != nullptr;
       dlclose(library);
     }
-  if (!version) version = reinterpret_cast<Version>(find("PMPI_Get_library_version"));
+  if (!version) {
+    version = reinterpret_cast<Version>(find("PMPI_Get_library_version"));
+    open_mpi = find("ompi_mpi_comm_world") != nullptr;
+  }
   if (!version) {
     if (first_process()) warn("the MPI library of this process does not tell its version: latecomer is inactive");
     return nullptr;
   }
+  if (const Known* named = named_family(open_mpi)) return named;
   static char text[16384];  // MPI_MAX_LIBRARY_VERSION_STRING is 8,192 in MPICH and 256 in Open MPI
   int length = 0;
   version(text, &length);
@@ -128,7 +149,10 @@ const Known* known_mpi() {
     if (*c == '\n' || *c == ',') *c = '\0';
     else if (*c == '\t') *c = ' ';
   if (first_process())
-    warn("this program runs on %.80s, but latecomer needs MPICH 4 or Open MPI 4: latecomer is inactive", text);
+    warn(
+        "this program runs on %.80s, but latecomer needs MPICH 4 or Open MPI 4, or LATECOMER_MPI with the one whose "
+        "binary interface it has: latecomer is inactive",
+        text);
   return nullptr;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy of the whole job, which is rank 0's.
+#include <cstdlib>
+
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 #include "shim/job/parts.hpp"
@@ -29,6 +31,18 @@ std::string text_of(const OwnPolicy& own, const char* effect) {
   warn("%s:%d: %s%s%s%s; the policy is not used, %s", own.name.c_str(), p.line, p.path.c_str(),
        p.path.empty() ? "" : ": ", p.message.c_str(), more.c_str(), effect);
   return "";
+}
+
+/// The front has chosen the family before a policy is read.
+void note_other_family(const Job& j) {
+#ifdef OPEN_MPI
+  constexpr const char* own = "openmpi";
+#else
+  constexpr const char* own = "mpich";
+#endif
+  if (j.rank == 0 && !j.policy.mpi.empty() && j.policy.mpi != own && !std::getenv("LATECOMER_MPI"))
+    warn("the policy names the MPI family %s, and %s is in use: without latecomer run, set LATECOMER_MPI=%s",
+         j.policy.mpi.c_str(), own, j.policy.mpi.c_str());
 }
 
 /// Whether MPI takes buffers in GPU memory.
@@ -94,6 +108,7 @@ void share_policy(Job& j) {
   int checks = j.environment.check;
   PMPI_Bcast(&checks, 1, MPI_INT, 0, j.comm);
   j.checks = checks != 0;
+  note_other_family(j);
   keep_off_devices(j);
 }
 

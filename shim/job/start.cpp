@@ -8,6 +8,7 @@
 #include <exception>
 #include <mutex>
 
+#include "profiles/base/launchers.hpp"
 #include "shim/causes/usage.hpp"
 #include "shim/dispatch/communicators.hpp"
 #include "shim/dispatch/engine/engine.hpp"
@@ -29,16 +30,19 @@ bool began = false, ended_at_start = false;
 /// Says so if another library's launcher started this process as one of several.
 void note_other_launcher(int size) {
 #ifdef OPEN_MPI
-  constexpr const char *own = "Open MPI", *number = "PMI_SIZE", *rank = "PMI_RANK";
+  const profiles::Launcher* own = profiles::launcher_of("openmpi");
 #else
-  constexpr const char *own = "MPICH", *number = "OMPI_COMM_WORLD_SIZE", *rank = "OMPI_COMM_WORLD_RANK";
+  const profiles::Launcher* own = profiles::launcher_of("mpich");
 #endif
-  const char *of = std::getenv(number), *which = std::getenv(rank);
-  if (size == 1 && of && std::atol(of) > 1 && which && std::strcmp(which, "0") == 0)
-    warn(
-        "the launcher started %s processes (%s), and %s makes each one a job of its own: if they are one job, "
-        "start them with %s's launcher",
-        of, number, own, own);
+  for (const profiles::Launcher& other : profiles::kLaunchers) {
+    if (&other == own || other.mpi.empty()) continue;
+    const char *of = std::getenv(other.size), *which = std::getenv(other.rank);
+    if (size == 1 && of && std::atol(of) > 1 && which && std::strcmp(which, "0") == 0)
+      warn(
+          "the launcher started %s processes (%s), and %s makes each one a job of its own: if they are one job, "
+          "start them with %s's launcher",
+          of, other.size, own->title.data(), own->title.data());
+  }
 }
 
 /// The common part of every start. Returns false if latecomer must not observe this process.

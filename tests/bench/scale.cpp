@@ -49,6 +49,9 @@ struct RankOf final : DigestNode::Host {
              std::uint32_t) override;
   void summed(const CallDigest& call, const CallFacts& facts, const CallSums& sums) override;
   void missing(std::uint64_t calls) override { std::printf("missing %llu\n", static_cast<unsigned long long>(calls)); }
+  void different(std::uint64_t n, const CallDigest&) override {
+    std::printf("different calls %llu\n", static_cast<unsigned long long>(n));
+  }
   void waited(Nanoseconds) override {}
 
   Job& job;
