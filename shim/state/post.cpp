@@ -115,7 +115,7 @@ void Incoming::fetch(Rank from) {
 
 /// The place of the oldest piece from that rank that has arrived and has no older one of its source before it; else
 /// pieces_.size().
-std::size_t Incoming::find(Rank from) {
+std::size_t Incoming::find_piece(Rank from) {
   fetch(from);
   for (std::size_t at = 0; at < pieces_.size(); ++at) {
     Piece& piece = *pieces_[at];

@@ -50,7 +50,7 @@ class Incoming {
   /// source come in their order. If f throws, the piece stays.
   template <typename F>
   bool take(Rank from, F f) {
-    const std::size_t at = find(from);
+    const std::size_t at = find_piece(from);
     if (at == pieces_.size()) return false;
     f(pieces_[at]->from, std::span<const char>(pieces_[at]->bytes.data(), pieces_[at]->size));
     release(at);
@@ -65,7 +65,7 @@ class Incoming {
     std::size_t size = 0;
   };
   void fetch(Rank from);
-  std::size_t find(Rank from);
+  std::size_t find_piece(Rank from);
   void release(std::size_t at);
 
   int tag_;
