@@ -67,7 +67,7 @@ texts = folder / "ended"
 texts.mkdir()
 done = run(*job("ended", policy("ended", prometheus=str(texts)), "2", pathlib.Path(a.bin) / "hang", "none", "200000"))
 check(done.returncode == 0 and not list(texts.iterdir()), f"a job that ends leaves nothing: {list(texts.iterdir())} {done.stderr[-300:]}")
-done = run(*job("missing", policy("missing", prometheus=str(folder / "nowhere")), "2", pathlib.Path(a.bin) / "hang", "none", "200000"))
+done = run(*job("missing", policy("missing", prometheus=str(folder / "nowhere")), "2", pathlib.Path(a.bin) / "hang", "none", "2000000"))  # longer than a second, from which on there are snapshots
 check(done.returncode == 0 and done.stderr.count("no figures for Prometheus are written") == 1, f"a folder that is missing: {done.stderr[-300:]}")
 check((folder / "missing.json").exists() and run(a.cli, "check", policy("none", prometheus="")).returncode == 0, "the profile is written, and \"\" is valid")
 
