@@ -115,8 +115,8 @@ class Sequence {
     bool meet = false;      ///< leave once all ranks have the outstanding announcement
   };
 
-  /// Registers the return of a call. Called again, it does nothing. So call it before begin(), too: an error handler may
-  /// take a rank out of a call by a jump, and the other ranks know nothing of the error.
+  /// Registers the return of a call. Called again, it does nothing. So call it before begin(), too: an error handler
+  /// may take a rank out of a call by a jump, and the other ranks know nothing of the error.
   After end(bool identified) {
     const Open open = std::exchange(open_, Open::nothing);
     if (open == Open::nothing) [[likely]]

@@ -93,8 +93,8 @@ class Times {
                .algorithm = d.algorithm,
                .edge = d.edge,
                .flags = static_cast<std::uint8_t>(flag(d.owned, 0) | flag(d.by_pattern, 1) | flag(d.complete, 2) |
-                                                  flag(d.divergent, 3) | flag(d.other_callers, 4) | flag(d.other >= 0, 5) |
-                                                  flag(d.sampled, 6))});
+                                                  flag(d.divergent, 3) | flag(d.other_callers, 4) |
+                                                  flag(d.other >= 0, 5) | flag(d.sampled, 6))});
     out.difference(d.first, before);
     out.difference(d.last, d.first);
     out.number(static_cast<std::uint64_t>(d.arrivals));

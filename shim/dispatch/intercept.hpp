@@ -59,8 +59,8 @@ class Describe {
 
   int size() const { return state_.size; }
   bool is(int root) const { return state_.rank == root; }
-  /// What MPI refuses on all ranks, because they have the same argument: a root that is no rank of the communicator, a
-  /// negative count, an operator that MPI does not define for the datatype.
+  /// MPI refuses the call on all ranks, because they have the same argument. Such arguments are a root that is no rank
+  /// of the communicator, a negative count, and an operator that MPI does not define for the datatype.
   Describe& rooted(int root) {
     signature_.refused = root < 0 || root >= size();
     signature_.root = signature_.refused ? -1 : root;

@@ -254,7 +254,7 @@ bool learn_rules(std::uintptr_t from) {
   return learnt;
 }
 
-/// What lies between MPI and a new site: the frame of a wrapper library, 0 if there is none, and generated code.
+/// The frames between MPI and a new site: that of a wrapper library (0: no such frame), and generated code.
 struct Between {
   std::uintptr_t wrapper = 0;
   bool generated = false;

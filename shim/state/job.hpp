@@ -42,13 +42,13 @@ struct Watched;     // shim/dispatch/engine/engine.hpp
 /// A communicator of the program on one rank. An attribute with a null copy function holds it.
 struct CommState {
   MPI_Comm comm = MPI_COMM_NULL;
-  int size = 0, rank = 0;      ///< of an inter-communicator the size of both groups together
-  bool broken = false;         ///< no memory for the exchange: exchange no more logs, and as the leader learn no more
-  bool refused = false;        ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
-  bool foreign = false;        ///< inter-communicator, or processes of another world: only observe
+  int size = 0, rank = 0;  ///< of an inter-communicator the size of both groups together
+  bool broken = false;     ///< no memory for the exchange: exchange no more logs, and as the leader learn no more
+  bool refused = false;    ///< LATECOMER_CHECK found a disagreement of ranks: dispatch nothing more
+  bool foreign = false;    ///< inter-communicator, or processes of another world: only observe
   profiles::Tally share = profiles::Tally::part;  ///< of this rank in its calls
-  std::int32_t context = -1;   ///< -1: not agreed; kContexts: none was free
-  std::uint64_t identity = 0;  ///< agreed, or the hash of members and order of creation
+  std::int32_t context = -1;                      ///< -1: not agreed; kContexts: none was free
+  std::uint64_t identity = 0;                     ///< agreed, or the hash of members and order of creation
   core::Sequence sequence;
   std::uint64_t logged_from = 0;                 ///< call number of log[0]
   Nanoseconds waited = 0;                        ///< time at boundaries waiting for the leader, since the last log

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls about which ranks may disagree whether they count: collectives in delete functions of attributes, calls that
-// MPI refuses, one datatype with several names, and calls that a jump or an exception leaves. Each case is right
+// Ranks may disagree whether these calls count: collectives in delete functions of attributes, and calls that MPI
+// refuses. Others are of one datatype with several names, or are left by a jump or an exception. Each case is right
 // natively. Usage: counting CASE
 #include <mpi.h>
 
