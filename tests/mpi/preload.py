@@ -64,13 +64,13 @@ for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", 
     done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/steady", limit, LD_PRELOAD=a.allocations + ":" + a.support)
     check(done.returncode == 0, f"steady state, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
 
-# The program's communicators see only its own collectives, and one agreement where the design allows it.
+# The program's communicators see only its own collectives, one agreement, and meetings where plans come.
 for name, use in (("observe", None), ("native", "native"), ("ring", "ring"), ("prr", "prr")):
     options = ["--overwrite", "--output", folder / "private.json"]
     if use:
         (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": use}]}))
         options += ["--policy", folder / "p.json"]
-    done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/private", LD_PRELOAD=a.spy + ":" + a.support)
+    done = run(a.cli, "run", *options, "--", "-n", 3, a.bin + "/private", *(["plans"] if use == "prr" else []), LD_PRELOAD=a.spy + ":" + a.support)
     check(done.returncode == 0, f"nothing else on the program's communicators, {name}: {' '.join(done.stdout.split())} {done.stderr[:300]}")
 
 # The environment: a bad value keeps the default, an unknown name gets the nearest name, and LATECOMER_DISABLE works.

@@ -60,9 +60,10 @@ void hear_early(CommState& state) try {
 void meet(CommState& state, bool waits) try {
   if (!state.usable()) return;
   int all = with_reserve([&] { return receive_announcement(state); });
+  const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;
   if (!waits) {
     // As a rule all have it.
-    if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, state.comm) != MPI_SUCCESS) {
+    if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, members) != MPI_SUCCESS) {
       state.broken = true;
       return;
     }
@@ -72,7 +73,7 @@ void meet(CommState& state, bool waits) try {
   BoundaryWait wait(state, waits);
   while (!with_reserve([&] { return receive_announcement(state); })) wait.again();
   MPI_Request request;
-  int rc = PMPI_Ibarrier(state.comm, &request);
+  int rc = PMPI_Ibarrier(members, &request);
   for (int done = 0; rc == MPI_SUCCESS && !done;) {
     pump_mail();
     rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
