@@ -65,7 +65,7 @@ def last_ranks(plan):
 @pytest.fixture(scope="module")
 def two_sites():
     """Rank 1 is late at the first place, rank 3 at the second. Both run PRR."""
-    return Job(4, learn, "two_sites", 200, 20_000, 8000, policy=policy(allreduce("prr")))
+    return Job(4, learn, "two_sites", 120, 20_000, 20_000, policy=policy(allreduce("prr")))
 
 
 def test_plan_has_a_slot_and_a_pattern_for_each_of_two_sites(two_sites):
@@ -81,7 +81,7 @@ def test_report_shows_the_last_rank_of_each_place(two_sites):
 
 
 def test_both_sites_run_the_algorithm_of_the_rule(two_sites):
-    assert all(calls(s, "prr") > 100 for s in two_sites.sites), two_sites.ran()
+    assert all(calls(s, "prr") > 40 for s in two_sites.sites), two_sites.ran()
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +89,16 @@ def wrapped():
     """The same, with both calls inside one Fortran wrapper."""
     if not pathlib.Path(a.bin + "/wrapper").exists():
         pytest.skip("no Fortran")
-    return Job(4, a.bin + "/wrapper", 200, 20_000, 8000, policy=policy(allreduce("slt"), sites={"depth": 2}))
+    return Job(4, a.bin + "/wrapper", 120, 20_000, 20_000, policy=policy(allreduce("slt"), sites={"depth": 2}))
 
 
+@pytest.mark.long
 def test_plan_tells_the_callers_of_a_fortran_wrapper_apart(wrapped):
     shown = [last_ranks(p) for p in wrapped.plans if p["period"] == 2]
     assert any(sorted(last, key=str) == [1, 3] for last in shown), shown
 
 
+@pytest.mark.long
 def test_report_shows_both_callers_of_a_fortran_wrapper(wrapped):
     report = wrapped.report("--all")
     assert "rank 1 last" in report and "rank 3 last" in report and "called by" in report, report
@@ -112,11 +114,13 @@ def test_rule_of_a_place_comes_into_force_at_this_place():
     assert {tuple(sorted(s["dispatch"])) for s in job.sites} == {("native", "ring"), ("linear", "native")}
 
 
+@pytest.mark.long
 def test_rule_of_an_imbalance_factor_comes_into_force():
-    job = Job(4, learn, "two_sites", 150, 1000, 5000, policy=policy(allreduce("ring", imbalance_factor={"min": 3}), network="fdr"))
-    assert all(calls(s, "ring") > 50 for s in job.sites), job.ran()
+    job = Job(4, learn, "two_sites", 200, 1000, 10_000, policy=policy(allreduce("ring", imbalance_factor={"min": 3}), network="fdr"))
+    assert all(calls(s, "ring") > 100 for s in job.sites), job.ran()
 
 
+@pytest.mark.long
 def test_rule_of_an_imbalance_factor_that_no_call_has_changes_nothing():
     job = Job(4, learn, "two_sites", 100, 1000, 1000, policy=policy(allreduce("ring", imbalance_factor={"min": 1e9}), network="fdr"))
     assert all(set(s["dispatch"]) == {"native"} for s in job.sites), job.ran()
@@ -128,14 +132,16 @@ def test_rule_of_an_imbalance_factor_that_no_call_has_changes_nothing():
 
 @pytest.fixture(scope="module")
 def moving():
-    return Job(4, learn, "moving", 2000, 4000, 2000, policy=policy(allreduce("clairvoyant")), options=["--verbose", 2])
+    return Job(4, learn, "moving", 2000, 4000, 3000, policy=policy(allreduce("clairvoyant")), options=["--verbose", 2])
 
 
+@pytest.mark.long
 def test_schedules_are_built_ahead_of_their_plan_and_inside_a_call_only_the_first_time(moving):
     built = re.search(r"schedules built: (\d+) ahead of their plan, (\d+) inside a call", moving.stderr)
     assert built and int(built[1]) >= 3 and int(built[2]) <= 2, moving.stderr
 
 
+@pytest.mark.long
 def test_forecasts_follow_the_late_rank(moving):
     seen = [last_ranks(p)[0] for p in moving.plans if p["slots"][0]["pattern"] is not None]
     assert len(set(seen)) >= 3, seen
@@ -143,7 +149,7 @@ def test_forecasts_follow_the_late_rank(moving):
 
 @pytest.mark.long
 def test_auto_says_why_it_decides_as_it_does():
-    job = Job(4, learn, "moving", 2000, 4000, 2000, policy=policy({"match": {}, "use": "auto"}, network="measure"))
+    job = Job(4, learn, "moving", 2000, 4000, 3000, policy=policy({"match": {}, "use": "auto"}, network="measure"))
     decisions = next(s for s in job.sites if s["op"] == "allreduce")["decisions"]
     assert decisions and all(d["reason"].startswith("auto") and d["error_ns"] >= 0 for d in decisions), decisions
 
@@ -225,7 +231,7 @@ def test_place_with_a_rule_is_served_after_many_places_that_rest(resting):
 
 # Ranks reach the same operation from random places. All ranks must make the same decisions.
 
-more_ranks = pytest.mark.parametrize("ranks", [2, 3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (5, 8))])
+more_ranks = pytest.mark.parametrize("ranks", [3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (2, 5, 8))])
 
 
 @pytest.fixture(scope="module")
@@ -235,13 +241,7 @@ def by_place_or_auto():
 
 @more_ranks
 def test_divergent_places_are_counted(ranks, by_place_or_auto):
-    job = Job(ranks, learn, "divergent", 20_000 if ranks == 2 else 6000, 60, 5 + ranks, policy=by_place_or_auto)
-    assert sum(s["divergent_calls"] for s in job.sites) > 1000
-
-
-@pytest.mark.long
-def test_many_divergent_places_are_counted(by_place_or_auto):
-    job = Job(2, learn, "divergent", 100_000, 60, 7, policy=by_place_or_auto)
+    job = Job(ranks, learn, "divergent", 100_000 if ranks == 2 else 6000, 60, 5 + ranks, policy=by_place_or_auto)
     assert sum(s["divergent_calls"] for s in job.sites) > 1000
 
 
@@ -274,7 +274,7 @@ def test_check_finds_no_rank_at_odds(checked):
 
 @pytest.mark.parametrize("ranks", [3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (4, 8))])
 def test_bits_of_the_result_are_the_same_whichever_rank_is_late(ranks):
-    jobs = [Job(ranks, learn, "bits", 100, 3000, late, 4000, policy=policy(allreduce("linear"), reproducible="run")) for late in (0, 1, ranks - 1)]
+    jobs = [Job(ranks, learn, "bits", 100, 3000, late, 8000, policy=policy(allreduce("linear"), reproducible="run")) for late in (0, 1, ranks - 1)]
     assert [job.ran() for job in jobs] == 3 * [{"linear": 100}], "from the first call on"
     assert len({job.stdout for job in jobs}) == 1, [job.stdout for job in jobs]
 
@@ -386,6 +386,7 @@ def test_later_run_passes_its_history_on(number, later):
     assert [(w["algorithm"], w["native_measured_ns"]) for w in later[number].passed_on] == 2 * [("prr", 8e12)]
 
 
+@pytest.mark.long
 def test_other_ranks_have_winners_of_their_own(make_history):
     history = make_history()
     job = run_with(history, 3)
@@ -429,7 +430,7 @@ def with_endless_segments(auto, winners):
 
 @pytest.mark.parametrize("text, says", [
     ("{}", "is not a latecomer profile"),
-    (None, "cannot read"),
+    pytest.param(None, "cannot read", marks=pytest.mark.long),
     pytest.param('{"format": 5}', "is not a latecomer profile", marks=pytest.mark.long),
     ("\n" + "[" * 600_000, "line 2: arrays and objects are nested"),
     (with_endless_segments, "segments: expected a whole number from 0 to"),
@@ -449,7 +450,7 @@ def test_history_that_cannot_be_used_is_named(text, says, auto, winners, tmp_pat
 def observed():
     path = folder / "observe.policy.json"
     path.write_text(json.dumps({"version": 1, "network": {"beta_ns_per_byte": 1.0, "latency_us": 2}}))
-    return Job(4, learn, "two_sites", 100, 50_000, 10_000, policy=path)
+    return Job(4, learn, "two_sites", 70, 50_000, 30_000, policy=path)
 
 
 @pytest.fixture(scope="module")
@@ -466,7 +467,7 @@ def advised(observed):
 
 @pytest.fixture(scope="module")
 def applied(advised):
-    return Job(4, learn, "two_sites", 100, 50_000, 10_000, policy=advised.path)
+    return Job(4, learn, "two_sites", 70, 50_000, 30_000, policy=advised.path)
 
 
 @pytest.fixture(scope="module")
@@ -492,20 +493,24 @@ def test_check_accepts_the_policy_of_advise(advised):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 def test_policy_of_advise_replaces_calls_at_both_sites(applied):
     assert all(sum(d["calls"] for name, d in s["dispatch"].items() if name != "native") > 20 for s in applied.sites), applied.ran()
 
 
+@pytest.mark.long
 def test_diff_holds_the_promise_beside_the_gain(advised, applied, diff):
     assert applied.profile["job"]["promised"] == diff["promised"] == advised.answer["policy"]["promised"]
     assert abs(diff["gain"] - (1 - diff["wall_time_s"]["ratio"])) < 1e-9
 
 
+@pytest.mark.long
 def test_diff_names_the_promise_only_where_a_policy_made_one(observed, applied):
     assert "The policy of the second run promised " in run(a.cli, "diff", observed.output, applied.output).stdout
     assert "promised" not in run(a.cli, "diff", observed.output, observed.output).stdout
 
 
+@pytest.mark.long
 def test_diff_holds_the_prediction_against_the_measurement(diff):
     assert all(r["predicted_ns"]["after"] and r["predicted_ns"]["before"] for r in diff["sites"])
 

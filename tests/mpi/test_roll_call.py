@@ -430,7 +430,8 @@ def hosts():
 
 def said_on_two_hosts(hosts, output, last, **tell):
     """The lines of a job until one has the text `last`. MPI_Finalize over TCP may hang, see run_until_profile()."""
-    words = [*hosts.inside, a.cli, "run", "--verbose", 1, "--quiet", "--policy", policy(soon), "--output", output, "--", *hosts.launch(output.with_name("start"), 2), *program]
+    options = ["--verbose", 1, "--quiet", "--policy", policy(soon), "--output", output]
+    words = [*hosts.inside, a.cli, "run", *options, "--", *hosts.launch(output.with_name("start"), 2), *program]
     environment = dict(os.environ, LD_PRELOAD=f"{service}{support}", NAME_SERVICE="refuses", **hosts.environment_of_nodes, **tell)
     job = subprocess.Popen(list(map(str, words)), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     limit = threading.Timer(120 * patience, end_tree, [job])
@@ -511,7 +512,8 @@ def test_rank_without_preload_is_named_through_a_name_server(served, tmp_path):
 
 def test_two_jobs_at_once_use_a_name_server(served, tmp_path):
     outputs = [tmp_path / f"at_once{ranks}.json" for ranks in (2, 3)]
-    jobs = [subprocess.Popen(served(output, *setting("LD_PRELOAD", preloaded), "-n", ranks, *program), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    jobs = [subprocess.Popen(served(output, *setting("LD_PRELOAD", preloaded), "-n", ranks, *program),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
             for ranks, output in zip((2, 3), outputs)]
     for job in jobs:
         out, err = job.communicate(timeout=patience * 120)
