@@ -35,8 +35,6 @@ class Guard {
 
   /// Whether the program makes the call of MPI that asks.
   static bool program_calls() { return word_ == 0 || check() == Layer::program; }
-  /// For a signal handler, on whatever stack: it may have interrupted latecomer.
-  static bool interrupts_us() { return static_cast<Layer>(word_ & kLayer) == Layer::ours; }
 
  private:
   static constexpr std::uintptr_t kLayer = 3;
