@@ -52,7 +52,7 @@ static void messages(const char* how) {
 static void ages(void) {
   MPI_Comm others;
   MPI_Comm_split(MPI_COMM_WORLD, rank > 0, rank, &others);
-  sums(300, MPI_COMM_WORLD);
+  sums(100, MPI_COMM_WORLD);
   while (rank == 0) pause();
   for (;;) {
     if (rank == size - 1) pause_ms(4);
@@ -84,16 +84,6 @@ static void abort_inside_malloc(int number, siginfo_t* info, void* context) {
 
 // With a second thread, malloc takes its lock. Chunks of these sizes come from behind it.
 enum { kChunks = 64, kChunk = 20000 };
-
-// Each thread keeps small free chunks, which it may use without the lock. Afterwards it has none.
-static void take_small_chunks(void) {
-  for (size_t bytes = 16; bytes <= 1040; bytes += 16)
-    for (int i = 0; i < 16; ++i) {
-      void* volatile kept = malloc(bytes);
-      (void)kept;
-    }
-}
-
 static void allocate(void) {
   static char* chunks[kChunks];
   for (unsigned i = 0;; ++i) {
@@ -139,10 +129,9 @@ int main(int argc, char** argv) {
     if (strcmp(what, "ages") == 0) ages();
     messages(what);
   }
-  if (strstr(what, "late")) sums(300, MPI_COMM_WORLD);
+  if (strstr(what, "late")) sums(100, MPI_COMM_WORLD);
   while (rank != size - 1) pause();
   pthread_create(&thread, NULL, idle_thread, NULL);
-  take_small_chunks();
   if (strstr(what, "malloc")) abort_in_malloc();
   if (strstr(what, "corrupted")) abort_after_corruption();
   MPI_Abort(MPI_COMM_WORLD, 7);

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from common import a, folder, natively, patience, run
+from common import a, folder, natively, open_mpi, patience, run
 from processes import end_tree
 
 KILLED = a.bin + "/killed"
@@ -81,10 +81,11 @@ def test_the_report_says_how_far_the_snapshots_reach():
     assert "counts and sums are at least those shown" in " ".join(report("reach").split())
 
 
-@pytest.mark.parametrize("case", ["abort_malloc", "abort_corrupted", "abort_late_malloc"])
-def test_abort_in_a_handler_that_interrupted_malloc(case):
-    native = run(*natively(2, KILLED, case), timeout=20)
-    done = run(a.cli, "run", "--output", folder / f"{case}.json", "--", "-n", 2, KILLED, case, LD_PRELOAD=a.support, timeout=20)
+# Open MPI 4.1.4 itself waits for the lock of malloc in MPI_Abort, also natively.
+@pytest.mark.parametrize("case", ["abort", "abort_late"] if open_mpi else ["abort", "abort_malloc", "abort_corrupted", "abort_late_malloc"])
+def test_an_abort_ends_as_natively_and_is_noted(case):
+    native = run(*natively(2, KILLED, case), timeout=60)
+    done = run(a.cli, "run", "--output", folder / f"{case}.json", "--", "-n", 2, KILLED, case, LD_PRELOAD=a.support, timeout=60)
     assert done.returncode == native.returncode
     profile = recovered(case)
     assert any(re.search("rank 1 called MPI_Abort after .* lost", w) for w in profile["warnings"])
