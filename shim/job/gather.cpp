@@ -201,7 +201,9 @@ bool add_own(const Job& j, Part& all) {
 /// Receives the next part, of any child. Returns whether it is good, or nothing if a rank died.
 std::optional<bool> receive_part(const Job& j, Part& all) {
   if (!wait_until([] { return heard.used < heard.offered; })) return {};
-  const auto [rank, offer] = heard.offers[heard.used++];
+  const auto& next = heard.offers[heard.used++];
+  const Rank rank = next.first;
+  const Offer offer = next.second;
   if (offer.bytes == 0) return false;
   const auto size = static_cast<std::size_t>(offer.bytes);
   heard.come = 0;

@@ -223,9 +223,9 @@ void grow(CommState& state) {
   }
   const auto early = b.early.extract(state.identity);
   if (early.empty()) return;
-  for (const auto& [kind, message] : early.mapped()) {
-    if (kind == Mail::announcement) read_announcement(message);
-    else try_patterns([&] { read_for_tree(kind, message); });
+  for (const auto& one : early.mapped()) {
+    if (one.first == Mail::announcement) read_announcement(one.second);
+    else try_patterns([&] { read_for_tree(one.first, one.second); });
   }
 }
 
