@@ -722,8 +722,8 @@ void write_profile(Merged& all, const Sink& sink, std::vector<std::string>* neve
 
 namespace {
 
-/// The snapshots of ranks have different ages. That of a leader, or of a node of the tree, may tell more of another rank
-/// than that rank's own.
+/// The snapshots of ranks have different ages. That of a leader, or of a node of the tree, may tell more of another
+/// rank than that rank's own.
 Reach reach_of(const std::vector<Contribution>& parts) {
   Reach out;
   out.first_end = parts.front().job.wall_time_s;

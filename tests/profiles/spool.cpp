@@ -127,13 +127,13 @@ TEST_CASE("share: between 0 and 1, or not known", "[share]") {
   CHECK(Share::of(0, 4).known());
   CHECK(Share::of(4.01, 4).value() == 1);  // shown as 100% in any case
   for (const auto& [part, whole] : {std::pair{4.1, 4.0},
-                                   {-0.1, 4.0},
-                                   {1.0, 0.0},
-                                   {0.0, 0.0},
-                                   {1.0, -4.0},
-                                   {std::numeric_limits<double>::quiet_NaN(), 4.0},
-                                   {1.0, std::numeric_limits<double>::quiet_NaN()},
-                                   {std::numeric_limits<double>::infinity(), 4.0}})
+                                    {-0.1, 4.0},
+                                    {1.0, 0.0},
+                                    {0.0, 0.0},
+                                    {1.0, -4.0},
+                                    {std::numeric_limits<double>::quiet_NaN(), 4.0},
+                                    {1.0, std::numeric_limits<double>::quiet_NaN()},
+                                    {std::numeric_limits<double>::infinity(), 4.0}})
     CHECK_FALSE(Share::of(part, whole).known());
 }
 
