@@ -55,8 +55,8 @@ for extra in ({}, {"LD_BIND_NOW": "1"}):
     check(done.returncode == 3 and done.stdout == "hello\n" and done.stderr == "", f"a shell under the preload {extra}: {done.stderr[:200]}")
 
 # Steady state allocates nothing, even at ends of epochs; only a new plan allocates. (A sanitizer has its own operator
-# new.)
-for name, policy, limit in () if sanitized else (("observe", None, 0), ("ring", "ring", 0)):
+# new.) The mailbox may grow a few times, where a rank has been without a core for longer than ever before.
+for name, policy, limit in () if sanitized else (("observe", None, 8), ("ring", "ring", 8)):
     options = ["--overwrite", "--output", folder / "steady.json"]
     if policy:
         (folder / "p.json").write_text(json.dumps({"version": 1, "mode": "apply", "rules": [{"match": {"op": "allreduce"}, "use": policy}]}))
