@@ -17,11 +17,13 @@
 namespace latecomer::shim {
 namespace {
 
-Nanoseconds kernel_now() {
+Nanoseconds time_of(clockid_t clock) {
   timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
+
+Nanoseconds kernel_now() { return time_of(CLOCK_MONOTONIC); }
 
 #if defined(__x86_64__)
 using clock_detail::Anchor;
@@ -96,5 +98,7 @@ constinit thread_local clock_detail::Anchor clock_detail::anchor;
 #else
 Nanoseconds clock_detail::anchored_now() { return kernel_now(); }
 #endif
+
+Nanoseconds thread_time() { return time_of(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace latecomer::shim

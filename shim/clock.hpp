@@ -19,6 +19,9 @@ using core::Rank;
 /// takes about 8 ns instead of 20. Compares the counter with the clock at least every 100 ms.
 Nanoseconds now();
 
+/// Processor time of this thread. Takes a system call.
+Nanoseconds thread_time();
+
 namespace clock_detail {
 struct Reading {
   std::uint64_t counter = 0;

@@ -83,12 +83,6 @@ int this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 
 }  // namespace
 
-Nanoseconds FileCall::cpu_now() {
-  timespec cpu{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-  return in_ns(cpu);
-}
-
 bool Sampler::read(Reading& out) const {
   timespec cpu, process;
   rusage usage;

@@ -73,16 +73,15 @@ class TimedCall {
 class FileCall {
  public:
   explicit FileCall(bool counts) : counts_(counts && mpi_time.sampled) {
-    if (counts_) mpi_time.io_seen -= now(), mpi_time.io_cpu -= cpu_now();
+    if (counts_) mpi_time.io_seen -= now(), mpi_time.io_cpu -= thread_time();
   }
   FileCall(const FileCall&) = delete;
   FileCall& operator=(const FileCall&) = delete;
   ~FileCall() {
-    if (counts_) mpi_time.io_seen += now(), mpi_time.io_cpu += cpu_now();
+    if (counts_) mpi_time.io_seen += now(), mpi_time.io_cpu += thread_time();
   }
 
  private:
-  static Nanoseconds cpu_now();
   bool counts_;
 };
 

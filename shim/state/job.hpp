@@ -130,7 +130,7 @@ struct Job {
   bool decides = false;  ///< some native call may be replaced, so the reduction's operator matters
   /// Number of communicators per group hash, for at most kMostGroups groups.
   std::map<std::uint64_t, std::uint32_t> creations;
-  std::atomic<Nanoseconds> learning{0};      ///< time spent on announcements that modelled nothing
+  std::atomic<Nanoseconds> learning{0};      ///< processor time of announcements that modelled nothing
   std::atomic<std::uint32_t> identities{0};  ///< number of identities assigned as a leader; several threads may lead
   std::vector<std::uint64_t> used_contexts;  ///< bit set
   bool offering = false;                     ///< this process offers a context in an agreement

@@ -13,16 +13,6 @@
 
 namespace latecomer::shim {
 
-namespace {
-
-Nanoseconds thread_time() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
-
-}  // namespace
-
 bool Engine::take_notice(std::unique_lock<std::mutex>& lock) {
   bool there = false;
   Notice notice;

@@ -25,6 +25,7 @@ struct Leadership {
   core::Learner::Announcement announced;  ///< not yet in force
   std::vector<core::SlotReport> reports;  ///< the learner's last reports
   std::vector<std::string> decisions;     ///< the same as JSON; under the job's lock
+  Nanoseconds naming = 0;                 ///< processor time spent on names of sites
   Nanoseconds words_next = 0;             ///< earliest time of the next texts, with the budget of snapshots
   std::optional<std::pair<std::uint64_t, core::Plan>> latest;  ///< call number and plan, not yet in the texts
   std::uint64_t latest_hash = 0;                               ///< of the last plan in the texts; 0: none

@@ -47,8 +47,11 @@ void lead(CommState& state) {
   if (j.announces)
     leadership->learner = std::make_unique<core::Learner>(
         j.policy, size,
-        [size](std::uint64_t site, core::Collective op, const std::string& glob) {
-          return site_is({site, op, size}, glob);
+        [size, &naming = leadership->naming](std::uint64_t site, core::Collective op, const std::string& glob) {
+          const Nanoseconds begin = thread_time();
+          const bool is = site_is({site, op, size}, glob);
+          naming += thread_time() - begin;
+          return is;
         },
         // Without figures for memory, the model counts each rank as a host.
         j.policy.network.memory_beta_ns_per_byte > 0 ? j.hosts_of(state.world) : std::vector<int>{});
@@ -110,10 +113,11 @@ void announce(CommState& state, std::uint64_t n) {
   Job& j = job();
   Leadership& lead = *state.leadership;
   lead.announced = {}, lead.announced_at = n;
-  // The budget of learning: 20 ms once, and 2% of the time since the start. It matters in programs with hundreds of
-  // slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at the logs.
+  // The budget of learning, in processor time: 20 ms once, and 2% of the time since the start. It matters in programs
+  // with hundreds of slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at
+  // the logs. The names of sites are outside the budget: they are looked up once, and may take more than 20 ms.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
-  const Nanoseconds begin = now();
+  const Nanoseconds begin = now(), learned = thread_time() - lead.naming;
   using Kind = core::Learner::Announcement::Kind;
   std::vector<char> bytes;
   bool modelled = false;
@@ -132,12 +136,12 @@ void announce(CommState& state, std::uint64_t n) {
     state.broken = true;
     lead.announced = {}, bytes.clear();  // the members wait for an announcement, so there is always one
   }
+  if (lead.learner && !modelled) j.learning += thread_time() - lead.naming - learned;
   const bool plan = lead.announced.kind == Kind::plan;
   const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest,
                       lead.announced.epoch};
   announce_below(state, {reinterpret_cast<const char*>(&header), sizeof header}, bytes);
   pump_mail();
-  if (lead.learner && !modelled) j.learning += now() - begin;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
   // before that time is not in the profile. A larger number costs more time at boundaries, a smaller one omits more
