@@ -87,7 +87,6 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   std::memcpy(&head, piece.data(), sizeof head);
   std::span<const char> stream = piece.subspan(sizeof head);
   Peer& peer = peers_[from];
-  peer.in.reserve(2 * kPiece);
   const auto next = [&](std::size_t at) -> std::size_t {  // bytes of a complete message with its length, or 0
     Length length;
     if (stream.size() - at < sizeof length) return 0;
@@ -95,27 +94,11 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
     return stream.size() - at - sizeof length < length ? 0 : sizeof length + length;
   };
   // What needs memory comes first.
-  bool lost = false;
-  const auto skip = [&] {
-    const auto skipped = std::min<std::uint64_t>(peer.skip, stream.size());
-    peer.skip -= skipped;
-    stream = stream.subspan(static_cast<std::size_t>(skipped));
-  };
-  skip();
-  bool joins = !peer.in.empty();
-  if (joins) try {
-      peer.in.insert(peer.in.end(), stream.begin(), stream.end());
-      stream = peer.in;
-    } catch (const std::bad_alloc&) {
-      Length length;  // it is there, since `in` has room for two pieces
-      std::memcpy(&length, peer.in.data(), sizeof length);
-      peer.skip = sizeof length + length - peer.in.size();
-      peer.in.clear();
-      lost = true;
-      joins = false;
-      skip();
-    }
-  if (!joins) {
+  const bool joins = !peer.in.empty();
+  if (joins) {
+    peer.in.insert(peer.in.end(), stream.begin(), stream.end());
+    stream = peer.in;
+  } else {
     std::size_t whole = 0;
     for (std::size_t bytes = next(0); bytes > 0; bytes = next(whole)) whole += bytes;
     peer.in.assign(stream.begin() + static_cast<std::ptrdiff_t>(whole), stream.end());
@@ -123,7 +106,6 @@ void Mailbox::take(Rank from, std::span<const char> piece, Reader& reader) {
   if (head.taken - peer.arrived <= peer.sent - peer.arrived) peer.arrived = head.taken;
   peer.taken += piece.size() > sizeof head;
   owes_ = owes_ || peer.taken - peer.told >= kTellAfter;
-  if (lost) reader.lose(from);
   std::size_t read = 0;
   for (std::size_t bytes = next(0); bytes > 0; bytes = next(read)) {
     reader.read(from, stream.subspan(read + sizeof(Length), bytes - sizeof(Length)));

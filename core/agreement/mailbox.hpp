@@ -41,8 +41,6 @@ class Mailbox {
     virtual ~Reader() = default;
     /// May put() messages. Must not throw.
     virtual void read(Rank from, std::span<const char> message) noexcept = 0;
-    /// There was no memory for a message.
-    virtual void lose(Rank from) noexcept = 0;
   };
 
   /// Takes memory for small messages from and to this process, so that they need none later.
@@ -53,7 +51,7 @@ class Mailbox {
   /// Sends what may be on its way.
   void push(Wire& wire);
   /// Takes a piece that has arrived, and reads the messages that are complete. Damaged pieces are dropped. If it throws
-  /// std::bad_alloc, which only the first piece of a peer can that is not expected, nothing has changed.
+  /// std::bad_alloc, nothing has changed, so the caller keeps the piece and takes it again later.
   void take(Rank from, std::span<const char> piece, Reader& reader);
 
   /// Bytes for this process that wait here.
@@ -67,7 +65,6 @@ class Mailbox {
   struct Peer {
     std::vector<char> out;                ///< the stream to this process
     std::size_t begin = 0;                ///< of `out`: what has left
-    std::uint64_t skip = 0;               ///< bytes that come of a message for which there was no memory
     std::vector<char> in;                 ///< the stream from there: a message that is not complete
     std::uint32_t sent = 0, arrived = 0;  ///< pieces to this process, and those that it has taken
     std::uint32_t taken = 0, told = 0;    ///< pieces from there, and how many of them it knows to be taken

@@ -12,8 +12,8 @@
 namespace latecomer::core {
 
 /// The most children of a node. Derived: a node merges one record per child and call. With 32 children, three levels
-/// hold 33,825 ranks. A smaller number adds levels, and with them calls before a plan comes into force; a larger one
-/// takes more time per call at a node.
+/// hold 33,825 ranks. A smaller number adds levels, and with them a message's way; a larger one takes more time per
+/// call at a node.
 inline constexpr std::size_t kFanOut = 32;
 
 /// The place of one rank.
@@ -22,7 +22,6 @@ struct TreePlace {
   std::vector<Rank> children;  ///< in the order in which the node sends to them
   int level = 0;               ///< distance from the leader
   int depth = 0;               ///< of the whole tree: the greatest level
-  bool inner() const { return parent >= 0 && !children.empty(); }
 };
 
 /// The place of `rank` in the tree over all ranks of `hosts`, [ranks]: the number of each rank's host. The leader is

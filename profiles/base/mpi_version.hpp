@@ -17,7 +17,6 @@ inline constexpr Known kFamilies[] = {{"mpich", "MPICH Version:", "4.", "MPICH 4
 
 /// The standard ABI, whose handles are the same in every library that has it.
 inline constexpr Known kAbi = {"abi", "", "", "MPI's standard ABI"};
-inline constexpr std::string_view kFamilyNames = "mpich openmpi abi";
 
 /// The family of that name; nullptr: no known family.
 constexpr const Known* family_named(std::string_view name) {

@@ -21,6 +21,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/base/text.hpp"
 #include "profiles/base/mpi_version.hpp"
 #include "profiles/cli/commands.hpp"
 #include "profiles/cli/common.hpp"
@@ -37,11 +38,9 @@ using profiles::kLaunchers;
 using profiles::Launcher;
 using Words = std::vector<std::string>;
 
-std::string name_of(const std::string& path) { return fs::path(path).filename().string(); }
-
 /// Whether the name says that this is a launcher.
 bool is_launcher(const std::string& word) {
-  const std::string name = name_of(word);
+  const std::string name = core::base_name(word);
   const bool shared = has_word(profiles::kSharedNames, name.substr(0, name.find('.')));
   return shared || std::ranges::any_of(kLaunchers, [&](const Launcher& one) { return has_word(one.names, name); });
 }
@@ -124,7 +123,7 @@ std::vector<std::string> loaded_libraries(const std::string& program) {
 const Launcher* launcher_at(const std::string& word) {
   std::error_code error;
   const std::string path = find_in_path(word);
-  for (const std::string& name : {name_of(word), fs::canonical(path, error).filename().string()})
+  for (const std::string& name : {core::base_name(word), core::base_name(fs::canonical(path, error).string())})
     for (const Launcher& one : kLaunchers)
       if (has_word(one.names, name) && !has_word(profiles::kSharedNames, name)) return &one;
   for (const std::string& needed : needed_libraries(path))
@@ -161,7 +160,7 @@ Beginning beginning_of(const Words& words) {
   for (std::size_t i = 0; i < words.size() && !words[i].starts_with("PATH="); ++i) {
     const bool runs = !find_in_path(words[i]).empty();
     if (is_launcher(words[i]) && (runs || i == 0)) return {Is::launcher, i};
-    if (runs ? has_word(profiles::kStarters, name_of(words[i])) : i > 0) continue;
+    if (runs ? has_word(profiles::kStarters, core::base_name(words[i])) : i > 0) continue;
     return {needs_of(words[i]).mpi.empty() ? Is::other : Is::program, i};
   }
   return {};

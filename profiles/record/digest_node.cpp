@@ -12,36 +12,6 @@
 namespace latecomer::profiles {
 namespace {
 
-enum class PartKind : std::uint8_t { records, digests, facts, sums };
-
-/// A part of a message in front of its entries.
-struct PartHead {
-  PartKind kind;
-  std::uint64_t first, count;       ///< calls
-  Nanoseconds uncertainty, waited;  ///< records and digests: the largest of the ranks, and the sum over them
-
-  void pack(Packer& out) const {
-    out.number(static_cast<std::uint64_t>(kind));
-    out.number(first);
-    out.number(count);
-    if (!of_log()) return;
-    out.difference(uncertainty, 0);
-    out.difference(waited, 0);
-  }
-  static PartHead unpack(Unpacker& in) {
-    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), 0, 0};
-    // An entry takes a byte or more.
-    in.good = in.good && head.kind <= PartKind::sums && head.count <= in.left().size();
-    if (!head.of_log()) return head;
-    head.uncertainty = in.difference(0);
-    head.waited = in.difference(0);
-    return head;
-  }
-
- private:
-  bool of_log() const { return kind == PartKind::records || kind == PartKind::digests; }
-};
-
 /// Writes the entries of a part one after the other, and reads them again. The times of an entry are relative to those
 /// of the entry before.
 class Times {
@@ -220,6 +190,36 @@ void pack_extra(Packer& out, std::span<const char> bytes) {
 bool needs_arrivals(core::Collective op) { return waiting_in(op) == Waiting::for_lower_ranks; }
 
 }  // namespace
+
+enum class PartKind : std::uint8_t { records, digests, facts, sums };
+
+/// A part of a message in front of its entries.
+struct DigestNode::PartHead {
+  PartKind kind;
+  std::uint64_t first, count;       ///< calls
+  Nanoseconds uncertainty, waited;  ///< records and digests: the largest of the ranks, and the sum over them
+
+  void pack(Packer& out) const {
+    out.number(static_cast<std::uint64_t>(kind));
+    out.number(first);
+    out.number(count);
+    if (!of_log()) return;
+    out.difference(uncertainty, 0);
+    out.difference(waited, 0);
+  }
+  static PartHead unpack(Unpacker& in) {
+    PartHead head{static_cast<PartKind>(in.number()), in.number(), in.number(), 0, 0};
+    // An entry takes a byte or more.
+    in.good = in.good && head.kind <= PartKind::sums && head.count <= in.left().size();
+    if (!head.of_log()) return head;
+    head.uncertainty = in.difference(0);
+    head.waited = in.difference(0);
+    return head;
+  }
+
+ private:
+  bool of_log() const { return kind == PartKind::records || kind == PartKind::digests; }
+};
 
 DigestNode::DigestNode(std::uint64_t identity, Rank rank, int size, core::TreePlace place, bool with_exits)
     : identity_(identity),
@@ -533,19 +533,19 @@ void DigestNode::leave_late(Host& host) {
   }
 }
 
-void DigestNode::take_log(std::uint64_t first, bool of_leaf, std::span<const char> samples, Rank from) {
-  Epoch* epoch = find(first, false);
-  if (!epoch && first >= facts_until_) {
+void DigestNode::take_log(const PartHead& part, std::span<const char> samples, Rank from) {
+  Epoch* epoch = find(part.first, false);
+  if (!epoch && part.first >= facts_until_) {
     if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
-      lost_from_ = std::min(lost_from_, first), lost_until_ = std::max(lost_until_, first + 1);
+      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
       return;
     }
-    epoch = find(first, true);
+    epoch = find(part.first, true);
   }
   if (!epoch || epoch->passed) return;  // too late
   ++epoch->logs;
-  epoch->uncertainty = std::max(epoch->uncertainty, uncertainty_), epoch->waited += waited_;
-  if (of_leaf) {
+  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
+  if (part.kind == PartKind::records) {
     merge_records(*epoch, records_, from);
     return;
   }
@@ -620,11 +620,9 @@ bool DigestNode::take(std::span<const char> message, Host& host) {
     const std::span<const char> whole = rest.first(rest.size() - in.left().size());
     rest = in.left();
     if (given_up_) continue;
-    uncertainty_ = part.uncertainty;
-    waited_ = part.waited;
     if (part.kind == PartKind::facts) take_facts(part.first, whole, extra, host);
     else if (part.kind == PartKind::sums) take_sums(part.first);
-    else take_log(part.first, part.kind == PartKind::records, extra, from);
+    else take_log(part, extra, from);
     advance(host);
   }
   return true;

@@ -98,6 +98,7 @@ class DigestNode {
   static bool in_sample(std::uint64_t n, std::uint64_t stride);
 
  private:
+  struct PartHead;
   /// Epochs of this rank that wait for logs of its children. Derived: a log may come four epochs of 128 calls late,
   /// which take 20 KiB each. The sums of an epoch take another epoch per level.
   static constexpr std::size_t kMostLate = 4;
@@ -129,7 +130,7 @@ class DigestNode {
   void pass_sums(Epoch& epoch, Host& host);
   void finish_oldest(Host& host);
   void reserve(std::size_t records);
-  void take_log(std::uint64_t first, bool of_leaf, std::span<const char> samples, Rank from);
+  void take_log(const PartHead& part, std::span<const char> samples, Rank from);
   void take_facts(std::uint64_t first, std::span<const char> part, std::span<const char> patterns, Host& host);
   void take_sums(std::uint64_t first);
   void leave_late(Host& host);
@@ -169,7 +170,6 @@ class DigestNode {
   std::vector<CallDigest> digests_;
   std::vector<CallFacts> facts_;
   std::vector<CallSums> sums_;
-  Nanoseconds uncertainty_ = 0, waited_ = 0;
   // Leader's work space for the samples of an epoch: [sampled call][comm_size].
   std::vector<std::uint32_t> sampled_calls_;
   std::vector<Nanoseconds> sampled_arrivals_, sampled_exits_;

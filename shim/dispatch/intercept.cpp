@@ -352,9 +352,7 @@ bool plan_may_be_there(const Call& call) {
 
 /// Whether the exchange has something to do after this call.
 bool exchange_is_due(const Call& call) {
-  const CommState& state = *call.state;
-  if (!call.counts()) return false;
-  return call.n >= state.look_at || plan_may_be_there(call);
+  return call.counts() && (call.n >= call.state->look_at || plan_may_be_there(call));
 }
 
 /// What all ranks do together behind a call that depends on all of them.
@@ -376,8 +374,8 @@ bool exchange_is_due(const Call& call) {
       renew_offset(j.clocks);
   }
   if (call.ended_epoch) prepare_snapshot();
-  if (call.counts() && plan_may_be_there(call)) hear_early(state);
-  if (call.counts() && call.n >= state.look_at) look(state, call.n);
+  if (plan_may_be_there(call)) hear_early(state);
+  if (call.n >= state.look_at) look(state, call.n);
 }
 
 }  // namespace

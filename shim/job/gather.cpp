@@ -179,14 +179,15 @@ std::optional<bool> send_part(const Offer& offer, Rank parent) {
   if (*heard.answer == 0) return false;
   std::span<const char> rest = part_bytes();
   const bool left = wait_until([&] {
-    for (; !rest.empty() && mail_waiting(parent) < kPartBytes; rest = rest.subspan(std::min(rest.size(), kPartBytes))) {
-      if (!attempt([&] { put_mail(parent, Mail::part, rest.first(std::min(rest.size(), kPartBytes))); })) break;
+    while (!rest.empty() && mail_waiting(parent) < kPartBytes) {
+      const auto next = rest.first(std::min(rest.size(), kPartBytes));
+      if (!attempt([&] { put_mail(parent, Mail::part, next); })) break;
+      rest = rest.subspan(next.size());
       pump_mail();
     }
     return rest.empty() && !mail_waits() && all_has_left();
   });
-  if (!left) return {};
-  return true;
+  return left ? std::optional(true) : std::nullopt;
 }
 
 /// Adds this rank to the part. Returns whether it could.

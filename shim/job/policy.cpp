@@ -35,14 +35,9 @@ std::string text_of(const OwnPolicy& own, const char* effect) {
 
 /// The front has chosen the family before a policy is read.
 void note_other_family(const Job& j) {
-#ifdef OPEN_MPI
-  constexpr const char* own = "openmpi";
-#else
-  constexpr const char* own = "mpich";
-#endif
-  if (j.rank == 0 && !j.policy.mpi.empty() && j.policy.mpi != own && !std::getenv("LATECOMER_MPI"))
+  if (j.rank == 0 && !j.policy.mpi.empty() && j.policy.mpi != kFamily && !std::getenv("LATECOMER_MPI"))
     warn("the policy names the MPI family %s, and %s is in use: without latecomer run, set LATECOMER_MPI=%s",
-         j.policy.mpi.c_str(), own, j.policy.mpi.c_str());
+         j.policy.mpi.c_str(), kFamily, j.policy.mpi.c_str());
 }
 
 /// Whether MPI takes buffers in GPU memory.

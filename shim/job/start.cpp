@@ -29,11 +29,7 @@ bool began = false, ended_at_start = false;
 
 /// Says so if another library's launcher started this process as one of several.
 void note_other_launcher(int size) {
-#ifdef OPEN_MPI
-  const profiles::Launcher* own = profiles::launcher_of("openmpi");
-#else
-  const profiles::Launcher* own = profiles::launcher_of("mpich");
-#endif
+  const profiles::Launcher* own = profiles::launcher_of(kFamily);
   for (const profiles::Launcher& other : profiles::kLaunchers) {
     if (&other == own || other.mpi.empty()) continue;
     const char *of = std::getenv(other.size), *which = std::getenv(other.rank);

@@ -70,13 +70,15 @@ static_assert(is_basic(MPI_BYTE) && is_basic(MPI_DOUBLE) && is_basic(MPI_PACKED)
               !is_basic(MPI_DATATYPE_NULL));
 #endif
 
-// How a library refuses arguments, and the class of its error.
+// The library's name (profiles/base/mpi_version.hpp), how it refuses arguments, and the class of its error.
 #ifdef OPEN_MPI
+inline constexpr const char* kFamily = "openmpi";
 /// MPI_IN_PLACE where a rooted reduction, gather or scatter has none, and one buffer for both sides of a reduce.
 inline constexpr int kRefusedRooted = MPI_ERR_ARG;
 /// One buffer for input and output: it runs an allreduce of one item, and gathers and scatters, as if in place.
 inline constexpr bool kTakesOneBuffer = true;
 #else
+inline constexpr const char* kFamily = "mpich";
 inline constexpr int kRefusedRooted = MPI_ERR_BUFFER;
 inline constexpr bool kTakesOneBuffer = false;
 #endif

@@ -33,20 +33,24 @@ bool has_left(Outgoing& o) {
   return !o.busy || (PMPI_Test(&o.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left);
 }
 
+/// The buffer of a piece that has left, or nullptr.
+Outgoing* find_left() {
+  const auto found = std::ranges::find_if(outgoing(), has_left);
+  return found == outgoing().end() ? nullptr : &*found;
+}
+
 Outgoing* take_buffer(bool may_refuse) {
   for (Outgoing& o : outgoing())
     if (!o.busy) return &o;
   // A test of a piece that was just sent may give the core away (courteous waiting). So prefer a few more buffers.
   if (outgoing().size() >= kAskFrom) {
-    for (Outgoing& o : outgoing())
-      if (has_left(o)) return &o;
-    if (may_refuse) return nullptr;
+    Outgoing* const left = find_left();
+    if (left || may_refuse) return left;
   }
   try {
     return &outgoing().emplace_back();
   } catch (const std::bad_alloc&) {
-    for (Outgoing& o : outgoing())
-      if (has_left(o)) return &o;
+    if (Outgoing* const left = find_left()) return left;
     throw;
   }
 }
@@ -119,11 +123,9 @@ std::size_t Incoming::find_piece(Rank from) {
   fetch(from);
   for (std::size_t at = 0; at < pieces_.size(); ++at) {
     Piece& piece = *pieces_[at];
-    const auto older = [&](std::size_t before) { return pieces_[before]->from == piece.from; };
     if (from != MPI_ANY_SOURCE && piece.from != from) continue;
-    std::size_t before = 0;
-    while (before < at && !older(before)) ++before;
-    if (before < at) continue;
+    const auto older = pieces_.begin() + static_cast<std::ptrdiff_t>(at);
+    if (std::any_of(pieces_.begin(), older, [&](const auto& one) { return one->from == piece.from; })) continue;
     int arrived = 0;
     if (PMPI_Test(&piece.request, &arrived, MPI_STATUS_IGNORE) == MPI_SUCCESS && !arrived) continue;
     return at;

@@ -39,7 +39,6 @@ class Processes {
       ++of.pieces;
       return true;
     }
-    void lose(Rank) noexcept override {}
     void read(Rank from, std::span<const char> message) noexcept override { of.read(*this, from, message); }
 
     Processes& of;

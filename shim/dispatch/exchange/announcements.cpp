@@ -23,7 +23,6 @@ bool receive_announcement(CommState& state) {
   if (state.rank == 0) {
     *heard = std::move(state.leadership->announced);
   } else {
-    exchange_mail();
     Header header;
     std::vector<char> message;
     if (!take_announcement(state, message)) return false;
@@ -46,6 +45,7 @@ bool receive_announcement(CommState& state) {
 
 void hear_early(CommState& state) try {
   if (!state.usable() || state.broken) return;
+  pump_mail();
   try {
     if (!with_reserve([&] { return receive_announcement(state); })) return;
   } catch (const std::bad_alloc&) {
@@ -59,7 +59,8 @@ void hear_early(CommState& state) try {
 
 void meet(CommState& state, bool waits) try {
   if (!state.usable()) return;
-  int all = with_reserve([&] { return receive_announcement(state); });
+  const auto receive = [&] { return with_reserve([&] { return exchange_mail(), receive_announcement(state); }); };
+  int all = receive();
   const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;
   if (!waits) {
     // As a rule all have it.
@@ -71,7 +72,7 @@ void meet(CommState& state, bool waits) try {
   }
   // A rank is here until all have the announcement, and until then it sends and takes messages.
   BoundaryWait wait(state, waits);
-  while (!with_reserve([&] { return receive_announcement(state); })) wait.again();
+  while (!receive()) wait.again();
   MPI_Request request;
   int rc = PMPI_Ibarrier(members, &request);
   for (int done = 0; rc == MPI_SUCCESS && !done;) {

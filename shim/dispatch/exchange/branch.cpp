@@ -77,18 +77,12 @@ void read_for_tree(Mail kind, std::span<const char> message) {
 
 }  // namespace
 
-void read_digest(std::span<const char> message) noexcept {
-  try_patterns([&] { read_for_tree(Mail::digest, message); });
-}
-
-void read_end(std::span<const char> message) noexcept {
-  try_patterns([&] { read_for_tree(Mail::end, message); });
-}
-
-void read_announcement(std::span<const char> message) noexcept try {
-  read_for_tree(Mail::announcement, message);
-} catch (const std::bad_alloc&) {
-  no_memory_left("a plan");
+void read_of_tree(Mail kind, std::span<const char> message) noexcept {
+  if (kind != Mail::announcement) {
+    try_patterns([&] { read_for_tree(kind, message); });
+  } else if (!attempt([&] { read_for_tree(kind, message); })) {
+    no_memory_left("a plan");
+  }
 }
 
 Branch::Branch(CommState& of)
@@ -223,10 +217,7 @@ void grow(CommState& state) {
   }
   const auto early = b.early.extract(state.identity);
   if (early.empty()) return;
-  for (const auto& one : early.mapped()) {
-    if (one.first == Mail::announcement) read_announcement(one.second);
-    else try_patterns([&] { read_for_tree(one.first, one.second); });
-  }
+  for (const auto& one : early.mapped()) read_of_tree(one.first, one.second);
 }
 
 void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {

@@ -16,6 +16,7 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
     // Derived: a node's 32 children and its parent send two pieces each per epoch.
     constexpr int kMostAtOnce = 128;
     int pieces = 0;
+    box.push(*this);  // also where there is no memory to take a piece
     while (pieces < kMostAtOnce && incoming_.take(MPI_ANY_SOURCE, [&](Rank from, std::span<const char> piece) {
       box.take(from, piece, *this);
     }))
@@ -44,21 +45,15 @@ class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
       return false;
     }
   }
-  void lose(Rank) noexcept override {
-    if (job().announces) no_memory_left("a plan");  // it may have been one
-    warn("out of memory: a message of another rank is lost, and with it some arrival patterns");
-  }
   void read(Rank from, std::span<const char> message) noexcept override {
     if (message.empty()) return;
     const auto kind = static_cast<Mail>(message[0]);
     message = message.subspan(1);
     switch (kind) {
       case Mail::digest:
-        return read_digest(message);
       case Mail::end:
-        return read_end(message);
       case Mail::announcement:
-        return read_announcement(message);
+        return read_of_tree(kind, message);
       case Mail::offer:
       case Mail::answer:
       case Mail::part:

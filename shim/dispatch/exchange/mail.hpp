@@ -49,9 +49,7 @@ void pump_mail() noexcept;
 
 // The readers. branch.cpp reads the messages of trees, shim/job/gather.cpp the parts of the profile. None may throw.
 
-void read_digest(std::span<const char> message) noexcept;
-void read_end(std::span<const char> message) noexcept;
-void read_announcement(std::span<const char> message) noexcept;
+void read_of_tree(Mail kind, std::span<const char> message) noexcept;
 void read_part(Rank world, Mail kind, std::span<const char> message) noexcept;
 
 }  // namespace latecomer::shim
