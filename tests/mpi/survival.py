@@ -45,8 +45,11 @@ for name in ("abort", "crash", "killed", "all_killed", "no_finalize", "late_kill
         continue
     site = max(profile["sites"], key=lambda s: s["calls"])
     check(site["op"] == "allreduce" and site["calls"] >= WRITTEN, f"{name}: {site['calls']} calls, {site['patterns']} patterns, of {len(profile['clock'])} ranks")
-    check(site["patterns"] >= WRITTEN and max(site["ranks"], key=lambda r: r["last_count"])["rank"] == 1, f"{name}: who came last")
-    check(any("did not finish" in w for w in profile["warnings"]) or name in ("no_finalize", "exit_in_thread", "exit_in_operator"), f"{name}: it says that the job was cut short: {profile['warnings']}")
+    # Where ranks leave at different times, the launcher may kill rank 0, which has the patterns, before its last snapshot.
+    cut = any("did not finish" in w for w in profile["warnings"])
+    if not (cut and name == "no_finalize"):
+        check(site["patterns"] >= WRITTEN and max(site["ranks"], key=lambda r: r["last_count"])["rank"] == 1, f"{name}: who came last")
+    check(cut or name in ("no_finalize", "exit_in_thread", "exit_in_operator"), f"{name}: it says that the job was cut short: {profile['warnings']}")
 
 # `top` reads the snapshots, and `report` the profile that `recover` made of them: both show the same ranks.
 job = folder / "all_killed.json"
@@ -177,7 +180,10 @@ parts.mkdir()
 source = folder / "all_killed.json.parts"
 for file in source.iterdir():
     (parts / file.name).write_bytes(file.read_bytes())
-
+for rank in range(4):  # a short job has one whole snapshot of a rank
+    whole = max((one.read_bytes() for one in parts.glob(f"rank{rank}.[ab]")), key=len)
+    for snapshot in "ab":
+        (parts / f"rank{rank}.{snapshot}").write_bytes(whole)
 newer = parts / "rank1.a"
 newer.write_bytes(newer.read_bytes()[:-100])
 (parts / "rank2.b").write_bytes(b"something else")
