@@ -55,7 +55,7 @@ std::optional<Played> play(const Algorithm& algorithm, int segments, bool closed
     out.after_last = *form, out.mean_elapsed = *form + waits / call.ranks;
     return out;
   }
-  // The background engine looks every few milliseconds (shim/dispatch/engine/thread.cpp): measured on a virtual
+  // The background engine looks every few milliseconds (shim/engine/thread.cpp): measured on a virtual
   // machine, where it costs most.
   constexpr double kReaction = 2.5e6;
   Network with_engine = parameters.network;

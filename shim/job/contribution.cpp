@@ -7,9 +7,9 @@
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
+#include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
-#include "shim/dispatch/exchange/exchange.hpp"
-#include "shim/dispatch/idle.hpp"
+#include "shim/exchange/exchange.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"
 #include "shim/sites/sites.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "shim/dispatch/completion.hpp"
-#include "shim/dispatch/engine/engine.hpp"
+#include "shim/call/completion.hpp"
+#include "shim/engine/engine.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"

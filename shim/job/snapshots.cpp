@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "shim/dispatch/exchange/branch.hpp"
+#include "shim/exchange/branch.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/log.hpp"

@@ -9,11 +9,11 @@
 #include <mutex>
 
 #include "profiles/base/launchers.hpp"
+#include "shim/call/communicators.hpp"
 #include "shim/causes/usage.hpp"
-#include "shim/dispatch/communicators.hpp"
-#include "shim/dispatch/engine/engine.hpp"
-#include "shim/dispatch/exchange/exchange.hpp"
-#include "shim/dispatch/exchange/mail.hpp"
+#include "shim/engine/engine.hpp"
+#include "shim/exchange/exchange.hpp"
+#include "shim/exchange/mail.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/live/live.hpp"
 #include "shim/log.hpp"

@@ -2,9 +2,9 @@
 // The end of a process: in MPI_Finalize, by exit without it, or by MPI_Abort.
 #include <unistd.h>
 
+#include "shim/call/idle.hpp"
 #include "shim/causes/usage.hpp"
-#include "shim/dispatch/engine/engine.hpp"
-#include "shim/dispatch/idle.hpp"
+#include "shim/engine/engine.hpp"
 #include "shim/guard.hpp"
 #include "shim/job/parts.hpp"
 #include "shim/live/live.hpp"

@@ -9,8 +9,8 @@
 #include <new>
 
 #include "core/base/text.hpp"
-#include "shim/dispatch/runner/packing.hpp"
 #include "shim/mpi/progress.hpp"
+#include "shim/runner/packing.hpp"
 #include "shim/tags.hpp"
 
 namespace latecomer::range {

@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shim/dispatch/runner/running.hpp"
 #include "shim/mpi/progress.hpp"
 #include "shim/range/matching.hpp"
+#include "shim/runner/running.hpp"
 
 namespace latecomer::range {
 

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/select/by_call.hpp"
 #include "core/select/line.hpp"
-#include "shim/dispatch/runner/packing.hpp"
+#include "shim/runner/packing.hpp"
 
 void latecomer_range_operation::fill(MPI_Status* status) const { latecomer::range::empty_status(status); }
 

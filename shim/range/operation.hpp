@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "shim/dispatch/runner/operands.hpp"
 #include "shim/range/hub.hpp"
+#include "shim/runner/operands.hpp"
 
 /// The operation behind a request.
 struct latecomer_range_operation {

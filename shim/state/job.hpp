@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state of the job in this process: the private communicator, the policy, the clocks, the state of each
-// communicator of the program, and the contents of the profile. This file holds data. shim/dispatch and shim/job act on
+// communicator of the program, and the contents of the profile. This file holds data. shim/call and shim/job act on
 // it.
 #pragma once
 
@@ -34,10 +34,10 @@ inline constexpr int kWorldContext = 0;
 /// The budget of texts is 0.05% of the time: a pause of 2,000 times the duration of a write follows it.
 inline constexpr Nanoseconds kPauseAfterWriting = 2000;
 
-struct Executor;    // shim/dispatch/executor/executor.hpp
-struct Leadership;  // shim/dispatch/exchange/exchange.hpp
-struct Branch;      // shim/dispatch/exchange/branch.hpp
-struct Watched;     // shim/dispatch/engine/engine.hpp
+struct Executor;    // shim/executor/executor.hpp
+struct Leadership;  // shim/exchange/exchange.hpp
+struct Branch;      // shim/exchange/branch.hpp
+struct Watched;     // shim/engine/engine.hpp
 
 /// A communicator of the program on one rank. An attribute with a null copy function holds it.
 struct CommState {

@@ -26,7 +26,7 @@
 
 #include "core/select/by_call.hpp"
 #include "examples/janus_quicksort.hpp"
-#include "shim/dispatch/runner/running.hpp"
+#include "shim/runner/running.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Datatypes count as gapless if and only if they are in the order of memory, also with a reused handle. One process.
-#include "shim/dispatch/runner/layout.hpp"
+#include "shim/runner/layout.hpp"
 
 #include <cstdio>
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Records the exits of calls that complete through a request.
+#include "shim/call/completion.hpp"
+
+#include <algorithm>
+
+namespace latecomer::shim {
+
+void finish_later(CommState* state, std::uint64_t n, const profiles::CallRecord& record, int comm_size, bool rested,
+                  profiles::Tally share) {
+  const JobLock lock;
+  if (state && record.kind != core::CallKind::persistent) write_exit(*state, n, record.exit);
+  job().queue.add(&job().mine.local[{record.site, record.op, comm_size, record.callers}],
+                  record.exit == 0 ? -1 : std::max<Nanoseconds>(record.exit - record.arrival, 0),
+                  core::is_irregular(record.op) ? -1 : record.bytes, rested, share);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The steps around an intercepted collective: describe it, count it, decide, run it, record it. The wrappers in
+// wrap.cpp use these templates.
+#pragma once
+
+#include <atomic>
+#include <type_traits>
+
+#include "shim/call/communicators.hpp"
+#include "shim/call/completion.hpp"
+#include "shim/call/idle.hpp"
+#include "shim/call/requests.hpp"
+#include "shim/executor/executor.hpp"
+#include "shim/guard.hpp"
+#include "shim/sites/sites.hpp"
+#include "shim/state/job.hpp"
+#include "shim/waiting/courteous.hpp"
+
+namespace latecomer::shim {
+
+/// Whether this native blocking call waits in its non-blocking form. Depends only on U(n) and on settings that are
+/// equal on all ranks.
+bool may_wait_nonblocking(const CommState& state, const core::Signature& signature);
+
+/// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
+struct Call {
+  explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
+      : state(&of),
+        arrival(at),
+        decides(job().decides &&
+                !(job().may_idle && of.resting && of.sequence.next_number() < of.sequence.next_boundary())) {
+    signature.op = op;
+    signature.kind = kind;
+  }
+  CommState* state;
+  SiteSlot* slot = nullptr;
+  Nanoseconds arrival;
+  bool decides;  ///< the call's description is needed in full: it may be dispatched, or learned from
+  core::Signature signature;
+  core::Decision decision;
+  static constexpr std::uint64_t kUncounted = UINT64_MAX;
+  std::uint64_t n = kUncounted;
+  bool counts() const { return n != kUncounted; }
+  std::uint8_t algorithm = 0;  ///< as in CallRecord
+  bool ended_epoch = false;
+  core::Bytes block = -1;       ///< gatherv, scatterv: of this rank's own block
+  Forecast forecast;            ///< of the pattern that it ran on
+  core::Bytes all_blocks = -1;  ///< gatherv, scatterv, at the root: of all blocks
+  /// The bytes of the call in this rank's counts of the site.
+  core::Bytes bytes() const { return core::is_irregular(signature.op) ? all_blocks : signature.bytes; }
+  Operands operands;
+};
+
+/// Fills U(n) from the arguments of one call; see collectives.def.
+class Describe {
+ public:
+  explicit Describe(Call& call)
+      : call_(call), state_(*call.state), signature_(call.signature), operands_(call.operands) {}
+
+  int size() const { return state_.size; }
+  bool is(int root) const { return state_.rank == root; }
+  /// MPI refuses the call on all ranks, because they have the same argument. Such arguments are a root that is no rank
+  /// of the communicator, a negative count, and an operator that MPI does not define for the datatype.
+  Describe& rooted(int root) {
+    signature_.refused = root < 0 || root >= size();
+    signature_.root = signature_.refused ? -1 : root;
+    return *this;
+  }
+  Describe& operated(MPI_Datatype type, MPI_Op op);
+  void empty() { signature_.bytes = 0; }
+  void unsized() { signature_.bytes = -1; }
+  Describe& total(MPI_Count count, MPI_Datatype type, int times) {
+    signature_.refused |= count < 0;
+    measure(count, type, times);
+    return *this;
+  }
+  void bcast(void* buffer, MPI_Count count, MPI_Datatype type) {
+    total(count, type, 1);
+    movement(nullptr, 0, MPI_DATATYPE_NULL, buffer, count, type);
+  }
+  /// A scatter or a gather. The size comes from the arguments with all blocks at the root, and from those with one
+  /// block on other ranks.
+  void blocks(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+              MPI_Datatype recv_type) {
+    if (is(signature_.root) == core::is_scatter(signature_.op)) measure(send_count, send_type, size());
+    else measure(recv_count, recv_type, size());
+    movement(send, send_count, send_type, recv, recv_count, recv_type);
+  }
+  /// A gatherv or a scatterv. Its sizes are not equal on all ranks, so U(n) contains none.
+  template <typename Count, typename Displacement>
+  void gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, const Count* counts,
+               const Displacement* displacements, MPI_Datatype recv_type) {
+    irregular(counts, recv_type, send_count, send_type);
+    operands_ = {send,        recv,       0,         recv_type,
+                 MPI_OP_NULL, send_count, send_type, {counts, displacements, sizeof(Count) > sizeof(int)}};
+  }
+  template <typename Count, typename Displacement>
+  void scatterv(const void* send, const Count* counts, const Displacement* displacements, MPI_Datatype send_type,
+                void* recv, MPI_Count recv_count, MPI_Datatype recv_type) {
+    irregular(counts, send_type, recv_count, recv_type);
+    operands_ = {send,        recv, recv_count, recv_type,
+                 MPI_OP_NULL, 0,    send_type,  {counts, displacements, sizeof(Count) > sizeof(int)}};
+  }
+  template <typename Count>
+  Describe& sum(const Count* counts, MPI_Datatype type) {
+    MPI_Count all = 0;
+    for (int i = 0; counts && i < size(); ++i) all += counts[i];
+    signature_.bytes = bytes_of(all, type, 1);
+    return *this;
+  }
+  void reduction(const void* send, void* recv, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+    total(count, type, 1).operated(type, op);
+    signature_.count = count;
+    if (!call_.decides || signature_.bytes < 0 || !has_its_root()) return;
+    if (core::is_dispatched(signature_.op)) operands_ = {send, recv, count, type, op, count, type, {}};
+    signature_.servable = signature_.servable && !signature_.refused && signature_.bytes <= kMostCount;
+  }
+
+  /// The predefined datatype of the last call that had one, and its size in bytes.
+  static std::pair<MPI_Datatype, std::int32_t> known_type() {
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    return {handle_of<MPI_Datatype>(last >> kSizeBits), static_cast<std::int32_t>(last & kMostSize)};
+  }
+  /// The operator of the last reduction in an idle epoch, if MPI does not refuse it for that datatype.
+  static MPI_Op accepted_for(MPI_Datatype type);
+
+ private:
+  void measure(MPI_Count count, MPI_Datatype type, int times) {
+    // Programs use few datatypes, so try the predefined type of the last call first.
+    const std::uint64_t last = last_type.load(std::memory_order_relaxed);
+    signature_.bytes = last >> kSizeBits == bits_of(type) && count >= 0 && count <= INT32_MAX
+                           ? static_cast<core::Bytes>(last & kMostSize) * count * times
+                           : bytes_of(count, type, times);
+  }
+  bool has_its_root() const { return !core::is_rooted(signature_.op) || signature_.root >= 0; }
+  /// The data move as bytes, so each rank may use datatypes of its own.
+  void movement(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+                MPI_Datatype recv_type) {
+    if (!call_.decides || signature_.bytes <= 0 || !has_its_root()) return;
+    signature_.count = core::has_blocks(signature_.op) ? signature_.bytes / size() : signature_.bytes;
+    signature_.servable = signature_.bytes <= kMostCount;  // MPI's largest count
+    signature_.exact = true;
+    operands_ = {send, recv, recv_count, recv_type, MPI_OP_NULL, send_count, send_type, {}};
+  }
+  template <typename Count>
+  void irregular(const Count* counts, MPI_Datatype all_type, MPI_Count own_count, MPI_Datatype own_type) {
+    signature_.bytes = -1;
+    signature_.count = 1;
+    signature_.servable = signature_.exact = call_.decides && has_its_root();
+    if (!is(signature_.root)) {
+      call_.block = bytes_of(own_count, own_type, 1);
+    } else if (counts) {
+      MPI_Count all = 0;
+      for (int r = 0; r < size(); ++r) all += counts[r];
+      call_.all_blocks = bytes_of(all, all_type, 1), call_.block = bytes_of(counts[state_.rank], all_type, 1);
+    }
+  }
+  static core::Bytes bytes_of(MPI_Count count, MPI_Datatype type, int times);
+  // Handle and size. Derived: addresses of objects take 47 bits on x86-64, and predefined types 32 bytes.
+  static inline constinit std::atomic<std::uint64_t> last_type{0};
+  static constexpr int kSizeBits = 16;
+  static constexpr std::uint64_t kMostSize = (1u << kSizeBits) - 1;
+  Call& call_;
+  const CommState& state_;
+  core::Signature& signature_;
+  Operands& operands_;
+};
+
+/// Counts the call, takes part in the exchange if the call is a boundary, and decides. `frame`: the handler's frame
+/// address. Without memory, this rank counts and agrees as the others do, or ends the job.
+void begin_call(Call& call, void* return_address, void* frame) noexcept;
+/// Records the call; may agree on the communicator's identity. What MPI returned makes no difference: an error may be
+/// this rank's alone.
+void end_call(Call& call) noexcept;
+/// A non-blocking call was started or a persistent one made: remembers the request.
+void defer_call(Call& call, MPI_Request request) noexcept;
+/// `start`: begins the non-blocking form of a blocking call, or nullptr.
+template <typename Fill, typename Native, typename Start = std::nullptr_t>
+int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
+              Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
+  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) {
+    const int rc = native();
+    live_leave();
+    return rc;
+  }
+  if (!active.load(std::memory_order_acquire) && !start_late()) return native();
+  if (!Guard::program_calls()) return native();
+  CommState* state = state_of(comm);
+  if (!state) return native();
+  const Guard guard(Layer::ours);
+  if (idle.state) [[unlikely]]
+    idle_stop();
+  Call call(*state, op, kind, common_now());
+  // On an inter-communicator some arguments are not significant on every rank, so read none.
+  if (!state->foreign) {
+    Describe description(call);
+    fill(description);
+  }
+  begin_call(call, return_address, __builtin_frame_address(0));
+  int rc;
+  {
+    const Guard beneath(Layer::program);  // an operator, an error handler
+    if (call.decision.algorithm) {
+      rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
+                                call.forecast);
+    } else {
+      if constexpr (!std::is_null_pointer_v<Start>) {
+        if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
+          MPI_Request pending = MPI_REQUEST_NULL;
+          rc = start(&pending);
+          if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
+        } else {
+          rc = native();
+        }
+      } else {
+        rc = native();
+      }
+    }
+  }
+  if (kind == core::CallKind::blocking) end_call(call);
+  else if (rc == MPI_SUCCESS) defer_call(call, *request);
+  if (call.decision.algorithm) state->executor->rethrow();
+  return rc;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The start and the end of the engine. This file must not serve calls.
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "shim/engine/parts.hpp"
+#include "shim/log.hpp"
+#include "shim/mpi/file_progress.hpp"
+#include "shim/waiting/alive.hpp"
+#include "shim/waiting/courteous.hpp"
+
+namespace latecomer::shim {
+
+Engine* engine = nullptr;
+
+Engine::Engine(MPI_Comm comm, int ranks, core::Bytes bound)
+    : comm_(comm), bound_(bound), notices_(comm, ranks), edges_(comm, ranks) {
+  // The program's threads handle the signals: this thread blocks all.
+  struct BlockSignals {
+    sigset_t all, before;
+    BlockSignals() { sigfillset(&all), pthread_sigmask(SIG_SETMASK, &all, &before); }
+    ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  } const blocked;
+  thread_ = std::thread([this] { loop(); });
+}
+
+void Engine::end_thread() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Engine::stop() {
+  end_thread();
+  // Complete the messages of calls that the process has left: their receivers arrive later. Drop the runs of calls that
+  // the process never entered.
+  for (auto& run : runs_) {
+    if (run->left) run->running.run_until(job().courteous, [&] { return run->running.done(); });
+    else run->running.abandon();
+  }
+  runs_.clear();
+  take_last_notices();
+}
+
+void Engine::halt() {
+  stopping_ = true;
+  wake_.notify_all();
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  ++until.tv_sec;
+  if (pthread_timedjoin_np(thread_.native_handle(), nullptr, &until) != 0) pthread_detach(thread_.native_handle());
+}
+
+void Engine::take_last_notices() {
+  RankWait wait;
+  int expected = 0;
+  MPI_Request counting = MPI_REQUEST_NULL;
+  edges_.close();  // a message that is sent after the count is never received
+  std::vector<int> sent = notices_.sent();
+  for (std::size_t r = 0; r < sent.size(); ++r) sent[r] += edges_.sent()[r];
+  if (PMPI_Ireduce_scatter_block(sent.data(), &expected, 1, MPI_INT, MPI_SUM, comm_, &counting) != MPI_SUCCESS) return;
+  int counted = 0;
+  while (!counted || received_ + edges_.received() < expected) {
+    if (!counted) PMPI_Test(&counting, &counted, MPI_STATUS_IGNORE);
+    {
+      std::unique_lock lock(mutex_);
+      if (take_notice(lock)) continue;
+    }
+    if (edges_.advance()) continue;
+    if (!wait.again()) return;  // a rank has died: MPI cleans up the messages
+  }
+  edges_.finish();
+  notices_.finish();
+}
+
+bool engine_runs() { return engine != nullptr; }
+
+void start_engine(bool granted) {
+  Job& j = job();
+  std::unique_ptr<Engine> made;
+  std::string why = "no communicator is left";
+  if (PMPI_Comm_create(MPI_COMM_WORLD, j.world_group, &j.engine_comm) == MPI_SUCCESS) try {
+      PMPI_Comm_set_errhandler(j.engine_comm, MPI_ERRORS_RETURN);
+      made = std::make_unique<Engine>(j.engine_comm, j.size, j.policy.background_max_buffer_mib << 20);
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+  // Whether all ranks have the thread level, and the first rank without an engine.
+  int facts[2] = {granted, made ? j.size : j.rank};
+  PMPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, j.comm);
+  if (facts[0] && facts[1] == j.size) {
+    count_progress();
+    keep_files_to_program();
+    engine = made.release();
+    engine->begin();
+    return;
+  }
+  if (!facts[0] && j.rank == 0)
+    warn("MPI_THREAD_MULTIPLE is not to be had on every rank: background algorithms run in the foreground");
+  else if (facts[0] && j.rank == facts[1])
+    warn("no thread can be made on this rank (%s): background algorithms run in the foreground on all ranks",
+         why.c_str());
+  j.policy.background_enabled = false;
+  j.engine_comm = MPI_COMM_NULL;
+}
+
+void stop_engine() noexcept {
+  Engine* const ending = std::exchange(engine, nullptr);
+  if (!ending) return;
+  {
+    // Attribute callbacks of MPI_Finalize may still call collectives: these run in the foreground.
+    const JobLock lock;
+    for (CommState* s = job().states; s; s = s->next) s->watched.reset();
+  }
+  ending->stop();
+  const EngineFigures f = ending->figures();
+  delete ending;
+  say(1,
+      "background engine: %llu notices, %llu calls begun before their process came, %llu of them complete by then, "
+      "%llu patterns of single calls, %llu messages for them, %.3f ms of processor time",
+      static_cast<unsigned long long>(f.notices), static_cast<unsigned long long>(f.begun),
+      static_cast<unsigned long long>(f.complete), static_cast<unsigned long long>(f.patterns),
+      static_cast<unsigned long long>(f.edge_messages), static_cast<double>(f.busy) / 1e6);
+}
+
+void halt_engine() noexcept {
+  if (engine) engine->halt();
+  engine = nullptr;
+}
+
+}  // namespace latecomer::shim

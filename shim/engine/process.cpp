@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls of the process to the engine outside the run of a call: communicators, plans, progress of the program.
+#include <algorithm>
+
+#include "shim/engine/parts.hpp"
+
+namespace latecomer::shim {
+
+void Engine::watch(std::shared_ptr<Watched> watched) {
+  edges_.watch(watched);
+  const std::lock_guard lock(mutex_);
+  watched_[watched->identity] = std::move(watched);
+}
+void Engine::unwatch(const Watched& watched) {
+  edges_.unwatch(watched);
+  const std::lock_guard lock(mutex_);
+  watched_.erase(watched.identity);
+  std::erase_if(pending_, [&](const Notice& p) { return p.identity == watched.identity; });
+}
+
+void Engine::plan(Watched& watched, const core::Plan& plan, std::uint64_t hash) {
+  auto copy = std::make_shared<const core::Plan>(plan);
+  const core::PlanEntry* own = nullptr;
+  for (const auto* all : {&plan.turns, &plan.entries})
+    for (const core::PlanEntry& e : *all)
+      if (e.edge != 0) own = &e;
+  if (own) edges_.expect(watched, offsets_of(plan, own->pattern));
+  const std::lock_guard lock(mutex_);
+  watched.plan = std::move(copy), watched.plan_hash = hash;
+  if (own) kick();
+}
+
+void Engine::edge(double fraction, Nanoseconds at) {
+  const Nanoseconds begin = iteration_began_;
+  if (begin == 0 || !(fraction > 0) || said_.exchange(true)) return;
+  edges_.say(begin + static_cast<Nanoseconds>(static_cast<double>(at - begin) / fraction), at);
+}
+
+std::optional<OwnPattern> Engine::pattern(const Watched& watched, int planned, Nanoseconds arrival) {
+  std::shared_ptr<const core::Plan> plan;
+  {
+    const std::lock_guard lock(mutex_);
+    plan = watched.plan;
+  }
+  said_ = false;
+  return edges_.take(watched, plan ? offsets_of(*plan, planned) : std::span<const Nanoseconds>(), arrival);
+}
+
+void Engine::greet(std::span<const Rank> world) {
+  for (const Rank r : world) edges_.greet(r);
+  const std::lock_guard lock(mutex_);
+  if (!used_) kick();
+}
+
+EngineFigures Engine::figures() {
+  const std::lock_guard lock(mutex_);
+  EngineFigures out = figures_;
+  out.patterns = edges_.patterns(), out.edge_messages = edges_.messages();
+  return out;
+}
+
+void watch(CommState& state) {
+  if (!engine || !state.usable() || state.size < 2) return;
+  auto watched = std::make_shared<Watched>();
+  watched->identity = state.identity, watched->context = state.context, watched->size = state.size,
+  watched->rank = state.rank, watched->world = state.world;
+  watched->begun = watched->posted = state.sequence.next_number();
+  state.watched = watched;
+  engine->watch(std::move(watched));
+  if (!state.plan.plan().empty()) engine_plan(state);
+}
+
+void unwatch(CommState& state) {
+  if (engine && state.watched) engine->unwatch(*state.watched);
+  state.watched.reset();
+}
+
+void engine_plan(CommState& state) {
+  if (engine && state.watched) engine->plan(*state.watched, state.plan.plan(), state.plan.hash());
+}
+
+void engine_edge(double fraction, Nanoseconds at) {
+  if (engine) engine->edge(fraction, at);
+}
+std::optional<OwnPattern> engine_pattern(CommState& state, int planned, Nanoseconds arrival) {
+  return engine ? engine->pattern(*state.watched, planned, arrival) : std::nullopt;
+}
+void engine_greet(std::span<const Rank> world) {
+  if (engine) engine->greet(world);
+}
+void engine_iteration(Nanoseconds at) {
+  if (engine) engine->iteration(at);
+}
+
+}  // namespace latecomer::shim

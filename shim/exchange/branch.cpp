@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sends and receives the messages of the trees, and adds what they say to the profile and the learner.
+#include "shim/exchange/branch.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "shim/exchange/mail.hpp"
+#include "shim/executor/executor.hpp"
+#include "shim/guard.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+/// The nodes of this process by the identity of their communicators. Under the mail's lock.
+struct Branches {
+  std::map<std::uint64_t, std::unique_ptr<Branch>> all;
+  /// Messages of communicators that this rank is about to identify: a neighbour has left the agreement before it.
+  std::map<std::uint64_t, std::vector<std::pair<Mail, std::vector<char>>>> early;
+};
+
+Branches& branches() {
+  static auto& made = *new Branches;  // never destroyed: callbacks may come after exit handlers
+  return made;
+}
+
+/// In front of the last message of a node, as DigestNode has it in front of its own.
+struct EndHead {
+  std::uint64_t identity;
+  Rank from;
+};
+
+/// In front of a message of any kind of tree.
+std::uint64_t tree_of(std::span<const char> message) {
+  std::uint64_t identity = 0;
+  if (message.size() >= sizeof identity) std::memcpy(&identity, message.data(), sizeof identity);
+  return identity;
+}
+
+/// Passes an announcement on and keeps it. All ranks wait for it, so it must find memory.
+void keep_announcement(Branch& branch, std::span<const char> message) {
+  if (branch.ended) return;
+  for (const Rank child : branch.node.place().children)
+    with_reserve([&] { put_mail(branch.world_of(child), Mail::announcement, message); });
+  with_reserve([&] { branch.announcement.assign(message.begin(), message.end()); });
+}
+
+void read_by_branch(Branch& branch, Mail kind, std::span<const char> message) {
+  if (kind == Mail::announcement) return keep_announcement(branch, message);
+  try_patterns([&] {
+    EndHead head{};
+    if (kind == Mail::digest) {
+      branch.node.take(message, branch);
+    } else if (message.size() == sizeof head) {
+      std::memcpy(&head, message.data(), sizeof head);
+      branch.hear_end(head.from);
+    }
+  });
+}
+
+void read_for_tree(Mail kind, std::span<const char> message) {
+  Branches& b = branches();
+  const std::uint64_t identity = tree_of(message);
+  const auto found = b.all.find(identity);
+  if (found == b.all.end()) {
+    with_reserve([&] { b.early[identity].emplace_back(kind, std::vector<char>(message.begin(), message.end())); });
+    return;
+  }
+  Branch& branch = *found->second;
+  read_by_branch(branch, kind, message);
+  branch.say_end();
+  if (!branch.state && branch.over()) b.all.erase(found);
+}
+
+}  // namespace
+
+void read_of_tree(Mail kind, std::span<const char> message) noexcept {
+  if (kind != Mail::announcement) {
+    try_patterns([&] { read_for_tree(kind, message); });
+  } else if (!attempt([&] { read_for_tree(kind, message); })) {
+    no_memory_left("a plan");
+  }
+}
+
+Branch::Branch(CommState& of)
+    : state(&of),
+      node(of.identity, of.rank, of.size, of.place, job().policy.record_arrivals),
+      own_world(of.world[static_cast<std::size_t>(of.rank)]) {
+  const auto add = [&](Rank r) { peers.emplace_back(r, of.world[static_cast<std::size_t>(r)]); };
+  if (of.place.parent >= 0) add(of.place.parent);
+  std::ranges::for_each(of.place.children, add);
+  if (of.rank == 0) world = of.world;
+}
+
+Rank Branch::world_of(Rank peer) const { return std::ranges::find(peers, peer, &std::pair<Rank, Rank>::first)->second; }
+
+bool Branch::send(Rank to, std::span<const char> message) {
+  // A rank may be far ahead of its parent, which takes 16 epochs of a child that is ahead. Derived: these take 200 KiB.
+  // What goes down answers what came up.
+  constexpr std::size_t kMostWaiting = 512 << 10;
+  const Rank peer = world_of(to);
+  if (to == node.place().parent && mail_waiting(peer) > kMostWaiting) {
+    warn("rank %d does not take the logs of its calls: some arrival patterns are lost", peer);
+    return false;
+  }
+  put_mail(peer, Mail::digest, message);
+  return true;
+}
+
+void Branch::tell_end(Rank to) {
+  const EndHead head{node.identity(), node.rank()};
+  with_reserve([&] { put_mail(world_of(to), Mail::end, {reinterpret_cast<const char*>(&head), sizeof head}); });
+}
+
+void Branch::hear_end(Rank from) {
+  if (from == node.place().parent) {
+    ended_parent = true;
+    node.give_up();
+  } else if (++ended_children == node.place().children.size() && !broken) {
+    node.end_children(*this);
+  }
+}
+
+void Branch::say_end() {
+  if (!ended && !ended_parent) return;
+  const bool children_ended = ended_children == node.place().children.size(),
+             done = children_ended && ended && (node.idle() || broken || ended_parent);
+  if (done && !is_leader() && !std::exchange(told_parent, true)) tell_end(node.place().parent);
+  if (((is_leader() && done) || ended_parent || (ended && broken)) && !std::exchange(told_children, true))
+    for (const Rank child : node.place().children) tell_end(child);
+}
+
+bool Branch::over() const {
+  return ended && ended_children == node.place().children.size() && told_children &&
+         (is_leader() || (ended_parent && told_parent));
+}
+
+profiles::CallSums Branch::own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
+                               std::uint32_t stands_for) {
+  const JobLock lock;
+  return job().mine.patterns.add_own(record, facts, node.rank(), own_world, node.size(), stands_for);
+}
+
+void Branch::whole(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                   const profiles::CallSampled& sampled, std::uint32_t stands_for) {
+  Job& j = job();
+  {
+    const JobLock lock;
+    profiles::SiteBook& book = j.mine.patterns;
+    if (!group) group = book.groups.of(world);
+    const profiles::Members members{world, *group};
+    book.add_call(call, members, facts, j.policy.network_given ? &j.policy.network : nullptr);
+    if (!sampled.arrivals.empty()) {
+      book.add_scan(call, members, sampled.arrivals, stands_for);
+      if (book.records_arrivals())
+        book.record({{call.site, call.op, node.size()},
+                     members.group,
+                     call.root,
+                     call.bytes,
+                     call.algorithm,
+                     call.kind == core::CallKind::blocking},
+                    sampled.arrivals, sampled.exits);
+    }
+  }
+  if (!state || !state->leadership || state->broken) return;
+  if (!try_patterns([&] { learn(*state->leadership, n, call, facts, sampled); })) state->broken = true;
+}
+
+void Branch::summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
+                    const profiles::CallSums& sums) {
+  const JobLock lock;
+  if (group) job().mine.patterns.add_awaited(call, {world, *group}, facts, sums);
+}
+
+void Branch::missing(std::uint64_t calls) {
+  const JobLock lock;
+  job().missing_calls += calls;
+}
+
+void Branch::different(std::uint64_t n, const profiles::CallDigest& call) {
+  {
+    const JobLock lock;
+    if (job().different_calls++ > 0) return;
+  }
+  const auto text = [&](Rank rank, core::Collective op, std::int32_t root) {
+    return "rank " + std::to_string(world[static_cast<std::size_t>(rank)]) + " " + std::string(core::name_of(op)) +
+           (root >= 0 ? " to or from root " + std::to_string(root) : "");
+  };
+  std::string one = text(call.maker, call.op, call.root), two = text(call.other, call.other_op, call.other_root);
+  if (call.other < call.maker) std::swap(one, two);
+  warn("the program makes different calls as call %llu on %s: %s, %s; such calls have no arrival patterns",
+       static_cast<unsigned long long>(n),
+       node.identity() == profiles::kWorldIdentity
+           ? "MPI_COMM_WORLD"
+           : ("a communicator of " + std::to_string(node.size()) + " ranks").c_str(),
+       one.c_str(), two.c_str());
+}
+
+void Branch::waited(Nanoseconds sum) {
+  if (!state || !state->leadership) return;
+  const LearnerLock lock(*state->leadership);
+  state->leadership->waited += sum;
+}
+
+void grow(CommState& state) {
+  const MailLock lock;
+  Branches& b = branches();
+  const auto made = [&] {
+    state.branch = b.all.insert_or_assign(state.identity, std::make_unique<Branch>(state)).first->second.get();
+  };
+  if (!try_patterns([&] { with_reserve(made); })) {
+    if (job().announces) no_memory_left("a communicator");  // its plans would not arrive
+    return;
+  }
+  const auto early = b.early.extract(state.identity);
+  if (early.empty()) return;
+  for (const auto& one : early.mapped()) read_of_tree(one.first, one.second);
+}
+
+void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next) {
+  const MailLock lock;
+  Branch& branch = *state.branch;
+  branch.next = next;
+  branch.node.end_epoch(first, log, job().clocks.domains == 1 ? 0 : job().clocks.uncertainty_now(), state.waited,
+                        branch);
+}
+
+void flush_digests(CommState& state) {
+  const MailLock lock;
+  try_patterns([&] { state.branch->node.flush(*state.branch); });
+}
+
+bool expects_mail(const CommState& state) {
+  const MailLock lock;
+  return state.branch->node.expects() || mail_waits();
+}
+
+void announce_below(const CommState& state, std::span<const char> head, std::span<const char> body) {
+  const MailLock lock;
+  for (const Rank child : state.place.children)
+    with_reserve([&] { put_mail(state.branch->world_of(child), Mail::announcement, head, body); });
+}
+
+bool take_announcement(CommState& state, std::vector<char>& out) {
+  const MailLock lock;
+  if (state.branch->announcement.empty()) return false;
+  out.swap(state.branch->announcement);
+  state.branch->announcement.clear();
+  return true;
+}
+
+void end_branch(CommState& state) {
+  if (!state.branch) return;
+  const MailLock lock;
+  Branch& branch = *state.branch;
+  branch.ended = true;
+  branch.broken = state.broken;
+  if (branch.broken) branch.node.give_up();  // this rank's logs are not whole
+  try_patterns([&] { branch.node.end(branch); });
+  branch.say_end();
+}
+
+void outlive(CommState& state) {
+  if (!state.branch) return;
+  const MailLock lock;
+  Branch& branch = *std::exchange(state.branch, nullptr);
+  branch.state = nullptr;
+  if (branch.over()) branches().all.erase(state.identity);
+}
+
+bool trees_are_open() {
+  const MailLock lock;
+  return !std::ranges::all_of(branches().all, [](const auto& one) { return one.second->over(); });
+}
+
+std::size_t trees_left() {
+  const MailLock lock;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(branches().all, [](const auto& one) { return !one.second->state; }));
+}
+
+MailLock add_open_logs(std::vector<profiles::LiveLog>& logs, bool last) {
+  MailLock lock(false);
+  if (lock.taken()) return lock;
+  for (const auto& entry : branches().all) {
+    const profiles::DigestNode& node = entry.second->node;
+    const auto add = [&](std::uint64_t first, std::span<const profiles::CallRecord> records, bool counted) {
+      logs.push_back({entry.first, node.size(), node.rank(), entry.second->own_world, first, records, counted});
+    };
+    if (!last || !node.idle()) node.each_open(add);
+    if (node.place().parent < 0) add(node.counted_until(entry.second->next), {}, false);
+  }
+  return lock;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This process's nodes in the trees of the exchange, one per identified communicator. A node outlives its communicator
+// until its neighbours have sent their last message about it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "profiles/record/digest_node.hpp"
+#include "shim/exchange/exchange.hpp"
+#include "shim/exchange/mail.hpp"
+
+namespace latecomer::shim {
+
+/// The end of a tree: a rank tells its parent that it sends nothing more. It does so once its communicator has ended,
+/// nothing of its node is under way, and all its children have said so. The leader then says so to its children, and
+/// each of them to its own. A rank forgets its node when it has said so, and has heard so from all neighbours: no
+/// message for it can come then. A rank that had an error says so as soon as its communicator ends.
+struct Branch final : profiles::DigestNode::Host {
+  explicit Branch(CommState& of);
+  bool send(Rank to, std::span<const char> message) override;
+  profiles::CallSums own(const profiles::CallRecord& record, const profiles::CallFacts& facts,
+                         std::uint32_t stands_for) override;
+  void whole(std::uint64_t n, const profiles::CallDigest& call, const profiles::CallFacts& facts,
+             const profiles::CallSampled& sampled, std::uint32_t stands_for) override;
+  void summed(const profiles::CallDigest& call, const profiles::CallFacts& facts,
+              const profiles::CallSums& sums) override;
+  void missing(std::uint64_t calls) override;
+  void different(std::uint64_t n, const profiles::CallDigest& call) override;
+  void waited(Nanoseconds sum) override;
+
+  /// The rank of the parent or of a child in MPI_COMM_WORLD.
+  Rank world_of(Rank peer) const;
+  /// Takes the last message of a neighbour.
+  void hear_end(Rank from);
+  /// Says that this rank sends nothing more, where that is so.
+  void say_end();
+  /// Whether no message of this tree can come or go any more.
+  bool over() const;
+
+  CommState* state;  ///< nullptr after the end of the communicator
+  profiles::DigestNode node;
+  std::uint64_t next = 0;                    ///< number of the first call after the epochs so far
+  Rank own_world;                            ///< this rank in MPI_COMM_WORLD
+  std::vector<std::pair<Rank, Rank>> peers;  ///< parent and children: rank in the communicator and in MPI_COMM_WORLD
+  std::vector<Rank> world;                   ///< leader: [comm_size]
+  std::optional<std::uint32_t> group;        ///< leader: of these ranks, once a call is known
+  std::vector<char> announcement;            ///< that has arrived and is not yet heard
+  bool ended = false;                        ///< this rank's calls are over
+  bool broken = false;                       ///< after an error
+  std::size_t ended_children = 0;
+  bool ended_parent = false, told_parent = false, told_children = false;
+
+ private:
+  void tell_end(Rank to);
+  bool is_leader() const { return node.place().parent < 0; }
+};
+
+/// Makes this rank's node of an identified communicator.
+void grow(CommState& state);
+
+/// Gives the log of an epoch to the node. `first`: number of its first call; `next`: of the next epoch's.
+void pass_log(CommState& state, std::uint64_t first, std::span<const profiles::CallRecord> log, std::uint64_t next);
+
+/// Sends what waits for the end of an epoch.
+void flush_digests(CommState& state);
+
+/// Whether messages of this communicator's tree are expected, or wait in the mailbox.
+bool expects_mail(const CommState& state);
+
+/// Sends an announcement, a head and a body, to the children of this rank.
+void announce_below(const CommState& state, std::span<const char> head, std::span<const char> body);
+
+/// Moves an announcement that has arrived to `out`. Returns false if none has.
+bool take_announcement(CommState& state, std::vector<char>& out);
+
+/// The calls of this rank on the communicator are over, and its log is with the node.
+void end_branch(CommState& state);
+/// At the end of a communicator: lets the node go on without it.
+void outlive(CommState& state);
+
+/// At the end of the job: whether messages of a tree can still come or go.
+bool trees_are_open();
+/// Trees of communicators that have ended before.
+std::size_t trees_left();
+
+/// Adds the records of this process that a leader may not have counted. A leader adds the place where its count ends,
+/// without records. `last`: all ranks are at their end, so a node that waits for nothing has none. They are valid while
+/// the returned lock lives; without it, another thread has the nodes, and nothing is added.
+MailLock add_open_logs(std::vector<profiles::LiveLog>& logs, bool last);
+
+}  // namespace latecomer::shim

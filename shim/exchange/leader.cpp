@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The leader of a communicator: takes logs, and announces plans.
+#include <algorithm>
+
+#include "shim/engine/engine.hpp"
+#include "shim/exchange/branch.hpp"
+#include "shim/exchange/learned.hpp"
+#include "shim/exchange/messages.hpp"
+#include "shim/executor/executor.hpp"
+#include "shim/log.hpp"
+#include "shim/sites/names.hpp"
+
+namespace latecomer::shim {
+
+using namespace exchange;
+
+void learn(Leadership& lead, std::uint64_t n, const profiles::CallDigest& digest, const profiles::CallFacts& facts,
+           const profiles::CallSampled& sampled) {
+  if (!lead.learner) return;
+  const LearnerLock lock(lead);
+  while (!lead.waiting.empty() && lead.waiting.front().first + lead.waiting.front().second.size() <= n)
+    lead.spare.swap(lead.waiting.front().second), lead.waiting.erase(lead.waiting.begin());
+  if (lead.waiting.empty() || n < lead.waiting.front().first) return;
+  core::CallSeen call;
+  call.n = n;
+  call.signature = lead.waiting.front().second[n - lead.waiting.front().first];
+  call.site = digest.site;
+  call.divergent = digest.divergent;
+  call.algorithm = static_cast<int>(digest.algorithm) - 1;
+  call.edge = 2 * digest.said >= digest.ranks;
+  call.imbalance = digest.last - digest.first, call.arrived = digest.last;
+  call.last = facts.latest;
+  lead.offsets.clear();
+  for (const Nanoseconds arrival : sampled.arrivals) lead.offsets.push_back(arrival - digest.first);
+  call.offsets = lead.offsets;
+  if (!sampled.blocks.empty() && std::ranges::min(sampled.blocks) >= 0) call.sizes = sampled.blocks;
+  if (digest.complete)
+    call.after_last = std::max<Nanoseconds>(digest.exit - digest.last, 0),
+    call.mean_elapsed = static_cast<double>(digest.elapsed) / digest.ranks;
+  lead.learner->see(call);
+}
+
+void lead(CommState& state) {
+  Job& j = job();
+  auto leadership = std::make_unique<Leadership>();
+  const int size = state.size;
+  if (j.announces)
+    leadership->learner = std::make_unique<core::Learner>(
+        j.policy, size,
+        [size, &naming = leadership->naming](std::uint64_t site, core::Collective op, const std::string& glob) {
+          const Nanoseconds begin = thread_time();
+          const bool is = site_is({site, op, size}, glob);
+          naming += thread_time() - begin;
+          return is;
+        },
+        // Without figures for memory, the model counts each rank as a host.
+        j.policy.network.memory_beta_ns_per_byte > 0 ? j.hosts_of(state.world) : std::vector<int>{});
+  if (leadership->learner && engine_runs()) leadership->learner->allow_edges();
+  if (leadership->learner && state.context == kWorldContext)
+    leadership->learner->remember(
+        [size](std::uint64_t site, core::Collective op) -> const std::vector<Nanoseconds>* {
+          const auto found = job().history.offsets.find(profiles::SiteKey{site, op, size}.id());
+          return found == job().history.offsets.end() ? nullptr : &found->second;
+        },
+        [size](std::uint64_t site, const core::Signature& signature) {
+          return job().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
+        },
+        state.plan.plan());
+  const JobLock lock;  // another thread may be writing a snapshot of all communicators
+  state.leadership = std::move(leadership);
+}
+
+void note_decisions(CommState& state) {
+  if (!state.leadership || !state.leadership->learner || state.broken) return;
+  Leadership& lead = *state.leadership;
+  const Nanoseconds begin = now();
+  {
+    const LearnerLock lock(lead);
+    lead.reports = lead.learner->reports();
+  }
+  std::vector<std::string> texts;
+  for (const auto& report : lead.reports)
+    if (report.signature.kind == core::CallKind::blocking) texts.push_back(profiles::decision_json(report, state.size));
+  std::string plan;
+  if (lead.latest) {
+    plan = profiles::plan_json(state.identity, state.size, lead.latest->first, lead.latest->second, lead.reports);
+    lead.latest_hash = lead.latest->second.hash();
+  }
+  lead.latest.reset();
+  const JobLock lock;
+  lead.decisions = std::move(texts);
+  if (!plan.empty()) job().keep_plan(std::move(plan));
+  lead.words_next = now() + kPauseAfterWriting * (now() - begin);
+}
+
+void note_outcome(CommState& state) {
+  note_decisions(state);
+  if (!state.leadership || !state.leadership->learner || state.broken) return;
+  Leadership& lead = *state.leadership;
+  const core::Learner::Outcome outcome = [&] {
+    const LearnerLock lock(lead);
+    return lead.learner->outcome();
+  }();
+  if (state.identity == profiles::kWorldIdentity) note_learned(outcome);
+  if (outcome.plan.hash() == lead.latest_hash || (lead.latest_hash == 0 && !outcome.says_anything)) return;
+  std::string plan = profiles::plan_json(state.identity, state.size, lead.announced_at, outcome.plan, outcome.reports);
+  const JobLock lock;
+  job().keep_plan(std::move(plan));
+}
+
+void announce(CommState& state, std::uint64_t n) {
+  if (state.rank != 0 || !state.usable()) return;
+  Job& j = job();
+  Leadership& lead = *state.leadership;
+  lead.announced = {}, lead.announced_at = n;
+  // The budget of learning, in processor time: 20 ms once, and 2% of the time since the start. It matters in programs
+  // with hundreds of slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at
+  // the logs. The names of sites are outside the budget: they are looked up once, and may take more than 20 ms.
+  constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
+  const Nanoseconds begin = now(), learned = thread_time() - lead.naming;
+  using Kind = core::Learner::Announcement::Kind;
+  std::vector<char> bytes;
+  bool modelled = false;
+  try {
+    const LearnerLock lock(lead);
+    if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
+    if (!state.broken)
+      lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
+                                              j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
+    if (lead.announced.kind == Kind::plan) bytes = lead.announced.plan.serialize();
+    modelled = lead.learner && lead.learner->modelled();
+    // The leader uses the plan that the members read, with rounded patterns, and none that they cannot read.
+    if (lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, lead.announced.plan))
+      lead.announced = {}, bytes.clear();
+  } catch (const std::bad_alloc&) {
+    state.broken = true;
+    lead.announced = {}, bytes.clear();  // the members wait for an announcement, so there is always one
+  }
+  if (lead.learner && !modelled) j.learning += thread_time() - lead.naming - learned;
+  const bool plan = lead.announced.kind == Kind::plan;
+  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest,
+                      lead.announced.epoch};
+  announce_below(state, {reinterpret_cast<const char*>(&header), sizeof header}, bytes);
+  pump_mail();
+  // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
+  // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
+  // before that time is not in the profile. A larger number costs more time at boundaries, a smaller one omits more
+  // plans.
+  constexpr std::size_t kPlansAtOnce = 16;
+  try {
+    if (plan) lead.latest = {n, lead.announced.plan};
+    const bool at_once = plan && [&] {
+      const JobLock lock;  // leaders of other communicators add plans
+      return j.mine.plans.size() < kPlansAtOnce;
+    }();
+    if (at_once || now() >= lead.words_next) note_decisions(state);
+  } catch (const std::bad_alloc&) {
+    state.broken = true;
+  }
+  if (!plan) return;
+  int dispatched = 0;
+  for (const core::PlanEntry& e : lead.announced.plan.entries) dispatched += e.algorithm >= 0;
+  say(2, "plan announced at call %llu of a communicator of %d: %zu %s, %d of them not native, %zu patterns",
+      static_cast<unsigned long long>(n), state.size, lead.announced.plan.entries.size(),
+      lead.announced.plan.period ? "slots" : "entries", dispatched, lead.announced.plan.patterns.size());
+}
+
+}  // namespace latecomer::shim

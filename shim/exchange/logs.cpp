@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The logs of a rank: sent up the tree at the end of an epoch, set aside without an exchange, or kept for the end of
+// the job.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "shim/exchange/branch.hpp"
+#include "shim/exchange/messages.hpp"
+#include "shim/guard.hpp"
+#include "shim/log.hpp"
+#include "shim/sites/sites.hpp"
+
+namespace latecomer::shim {
+
+using namespace exchange;
+
+namespace {
+/// Calls from the begin of an epoch to the first look for messages of the tree, and from one look to the next at most.
+constexpr std::uint32_t kFirstLook = 4, kFarLook = 32;
+}  // namespace
+
+namespace {
+
+/// Takes the log of the epoch that ends before call `next`, and starts a new one.
+std::vector<profiles::CallRecord> take_log(CommState& state, std::uint64_t next) {
+  const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
+  if (state.log_missed > 0)
+    warn("a log was full, or had no memory: %u calls have no arrival patterns", state.log_missed), state.log_missed = 0;
+  state.logged_from = next;
+  return std::exchange(state.log, std::exchange(state.spare, {}));
+}
+
+/// Keeps the signatures of an epoch of `calls` calls until the leader counts them.
+void keep_signatures(Leadership& lead, std::uint64_t first, std::size_t calls) {
+  // The node gives up older epochs, too.
+  constexpr std::size_t kMostWaiting = 16;
+  const LearnerLock lock(lead);
+  const std::uint64_t from = first + calls - std::min(lead.signatures.size(), calls);
+  lead.waiting.emplace_back(from, std::exchange(lead.signatures, std::exchange(lead.spare, {})));
+  lead.signatures.clear();
+  if (lead.waiting.size() > kMostWaiting) lead.waiting.erase(lead.waiting.begin());
+}
+
+/// Sends the log of the calls before `next` up.
+void pass_epoch(CommState& state, std::uint64_t next) {
+  const std::uint64_t first = state.logged_from;
+  auto log = take_log(state, next);
+  if (state.usable() && state.size > 1 && !state.broken && state.branch) {
+    if (state.leadership && state.leadership->learner && !log.empty())
+      try_patterns([&] { keep_signatures(*state.leadership, first, log.size()); });
+    try_patterns([&] { pass_log(state, first, log, next); });
+  }
+  state.waited = 0;
+  const JobLock lock;
+  log.clear();
+  state.spare = std::move(log);
+}
+
+}  // namespace
+
+void end_epoch(CommState& state, bool rested) {
+  sites_refresh();
+  const std::uint64_t next = state.sequence.next_number() - 1;  // the call that ends the epoch begins the next
+  if (rested) {
+    take_log(state, next);
+    if (state.branch) flush_digests(state);
+    state.waited = 0;
+  } else {
+    pass_epoch(state, next);
+  }
+  if (state.branch) {
+    // In a short epoch calls take long, and the next announcement needs the logs.
+    state.look_distance = state.sequence.brief() ? 1 : kFirstLook;
+    state.look_at = next + state.look_distance;
+  }
+  const JobLock lock;
+  try {
+    state.log.reserve(2 * core::Sequence::kSteadyEpoch);  // a communicator with one epoch usually has more
+  } catch (const std::bad_alloc&) {
+    // Each record asks again.
+  }
+}
+
+void end_last_epoch(CommState& state) {
+  if (!state.branch) return;
+  if (!state.resting) pass_epoch(state, state.sequence.next_number());
+  else flush_digests(state);
+  end_branch(state);
+}
+
+void look(CommState& state, std::uint64_t n) {
+  if (!state.branch) {
+    state.look_at = UINT64_MAX;
+    return;
+  }
+  pump_mail();
+  // Derived: a look takes 50 ns. In an epoch of 128 calls there are six, and what has come waits for a quarter of an
+  // epoch at most.
+  state.look_distance = std::min(2 * state.look_distance, kFarLook);
+  state.look_at = expects_mail(state) ? n + state.look_distance : UINT64_MAX;
+}
+
+void set_log_aside(CommState& state) {
+  retain_log(state);
+  const JobLock lock;
+  state.log_missed = 0;
+  state.logged_from = state.sequence.next_number() - 1;
+  state.log.clear();
+}
+
+namespace {
+
+/// Keeps records until the end of the job. The caller holds the job's lock.
+void retain(const profiles::LiveLog& log) {
+  Job& j = job();
+  // In a large job rank 0 receives the records of all ranks.
+  const std::size_t most =
+      std::max<std::size_t>(kRetainedRecords * 64 / static_cast<std::size_t>(std::max(j.size, 64)), 256);
+  if (log.communicator == 0 || j.retained_records + log.records.size() > most) {
+    j.retained_missed += log.records.size();
+    return;
+  }
+  j.retained_records += log.records.size();
+  j.mine.logs.push_back({log.communicator,
+                         log.comm_size,
+                         log.comm_rank,
+                         log.world_rank,
+                         log.first,
+                         {log.records.begin(), log.records.end()},
+                         log.counted});
+}
+
+}  // namespace
+
+void retain_log(const CommState& state) {
+  if (state.foreign || state.size < 2 || state.world.empty() || state.branch || state.log.empty()) return;
+  const JobLock lock;
+  job().retained_missed += state.log_missed;
+  retain({state.identity, state.size, state.rank, state.world[static_cast<std::size_t>(state.rank)], state.logged_from,
+          state.log});
+}
+
+void retain_open_logs() {
+  std::vector<profiles::LiveLog> open;
+  const auto held = add_open_logs(open, true);
+  const JobLock lock;
+  for (const profiles::LiveLog& log : open) retain(log);
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Carries the pieces of the mailbox, and gives each message to its reader.
+#include "shim/exchange/mail.hpp"
+
+#include "core/agreement/mailbox.hpp"
+#include "shim/executor/executor.hpp"
+#include "shim/log.hpp"
+#include "shim/state/post.hpp"
+
+namespace latecomer::shim {
+namespace {
+
+class Office final : core::Mailbox::Wire, core::Mailbox::Reader {
+ public:
+  bool exchange() {
+    // Derived: a node's 32 children and its parent send two pieces each per epoch.
+    constexpr int kMostAtOnce = 128;
+    int pieces = 0;
+    box.push(*this);  // also where there is no memory to take a piece
+    while (pieces < kMostAtOnce && incoming_.take(MPI_ANY_SOURCE, [&](Rank from, std::span<const char> piece) {
+      box.take(from, piece, *this);
+    }))
+      ++pieces;
+    box.push(*this);
+    return pieces > 0;
+  }
+
+  /// Takes memory for the small messages at the end of the job.
+  void expect_ends() {
+    const core::TreePlace& place = job().place;
+    for (const Rank child : place.children) box.expect(child);
+    if (place.parent >= 0) box.expect(place.parent);
+    incoming_.expect(place.children.size() + 1);
+    expect_outgoing(4);
+  }
+
+  core::Mailbox box;
+  std::recursive_mutex mutex;
+
+ private:
+  bool send(Rank to, std::span<const char> piece) override {
+    try {
+      return post(to, kMailTag, piece);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  void read(Rank from, std::span<const char> message) noexcept override {
+    if (message.empty()) return;
+    const auto kind = static_cast<Mail>(message[0]);
+    message = message.subspan(1);
+    switch (kind) {
+      case Mail::digest:
+      case Mail::end:
+      case Mail::announcement:
+        return read_of_tree(kind, message);
+      case Mail::offer:
+      case Mail::answer:
+      case Mail::part:
+        return read_part(from, kind, message);
+    }
+  }
+
+  static constexpr int kMailTag = tag_of(kWorldContext, kMailChannel);
+  Incoming incoming_{kMailTag};
+};
+
+Office& office() {
+  static auto& made = *new Office;  // never destroyed: callbacks may come after exit handlers
+  return made;
+}
+
+}  // namespace
+
+void expect_mail_at_end() { office().expect_ends(); }
+
+MailLock::MailLock(bool wait) : lock_(office().mutex, std::defer_lock) {
+  if (!job().threads) return;
+  if (wait) lock_.lock();
+  else taken_ = !lock_.try_lock();
+}
+
+void put_mail(Rank world, Mail kind, std::span<const char> head, std::span<const char> body) {
+  office().box.put(world, static_cast<char>(kind), head, body);
+}
+
+std::size_t mail_waiting(Rank world) {
+  const MailLock lock;
+  return office().box.waiting(world);
+}
+
+bool mail_waits() {
+  const MailLock lock;
+  return office().box.waits();
+}
+
+bool exchange_mail() {
+  if (!job().together) return false;
+  const MailLock lock(false);
+  return !lock.taken() && office().exchange();
+}
+
+void pump_mail() noexcept {
+  try {
+    exchange_mail();
+  } catch (...) {
+    // The piece stays, and nothing waits for it but a plan, whose wait has memory of its own.
+  }
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The executor: runs one rank's schedule with non-blocking point-to-point messages on the private
+// communicator, in the tag context of the program's communicator. Schedules are compiled once and kept;
+// in steady state nothing is allocated.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "core/agreement/agreement.hpp"
+#include "shim/runner/compile.hpp"
+#include "shim/runner/operands.hpp"
+#include "shim/state/job.hpp"
+
+namespace latecomer::shim {
+
+class Irregular;    // shim/executor/irregular.hpp
+struct OwnPattern;  // shim/engine/edges.hpp
+
+/// The source of a call's pattern, and the arrival that it expects of this rank: after the first arrival, -1 without a
+/// pattern.
+struct Forecast {
+  bool edge = false;
+  Nanoseconds expected = -1;
+};
+
+/// Memory for the schedule and the decision of a call that find none: with it, this rank can tell the others that it
+/// failed. Runs `step` again with the reserve if it throws std::bad_alloc.
+void spend_reserve() noexcept;
+template <typename Step>
+auto with_reserve(Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    spend_reserve();
+    return step();
+  }
+}
+
+/// Ends the job, where this rank would otherwise hang it.
+void no_memory_left(const char* purpose) noexcept;
+
+struct Executor {
+  Executor();
+  ~Executor();
+  /// Runs `decision` for call n on `state`. Returns an MPI error code, after it has called the communicator's error
+  /// handler. `block`: bytes of the own block of a gatherv or scatterv. `forecast`: set to the arrival of this rank in
+  /// the pattern of the schedule.
+  int run(CommState& state, std::uint64_t n, const core::Decision& decision, const core::Signature& signature,
+          const Operands& operands, core::Bytes block, Nanoseconds arrival, Forecast& forecast);
+  /// After run(): if the program's operator threw an exception there, throws it now.
+  void rethrow() {
+    if (thrown_) [[unlikely]]
+      std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+
+  /// The numbers of schedules that this process built inside a collective, and ahead of one.
+  static std::atomic<int> built_inside, built_ahead;
+
+  /// Remembers a call that may be dispatched, for prepare(). `hash`: the signature's.
+  void note(const CommState& state, const core::Signature& signature, std::uint64_t hash, const Operands& operands);
+  /// Builds the schedules of a plan that is not in force yet, for the kinds of calls that were noted. Keeps those that
+  /// the plan in force uses, too.
+  void prepare(CommState& state, const core::Plan& plan);
+  /// A new plan is in force: drops the schedules for the previous plan's patterns, and takes over the prepared ones.
+  void change_plans();
+
+ private:
+  std::vector<std::pair<ScheduleKey, std::shared_ptr<Compiled>>> kept_, prepared_;
+  bool runs_ = false;  ///< inside run(), before the error handler
+  std::exception_ptr thrown_;
+  struct Seen {
+    std::uint64_t signature = 0;
+    core::Signature call;
+    ScheduleKey shape;  ///< with neither algorithm nor pattern
+    bool known = false;
+  };
+  /// Derived: 128 entries of 96 bytes take 12 KiB per communicator. In a full table, a kind replaces another one with
+  /// the same index. The other one's schedule is then built inside its call, not ahead of it.
+  static constexpr std::size_t kKinds = 128;
+  std::vector<Seen> seen_;  ///< by signature modulo the size; doubles at a collision up to kKinds entries
+  std::size_t next_victim_ = 0;
+  std::vector<char> scratch_, staged_;
+  std::unique_ptr<Irregular> irregular_;
+
+  /// The key of a call of that shape under a decision.
+  static ScheduleKey key_of(ScheduleKey shape, const core::Decision& decision);
+  /// The part of the key that comes from the call. note() and run() must agree on it.
+  static ScheduleKey shape_of(const CommState& state, const core::Signature& signature, const Operands& operands);
+  Compiled& compiled(CommState& state, const ScheduleKey& key);
+  /// The following functions run the schedule of `key`. `failure`: an MPI error code if this rank has failed before
+  /// (Running::fail). `own`: the pattern of this call alone. A std::bad_alloc leaves them before the first message.
+  int run_key(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands, core::Bytes block,
+              const OwnPattern* own, int failure);
+  int run_movement(CommState& state, std::uint64_t n, const ScheduleKey& key, const Operands& operands,
+                   const OwnPattern* own, int failure);
+  int run_irregular(CommState& state, const ScheduleKey& key, const Operands& operands, core::Bytes block,
+                    const core::Pattern* own, int failure);
+  /// `layout`: of the operands' datatype.
+  int run_schedule(CommState& state, const ScheduleKey& key, const Operands& operands, const Layout& layout,
+                   const core::Pattern* own, int failure);
+};
+
+}  // namespace latecomer::shim
