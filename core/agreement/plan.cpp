@@ -16,6 +16,12 @@ struct Head {
   std::uint64_t period, first, entries, turns, patterns, sizes;
 };
 
+/// In front of the plan of an announcement.
+struct AnnouncementHead {
+  std::uint32_t kind, rest;
+  std::uint64_t epoch;
+};
+
 /// Two slots of one signature, as two sites of a loop, have orders of their own.
 std::uint64_t seed_of(const PlanEntry& entry, std::uint64_t slot) {
   return mix64(entry.signature ^ mix64(std::uint64_t{entry.round} << 32 | slot));
@@ -122,6 +128,26 @@ bool Plan::deserialize(std::span<const char> bytes, int ranks, Plan& out) {
 std::uint64_t Plan::hash() const {
   const auto bytes = serialize();
   return empty() ? 0 : fnv1a({bytes.data(), bytes.size()});
+}
+
+std::vector<char> Announcement::serialize() const {
+  const AnnouncementHead head{static_cast<std::uint32_t>(kind), rest, epoch};
+  const std::vector<char> of_plan = kind == Kind::plan ? plan.serialize() : std::vector<char>{};
+  std::vector<char> out(sizeof head + of_plan.size());
+  std::memcpy(out.data(), &head, sizeof head);
+  std::ranges::copy(of_plan, out.begin() + sizeof head);
+  return out;
+}
+
+bool Announcement::deserialize(std::span<const char> bytes, int ranks, Announcement& out) {
+  AnnouncementHead head;
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.kind > static_cast<std::uint32_t>(Kind::plan)) return false;
+  out.kind = static_cast<Kind>(head.kind);
+  out.rest = head.rest != 0;
+  out.epoch = head.epoch;
+  return out.kind != Kind::plan || Plan::deserialize(bytes.subspan(sizeof head), ranks, out.plan);
 }
 
 void PlanInForce::install(Plan&& plan) {

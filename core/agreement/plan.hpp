@@ -55,6 +55,18 @@ struct Plan {
   static bool deserialize(std::span<const char> bytes, int ranks, Plan& out);
 };
 
+/// What the leader says about the calls from the next boundary on.
+struct Announcement {
+  enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
+  Plan plan;
+  bool rest = false;        ///< the epoch that begins when this comes into force is not logged
+  std::uint64_t epoch = 0;  ///< calls that it lasts; 0: as the sequence says (Sequence::lasts)
+
+  std::vector<char> serialize() const;
+  /// Returns false if the bytes are no announcement to `ranks` ranks. `out` is then unspecified.
+  static bool deserialize(std::span<const char> bytes, int ranks, Announcement& out);
+};
+
 /// The plan in force on one rank. Its answers depend only on the plan's bytes and on the calls so far, so all ranks of
 /// the communicator get the same answers.
 class PlanInForce {

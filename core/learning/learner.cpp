@@ -168,7 +168,7 @@ std::uint64_t Learner::epoch_for(const std::vector<Slot*>& slots) const {
   return calls < static_cast<double>(Sequence::kSteadyEpoch) ? static_cast<std::uint64_t>(calls) : 0;
 }
 
-Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots) {
+Announcement Learner::with_epoch(Announcement out, Nanoseconds now, const std::vector<Slot*>& slots) {
   const Rest::Epoch epoch = rest_.next(quiet_, asked_n_, now, glance_);
   out.rest = epoch.rest;
   out.epoch = quiet_ && epoch.calls != 0 ? epoch.calls : epoch.rest ? 0 : epoch_for(slots);
@@ -179,7 +179,7 @@ Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, con
   return out;
 }
 
-Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
+Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
   Announcement out;
   if (n > asked_n_ && asked_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
   asked_n_ = n, asked_ = now;

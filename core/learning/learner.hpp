@@ -92,12 +92,6 @@ class Learner {
   /// Calls in ascending order of n. Gaps (lost logs) are allowed.
   void see(const CallSeen& call);
 
-  struct Announcement {
-    enum class Kind : std::uint32_t { none, keep, plan } kind = Kind::none;
-    Plan plan;
-    bool rest = false;        ///< the epoch that begins when this comes into force is not logged
-    std::uint64_t epoch = 0;  ///< calls that it lasts; 0: as the sequence says (Sequence::lasts)
-  };
   /// What to announce at call n. `dropped`: the plan in force has been dropped. `now`: the leader's clock, from any
   /// origin. `hurried`: there is no time to look at anything: as before.
   Announcement announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried = false);

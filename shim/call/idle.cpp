@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "shim/call/intercept.hpp"
+#include "shim/call/describe.hpp"
 #include "shim/mpi/entry.hpp"
 
 namespace latecomer::shim {
@@ -26,18 +26,18 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   Job& j = job();
   const std::uintptr_t address = slot.address.load(std::memory_order_relaxed);
   // Several threads would have to share the counts, and the background engine reads the sequence.
-  if (!state.resting || !j.may_idle || j.threads || state.watched || address == 0 || !state.sequence.settled() ||
-      j.edge_said)
+  if (!state.member.rests() || !j.may_idle || j.threads || state.watched || address == 0 ||
+      !state.member.sequence().settled() || j.edge_said)
     return;
   // The last calls before the boundary take the full path: one of them receives the announcement and prepares its
-  // plan. Derived: every eighth call looks for it (plan_may_be_there in intercept.cpp), so one of the last 8 does.
+  // plan. Derived: every eighth call looks for it (Member::looks_after), so one of the last 8 does.
   constexpr std::int64_t kAwakeBefore = 8;
   // One call of 64 takes the full path and reads the clock, so that snapshots go on. Derived: its 120 ns are 2 ns per
   // call, and with a call per second it comes after a minute.
   constexpr std::int64_t kUnclocked = 63;
-  const std::int64_t left =
-      std::min(kUnclocked,
-               static_cast<std::int64_t>(state.sequence.next_boundary() - state.sequence.next_number()) - kAwakeBefore);
+  const std::int64_t left = std::min(kUnclocked, static_cast<std::int64_t>(state.member.sequence().next_boundary() -
+                                                                           state.member.sequence().next_number()) -
+                                                     kAwakeBefore);
   const std::uint64_t id = slot.site.load(std::memory_order_relaxed);
   if (left <= 0 || id == 0 || !slot.serves(op, state.size)) return;
   // The return address does not tell callers apart: the site itself counts these calls.
@@ -50,12 +50,12 @@ void idle_begin(CommState& state, const SiteSlot& slot, core::Collective op) {
   idle.type = type, idle.type_size = size;
   idle.op = Describe::accepted_for(type);
   idle.comm = state.comm, idle.size = state.size;
-  idle.state = &state, idle.granted = idle.left = left, idle.first = state.sequence.next_number();
+  idle.state = &state, idle.granted = idle.left = left, idle.first = state.member.sequence().next_number();
 }
 
 void idle_stop() {
   if (!idle.state) return;
-  idle.state->sequence.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
+  idle.state->member.pass(static_cast<std::uint64_t>(idle.granted - idle.left));
   idle.state = nullptr, idle.left = 0;
 }
 

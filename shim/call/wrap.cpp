@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The 129 entry points, made from collectives.def: 21 rows with counts times {blocking, non-blocking,
 // persistent} times {int, MPI_Count}, and the barrier's three.
-#include "shim/call/intercept.hpp"
+#include "shim/call/run.hpp"
 #include "shim/front/collectives.def"
 #include "shim/mpi/level.hpp"
 

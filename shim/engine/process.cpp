@@ -64,10 +64,10 @@ void watch(CommState& state) {
   auto watched = std::make_shared<Watched>();
   watched->identity = state.identity, watched->context = state.context, watched->size = state.size,
   watched->rank = state.rank, watched->world = state.world;
-  watched->begun = watched->posted = state.sequence.next_number();
+  watched->begun = watched->posted = state.member.sequence().next_number();
   state.watched = watched;
   engine->watch(std::move(watched));
-  if (!state.plan.plan().empty()) engine_plan(state);
+  if (!state.member.plan().empty()) engine_plan(state);
 }
 
 void unwatch(CommState& state) {
@@ -76,7 +76,7 @@ void unwatch(CommState& state) {
 }
 
 void engine_plan(CommState& state) {
-  if (engine && state.watched) engine->plan(*state.watched, state.plan.plan(), state.plan.hash());
+  if (engine && state.watched) engine->plan(*state.watched, state.member.plan(), state.member.in_force().hash());
 }
 
 void engine_edge(double fraction, Nanoseconds at) {

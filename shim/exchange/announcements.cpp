@@ -15,29 +15,16 @@ using namespace exchange;
 
 namespace {
 
-/// Fills state.heard if it is empty. Returns false if no announcement has arrived.
+/// Gives the announcement to the member if it has none. Returns false if none has arrived.
 bool receive_announcement(CommState& state) {
-  using Kind = core::Learner::Announcement::Kind;
-  if (state.heard) return true;
-  auto heard = std::make_unique<core::Learner::Announcement>();
+  if (state.member.heard()) return true;
   if (state.rank == 0) {
-    *heard = std::move(state.leadership->announced);
-  } else {
-    Header header;
-    std::vector<char> message;
-    if (!take_announcement(state, message)) return false;
-    std::memcpy(&header, message.data(), sizeof header);
-    heard->kind = static_cast<Kind>(header.kind);
-    heard->rest = header.rest != 0;
-    heard->epoch = header.epoch;
-    // MPI delivers the leader's bytes whole. So if they are no valid plan here, they are none on any rank.
-    if (heard->kind == Kind::plan)
-      with_reserve([&] {
-        return core::Plan::deserialize({message.data() + sizeof header, message.size() - sizeof header}, state.size,
-                                       heard->plan);
-      });
+    state.member.hear(state.leadership->announcement, state.size);
+    return true;
   }
-  state.heard = std::move(heard);
+  std::vector<char> message;
+  if (!take_announcement(state, message)) return false;
+  with_reserve([&] { state.member.hear(std::span(message).subspan(sizeof state.identity), state.size); });
   return true;
 }
 
@@ -51,8 +38,8 @@ void hear_early(CommState& state) try {
   } catch (const std::bad_alloc&) {
     return no_memory_left("a plan");  // it may be received already
   }
-  if (state.heard->kind == core::Learner::Announcement::Kind::plan && state.executor)
-    state.executor->prepare(state, state.heard->plan);
+  const core::Announcement& heard = *state.member.heard();
+  if (heard.kind == core::Announcement::Kind::plan && state.executor) state.executor->prepare(state, heard.plan);
 } catch (const std::bad_alloc&) {
   // The schedules are built inside their calls, not ahead of them.
 }
@@ -87,21 +74,16 @@ void meet(CommState& state, bool waits) try {
 }
 
 void hear(CommState& state, std::uint64_t n, bool waits) {
-  using Kind = core::Learner::Announcement::Kind;
   if (!state.usable()) return;
   if (waits) meet(state, true);
   if (!with_reserve([&] { return receive_announcement(state); })) return;  // after an error
-  const auto heard = std::move(state.heard);
-  if (state.rank == 0 && !heard->rest && !state.broken) try {
+  if (state.rank == 0 && !state.member.heard()->rest && !state.broken) try {
       const LearnerLock lock(*state.leadership);
       state.leadership->learner->in_force(n);
     } catch (const std::bad_alloc&) {
       state.broken = true;
     }
-  state.sequence.lasts(heard->epoch);
-  state.resting = heard->rest && heard->kind == Kind::none;
-  if (heard->kind == Kind::keep || (heard->kind == Kind::none && state.plan.plan().empty())) return;
-  with_reserve([&] { state.plan.install(std::move(heard->plan)); });
+  if (!with_reserve([&] { return state.member.put_in_force(); })) return;
   with_reserve([&] { engine_plan(state); });
   if (state.executor) state.executor->change_plans();
 }

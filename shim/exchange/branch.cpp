@@ -238,10 +238,11 @@ bool expects_mail(const CommState& state) {
   return state.branch->node.expects() || mail_waits();
 }
 
-void announce_below(const CommState& state, std::span<const char> head, std::span<const char> body) {
+void announce_below(const CommState& state, std::span<const char> announcement) {
   const MailLock lock;
+  const std::span head(reinterpret_cast<const char*>(&state.identity), sizeof state.identity);
   for (const Rank child : state.place.children)
-    with_reserve([&] { put_mail(state.branch->world_of(child), Mail::announcement, head, body); });
+    with_reserve([&] { put_mail(state.branch->world_of(child), Mail::announcement, head, announcement); });
 }
 
 bool take_announcement(CommState& state, std::vector<char>& out) {

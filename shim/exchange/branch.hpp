@@ -70,8 +70,8 @@ void flush_digests(CommState& state);
 /// Whether messages of this communicator's tree are expected, or wait in the mailbox.
 bool expects_mail(const CommState& state);
 
-/// Sends an announcement, a head and a body, to the children of this rank.
-void announce_below(const CommState& state, std::span<const char> head, std::span<const char> body);
+/// Sends an announcement to the children of this rank.
+void announce_below(const CommState& state, std::span<const char> announcement);
 
 /// Moves an announcement that has arrived to `out`. Returns false if none has.
 bool take_announcement(CommState& state, std::vector<char>& out);

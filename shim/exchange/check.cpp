@@ -10,7 +10,7 @@ bool check_call(CommState& state, const core::Signature& signature, std::uint64_
   struct Said {
     std::uint64_t n, signature, plan, site;
   };
-  const Said mine{n, signature.hash(), state.plan.hash(), site};
+  const Said mine{n, signature.hash(), state.member.in_force().hash(), site};
   const int tag = tag_of(state.context, kCheckChannel);
   int good = 1;
   MPI_Request request;

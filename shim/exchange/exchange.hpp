@@ -22,7 +22,7 @@ struct Leadership {
   /// The same of epochs that are not counted yet: number of the first call, and signatures.
   std::vector<std::pair<std::uint64_t, std::vector<core::Signature>>> waiting;
   std::vector<core::Signature> spare;     ///< memory for the next epoch
-  core::Learner::Announcement announced;  ///< not yet in force
+  std::vector<char> announcement;         ///< not yet in force
   std::vector<core::SlotReport> reports;  ///< the learner's last reports
   std::vector<std::string> decisions;     ///< the same as JSON; under the job's lock
   Nanoseconds naming = 0;                 ///< processor time spent on names of sites

@@ -65,7 +65,7 @@ void lead(CommState& state) {
         [size](std::uint64_t site, const core::Signature& signature) {
           return job().history.winner_of(profiles::SiteKey{site, signature.op, size}.id(), signature);
         },
-        state.plan.plan());
+        state.member.plan());
   const JobLock lock;  // another thread may be writing a snapshot of all communicators
   state.leadership = std::move(leadership);
 }
@@ -112,43 +112,47 @@ void announce(CommState& state, std::uint64_t n) {
   if (state.rank != 0 || !state.usable()) return;
   Job& j = job();
   Leadership& lead = *state.leadership;
-  lead.announced = {}, lead.announced_at = n;
+  lead.announced_at = n;
   // The budget of learning, in processor time: 20 ms once, and 2% of the time since the start. It matters in programs
   // with hundreds of slots and calls of a few microseconds. Beyond, the learner announces "as before" without a look at
   // the logs. The names of sites are outside the budget: they are looked up once, and may take more than 20 ms.
   constexpr Nanoseconds kSpentAtFirst = 20'000'000, kPartOfTime = 50;
   const Nanoseconds begin = now(), learned = thread_time() - lead.naming;
-  using Kind = core::Learner::Announcement::Kind;
-  std::vector<char> bytes;
+  using Kind = core::Announcement::Kind;
+  core::Announcement announced;
   bool modelled = false;
   try {
     const LearnerLock lock(lead);
-    if (state.sequence.waits() && lead.learner) lead.learner->waited(lead.waited / state.size), lead.waited = 0;
+    if (state.member.sequence().waits() && lead.learner) {
+      lead.learner->waited(lead.waited / state.size);
+      lead.waited = 0;
+    }
     if (!state.broken)
-      lead.announced = lead.learner->announce(n, state.plan.dropped(), begin,
-                                              j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
-    if (lead.announced.kind == Kind::plan) bytes = lead.announced.plan.serialize();
+      announced = lead.learner->announce(n, state.member.in_force().dropped(), begin,
+                                         j.learning > kSpentAtFirst + (begin - j.started) / kPartOfTime);
     modelled = lead.learner && lead.learner->modelled();
-    // The leader uses the plan that the members read, with rounded patterns, and none that they cannot read.
-    if (lead.announced.kind == Kind::plan && !core::Plan::deserialize(bytes, state.size, lead.announced.plan))
-      lead.announced = {}, bytes.clear();
+    lead.announcement = announced.serialize();
+    // The leader decides by the plan that the members read, with rounded patterns, and by none that they cannot read.
+    if (!core::Announcement::deserialize(lead.announcement, state.size, announced)) {
+      announced = {};
+      lead.announcement = announced.serialize();
+    }
   } catch (const std::bad_alloc&) {
     state.broken = true;
-    lead.announced = {}, bytes.clear();  // the members wait for an announcement, so there is always one
+    announced = {};
+    with_reserve([&] { lead.announcement = announced.serialize(); });  // the members wait for one
   }
-  if (lead.learner && !modelled) j.learning += thread_time() - lead.naming - learned;
-  const bool plan = lead.announced.kind == Kind::plan;
-  const Header header{state.identity, n, static_cast<std::uint32_t>(lead.announced.kind), lead.announced.rest,
-                      lead.announced.epoch};
-  announce_below(state, {reinterpret_cast<const char*>(&header), sizeof header}, bytes);
+  announce_below(state, lead.announcement);
   pump_mail();
+  if (lead.learner && !modelled) j.learning += thread_time() - lead.naming - learned;
+  const bool plan = announced.kind == Kind::plan;
   // Make the texts after the messages, for which members may wait. The first 16 plans of a process get texts at once,
   // so that the profile of a short job has them. Later plans wait for words_next: a plan that the next one replaces
   // before that time is not in the profile. A larger number costs more time at boundaries, a smaller one omits more
   // plans.
   constexpr std::size_t kPlansAtOnce = 16;
   try {
-    if (plan) lead.latest = {n, lead.announced.plan};
+    if (plan) lead.latest = {n, announced.plan};
     const bool at_once = plan && [&] {
       const JobLock lock;  // leaders of other communicators add plans
       return j.mine.plans.size() < kPlansAtOnce;
@@ -159,10 +163,10 @@ void announce(CommState& state, std::uint64_t n) {
   }
   if (!plan) return;
   int dispatched = 0;
-  for (const core::PlanEntry& e : lead.announced.plan.entries) dispatched += e.algorithm >= 0;
+  for (const core::PlanEntry& e : announced.plan.entries) dispatched += e.algorithm >= 0;
   say(2, "plan announced at call %llu of a communicator of %d: %zu %s, %d of them not native, %zu patterns",
-      static_cast<unsigned long long>(n), state.size, lead.announced.plan.entries.size(),
-      lead.announced.plan.period ? "slots" : "entries", dispatched, lead.announced.plan.patterns.size());
+      static_cast<unsigned long long>(n), state.size, announced.plan.entries.size(),
+      announced.plan.period ? "slots" : "entries", dispatched, announced.plan.patterns.size());
 }
 
 }  // namespace latecomer::shim

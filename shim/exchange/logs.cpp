@@ -61,7 +61,7 @@ void pass_epoch(CommState& state, std::uint64_t next) {
 
 void end_epoch(CommState& state, bool rested) {
   sites_refresh();
-  const std::uint64_t next = state.sequence.next_number() - 1;  // the call that ends the epoch begins the next
+  const std::uint64_t next = state.member.sequence().next_number() - 1;  // the call that ends the epoch begins the next
   if (rested) {
     take_log(state, next);
     if (state.branch) flush_digests(state);
@@ -71,7 +71,7 @@ void end_epoch(CommState& state, bool rested) {
   }
   if (state.branch) {
     // In a short epoch calls take long, and the next announcement needs the logs.
-    state.look_distance = state.sequence.brief() ? 1 : kFirstLook;
+    state.look_distance = state.member.sequence().brief() ? 1 : kFirstLook;
     state.look_at = next + state.look_distance;
   }
   const JobLock lock;
@@ -84,7 +84,7 @@ void end_epoch(CommState& state, bool rested) {
 
 void end_last_epoch(CommState& state) {
   if (!state.branch) return;
-  if (!state.resting) pass_epoch(state, state.sequence.next_number());
+  if (!state.member.rests()) pass_epoch(state, state.member.sequence().next_number());
   else flush_digests(state);
   end_branch(state);
 }
@@ -105,7 +105,7 @@ void set_log_aside(CommState& state) {
   retain_log(state);
   const JobLock lock;
   state.log_missed = 0;
-  state.logged_from = state.sequence.next_number() - 1;
+  state.logged_from = state.member.sequence().next_number() - 1;
   state.log.clear();
 }
 

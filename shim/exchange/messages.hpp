@@ -14,15 +14,6 @@ namespace exchange {
 /// log is dropped: its calls have no arrival patterns, and a warning at the end gives their number.
 inline constexpr std::size_t kRetainedRecords = 1 << 16;
 
-/// In front of an announcement.
-struct Header {
-  std::uint64_t identity = 0;
-  std::uint64_t n = 0;      // the announcing call
-  std::uint32_t kind = 0;   // Learner::Announcement::Kind
-  std::uint32_t rest = 0;   // whether it begins an idle epoch
-  std::uint64_t epoch = 0;  // number of calls of that epoch
-};
-
 /// A wait for other ranks at a boundary.
 class BoundaryWait {
  public:

@@ -55,7 +55,7 @@ constinit std::atomic<int> Executor::built_inside{0}, Executor::built_ahead{0};
 Compiled& Executor::compiled(CommState& state, const ScheduleKey& key) {
   for (auto& [known, program] : kept_)
     if (known == key) return *program;
-  auto program = build_schedule(state.rank, state.world, key, &state.plan.plan());
+  auto program = build_schedule(state.rank, state.world, key, &state.member.plan());
   built_inside.fetch_add(1, std::memory_order_relaxed);
   if (kept_.size() < kKeptSchedules) {
     kept_.emplace_back(key, std::move(program));
@@ -138,8 +138,9 @@ void Executor::prepare(CommState& state, const core::Plan& plan) {
     if (!decision.algorithm || (decision.algorithm->background && state.watched)) return;  // the engine keeps its own
     const ScheduleKey key = key_of(seen.shape, decision);
     if (std::any_of(prepared_.begin(), prepared_.end(), [&](const auto& p) { return p.first == key; })) return;
-    const auto known = std::find_if(kept_.begin(), kept_.end(),
-                                    [&](const auto& k) { return carried_over(k.first, state.plan.plan(), plan, key); });
+    const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& k) {
+      return carried_over(k.first, state.member.plan(), plan, key);
+    });
     if (known != kept_.end()) {
       prepared_.emplace_back(key, known->second);
       return;
@@ -181,7 +182,7 @@ int Executor::run(CommState& state, std::uint64_t n, const core::Decision& decis
   else if (decision.pattern >= 0)
     forecast = {
         false,
-        state.plan.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
+        state.member.plan().patterns[static_cast<std::size_t>(decision.pattern)][static_cast<std::size_t>(state.rank)]};
   const ScheduleKey key = key_of(shape_of(state, signature, given), decision);
   const int failure = check_arguments(signature, state.rank, given);
   int rc = MPI_SUCCESS;
@@ -264,7 +265,7 @@ int Executor::run_irregular(CommState& state, const ScheduleKey& key, const Oper
   if (own && !once)
     once = build_schedule(
         state.rank, state.world, key, *own,
-        key.sizes < 0 ? std::vector<core::Bytes>{} : state.plan.plan().sizes[static_cast<std::size_t>(key.sizes)]);
+        key.sizes < 0 ? std::vector<core::Bytes>{} : state.member.plan().sizes[static_cast<std::size_t>(key.sizes)]);
   Compiled& program = once ? *once : compiled(state, key);
   if (failure == MPI_SUCCESS)
     failure = irregular_->begin(program, call.op, state.rank, root, root && key.in_place, operands);

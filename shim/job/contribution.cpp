@@ -82,7 +82,7 @@ void refresh(Job& j, bool finished) {
   for (const CommState* s = j.states; s; s = s->next)
     if (s->leadership)
       c.decisions.insert(c.decisions.end(), s->leadership->decisions.begin(), s->leadership->decisions.end());
-  if (j.world_state && j.mine.sample.begun()) c.sample.counted = j.world_state->sequence.next_number();
+  if (j.world_state && j.mine.sample.begun()) c.sample.counted = j.world_state->member.sequence().next_number();
   take_frames(j);
   take_warnings(j);
 }

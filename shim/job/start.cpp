@@ -153,10 +153,10 @@ void start_job() noexcept try {
   if (world && j.together && size > 1) {
     world->context = kWorldContext;
     world->identity = profiles::kWorldIdentity;
-    if (j.announces && j.policy.exchange == core::Exchange::epoch) world->sequence.begin_early();
+    if (j.announces && j.policy.exchange == core::Exchange::epoch) world->member.begin_early();
     if (j.policy.mode == core::Mode::observe && j.policy.record_sample)
       j.mine.sample.start(size), world->sample = &j.mine.sample;
-    world->plan.install(j.history.plan);
+    world->member.remember(j.history.plan);
     take_place(*world);
     expect_mail_at_end();
   }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/agreement/member.hpp"
 #include "core/agreement/tree.hpp"
 #include "core/learning/learner.hpp"
 #include "core/policy/policy.hpp"
@@ -49,23 +50,20 @@ struct CommState {
   profiles::Tally share = profiles::Tally::part;  ///< of this rank in its calls
   std::int32_t context = -1;                      ///< -1: not agreed; kContexts: none was free
   std::uint64_t identity = 0;                     ///< agreed, or the hash of members and order of creation
-  core::Sequence sequence;
-  std::uint64_t logged_from = 0;                 ///< call number of log[0]
-  Nanoseconds waited = 0;                        ///< time at boundaries waiting for the leader, since the last log
-  bool resting = false;                          ///< this is an idle epoch, on all ranks; no plan is in force
-  std::uint32_t log_missed = 0;                  ///< calls that did not fit into the log
-  std::vector<profiles::CallRecord> log, spare;  ///< `spare`: memory of the log of the epoch before
-  std::vector<Rank> world;                       ///< [comm rank]: world rank
+  core::Member member;                            ///< its part in the agreement
+  std::uint64_t logged_from = 0;                  ///< call number of log[0]
+  Nanoseconds waited = 0;                         ///< time at boundaries waiting for the leader, since the last log
+  std::uint32_t log_missed = 0;                   ///< calls that did not fit into the log
+  std::vector<profiles::CallRecord> log, spare;   ///< `spare`: memory of the log of the epoch before
+  std::vector<Rank> world;                        ///< [comm rank]: world rank
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Leadership> leadership;  ///< on comm rank 0, once the communicator is identified
   Branch* branch = nullptr;                ///< its node of the tree, once it is identified; branch.hpp owns it
   core::TreePlace place;                   ///< of this rank in the tree
   std::uint64_t look_at = UINT64_MAX;      ///< number of the call after which it looks for messages of the tree
   std::uint32_t look_distance = 0;         ///< calls from one look to the next
-  core::PlanInForce plan;
-  std::unique_ptr<core::Learner::Announcement> heard;  ///< an announcement that arrived before its boundary
-  std::shared_ptr<Watched> watched;                    ///< the communicator's data in the background engine
-  profiles::CallSample* sample = nullptr;              ///< of its calls; nullptr: none
+  std::shared_ptr<Watched> watched;        ///< the communicator's data in the background engine
+  profiles::CallSample* sample = nullptr;  ///< of its calls; nullptr: none
   CommState *next = nullptr, *previous = nullptr;
 
   bool identified() const { return context >= 0; }

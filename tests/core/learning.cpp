@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "core/agreement/member.hpp"
 #include "core/base/text.hpp"
 #include "core/learning/learner.hpp"
 #include "core/model/closed_form.hpp"
@@ -69,10 +70,10 @@ class Loop {
       const auto a = learner.announce(b.n, force.dropped(), clock, hurried);
       modelled += learner.modelled_messages();
       will_rest = a.rest, epoch = a.epoch;
-      changed = a.kind != Learner::Announcement::Kind::keep;
+      changed = a.kind != Announcement::Kind::keep;
       kinds.push_back(a.kind);
-      if (a.kind == Learner::Announcement::Kind::plan) waiting = a.plan;
-      if (a.kind == Learner::Announcement::Kind::none) waiting = {};
+      if (a.kind == Announcement::Kind::plan) waiting = a.plan;
+      if (a.kind == Announcement::Kind::none) waiting = {};
     }
     const Decision d = decide(policy_, s, ranks_, force.at(b.n, s.hash()));
     sequence.end(true);
@@ -104,7 +105,7 @@ class Loop {
   std::uint64_t epoch = 0;
   Nanoseconds clock = 0, pause = 0;  ///< pause: time between two calls
   std::uint64_t seen = 0;
-  std::vector<Learner::Announcement::Kind> kinds;
+  std::vector<Announcement::Kind> kinds;
 
  private:
   const Policy& policy_;
@@ -316,7 +317,7 @@ TEST_CASE("learner: two sites of one signature have their own patterns", "[learn
   CHECK(first.algorithm->name == "prr");
   CHECK(loop.force.plan().patterns[static_cast<std::size_t>(first.pattern)][1] > 10'000'000);
   CHECK(loop.force.plan().patterns[static_cast<std::size_t>(second.pattern)][3] > 10'000'000);
-  const auto steady = std::count(loop.kinds.end() - 3, loop.kinds.end(), Learner::Announcement::Kind::keep);
+  const auto steady = std::count(loop.kinds.end() - 3, loop.kinds.end(), Announcement::Kind::keep);
   CHECK(steady == 3);
 }
 
@@ -721,13 +722,13 @@ TEST_CASE("auto: simulation takes a small share of the time, and a hurried leade
   };
   loop.hurried = true;
   for (int i = 0; i < 400; ++i) CHECK_FALSE(call());
-  CHECK(loop.kinds.back() == Learner::Announcement::Kind::none);
+  CHECK(loop.kinds.back() == Announcement::Kind::none);
   loop.hurried = false;
   for (int i = 0; i < 400; ++i) call();
   CHECK(call());
   loop.hurried = true;
   for (int i = 0; i < 400; ++i) CHECK(call());
-  CHECK(loop.kinds.back() == Learner::Announcement::Kind::keep);
+  CHECK(loop.kinds.back() == Announcement::Kind::keep);
 }
 
 TEST_CASE("auto: follows the late rank within two epochs, stays native for noise and balance", "[learning]") {
@@ -753,7 +754,7 @@ TEST_CASE("auto: follows the late rank within two epochs, stays native for noise
   }
   CHECK(dispatched == 0);
   CHECK(by_luck <= 128);  // one epoch in 24, because noise can look like a pattern by chance
-  CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Learner::Announcement::Kind::none) ==
+  CHECK(std::count(balanced.kinds.begin(), balanced.kinds.end(), Announcement::Kind::none) ==
         static_cast<long>(balanced.kinds.size()));
 }
 
@@ -770,7 +771,7 @@ TEST_CASE("auto: a certain pattern counts as balanced if its spread is small aga
   CHECK(dispatched == 0);
   CHECK(slight.learner.reports().at(0).reason.find("nothing to gain") != std::string::npos);
   CHECK(worth.learner.reports().at(0).reason.find("nothing to gain") == std::string::npos);
-  CHECK(std::count(slight.kinds.begin(), slight.kinds.end(), Learner::Announcement::Kind::none) ==
+  CHECK(std::count(slight.kinds.begin(), slight.kinds.end(), Announcement::Kind::none) ==
         static_cast<long>(slight.kinds.size()));
 }
 
@@ -1088,7 +1089,7 @@ class SimulatedJob {
     const bool early = identified && random.below(2) == 0;
     for (RankState& r : ranks_) {
       r.identified = identified;
-      if (early) r.sequence.begin_early();
+      if (early) r.member.begin_early();
     }
     if (early) learner_.begin(1);
   }
@@ -1121,11 +1122,9 @@ class SimulatedJob {
     bool meets = false;     ///< has made the call, and leaves once all ranks have the announcement
     bool identified = true;
     Sequence::Before before;
-    Sequence sequence;
-    PlanInForce force;
-    std::deque<Learner::Announcement> mail, under_way;
+    Member member;
+    std::deque<std::vector<char>> mail, under_way;  ///< announcements
     std::uint64_t logged_from = 0;
-    bool resting = false;
     bool silent = false;  ///< the rank sends no more logs, as after an error of an operation
   };
 
@@ -1135,9 +1134,7 @@ class SimulatedJob {
     const ProgramCall& call = program_[r.at];
     if (!r.inside) {
       if (!r.prepared) {
-        if (!r.sequence.waits() && waits_for_leader(policy_, call.signature, static_cast<int>(ranks_.size())))
-          r.sequence.allow_waits();
-        r.before = r.sequence.begin(call.signature, true, r.identified);
+        r.before = r.member.before(call.signature, static_cast<int>(ranks_.size()), policy_, true, true, r.identified);
         r.prepared = true;
       }
       if (r.before.identify && !r.identified) {
@@ -1146,7 +1143,7 @@ class SimulatedJob {
         r.identified = true;
       }
       for (const RankState& o : ranks_) ahead = std::max<std::uint64_t>(ahead, r.at - std::min(r.at, o.at));
-      const bool rested = r.resting;
+      const bool rested = r.member.rests();
       if (r.before.hear) {
         if (me != 0 && r.mail.empty() && broken_ == Broken::by_not_waiting) {
           r.before.hear = false;  // the faulty variant continues without the announcement
@@ -1184,7 +1181,7 @@ class SimulatedJob {
       }
     }
     if (!r.meets) {
-      const auto after = r.sequence.end(r.identified);
+      const auto after = r.member.after(r.identified);
       if (after.identify) r.identified = true;
       r.meets = after.meet && broken_ != Broken::by_not_waiting;
     }
@@ -1206,10 +1203,8 @@ class SimulatedJob {
 
   void hear(std::size_t me) {
     RankState& r = ranks_[me];
-    const Learner::Announcement& heard = me == 0 ? own_ : r.mail.front();
-    if (heard.kind != Learner::Announcement::Kind::keep) r.force.install(heard.plan);
-    r.resting = heard.rest;
-    r.sequence.lasts(heard.epoch);
+    r.member.hear(me == 0 ? own_ : r.mail.front(), static_cast<int>(ranks_.size()));
+    r.member.put_in_force();
     if (me == 0) learner_.in_force(r.before.n);
     else r.mail.pop_front();
   }
@@ -1217,13 +1212,12 @@ class SimulatedJob {
   void announce() {
     collect();
     clock_ += (3'000'000 + static_cast<Nanoseconds>(random_.below(2'000'000))) * (slow_ ? 40 : 1);
-    auto a = learner_.announce(ranks_[0].before.n, ranks_[0].force.dropped(), clock_, random_.below(16) == 0);
-    plans += a.kind == Learner::Announcement::Kind::plan;
+    auto a = learner_.announce(ranks_[0].before.n, ranks_[0].member.in_force().dropped(), clock_, random_.below(16) == 0);
+    plans += a.kind == Announcement::Kind::plan;
     rests += a.rest,
         shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
-    REQUIRE(Plan::deserialize(a.plan.serialize(), static_cast<int>(ranks_.size()), a.plan));  // all ranks use the bytes
-    own_ = a;
-    for (std::size_t o = 1; o < ranks_.size(); ++o) ranks_[o].under_way.push_back({a.kind, a.plan, a.rest, a.epoch});
+    own_ = a.serialize();  // all ranks use the bytes
+    for (std::size_t o = 1; o < ranks_.size(); ++o) ranks_[o].under_way.push_back(own_);
   }
 
   void deliver() {
@@ -1254,10 +1248,10 @@ class SimulatedJob {
 
   void decide_for(std::size_t me, const ProgramCall& call) {
     RankState& r = ranks_[me];
-    const bool was = r.force.dropped();
-    const PlanEntry* entry = r.force.at(r.before.n, call.signature.hash());
-    drops += me == 0 && !was && r.force.dropped();
-    const auto& all = r.force.plan().turns;
+    const bool was = r.member.in_force().dropped();
+    const PlanEntry* entry = r.member.entry(r.before.n, call.signature.hash());
+    drops += me == 0 && !was && r.member.in_force().dropped();
+    const auto& all = r.member.plan().turns;
     const bool turn = entry && !all.empty() && entry >= all.data() && entry < all.data() + all.size();
     turns += me == 0 && turn;
     Decision d = decide(policy_, call.signature, static_cast<int>(ranks_.size()), entry);
@@ -1271,7 +1265,7 @@ class SimulatedJob {
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
     const auto answer =
-        std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.force.hash(), r.force.dropped(), r.resting);
+        std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.member.in_force().hash(), r.member.in_force().dropped(), r.member.rests());
     const auto [known, first] = decisions_.try_emplace(r.before.n, answer);
     if (!first && known->second != answer) conflict_ = r.before.n;
   }
@@ -1283,7 +1277,7 @@ class SimulatedJob {
   Broken broken_;
   std::vector<RankState> ranks_;
   std::vector<std::deque<std::pair<std::uint64_t, std::uint64_t>>> logs_;
-  Learner::Announcement own_;
+  std::vector<char> own_;
   Nanoseconds clock_ = 0;
   const bool slow_ = random_.below(2) == 0;  ///< calls take long
   std::map<std::uint64_t, int> algorithms_;

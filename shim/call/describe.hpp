@@ -1,34 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps around an intercepted collective: describe it, count it, decide, run it, record it. The wrappers in
-// wrap.cpp use these templates.
+// Describe: a call of the program becomes a Call with U(n). Nothing else reads its arguments.
 #pragma once
 
 #include <atomic>
-#include <type_traits>
+#include <utility>
 
-#include "shim/call/communicators.hpp"
-#include "shim/call/completion.hpp"
-#include "shim/call/idle.hpp"
-#include "shim/call/requests.hpp"
 #include "shim/executor/executor.hpp"
-#include "shim/guard.hpp"
 #include "shim/sites/sites.hpp"
 #include "shim/state/job.hpp"
-#include "shim/waiting/courteous.hpp"
 
 namespace latecomer::shim {
-
-/// Whether this native blocking call waits in its non-blocking form. Depends only on U(n) and on settings that are
-/// equal on all ranks.
-bool may_wait_nonblocking(const CommState& state, const core::Signature& signature);
 
 /// One intercepted call from arrival to exit. Operands are filled in for calls that may be dispatched.
 struct Call {
   explicit Call(CommState& of, core::Collective op, core::CallKind kind, Nanoseconds at)
       : state(&of),
         arrival(at),
-        decides(job().decides &&
-                !(job().may_idle && of.resting && of.sequence.next_number() < of.sequence.next_boundary())) {
+        decides(job().decides && !(job().may_idle && of.member.rests() &&
+                                   of.member.sequence().next_number() < of.member.sequence().next_boundary())) {
     signature.op = op;
     signature.kind = kind;
   }
@@ -165,62 +154,5 @@ class Describe {
   core::Signature& signature_;
   Operands& operands_;
 };
-
-/// Counts the call, takes part in the exchange if the call is a boundary, and decides. `frame`: the handler's frame
-/// address. Without memory, this rank counts and agrees as the others do, or ends the job.
-void begin_call(Call& call, void* return_address, void* frame) noexcept;
-/// Records the call; may agree on the communicator's identity. What MPI returned makes no difference: an error may be
-/// this rank's alone.
-void end_call(Call& call) noexcept;
-/// A non-blocking call was started or a persistent one made: remembers the request.
-void defer_call(Call& call, MPI_Request request) noexcept;
-/// `start`: begins the non-blocking form of a blocking call, or nullptr.
-template <typename Fill, typename Native, typename Start = std::nullptr_t>
-int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
-              Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
-  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) {
-    const int rc = native();
-    live_leave();
-    return rc;
-  }
-  if (!active.load(std::memory_order_acquire) && !start_late()) return native();
-  if (!Guard::program_calls()) return native();
-  CommState* state = state_of(comm);
-  if (!state) return native();
-  const Guard guard(Layer::ours);
-  if (idle.state) [[unlikely]]
-    idle_stop();
-  Call call(*state, op, kind, common_now());
-  // On an inter-communicator some arguments are not significant on every rank, so read none.
-  if (!state->foreign) {
-    Describe description(call);
-    fill(description);
-  }
-  begin_call(call, return_address, __builtin_frame_address(0));
-  int rc;
-  {
-    const Guard beneath(Layer::program);  // an operator, an error handler
-    if (call.decision.algorithm) {
-      rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
-                                call.forecast);
-    } else {
-      if constexpr (!std::is_null_pointer_v<Start>) {
-        if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
-          MPI_Request pending = MPI_REQUEST_NULL;
-          rc = start(&pending);
-          if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
-        } else {
-          rc = native();
-        }
-      } else {
-        rc = native();
-      }
-    }
-  }
-  if (kind == core::CallKind::blocking) end_call(call);
-  else if (rc == MPI_SUCCESS) defer_call(call, *request);
-  if (call.decision.algorithm) state->executor->rethrow();
-  return rc;
-}
 
 }  // namespace latecomer::shim

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A member of a communicator: one rank's part in the agreement. Before and after each counted call it says what the
+// rank does next, it takes the announcements, and it has the plan in force. Knows nothing of MPI: the shim does what
+// the answers say, and the simulations drive the same class.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "core/agreement/agreement.hpp"
+#include "core/agreement/plan.hpp"
+#include "core/policy/policy.hpp"
+
+namespace latecomer::core {
+
+class Member {
+ public:
+  /// What to do before a counted call. Call after() first: an error handler may have left the call before by a jump.
+  /// `plans`: announcements may come. `may_wait`: rooted calls may ask for boundaries at which ranks wait.
+  Sequence::Before before(const Signature& signature, int comm_size, const Policy& policy, bool may_wait, bool plans,
+                          bool identified) {
+    if (may_wait && is_rooted(signature.op) && !sequence_.waits() && waits_for_leader(policy, signature, comm_size)) [[unlikely]]
+      sequence_.allow_waits();
+    return sequence_.begin(signature, plans, identified);
+  }
+  /// What all members do together before they leave the call.
+  Sequence::After after(bool identified) { return sequence_.end(identified); }
+
+  /// Whether to look for an announcement after call n. Every eighth call does, and every call of a short epoch.
+  bool looks_after(std::uint64_t n) const {
+    return ((n & 7) == 4 || sequence_.brief()) && sequence_.awaits() && !heard_;
+  }
+  /// Keeps an announcement until its call. Bytes that are none count as "no plan": they are the same on all members. If
+  /// it throws std::bad_alloc, nothing has changed.
+  void hear(std::span<const char> bytes, int comm_size) {
+    auto heard = std::make_unique<Announcement>();
+    if (!Announcement::deserialize(bytes, comm_size, *heard)) *heard = {};
+    heard_ = std::move(heard);
+  }
+  /// The announcement that is not yet in force, or nullptr.
+  const Announcement* heard() const { return heard_.get(); }
+  /// Puts it in force, from the current call on. Returns whether another plan decides now. If it throws std::bad_alloc,
+  /// nothing has changed.
+  bool put_in_force() {
+    using Kind = Announcement::Kind;
+    const bool other = heard_->kind == Kind::plan || (heard_->kind == Kind::none && !plan_.plan().empty());
+    if (other) plan_.install(std::move(heard_->plan));
+    sequence_.lasts(heard_->epoch);
+    resting_ = heard_->rest && heard_->kind == Kind::none;
+    heard_.reset();
+    return other;
+  }
+  /// Begins with the plan of an earlier run. All members call it before the first call.
+  void remember(const Plan& plan) { plan_.install(plan); }
+
+  /// The plan's entry for call n, or nullptr. Call it for every counted call, in order.
+  const PlanEntry* entry(std::uint64_t n, std::uint64_t signature) { return plan_.at(n, signature); }
+  const PlanInForce& in_force() const { return plan_; }
+  const Plan& plan() const { return plan_.plan(); }
+  /// The epoch is idle on all members: nothing is logged, and no plan is in force.
+  bool rests() const { return resting_; }
+  const Sequence& sequence() const { return sequence_; }
+  void begin_early() { sequence_.begin_early(); }
+  void pass(std::uint64_t calls) { sequence_.pass(calls); }
+
+ private:
+  Sequence sequence_;
+  PlanInForce plan_;
+  std::unique_ptr<Announcement> heard_;
+  bool resting_ = false;
+};
+
+}  // namespace latecomer::core

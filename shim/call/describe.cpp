@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What Describe asks MPI: sizes of datatypes, and what operators are. Predefined ones are asked once.
+#include "shim/call/describe.hpp"
+
+#include "shim/mpi/operators.hpp"
+#include "shim/runner/layout.hpp"
+
+namespace latecomer::shim {
+
+namespace {
+
+/// The predefined types by hash of the handle. Their sizes never change, so ask MPI once.
+class TypeTable {
+ public:
+  struct Entry {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    std::uint8_t group = 0;
+    std::int32_t size = 0;
+  };
+  TypeTable() {
+    for (const KnownType& known : known_types()) {
+      if (known.type == MPI_DATATYPE_NULL) continue;
+      std::size_t at = place(known.type);
+      while (entries_[at].type != MPI_DATATYPE_NULL && entries_[at].type != known.type) at = (at + 1) % kSize;
+      MPI_Count size = 0;
+      if (PMPI_Type_size_x(known.type, &size) == MPI_SUCCESS)
+        entries_[at] = {known.type, known.group, static_cast<std::int32_t>(size)};
+    }
+  }
+  /// nullptr if the type is not one of them.
+  const Entry* find(MPI_Datatype type) const {
+    for (std::size_t at = place(type);; at = (at + 1) % kSize) {
+      if (entries_[at].type == type) return &entries_[at];
+      if (entries_[at].type == MPI_DATATYPE_NULL) return nullptr;
+    }
+  }
+
+ private:
+  // Derived: the hash has 8 bits. The 73 types fill 29%, so a search is short and always ends at a free entry. 3 KiB.
+  static constexpr std::size_t kSize = 256;
+  static std::size_t place(MPI_Datatype type) {
+    return static_cast<std::uint32_t>(bits_of(type) ^ bits_of(type) >> 4) * 2654435761u >> 24;
+  }
+  Entry entries_[kSize];
+};
+const TypeTable* types = nullptr;
+
+[[gnu::noinline, gnu::cold]] const TypeTable& make_types() {
+  static const TypeTable made;
+  __atomic_store_n(&types, &made, __ATOMIC_RELEASE);
+  return made;
+}
+
+inline const TypeTable& predefined() {
+  const TypeTable* there = __atomic_load_n(&types, __ATOMIC_ACQUIRE);
+  return there ? *there : make_types();
+}
+
+/// A predefined operator and a datatype. MPI uses neither handle for anything else, so the last pair stays valid.
+struct KnownPair {
+  MPI_Op op{};
+  MPI_Datatype type{};
+  core::OpClass op_class = core::OpClass::none;
+  bool defined = false, exact = false;
+};
+constinit thread_local KnownPair last_pair;
+constinit thread_local std::pair<MPI_Op, MPI_Datatype> last_accepted{};
+
+/// Makes it the last pair. Returns false if the operator is the program's.
+[[gnu::noinline]] bool look_up(MPI_Datatype type, MPI_Op op) {
+  static const auto operators = known_operators();
+  for (const KnownOperator& known : operators) {
+    if (known.op != op) continue;
+    const auto* of_table = predefined().find(type);
+    const std::uint8_t group = of_table ? of_table->group : group_by_envelope(type);
+    last_pair = {op, type, known.op_class, (group & known.groups) != 0, is_exact(group, known.op_class)};
+    if (!of_table && group == 0) last_pair.type = MPI_Datatype{};  // the program's: its handle may get another meaning
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+core::Bytes Describe::bytes_of(MPI_Count count, MPI_Datatype type, int times) {
+  if (count < 0 || type == MPI_DATATYPE_NULL) return -1;
+  MPI_Count size = 0;
+  if (const auto* known = predefined().find(type)) [[likely]] {
+    size = known->size;
+    last_type.store(std::uint64_t{bits_of(type)} << kSizeBits | static_cast<std::uint64_t>(size),
+                    std::memory_order_relaxed);
+  } else if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return -1;
+  // Modulo 2^64, as MPI computes the sizes of types: so all ranks get the same number.
+  const auto bytes = static_cast<core::Bytes>(static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count) *
+                                              static_cast<std::uint64_t>(times));
+  return bytes < 0 || (bytes == 0 && count > 0 && holds_data(type)) ? -1 : bytes;
+}
+
+Describe& Describe::operated(MPI_Datatype type, MPI_Op op) {
+  if (signature_.bytes < 0) return *this;
+  const bool known = (op == last_pair.op && type == last_pair.type) || look_up(type, op);
+  signature_.refused |= known && !last_pair.defined;
+  if (state_.member.rests() && !signature_.refused) last_accepted = {op, type};
+  if (!call_.decides) return *this;
+  if (known) {
+    signature_.op_class = last_pair.op_class;
+    signature_.servable = last_pair.defined;
+    signature_.exact = last_pair.exact;
+  } else if (int commutes = 0; PMPI_Op_commutative(op, &commutes) == MPI_SUCCESS) {
+    signature_.op_class = commutes ? core::OpClass::user : core::OpClass::user_noncommutative;
+    signature_.servable = true;
+  }
+  return *this;
+}
+
+MPI_Op Describe::accepted_for(MPI_Datatype type) {
+  return last_accepted.second == type ? last_accepted.first : MPI_Op{};
+}
+
+}  // namespace latecomer::shim

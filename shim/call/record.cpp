@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes the log of the epoch and the counters of the site.
+#include "shim/call/record.hpp"
+
+#include <algorithm>
+
+#include "shim/call/completion.hpp"
+#include "shim/call/requests.hpp"
+#include "shim/causes/usage.hpp"
+#include "shim/exchange/exchange.hpp"
+#include "shim/live/live.hpp"
+#include "shim/log.hpp"
+
+namespace latecomer::shim {
+
+namespace {
+
+/// Whether the process has called latecomer_edge since the last call that may be dispatched. Clears the flag.
+std::uint8_t edge_of(const Call& call) {
+  Job& j = job();
+  if (!j.edge_said.load(std::memory_order_relaxed)) [[likely]]
+    return 0;
+  return call.state->size > 1 && call.signature.dispatchable() && j.edge_said.exchange(false);
+}
+
+/// Whether the leader needs the arrivals of all ranks in this call: to decide about calls of its kind.
+std::uint8_t wanted_of(const Call& call) {
+  return job().announces && call.signature.dispatchable() ? profiles::kSampled : std::uint8_t{0};
+}
+
+/// `edge`: takes note of latecomer_edge.
+profiles::CallRecord record_of(const Call& call, bool edge = true) {
+  return {.arrival = call.arrival,
+          .site = call.slot->site.load(std::memory_order_relaxed),
+          .bytes = core::is_irregular(call.signature.op) ? call.block : call.signature.bytes,
+          .root = call.signature.root,
+          .op = call.signature.op,
+          .kind = call.signature.kind,
+          .algorithm = call.algorithm,
+          .edge = edge ? static_cast<std::uint8_t>(edge_of(call) | wanted_of(call)) : std::uint8_t{0},
+          .callers = call.slot->callers.load(std::memory_order_relaxed)};
+}
+
+[[gnu::noinline]] void write_forecast(CommState& state, std::uint64_t n, const Forecast& forecast) {
+  if (n < state.logged_from || n - state.logged_from >= state.log.size()) return;
+  profiles::CallRecord& record = state.log[n - state.logged_from];
+  record.expected =
+      static_cast<std::int32_t>(std::min<Nanoseconds>(forecast.expected / profiles::kExpectedUnit, INT32_MAX));
+  if (forecast.edge) record.edge |= profiles::kRanByEdge;
+}
+
+[[gnu::noinline]] profiles::LocalSite* find_local(const Call& call) {
+  profiles::LocalSite* local =
+      &job().mine.local[{call.slot->site.load(std::memory_order_relaxed), call.signature.op, call.state->size,
+                         call.slot->callers.load(std::memory_order_relaxed)}];
+  if (call.slot->key.load(std::memory_order_relaxed) != 0) {
+    call.slot->local = local;
+    call.slot->op = call.signature.op;
+    call.slot->comm_size = call.state->size;
+  }
+  return local;
+}
+
+[[gnu::noinline]] void add_to_sample(const Call& call, Nanoseconds exit) {
+  profiles::CallRecord record = record_of(call, false);
+  record.exit = exit;
+  call.state->sample->add({call.n, record});
+}
+
+}  // namespace
+
+void log_call(const Call& call) {
+  const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
+  CommState& state = *call.state;
+  if (state.member.rests()) {
+    edge_of(call);  // clears the flag: latecomer_edge was about this call, although it is not logged
+    return;
+  }
+  if (state.log.size() != call.n - state.logged_from || state.log.size() >= core::Sequence::kRootedEpoch) {
+    if (!state.member.sequence().waits()) ++state.log_missed;  // with waits, an epoch may be longer than its log
+    return;
+  }
+  try {
+    state.log.push_back(record_of(call));
+    if (state.leadership && state.leadership->learner) {
+      state.leadership->signatures.push_back(call.signature);
+      if (call.n == 0) {
+        const LearnerLock lock(*state.leadership);
+        state.leadership->learner->begin(call.arrival);
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    // A record without its signature would shift the signatures behind it.
+    if (state.log.size() > call.n - state.logged_from) state.log.pop_back();
+    ++state.log_missed;
+  }
+}
+
+void record_exit(Call& call, Nanoseconds exit) {
+  const JobLock lock;  // another thread may be completing a non-blocking call of this communicator
+  CommState& state = *call.state;
+  SiteSlot& slot = *call.slot;
+  write_exit(state, call.n, exit);
+  if (call.forecast.expected >= 0) [[unlikely]]
+    write_forecast(state, call.n, call.forecast);
+  if (state.sample && call.counts() && state.sample->keeps(call.n)) [[unlikely]]
+    add_to_sample(call, exit);
+  profiles::LocalSite* local = slot.local;
+  if (!slot.serves(call.signature.op, state.size)) [[unlikely]]
+    local = find_local(call);
+  const Nanoseconds spent = std::max<Nanoseconds>(exit - call.arrival, 0);
+  mpi_time.collectives += spent;
+  if (mpi_time.watched) sampler.leave(local->before, call.arrival, exit);
+  job().queue.add(local, spent, call.bytes(), state.member.rests() && call.algorithm == 0, state.share);
+}
+
+void show_call(const Call& call) {
+  constexpr auto plain = std::memory_order_relaxed;
+  live->communicator.store(call.state->identity, plain);
+  live->comm_size.store(call.state->size, plain);
+  live_enter(call.n, call.slot->site.load(plain), call.signature.bytes, call.signature.root, call.signature.op,
+             call.arrival - job().clocks.offset.load(plain));
+}
+
+void defer_call(Call& call, MPI_Request request) noexcept try {
+  if (!call.slot) return;
+  PendingCall pending;
+  pending.request = request;
+  pending.state = call.state;
+  pending.n = call.n;
+  pending.record = record_of(call);
+  pending.comm_size = call.state->size;
+  pending.share = call.state->share;
+  pending.rested = call.state->member.rests() && call.counts();
+  pending.persistent = call.signature.kind == core::CallKind::persistent;
+  note_pending(pending);
+  keep_on_disk(call.arrival - job().clocks.offset.load(std::memory_order_relaxed));
+} catch (...) {
+  warn("out of memory while recording a collective");
+}
+
+}  // namespace latecomer::shim

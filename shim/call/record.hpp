@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Record: the log of the epoch, the counters of the site, and what others see while the call runs.
+#pragma once
+
+#include "shim/call/describe.hpp"
+
+namespace latecomer::shim {
+
+/// Shows in shared memory that the process is inside this call.
+void show_call(const Call& call);
+/// Adds the call to the log of its epoch, without its exit.
+void log_call(const Call& call);
+/// Adds the exit to the log, and the call to the counters of its site.
+void record_exit(Call& call, Nanoseconds exit);
+/// A non-blocking call was started or a persistent one made: remembers the request.
+void defer_call(Call& call, MPI_Request request) noexcept;
+
+}  // namespace latecomer::shim

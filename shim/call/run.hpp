@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Run: the way of one intercepted collective. It is described, takes its steps, runs natively or by the executor, and
+// is recorded. The entry functions use this template.
+#pragma once
+
+#include <type_traits>
+
+#include "shim/call/communicators.hpp"
+#include "shim/call/completion.hpp"
+#include "shim/call/describe.hpp"
+#include "shim/call/idle.hpp"
+#include "shim/call/record.hpp"
+#include "shim/call/requests.hpp"
+#include "shim/call/step.hpp"
+#include "shim/guard.hpp"
+#include "shim/waiting/courteous.hpp"
+
+namespace latecomer::shim {
+
+/// `start`: begins the non-blocking form of a blocking call, or nullptr.
+template <typename Fill, typename Native, typename Start = std::nullptr_t>
+int intercept(core::Collective op, core::CallKind kind, MPI_Comm comm, void* return_address, MPI_Request* request,
+              Fill fill, Native native, [[maybe_unused]] Start start = nullptr) {
+  if (kind == core::CallKind::blocking && idles(op, comm, return_address, fill)) {
+    const int rc = native();
+    live_leave();
+    return rc;
+  }
+  if (!active.load(std::memory_order_acquire) && !start_late()) return native();
+  if (!Guard::program_calls()) return native();
+  CommState* state = state_of(comm);
+  if (!state) return native();
+  const Guard guard(Layer::ours);
+  if (idle.state) [[unlikely]]
+    idle_stop();
+  Call call(*state, op, kind, common_now());
+  // On an inter-communicator some arguments are not significant on every rank, so read none.
+  if (!state->foreign) {
+    Describe description(call);
+    fill(description);
+  }
+  begin_call(call, return_address, __builtin_frame_address(0));
+  int rc;
+  {
+    const Guard beneath(Layer::program);  // an operator, an error handler
+    if (call.decision.algorithm) {
+      rc = state->executor->run(*state, call.n, call.decision, call.signature, call.operands, call.block, call.arrival,
+                                call.forecast);
+    } else {
+      if constexpr (!std::is_null_pointer_v<Start>) {
+        if (job().nonblocking_waits && may_wait_nonblocking(*state, call.signature)) {
+          MPI_Request pending = MPI_REQUEST_NULL;
+          rc = start(&pending);
+          if (rc == MPI_SUCCESS) rc = wait_courteously(pending);
+        } else {
+          rc = native();
+        }
+      } else {
+        rc = native();
+      }
+    }
+  }
+  if (kind == core::CallKind::blocking) end_call(call);
+  else if (rc == MPI_SUCCESS) defer_call(call, *request);
+  if (call.decision.algorithm) state->executor->rethrow();
+  return rc;
+}
+
+}  // namespace latecomer::shim

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Carries out what the agreement of a communicator says: boundaries, meetings, decisions.
+#include "shim/call/step.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "core/base/text.hpp"
+#include "shim/call/communicators.hpp"
+#include "shim/call/completion.hpp"
+#include "shim/call/idle.hpp"
+#include "shim/call/record.hpp"
+#include "shim/causes/usage.hpp"
+#include "shim/engine/engine.hpp"
+#include "shim/exchange/branch.hpp"
+#include "shim/exchange/exchange.hpp"
+#include "shim/guard.hpp"
+#include "shim/log.hpp"
+#include "shim/state/post.hpp"
+
+namespace latecomer::shim {
+
+namespace {
+
+bool talking(const Job& j) { return j.together && j.policy.exchange == core::Exchange::epoch; }
+
+// Rare steps are functions of their own (noinline), so that the common path does not save registers for them.
+
+/// All ranks take part, and wait for each other. So a rank that cannot ends the job.
+[[gnu::noinline, gnu::cold]] void agree_on_identity(CommState& state, bool waits = false) noexcept {
+  const KeepErrno keep;
+  const Guard program(Layer::program);  // its error handler
+  if (const Outcome done = attempt([&] {
+        if (resolve_members(state)) identify(state, waits);
+      });
+      !done)
+    no_memory_left("the agreement on a communicator");
+}
+
+[[gnu::noinline, gnu::cold]] void at_boundary(Call& call, const core::Sequence::Before& step) {
+  const KeepErrno keep;
+  CommState& state = *call.state;
+  const bool rested = state.member.rests();
+  if (step.identify) agree_on_identity(state, true);
+  if (step.hear) hear(state, step.n, step.waits);
+  if (!step.ends_epoch) return;
+  try {
+    sweep_outgoing();  // of earlier boundaries
+  } catch (const std::bad_alloc&) {
+    // The next boundary tries again.
+  }
+  call.ended_epoch = !rested;
+  if (rested) idle_forget();
+  end_epoch(state, rested);
+  if (state.branch) pump_mail();
+  if (step.announce) announce(state, step.n);
+}
+
+/// The decision of the policy alone. Cached by signature, because it may search for a number of segments.
+core::Decision decide_alone(const core::Signature& signature, int comm_size) {
+  struct Known {
+    core::Signature signature;
+    int comm_size = 0;
+    core::Decision decision;
+  };
+  // Derived: 256 entries of 88 bytes take 22 KiB per process. Of two signatures with the same index, the later replaces
+  // the earlier, and each change costs a new decision.
+  constexpr std::size_t kKnown = 256;
+  static std::array<Known, kKnown>& known =
+      *new std::array<Known, kKnown>;  // never destroyed: callbacks may come after exit handlers
+  const std::uint64_t place = core::mix64(signature.hash() ^ static_cast<std::uint64_t>(comm_size)) % kKnown;
+  {
+    const JobLock lock;
+    if (const Known& k = known[place]; k.comm_size == comm_size && k.signature == signature) return k.decision;
+  }
+  const core::Decision decision = core::decide(job().policy, signature, comm_size);
+  const JobLock lock;
+  known[place] = {signature, comm_size, decision};
+  return decision;
+}
+
+[[gnu::cold]] void note_unplanned(const core::Decision& decision) {
+  const JobLock lock;
+  auto& all = job().mine.unplanned;
+  const int index = core::index_of(decision.unplanned);
+  auto at = std::find_if(all.begin(), all.end(), [&](const profiles::Unplanned& u) { return u.algorithm == index; });
+  if (at == all.end()) at = all.insert(all.end(), {index, -1, 0, 0});
+  at->instead = core::index_of(decision.algorithm);
+  ++at->calls;
+  at->messages = std::max(at->messages, decision.planning);
+}
+
+[[gnu::noinline]] void decide_call(Call& call) {
+  const KeepErrno keep;
+  CommState& state = *call.state;
+  const bool planned = !state.member.plan().empty();
+  const bool notes = job().announces && state.usable() && call.signature.dispatchable();
+  const std::uint64_t hash = planned || notes ? call.signature.hash() : 0;
+  const core::PlanEntry* entry = planned ? state.member.entry(call.n, hash) : nullptr;
+  call.decision = with_reserve([&] {
+    return entry ? core::decide_as(job().policy, call.signature, state.size, *entry)
+                 : decide_alone(call.signature, state.size);
+  });
+  if (call.decision.unplanned) [[unlikely]]
+    note_unplanned(call.decision);
+  if (notes) {
+    try {
+      if (!state.executor) state.executor = std::make_unique<Executor>();
+      state.executor->note(state, call.signature, hash, call.operands);
+    } catch (const std::bad_alloc&) {
+      // The schedule is built inside its call, not ahead of it.
+    }
+  }
+  if (!call.decision.algorithm) return;
+  // The agreement waits for all members. So it takes place only in calls that wait for all members anyway.
+  if (!state.identified() && core::depends_on_all(call.signature.op, call.signature.bytes)) agree_on_identity(state);
+  if (!state.usable() || state.refused) {
+    call.decision = {};
+    return;
+  }
+  if (job().checks && !check_call(state, call.signature, call.n, call.slot->site.load(std::memory_order_relaxed))) {
+    state.refused = true;  // on all ranks: the leader told them
+    call.decision = {};
+    return;
+  }
+  if (!state.executor) state.executor = with_reserve([] { return std::make_unique<Executor>(); });
+  call.algorithm = static_cast<std::uint8_t>(1 + core::index_of(call.decision.algorithm));
+  if (entry && entry->remembered) ++job().remembered;
+}
+
+/// Whether the exchange has something to do after this call.
+bool exchange_is_due(const Call& call) {
+  return call.counts() && (call.n >= call.state->look_at || call.state->member.looks_after(call.n));
+}
+
+/// What all ranks do together behind a call that depends on all of them.
+[[gnu::noinline, gnu::cold]] void do_together(CommState& state, core::Sequence::After after) {
+  const KeepErrno keep;
+  if (after.identify) agree_on_identity(state);
+  if (!after.meet) return;
+  meet(state, false);
+  hear_early(state);
+}
+
+[[gnu::noinline, gnu::cold]] void after_call(const Call& call) {
+  const KeepErrno keep;
+  Job& j = job();
+  CommState& state = *call.state;
+  if (call.ended_epoch && j.clocks.domains > 1) {
+    hear_offset(j.clocks);
+    if (&state == j.world_state && core::depends_on_all(call.signature.op, call.signature.bytes))
+      renew_offset(j.clocks);
+  }
+  if (call.ended_epoch) prepare_snapshot();
+  if (state.member.looks_after(call.n)) hear_early(state);
+  if (call.n >= state.look_at) look(state, call.n);
+}
+
+}  // namespace
+
+bool may_wait_nonblocking(const CommState& state, const core::Signature& signature) {
+  const Job& j = job();
+  if (state.foreign || state.size == 1) return false;
+  return !core::is_reduction(signature.op) || signature.exact ||
+         (j.policy.mode == core::Mode::apply && j.policy.reproducible == core::Reproducible::any);
+}
+
+void begin_call(Call& call, void* return_address, void* frame) noexcept {
+  CommState& state = *call.state;
+  Job& j = job();
+  const bool talks = talking(j);
+  core::Sequence::Before step{};
+  if (state.size > 1 && !state.foreign && core::counted(call.signature)) {
+    const bool identified = talks && state.identified();
+    // A jump has left the call before, if its end is not registered yet.
+    if (const auto after = state.member.after(identified || !talks); after.identify || after.meet) [[unlikely]]
+      do_together(state, after);
+    step = state.member.before(call.signature, state.size, j.policy, talks && j.rooted_waits,
+                               talks && j.announces && state.context != kContexts, talks && state.identified());
+    call.n = step.n;
+  }
+  try {
+    call.slot = with_reserve([&] { return &site_of(return_address, frame); });
+    if (!call.counts()) return;
+    const bool blocks = call.signature.kind == core::CallKind::blocking;
+    if (mpi_time.watched) {
+      if (blocks) sampler.arrive();
+      else sampler.discard();
+    }
+    if (blocks) show_call(call);
+    if (step.hear || step.ends_epoch) [[unlikely]]
+      at_boundary(call, step);
+    if (call.decides && j.together) decide_call(call);
+    if (state.watched && !(call.decision.algorithm && call.decision.algorithm->background)) pass(state, call.n);
+    if (!talks && state.log.size() >= core::Sequence::kRootedEpoch) [[unlikely]]
+      set_log_aside(state);
+    log_call(call);
+  } catch (...) {
+    // This rank does not know how the other ranks run the call. Native alone would hang the job or change its data.
+    if (j.decides) no_memory_left("the decision about a collective");
+    warn("no memory for the record of a collective: arrival patterns are lost");
+    state.broken = true;
+  }
+}
+
+void end_call(Call& call) noexcept {
+  CommState& state = *call.state;
+  Job& j = job();
+  const Nanoseconds exit = common_now();
+  const Nanoseconds at = exit - j.clocks.offset.load(std::memory_order_relaxed);
+  // What other ranks rely on needs no memory.
+  const auto after = call.counts() ? state.member.after(state.identified() || !talking(j)) : core::Sequence::After{};
+  live->since.store(at, std::memory_order_relaxed);
+  live_leave();
+  bool lost = false;
+  if (call.slot) try {  // nullptr: there was no memory for the site
+      record_exit(call, exit);
+    } catch (...) {
+      lost = true;
+    }
+  if (after.identify || after.meet) [[unlikely]]
+    do_together(state, after);
+  try {
+    if (j.engine_comm != MPI_COMM_NULL) [[unlikely]]
+      engine_iteration(exit);
+    if (call.ended_epoch || exchange_is_due(call)) [[unlikely]]
+      after_call(call);
+    keep_on_disk(at);
+    if (state.member.rests() && call.slot && !call.decision.algorithm) [[unlikely]] {
+      idle_begin(state, *call.slot, call.signature.op);
+      if (idle.state) sampler.discard();
+    }
+  } catch (...) {
+    lost = true;
+  }
+  if (lost) [[unlikely]]
+    warn("out of memory while recording a collective");
+}
+
+}  // namespace latecomer::shim
