@@ -21,7 +21,8 @@ class Member {
   /// `plans`: announcements may come. `may_wait`: rooted calls may ask for boundaries at which ranks wait.
   Sequence::Before before(const Signature& signature, int comm_size, const Policy& policy, bool may_wait, bool plans,
                           bool identified) {
-    if (may_wait && is_rooted(signature.op) && !sequence_.waits() && waits_for_leader(policy, signature, comm_size)) [[unlikely]]
+    if (may_wait && is_rooted(signature.op) && !sequence_.waits() && waits_for_leader(policy, signature, comm_size))
+        [[unlikely]]
       sequence_.allow_waits();
     return sequence_.begin(signature, plans, identified);
   }

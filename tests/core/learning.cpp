@@ -1212,7 +1212,8 @@ class SimulatedJob {
   void announce() {
     collect();
     clock_ += (3'000'000 + static_cast<Nanoseconds>(random_.below(2'000'000))) * (slow_ ? 40 : 1);
-    auto a = learner_.announce(ranks_[0].before.n, ranks_[0].member.in_force().dropped(), clock_, random_.below(16) == 0);
+    auto a =
+        learner_.announce(ranks_[0].before.n, ranks_[0].member.in_force().dropped(), clock_, random_.below(16) == 0);
     plans += a.kind == Announcement::Kind::plan;
     rests += a.rest,
         shortened += a.epoch != 0 && a.epoch < Sequence::kSteadyEpoch && ranks_[0].before.n >= Sequence::kSteadyEpoch;
@@ -1264,8 +1265,8 @@ class SimulatedJob {
     const int algorithm = index_of(d.algorithm);
     if (me == 0) algorithms_[r.before.n] = algorithm;
     dispatched += algorithm >= 0;
-    const auto answer =
-        std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.member.in_force().hash(), r.member.in_force().dropped(), r.member.rests());
+    const auto answer = std::tuple(algorithm, d.segments, d.overlap, d.pattern, r.member.in_force().hash(),
+                                   r.member.in_force().dropped(), r.member.rests());
     const auto [known, first] = decisions_.try_emplace(r.before.n, answer);
     if (!first && known->second != answer) conflict_ = r.before.n;
   }
