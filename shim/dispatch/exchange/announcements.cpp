@@ -7,6 +7,7 @@
 #include "shim/dispatch/exchange/branch.hpp"
 #include "shim/dispatch/exchange/messages.hpp"
 #include "shim/dispatch/executor/executor.hpp"
+#include "shim/guard.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -59,6 +60,7 @@ void hear_early(CommState& state) try {
 
 void meet(CommState& state, bool waits) try {
   if (!state.usable()) return;
+  const Guard program(Layer::program);  // its error handler
   const auto receive = [&] { return with_reserve([&] { return exchange_mail(), receive_announcement(state); }); };
   int all = receive();
   const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;
