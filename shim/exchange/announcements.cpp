@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The member's side of an announcement: receives it early, meets the other members when all must have it, and puts it
 // in force at its call.
-#include <cstring>
 
 #include "shim/engine/engine.hpp"
 #include "shim/exchange/branch.hpp"
 #include "shim/exchange/messages.hpp"
 #include "shim/executor/executor.hpp"
+#include "shim/guard.hpp"
 #include "shim/log.hpp"
 
 namespace latecomer::shim {
@@ -46,6 +46,7 @@ void hear_early(CommState& state) try {
 
 void meet(CommState& state, bool waits) try {
   if (!state.usable()) return;
+  const Guard program(Layer::program);  // its error handler
   const auto receive = [&] { return with_reserve([&] { return exchange_mail(), receive_announcement(state); }); };
   int all = receive();
   const MPI_Comm members = &state == job().world_state ? job().comm : state.comm;

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kCount = 600, kMost = 64 };
+/* Half of the lateness in us: more than a time slice of another process. */
+enum { kCount = 600, kMost = 64, kLate = 3000 };
 static int all[kMost * 2 * kCount], one[2 * kCount], out[kMost * 2 * kCount], counts[kMost], places[kMost];
 static MPI_Comm comm;
 static int rank, size, bad;
@@ -70,9 +71,9 @@ int main(int argc, char** argv) {
     } else if (strcmp(where, "late_root") == 0) {
       if (rank == 0 && i == 12) sleep(12);
     } else {
-      usleep(rank == late ? 1500 : 100);
+      usleep(rank == late ? kLate : 100);
       if (says) MPI_Pcontrol(5711, 0.5);
-      usleep(rank == late ? 1500 : 100);
+      usleep(rank == late ? kLate : 100);
     }
     for (int o = 5; o < argc; ++o) call(argv[o], i);
   }

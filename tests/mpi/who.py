@@ -121,7 +121,9 @@ job = subprocess.Popen([a.cli, "run", "--output", folder / "planted.json", "--",
 real = b""
 try:
     while job.poll() is None and not real:
-        real = next(iter(live_files(folder / "planted.json")), b"")
+        seen = run(a.cli, "who", "--json", "--seconds", "0.1", folder / "planted.json").stdout
+        if seen and len(json.loads(seen)["ranks"]) == 2:  # their files are complete
+            real = next(iter(live_files(folder / "planted.json")), b"")
 finally:
     end_tree(job)
 output = str(folder / "planted.json").encode()
