@@ -10,16 +10,6 @@
 namespace latecomer::core {
 namespace {
 
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> out;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t space = std::min(text.find(' ', start), text.size());
-    if (space > start) out.push_back(text.substr(start, space - start));
-    start = space + 1;
-  }
-  return out;
-}
-
 std::string quoted(const JsonValue& v) { return v.type == JsonValue::Type::string ? "\"" + v.text + "\"" : v.text; }
 
 std::string limits(const KeyRow& row) {
@@ -90,6 +80,8 @@ class Parser {
         if (v.type != Type::string || (v.text.empty() && row.fallback != kNoText))
           return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
         return true;
+      case KeyType::file_name:
+        return file_name(v, path);
       case KeyType::choice:
         return choice(row, v, path);
       case KeyType::choice_list:
@@ -120,11 +112,21 @@ class Parser {
   }
 
   bool choice(const KeyRow& row, const JsonValue& v, const std::string& path) {
-    const auto choices = words(row.choices);
+    const auto choices = split_choices(row);
     if (v.type == JsonValue::Type::string && std::find(choices.begin(), choices.end(), v.text) != choices.end())
       return true;
     problem(v, path, "unknown value " + quoted(v) + suggestion(v.text, choices));
     return false;
+  }
+
+  bool file_name(const JsonValue& v, const std::string& path) {
+    if (v.type != JsonValue::Type::string || v.text.empty())
+      return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
+    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2))
+      if (at + 1 == v.text.size() || std::string_view("juhp%").find(v.text[at + 1]) == std::string_view::npos)
+        return problem(v, path, "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%"),
+               false;
+    return true;
   }
 
   /// The size in bytes, or -1 after reporting an error.
@@ -146,68 +148,10 @@ class Parser {
       const JsonValue& v = object.members[i].value;
       if (!row || !valid(*row, v, std::string(row->path))) continue;
       if (row->type == KeyType::object) walk(v, std::string(row->path) + ".");
-      else assign(row->path, v);
+      else if (row->type == KeyType::network) network(v);
+      else if (row->type == KeyType::array) rules(v);
+      else if (row->set) row->set(policy_, *row, v);
     }
-  }
-
-  static int index_of(std::string_view choices, const std::string& word) {
-    const auto list = words(choices);
-    return static_cast<int>(std::find(list.begin(), list.end(), word) - list.begin());
-  }
-
-  void assign(std::string_view path, const JsonValue& v) {
-    if (path == "mode") policy_.mode = static_cast<Mode>(index_of("off observe apply", v.text));
-    else if (path == "reproducible")
-      policy_.reproducible = static_cast<Reproducible>(index_of("any run native", v.text));
-    else if (path == "objective")
-      policy_.objective = static_cast<Objective>(index_of("run_time mean_elapsed after_last", v.text));
-    else if (path == "waiting") policy_.waiting = static_cast<Waiting>(index_of("auto spin courteous", v.text));
-    else if (path == "exchange") policy_.exchange = static_cast<Exchange>(index_of("epoch finalize", v.text));
-    else if (path == "network") network(v);
-    else if (path == "measure_network") policy_.measure_network = v.boolean;
-    else if (path == "predictor.kind") {
-      if (const int i = index_of("best sma ewma median last", v.text); i > 0)
-        policy_.predictor = static_cast<PredictorKind>(i - 1);
-    } else if (path == "predictor.window") policy_.predictor_window = static_cast<int>(v.integer);
-    else if (path == "background.enabled") policy_.background_enabled = v.boolean;
-    else if (path == "background.max_buffer_mib") policy_.background_max_buffer_mib = v.integer;
-    else if (path == "sites.depth") policy_.sites_depth = static_cast<int>(v.integer);
-    else if (path == "sites.callers") policy_.sites_callers = static_cast<int>(v.integer);
-    else if (path == "sites.wrappers") {
-      policy_.sites_wrappers.clear();
-      for (const JsonValue& glob : v.items) policy_.sites_wrappers.push_back(glob.text);
-    } else if (path == "sites.python") policy_.sites_python = v.boolean;
-    else if (path == "courteous_by")
-      policy_.courteous_by = static_cast<CourteousBy>(index_of("auto progress nonblocking", v.text));
-    else if (path == "device_buffers") policy_.device_buffers = v.text != "none";
-    else if (path == "mpi") policy_.mpi = v.text;
-    else if (path == "spool") policy_.spool = v.boolean;
-    else if (path == "live") policy_.live = v.boolean;
-    else if (path == "record")
-      policy_.record_arrivals = v.text == "arrivals", policy_.record_sample = v.text == "sample";
-    else if (path == "causes") policy_.causes = v.boolean;
-    else if (path == "prometheus") policy_.prometheus = v.text;
-    else if (path == "rest") policy_.rest = v.boolean;
-    else if (path == "rooted_waits") policy_.rooted_waits = v.boolean;
-    else if (path == "roll_call_timeout_s") policy_.roll_call_timeout_s = v.number;
-    else if (path == "promised.least") policy_.promised.least = v.number, policy_.promised.given = true;
-    else if (path == "promised.most") policy_.promised.most = v.number, policy_.promised.given = true;
-    else if (path == "history") {
-      policy_.history = v.text;
-    } else if (path == "learn") {
-      policy_.learn = v.text;
-    } else if (path == "output") {
-      output(v);
-    } else if (path == "rules") {
-      for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
-    }
-  }
-
-  void output(const JsonValue& v) {
-    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2))
-      if (at + 1 == v.text.size() || std::string_view("juhp%").find(v.text[at + 1]) == std::string_view::npos)
-        return problem(v, "output", "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%");
-    policy_.output = v.text;
   }
 
   void network(const JsonValue& v) {
@@ -258,7 +202,8 @@ class Parser {
       }
       double number = -1;
       if (row.type == KeyType::size_range) number = static_cast<double>(size(value, at));
-      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", ""}, value, at)) number = value.number;
+      else if (valid({row.path, KeyType::number, "", row.min, row.max, "", nullptr, ""}, value, at))
+        number = value.number;
       if (number >= 0) (key == "min" ? out.min : out.max) = number;
     }
     if (out.min > out.max) problem(v, path, "min is larger than max: no call can match");
@@ -279,10 +224,10 @@ class Parser {
       if (!row || !valid(*row, value, at)) continue;
       if (key == "op")
         each(value,
-             [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of(row->choices, word))); });
+             [&](const std::string& word) { m.ops.push_back(static_cast<Collective>(index_of_choice(*row, word))); });
       else if (key == "op_class")
         each(value, [&](const std::string& word) {
-          m.op_classes.push_back(static_cast<OpClass>(index_of(row->choices, word) + 1));
+          m.op_classes.push_back(static_cast<OpClass>(index_of_choice(*row, word) + 1));
         });
       else if (key == "bytes") m.bytes = range(*row, value, at);
       else if (key == "comm_size") m.comm_size = range(*row, value, at);
@@ -290,6 +235,10 @@ class Parser {
       else if (key == "imbalance_factor") m.imbalance_factor = range(*row, value, at);
       else if (key == "site") m.site = value.text;
     }
+  }
+
+  void rules(const JsonValue& v) {
+    for (std::size_t i = 0; i < v.items.size(); ++i) rule(v.items[i], "rules[" + std::to_string(i) + "]");
   }
 
   void rule(const JsonValue& v, const std::string& path) {
