@@ -37,7 +37,8 @@ Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) 
     // A plan is due. It comes into force if the ranks have met, or if they may wait for each other. Until then the
     // boundary stays, so at most one announcement is outstanding. Logs of a full epoch go up without it.
     if (met_ || waits_) {
-      out.hear = true, out.waits = !met_;
+      out.hear = true;
+      out.waits = !met_;
       outstanding_ = false;
     } else if (out.n - began_ < kRootedEpoch) {
       return out;
@@ -92,7 +93,8 @@ Decision decide_within(const Policy& policy, const Signature& s, int comm_size, 
   const Fitting its = other ? fit_to(*other, call, 0, policy.network, most) : Fitting{};
   if (other && (!permits(policy, s, *other) || !its.fits)) other = nullptr;
   out = {other, 0, entry.overlap != 0, other ? entry.pattern : -1, -1, other && edge && its.messages <= kPlannedInside};
-  out.unplanned = &algorithm, out.planning = fitting.messages;
+  out.unplanned = &algorithm;
+  out.planning = fitting.messages;
   return out;
 }
 

@@ -137,7 +137,10 @@ class Sequence {
 
   /// Moves the first boundary to kShortestEpoch. For a communicator whose ranks know its identity before its first
   /// call. All ranks call this function, before the first call.
-  void begin_early() { boundary_ = kShortestEpoch, brief_ = true; }
+  void begin_early() {
+    boundary_ = kShortestEpoch;
+    brief_ = true;
+  }
   /// Whether the epoch is so short that a rank should look for an announcement after every call.
   bool brief() const { return brief_; }
 

@@ -60,7 +60,8 @@ class Division {
     const Rank node = order_[part.begin];
     const std::vector<Span> below = divide(part);
     if (TreePlace* place = place_of(node)) {
-      place->parent = parent, place->level = level;
+      place->parent = parent;
+      place->level = level;
       for (const Span& one : below) place->children.push_back(order_[one.begin]);
     }
     int depth = level;
@@ -81,7 +82,8 @@ class Division {
     for (std::size_t at = mine.end; at < rest.end;) {
       Span one{at, at};
       while (one.end < rest.end && host(one.end) == host(at)) ++one.end;
-      hosts.push_back(one), at = one.end;
+      hosts.push_back(one);
+      at = one.end;
     }
     // First choice: each rank of the own host and each other host is below the node. Then fewer nodes of the own host,
     // and several hosts below one rank of the first of them.

@@ -21,8 +21,10 @@ namespace latecomer::core {
 inline bool moved(std::span<const Nanoseconds> before, std::span<const Nanoseconds> now) {
   if (before.size() != now.size()) return true;
   Nanoseconds spread = 0, most = 0;
-  for (std::size_t r = 0; r < now.size(); ++r)
-    spread = std::max(spread, before[r]), most = std::max(most, std::abs(before[r] - now[r]));
+  for (std::size_t r = 0; r < now.size(); ++r) {
+    spread = std::max(spread, before[r]);
+    most = std::max(most, std::abs(before[r] - now[r]));
+  }
   return 2 * most > spread;
 }
 
@@ -33,7 +35,10 @@ inline bool moved(std::span<const Nanoseconds> before, std::span<const Nanosecon
 inline bool resized(std::span<const Bytes> before, std::span<const Bytes> now) {
   if (before.size() != now.size()) return true;
   Bytes all = 0, elsewhere = 0;
-  for (std::size_t r = 0; r < now.size(); ++r) all += before[r], elsewhere += std::abs(before[r] - now[r]);
+  for (std::size_t r = 0; r < now.size(); ++r) {
+    all += before[r];
+    elsewhere += std::abs(before[r] - now[r]);
+  }
   return 10 * elsewhere > all;
 }
 

@@ -13,8 +13,9 @@ namespace latecomer::core {
 /// reduce, the pattern may move in every epoch.
 bool Learner::hold(Slot& slot, int measured) {
   constexpr int kMostHeld = 2;  // derived: the epochs until the logs of a plan are here
-  if (measured >= kFirst || slot.held == kMostHeld) return slot.held = 0, false;
-  return ++slot.held, true;
+  const bool holds = measured < kFirst && slot.held < kMostHeld;
+  slot.held = holds ? slot.held + 1 : 0;
+  return holds;
 }
 
 void Learner::settle(Slot& slot, int algorithm, int segments, bool with_pattern, Why why) {
@@ -89,10 +90,8 @@ bool Learner::quiet(const Slot& slot) const {
 
 /// What the policy lets run in the slot where a plan says so.
 Decision Learner::decision(const Slot& slot, int algorithm, int segments) const {
-  PlanEntry e;
-  e.algorithm = algorithm, e.segments = segments;
-  e.sizes = slot.expected.sizes.empty() ? -1 : 0;
-  return decide_as(policy_, slot.signature, ranks_, e);
+  return decide_as(policy_, slot.signature, ranks_,
+                   {.algorithm = algorithm, .segments = segments, .sizes = slot.expected.sizes.empty() ? -1 : 0});
 }
 
 bool Learner::may(const Slot& slot, int algorithm, int segments) const {
@@ -123,7 +122,8 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
     slot.search.reset();
   if (!slot.search) {
     const Call call = call_of(slot.signature, ranks_);
-    slot.modelled_for = pattern_of(), slot.modelled_flat = flat;
+    slot.modelled_for = pattern_of();
+    slot.modelled_flat = flat;
     slot.modelled_sizes = slot.expected.sizes;
     for (const CandidateSearch& s : searched_) {
       if (only) break;
@@ -139,12 +139,12 @@ bool Learner::model(Slot& slot, const Algorithm* only, int segments) {
       take(slot, s.found());
       return true;
     }
-    Parameters parameters;
-    parameters.network = policy_.network, parameters.sizes = slot.expected.sizes, parameters.hosts = hosts_;
+    Parameters parameters{.network = policy_.network, .sizes = slot.expected.sizes, .hosts = hosts_};
     slot.search.emplace(call, flat ? Pattern() : Pattern(slot.forecast.offsets), std::move(parameters),
                         policy_.objective);
     if (only) slot.search->only(*only, segments);
-    slot.candidates.clear(), slot.left_out.clear();
+    slot.candidates.clear();
+    slot.left_out.clear();
     slot.native_modelled = -1;
   }
   while (!slot.search->done()) {

@@ -53,7 +53,8 @@ std::string Learner::arrivals_text(const Slot& slot) const {
 /// What else there was to choose from, and what there was not.
 std::string Learner::candidates_text(const Slot& slot) const {
   Candidates some;
-  some.left_out = slot.left_out, some.most = kMostInJob;
+  some.left_out = slot.left_out;
+  some.most = kMostInJob;
   std::string out;
   if (!model_fits(slot))
     out += "; native's modelled time (" + time_text(slot.native_modelled) + ") is no forecast here, measured " +

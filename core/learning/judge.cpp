@@ -78,7 +78,9 @@ Verdict judge(const Timed& candidate, const Timed& in_use, int most) {
   bool slower = false, faster = false, held_up = false;
   if (next_count >= kFewest) {
     const Difference next = difference(next_x, next_y, 0), next_gain = difference(next_x, next_y, margin);
-    slower = below(next, kDefeat), held_up = below(next, kVictory), faster = above(next_gain, kVictory);
+    slower = below(next, kDefeat);
+    held_up = below(next, kVictory);
+    faster = above(next_gain, kVictory);
   }
   if (held_up) return Verdict::loses;
   if (above(gain, kVictory) && !slower) return Verdict::wins;

@@ -100,7 +100,8 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
   for (const Served& one : all) {
     auto& [chosen, agree, remembered, same_pattern, calls, rounds] =
         by_signature.try_emplace(one.slot->hash, Shared{&one}).first->second;
-    calls += one.calls, rounds += one.rounds;  // each has to see enough
+    calls += one.calls;
+    rounds += one.rounds;  // each has to see enough
     const bool same = chosen->algorithm == one.algorithm && chosen->segments == one.segments &&
                       chosen->overlap == one.overlap && !resized(chosen->sizes, one.sizes) &&
                       same_rota(chosen->rota, one.rota);
@@ -115,7 +116,8 @@ Plan Learner::plan_of(const std::vector<Served>& all, bool& says_anything) const
     if (!found.agree || !(found.same_pattern || found.remembered)) continue;
     Served served = *found.chosen;
     if (!found.same_pattern) served.pattern = {};
-    served.calls = found.calls, served.rounds = found.rounds;
+    served.calls = found.calls;
+    served.rounds = found.rounds;
     add(served);
   }
   return plan;
@@ -182,7 +184,8 @@ Learner::Announcement Learner::with_epoch(Announcement out, Nanoseconds now, con
 Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanoseconds now, bool hurried) {
   Announcement out;
   if (n > asked_n_ && asked_ > 0) pace_ = static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_);
-  asked_n_ = n, asked_ = now;
+  asked_n_ = n;
+  asked_ = now;
   budget_ = kModelBudget;
   if (quiet_ && (hurried || next_ == looked_at_))
     return with_epoch(std::move(out), now, {});  // nothing is dispatched, and nothing new was seen
@@ -210,7 +213,8 @@ Learner::Announcement Learner::announce(std::uint64_t n, bool dropped, Nanosecon
       all.push_back({slot, slot->algorithm, slot->segments, slot->overlap, slot->announced, slot->announced_sizes});
       if (!slot->rota.running()) continue;
       all.back().rota = &slot->rota;
-      all.back().calls = slot->rota.calls, all.back().rounds = slot->rota.round;
+      all.back().calls = slot->rota.calls;
+      all.back().rounds = slot->rota.round;
     }
     plan = plan_of(all, says_anything);
   }
@@ -242,13 +246,19 @@ std::vector<SlotReport> Learner::reports() const {
   for (const Slot* slot : decided()) {
     const Slot& s = *slot;
     SlotReport r;
-    r.signature = s.signature, r.site = s.site, r.calls = s.calls, r.algorithm = s.algorithm,
-    r.rule_line = s.rule ? s.rule->line : 0, r.forecast = s.forecast;
-    r.predicted_ns = s.modelled, r.native_predicted_ns = s.native_modelled;
+    r.signature = s.signature;
+    r.site = s.site;
+    r.calls = s.calls;
+    r.algorithm = s.algorithm;
+    r.rule_line = s.rule ? s.rule->line : 0;
+    r.forecast = s.forecast;
+    r.predicted_ns = s.modelled;
+    r.native_predicted_ns = s.native_modelled;
     if (s.current.enough()) r.measured_ns = median_of(s.current);
     if (s.native.enough()) r.native_measured_ns = median_of(s.native);
     r.model_fits = model_fits(s);
-    r.candidates = s.candidates, r.messages = s.candidate_messages;
+    r.candidates = s.candidates;
+    r.messages = s.candidate_messages;
     if (s.why == Why::unknown) r.algorithm = index_of(decide(policy_, s.signature, ranks_).algorithm);
     r.reason = why_text(s);
     if (s.sizes_vary() && s.rule && s.rule->use.kind == Use::Kind::automatic)

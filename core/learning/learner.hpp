@@ -114,7 +114,9 @@ class Learner {
   /// What is known from an earlier run: forecasts and winners of its sites, and the plan of the winners, which is in
   /// force from the first call on.
   void remember(SiteHistory history, SiteWinner winner, const Plan& plan) {
-    history_of_ = std::move(history), winner_of_ = std::move(winner), announced_ = before_ = plan;
+    history_of_ = std::move(history);
+    winner_of_ = std::move(winner);
+    announced_ = before_ = plan;
   }
 
   /// Plans may ask for patterns that are exchanged for a single call.

@@ -52,11 +52,16 @@ Learner::Outcome Learner::outcome() const {
     all.push_back(verdict_on(*slot, words));
     const Served& served = all.back();
     SlotReport& report = out.reports[all.size() - 1];
-    report.algorithm = served.algorithm, report.reason += words;
+    report.algorithm = served.algorithm;
+    report.reason += words;
     if (served.algorithm < 0 || !slot->rule || slot->rule->use.kind != Use::Kind::automatic) continue;
     Learned& one = out.learned.emplace_back();
-    one.signature = slot->hash, one.site = slot->site, one.calls = slot->calls;
-    one.algorithm = served.algorithm, one.segments = served.segments, one.overlap = served.overlap;
+    one.signature = slot->hash;
+    one.site = slot->site;
+    one.calls = slot->calls;
+    one.algorithm = served.algorithm;
+    one.segments = served.segments;
+    one.overlap = served.overlap;
     if (!flat(*slot)) one.pattern = slot->forecast.offsets;
     else if (slot->why == Why::remembered && slot->earlier) one.pattern = slot->earlier->pattern;
     one.sizes.assign(served.sizes.begin(), served.sizes.end());
@@ -68,8 +73,13 @@ Learner::Outcome Learner::outcome() const {
     one.native_measured_ns = slot->native.enough() ? native_measured(*slot) : before ? before->native_measured_ns : -1;
   }
   // Sites that this run has not reached keep the winners of the run before.
-  if (all.empty()) out.plan = before_, out.says_anything = !before_.empty();
-  else out.plan = plan_of(all, out.says_anything), keep_unseen(out.plan, out.says_anything);
+  if (all.empty()) {
+    out.plan = before_;
+    out.says_anything = !before_.empty();
+  } else {
+    out.plan = plan_of(all, out.says_anything);
+    keep_unseen(out.plan, out.says_anything);
+  }
   return out;
 }
 
@@ -100,7 +110,10 @@ Plan plan_of_learned(const std::vector<Learned>& learned) {
     const Algorithm& algorithm = algorithm_at(first.algorithm);
     if (algorithm.needs_sizes && (!same_sizes || first.sizes.empty())) continue;
     PlanEntry& e = plan.entries.emplace_back();
-    e.signature = entry.first, e.algorithm = first.algorithm, e.segments = first.segments, e.overlap = first.overlap;
+    e.signature = entry.first;
+    e.algorithm = first.algorithm;
+    e.segments = first.segments;
+    e.overlap = first.overlap;
     e.remembered = 1;
     if (algorithm.uses_pattern() && same_pattern) e.pattern = index(plan.patterns, first.pattern);
     if (same_sizes) e.sizes = index(plan.sizes, first.sizes);

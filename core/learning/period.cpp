@@ -21,16 +21,21 @@ Learner::Slot* Learner::slot_of(const Signature& signature, std::uint64_t hash, 
       return nullptr;
     }
     slot = std::make_unique<Slot>(ranks_, policy_.predictor_window);
-    slot->signature = signature, slot->hash = hash;
+    slot->signature = signature;
+    slot->hash = hash;
     slot->site = site;
     if (const auto* before = history_of_ ? history_of_(site, signature.op) : nullptr) slot->predictor.seed(*before);
     const Learned* won = winner_of_ ? winner_of_(site, signature) : nullptr;
     if (won) slot->expected.sizes = won->sizes;
     if (won && may(*slot, won->algorithm, won->segments)) {
       slot->earlier = *won;
-      slot->proven = won->algorithm, slot->proven_segments = won->segments;
-      slot->algorithm = won->algorithm, slot->segments = won->segments, slot->overlap = won->overlap;
-      slot->modelled_for = won->pattern, slot->modelled_flat = won->pattern.empty();
+      slot->proven = won->algorithm;
+      slot->proven_segments = won->segments;
+      slot->algorithm = won->algorithm;
+      slot->segments = won->segments;
+      slot->overlap = won->overlap;
+      slot->modelled_for = won->pattern;
+      slot->modelled_flat = won->pattern.empty();
       slot->modelled_sizes = slot->announced_sizes = won->sizes;
       if (algorithm_at(won->algorithm).uses_pattern()) slot->announced = won->pattern;
       if (!won->pattern.empty()) slot->predictor.seed(won->pattern);
@@ -77,7 +82,8 @@ void Learner::see(const CallSeen& call) {
   slot->came_last.resize(static_cast<std::size_t>(ranks_));
   if (call.imbalance >= 0) {
     if (call.last >= 0) ++slot->came_last[static_cast<std::size_t>(call.last)];
-    ++slot->seen, slot->imbalance += static_cast<double>(call.imbalance);
+    ++slot->seen;
+    slot->imbalance += static_cast<double>(call.imbalance);
   }
   if (!call.sizes.empty()) slot->expected.add(call.sizes);
   if (call.arrived >= 0) previous_ = {slot, call.n, call.algorithm, call.arrived};
@@ -129,7 +135,10 @@ void Learner::find_period() {
     if (at(i) == at(k)) ++k;
     fail[i] = k;
     const std::size_t p = i + 1 - k;
-    if (2 * p <= i + 1 && i + 1 >= kShortest) period = p, length = i + 1;
+    if (2 * p <= i + 1 && i + 1 >= kShortest) {
+      period = p;
+      length = i + 1;
+    }
   }
   if (period == 0 || period > most_slots_) return;
   first_ = next_ - length;

@@ -42,25 +42,40 @@ class Rest {
     const double pace =
         n > asked_n_ ? static_cast<double>(now - asked_) / static_cast<double>(n - asked_n_) * Sequence::kSteadyEpoch
                      : 0;
-    asked_ = now, asked_n_ = n;
+    asked_ = now;
+    asked_n_ = n;
     if (!quiet || 2 * pace > kBlind) {  // where epochs take long, what observing costs is nothing
       if (!quiet) calm_ = 0;
-      length_ = kFirst, left_ = 0, usual_ = 0, under_way_ = 1;
+      length_ = kFirst;
+      left_ = 0;
+      usual_ = 0;
+      under_way_ = 1;
       return {};
     }
-    if (calm_ < kCalm) return ++calm_, Epoch{};
+    if (calm_ < kCalm) {
+      ++calm_;
+      return Epoch{};
+    }
     // During a rest only the leader's clock is read: a late rank makes the calls take longer.
-    if (left_ > 0 && (static_cast<double>(now - begun_) + (under_way_ + 1) * pace > kBlind || pace > kSlower * usual_))
-      left_ = 0, awake_ = kAwake;
+    if (left_ > 0 &&
+        (static_cast<double>(now - begun_) + (under_way_ + 1) * pace > kBlind || pace > kSlower * usual_)) {
+      left_ = 0;
+      awake_ = kAwake;
+    }
     if (left_ == 0) {
       under_way_ = 1;
-      if (awake_ > 0) return --awake_, Epoch{false, glance};
+      if (awake_ > 0) {
+        --awake_;
+        return Epoch{false, glance};
+      }
       // Few calls are between two rests, and calls differ.
       usual_ = usual_ > 0
                    ? static_cast<double>(now - begun_) / static_cast<double>(n - begun_n_) * Sequence::kSteadyEpoch
                    : pace;
-      begun_ = now, begun_n_ = n;
-      left_ = length_, length_ = std::min(4 * length_, kLongest);
+      begun_ = now;
+      begun_n_ = n;
+      left_ = length_;
+      length_ = std::min(4 * length_, kLongest);
       stride_ = std::max(1, std::min(left_ * kStride / kLongest, static_cast<int>(kBlind / 8 / std::max(usual_, 1.0))));
     }
     under_way_ = std::min(stride_, left_);

@@ -30,14 +30,18 @@ void Learner::begin_rota(Slot& slot, const std::vector<Runner>& candidates) {
   rota.runners.assign(1, {slot.algorithm, slot.segments, -1, {}});
   rota.runners.insert(rota.runners.end(), candidates.begin(), candidates.end());
   ++rota.round;
-  rota.granted = turns, rota.calls = turns * static_cast<int>(rota.runners.size());
+  rota.granted = turns;
+  rota.calls = turns * static_cast<int>(rota.runners.size());
   rota.seen = rota.in_a_row = 0;
   rota.counts_from = UINT64_MAX;
   slot.changed = true;
   settle(slot, slot.algorithm, slot.segments, !flat(slot), Why::tried);
 }
 
-void Learner::end_rota(Slot& slot) { slot.rota.runners.clear(), slot.rota.counts_from = UINT64_MAX; }
+void Learner::end_rota(Slot& slot) {
+  slot.rota.runners.clear();
+  slot.rota.counts_from = UINT64_MAX;
+}
 
 /// Index of the runner that has won: its gain is certain, and no other candidate seems better. 0: none.
 int Learner::winner_of(const Slot& slot) const {
@@ -59,7 +63,9 @@ bool Learner::conduct(Slot& slot) {
     for (const Runner& r : rota.runners)
       if (r.algorithm >= 0 && r.algorithm != winner.algorithm) mark_lost(slot, r.algorithm, r.segments);
     end_rota(slot);
-    slot.proven = winner.algorithm, slot.proven_segments = winner.segments, slot.modelled = winner.modelled;
+    slot.proven = winner.algorithm;
+    slot.proven_segments = winner.segments;
+    slot.modelled = winner.modelled;
     settle(slot, winner.algorithm, winner.segments, !flat(slot), Why::won);
     slot.current = winner.measured;
     return true;

@@ -18,12 +18,14 @@ std::string limits(const KeyRow& row) {
   return " from " + low + " to " + std::to_string(static_cast<long long>(row.max));
 }
 
+constexpr char kSomeText[] = "a non-empty string";
+
 class Parser {
  public:
   explicit Parser(PolicyReport& report) : report_(report), policy_(report.policy) {}
 
   void run(const JsonValue& root) {
-    if (root.type != JsonValue::Type::object) return problem(root, "", "expected an object, got " + quoted(root));
+    if (!require(root.type == JsonValue::Type::object, root, "", "an object")) return;
     policy_.network = *network_preset("fdr");
     walk(root, "");
     if (!root.find("version")) problem(root, "version", "missing: write \"version\": 1");
@@ -33,6 +35,11 @@ class Parser {
  private:
   void problem(const JsonValue& at, const std::string& path, const std::string& message) {
     report_.problems.push_back({at.line, path, message});
+  }
+  /// Reports a value that does not fit, and returns whether it does.
+  bool require(bool fits, const JsonValue& v, const std::string& path, const std::string& expected) {
+    if (!fits) problem(v, path, "expected " + expected + ", got " + quoted(v));
+    return fits;
   }
   void note(int line, const std::string& path, const std::string& message) {
     report_.notes.push_back({line, path, message});
@@ -52,7 +59,10 @@ class Parser {
                        const JsonValue& object, std::size_t index) {
     const auto& [key, value] = object.members[index];
     for (std::size_t i = 0; i < index; ++i)
-      if (object.members[i].key == key) return problem(value, shown + key, "given twice"), nullptr;
+      if (object.members[i].key == key) {
+        problem(value, shown + key, "given twice");
+        return nullptr;
+      }
     for (const KeyRow& row : table)
       if (row.path == std::string(prefix) + key) return &row;
     problem(value, shown + key, "unknown key" + suggestion(key, names_below(table, prefix)));
@@ -62,26 +72,21 @@ class Parser {
   /// Checks a value against its row. Reports an error and returns false if the type, range or word is wrong.
   bool valid(const KeyRow& row, const JsonValue& v, const std::string& path) {
     using Type = JsonValue::Type;
+    const bool in_limits = v.number >= row.min && v.number <= row.max;
     switch (row.type) {
       case KeyType::boolean:
-        if (v.type != Type::boolean) return problem(v, path, "expected true or false, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::boolean, v, path, "true or false");
       case KeyType::integer:
-        if (v.type != Type::integer || v.number < row.min || v.number > row.max)
-          return problem(v, path, "expected an integer" + limits(row) + ", got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::integer && in_limits, v, path, "an integer" + limits(row));
       case KeyType::number:
-        if ((v.type != Type::integer && v.type != Type::number) || v.number < row.min || v.number > row.max)
-          return problem(v, path, "expected a number" + limits(row) + ", got " + quoted(v)), false;
-        return true;
+        return require((v.type == Type::integer || v.type == Type::number) && in_limits, v, path,
+                       "a number" + limits(row));
       case KeyType::size:
         return size(v, path) >= 0;
       case KeyType::text:
-        if (v.type != Type::string || (v.text.empty() && row.fallback != kNoText))
-          return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::string && (!v.text.empty() || row.fallback == kNoText), v, path, kSomeText);
       case KeyType::file_name:
-        return file_name(v, path);
+        return require(v.type == Type::string && !v.text.empty(), v, path, kSomeText) && has_known_patterns(v, path);
       case KeyType::choice:
         return choice(row, v, path);
       case KeyType::choice_list:
@@ -93,19 +98,16 @@ class Parser {
         }
         return choice(row, v, path);
       case KeyType::text_list:
-        if (v.type != Type::array) return problem(v, path, "expected a list of strings, got " + quoted(v)), false;
+        if (!require(v.type == Type::array, v, path, "a list of strings")) return false;
         for (std::size_t i = 0; i < v.items.size(); ++i)
-          if (v.items[i].type != Type::string || v.items[i].text.empty())
-            return problem(v.items[i], path + "[" + std::to_string(i) + "]",
-                           "expected a non-empty string, got " + quoted(v.items[i])),
-                   false;
+          if (!require(v.items[i].type == Type::string && !v.items[i].text.empty(), v.items[i],
+                       path + "[" + std::to_string(i) + "]", kSomeText))
+            return false;
         return true;
       case KeyType::object:
-        if (v.type != Type::object) return problem(v, path, "expected an object, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::object, v, path, "an object");
       case KeyType::array:
-        if (v.type != Type::array) return problem(v, path, "expected a list, got " + quoted(v)), false;
-        return true;
+        return require(v.type == Type::array, v, path, "a list");
       default:
         return true;
     }
@@ -119,13 +121,12 @@ class Parser {
     return false;
   }
 
-  bool file_name(const JsonValue& v, const std::string& path) {
-    if (v.type != JsonValue::Type::string || v.text.empty())
-      return problem(v, path, "expected a non-empty string, got " + quoted(v)), false;
-    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2))
-      if (at + 1 == v.text.size() || std::string_view("juhp%").find(v.text[at + 1]) == std::string_view::npos)
-        return problem(v, path, "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%"),
-               false;
+  bool has_known_patterns(const JsonValue& v, const std::string& path) {
+    for (std::size_t at = v.text.find('%'); at != std::string::npos; at = v.text.find('%', at + 2)) {
+      if (at + 1 < v.text.size() && std::string_view("juhp%").find(v.text[at + 1]) != std::string_view::npos) continue;
+      problem(v, path, "unknown pattern '" + v.text.substr(at, 2) + "', valid are %j, %u, %h, %p and %%");
+      return false;
+    }
     return true;
   }
 
@@ -166,8 +167,7 @@ class Parser {
       policy_.network_given = true;
       return;
     }
-    if (v.type != JsonValue::Type::object)
-      return problem(v, "network", "expected a preset's name, \"measure\" or an object, got " + quoted(v));
+    if (!require(v.type == JsonValue::Type::object, v, "network", "a preset's name, \"measure\" or an object")) return;
     Network n;
     for (std::size_t i = 0; i < v.members.size(); ++i) {
       const auto& [key, value] = v.members[i];
@@ -190,10 +190,7 @@ class Parser {
   Range range(const KeyRow& row, const JsonValue& v, const std::string& path) {
     Range out;
     static constexpr std::string_view kEnds[] = {"min", "max"};
-    if (v.type != JsonValue::Type::object) {
-      problem(v, path, "expected {\"min\": , \"max\": }, got " + quoted(v));
-      return out;
-    }
+    if (!require(v.type == JsonValue::Type::object, v, path, "{\"min\": , \"max\": }")) return out;
     for (const auto& [key, value] : v.members) {
       const std::string at = path + "." + key;
       if (key != "min" && key != "max") {
@@ -211,7 +208,7 @@ class Parser {
   }
 
   void match(const JsonValue& v, const std::string& path, Match& m) {
-    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    if (!require(v.type == JsonValue::Type::object, v, path, "an object")) return;
     const auto each = [](const JsonValue& list, auto&& fn) {
       if (list.type == JsonValue::Type::array)
         for (const JsonValue& item : list.items) fn(item.text);
@@ -243,7 +240,7 @@ class Parser {
 
   void rule(const JsonValue& v, const std::string& path) {
     static constexpr std::string_view kRuleKeys[] = {"match", "use", "comment"};
-    if (v.type != JsonValue::Type::object) return problem(v, path, "expected an object, got " + quoted(v));
+    if (!require(v.type == JsonValue::Type::object, v, path, "an object")) return;
     for (const auto& [key, value] : v.members)
       if (key == "comment" && value.type == JsonValue::Type::string) continue;
       else if (key != "match" && key != "use")
@@ -267,9 +264,13 @@ class Parser {
         const auto& [key, value] = v.members[i];
         const KeyRow* row = row_of(use_keys(), "", path + ".", v, i);
         if (!row || !valid(*row, value, path + "." + key)) continue;
-        if (key == "algorithm") name = value.text, named = &value;
-        else if (key == "segments") u.segments = static_cast<int>(value.integer), segments = &value;
-        else u.overlap = value.boolean;
+        if (key == "algorithm") {
+          name = value.text;
+          named = &value;
+        } else if (key == "segments") {
+          u.segments = static_cast<int>(value.integer);
+          segments = &value;
+        } else u.overlap = value.boolean;
       }
       if (!v.find("algorithm"))
         return problem(v, path + ".algorithm", "missing: an algorithm's name, \"auto\" or \"native\"");
