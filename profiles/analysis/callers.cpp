@@ -18,7 +18,8 @@ RankRow& row_like(std::vector<RankRow>& rows, const RankRow& like) {
   const auto at = std::ranges::lower_bound(rows, like.rank, {}, &RankRow::rank);
   if (at != rows.end() && at->rank == like.rank) return *at;
   RankRow row;
-  row.rank = like.rank, row.ranks = like.ranks;
+  row.rank = like.rank;
+  row.ranks = like.ranks;
   return *rows.insert(at, row);
 }
 
@@ -30,9 +31,14 @@ void add(Calls& to, const Caller& caller) {
   for (const RankRow& from : caller.ranks) {
     RankRow& row = row_like(to.ranks, from);
     row.offset = mean_of(row.offset, to.patterns, from.offset, caller.patterns);
-    row.last += from.last, row.waited += from.waited, row.awaited += from.awaited, row.before.add(from.before);
+    row.last += from.last;
+    row.waited += from.waited;
+    row.awaited += from.awaited;
+    row.before.add(from.before);
   }
-  to.calls += caller.calls, to.patterns += caller.patterns, to.waited += caller.waited;
+  to.calls += caller.calls;
+  to.patterns += caller.patterns;
+  to.waited += caller.waited;
 }
 
 std::vector<CallerNode> group(const Site& site, const std::vector<const Caller*>& callers, std::size_t level) {
@@ -45,7 +51,8 @@ std::vector<CallerNode> group(const Site& site, const std::vector<const Caller*>
   std::vector<CallerNode> out;
   for (const auto& [key, same] : by_frame) {
     CallerNode& node = out.emplace_back();
-    node.figures.op = site.op, node.figures.comm_size = site.comm_size;
+    node.figures.op = site.op;
+    node.figures.comm_size = site.comm_size;
     for (const Caller* caller : same) add(node.figures, *caller);
     if (key.empty()) continue;
     node.frame = &same.front()->frames[level];

@@ -21,7 +21,8 @@ void Intervals::add(const Intervals& o) {
   peers.clear();
   for (const auto& [rank, waited] : waits) peers.push_back({rank, waited});
   std::stable_sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.waited > b.waited; });
-  samples += o.samples, stand_for = all;
+  samples += o.samples;
+  stand_for = all;
 }
 
 std::string RankRow::ranks_name(long first, long ranks) {

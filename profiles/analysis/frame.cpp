@@ -46,7 +46,10 @@ std::string short_name(std::string name) {
         c == 'o' && rest.starts_with(kOperator) && !std::isalnum(last) && last != '_' && rest.size() > 8 &&
         !std::isalnum(rest[8]) && rest[8] != '_') {
       const std::size_t length = kOperator.size() + operator_length(rest.substr(kOperator.size()));
-      if (depth == 0) kept = out.size(), out += rest.substr(0, length);
+      if (depth == 0) {
+        kept = out.size();
+        out += rest.substr(0, length);
+      }
       i += length - 1;
     } else if (c == '<' || c == '(') {
       ++depth;

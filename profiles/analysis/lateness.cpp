@@ -29,14 +29,18 @@ Cause SiteIntervals::Compared::largest() const {
 }
 
 void Baseline::Sums::add(const Sums& o, double sign) {
-  samples += sign * o.samples, intervals += sign * o.intervals, wall += sign * o.wall;
+  samples += sign * o.samples;
+  intervals += sign * o.intervals;
+  wall += sign * o.wall;
   for (std::size_t k = 0; k < kCauses; ++k) parts[k] += sign * o.parts[k];
 }
 
 Baseline::Sums Baseline::sums_of(const Intervals& before) {
   Sums out{before.samples, before.stand_for, before.wall * before.stand_for, {}};
-  out.parts[computing] = before.computing, out.parts[mpi_wait] = before.messages;
-  out.parts[no_core] = before.runnable, out.parts[blocked] = before.blocked;
+  out.parts[computing] = before.computing;
+  out.parts[mpi_wait] = before.messages;
+  out.parts[no_core] = before.runnable;
+  out.parts[blocked] = before.blocked;
   out.parts[page_faults] = before.page_faults;
   out.parts[system_calls] = std::max(0.0, before.kernel - before.page_faults);
   out.parts[io] = before.io;
@@ -56,12 +60,17 @@ std::optional<SiteIntervals::Compared> SiteIntervals::compare(const RankRow& row
   const Baseline::Sums mine = Baseline::sums_of(row.before);
   Baseline::Sums others = base_.on_time_;
   if (row.before.wall <= base_.mean_wall_) others.add(mine, -1);
-  if (others.samples < enough) others = base_.all_, others.add(mine, -1);
+  if (others.samples < enough) {
+    others = base_.all_;
+    others.add(mine, -1);
+  }
   if (others.samples < enough) return {};
   Compared out;
   out.late_ns = mine.wall / mine.intervals - others.wall / others.intervals;
-  for (std::size_t k = 0; k < kCauses; ++k)
-    out.mine[k] = mine.parts[k] / mine.intervals, out.others[k] = others.parts[k] / others.intervals;
+  for (std::size_t k = 0; k < kCauses; ++k) {
+    out.mine[k] = mine.parts[k] / mine.intervals;
+    out.others[k] = others.parts[k] / others.intervals;
+  }
   return out;
 }
 
@@ -98,7 +107,11 @@ SiteIntervals::Chain SiteIntervals::follow(const RankRow& row) const {
     Peer most;
     for (const Peer& p : peers(last))
       if (std::pair(p.explained, p.waited) > std::pair(most.explained, most.waited)) most = p;
-    const auto ends = [&](ChainEnd end) { return chain.end = end, chain.peer = most.rank, chain; };
+    const auto ends = [&](ChainEnd end) {
+      chain.end = end;
+      chain.peer = most.rank;
+      return chain;
+    };
     // The ranks on time also wait for transfers, so only the excess must lie with one rank.
     const double excess = compared->excess(mpi_wait);
     if (most.waited < kMostly * excess) return ends(ChainEnd::several);
@@ -125,7 +138,8 @@ void SiteIntervals::divide(const RankRow& row, double amount, double least, std:
       for (const Peer& p : waits) {
         const double moved = per * p.explained;
         if (moved < least || std::find(path.begin(), path.end(), p.row) != path.end()) continue;
-        divide(*p.row, moved, least, path, note), left -= moved;
+        divide(*p.row, moved, least, path, note);
+        left -= moved;
       }
       path.pop_back();
     }

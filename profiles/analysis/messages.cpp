@@ -80,7 +80,8 @@ std::optional<MessageChain> follow_messages(const std::vector<Rank>& ranks) {
   const auto known = [&](const Rank* rank) { return std::ranges::find(chain.ranks, rank) != chain.ranks.end(); };
   bool apart = false;
   for (const Rank* rank = &*most; rank && !known(rank);) {
-    chain.ranks.push_back(rank), chain.apart.push_back(apart);
+    chain.ranks.push_back(rank);
+    chain.apart.push_back(apart);
     // A rank that waits half as long itself as the rank before it does something else meanwhile.
     if (chain.ranks.size() > 1 &&
         share(*rank, &Times::messages) < 0.5 * share(*chain.ranks[chain.ranks.size() - 2], &Times::messages)) {

@@ -12,7 +12,9 @@ std::array<TimePart, kTimeParts> time_parts() {
   std::size_t n = 0;
   for (const TimeColumn& c : kTimeColumns)
     if (c.value != &Times::collectives) out[n++] = {c.title, c.meaning};
-  out[n] = kWaits, out[n + 1] = kAfterLast, out[n + 2] = kOther;
+  out[n] = kWaits;
+  out[n + 1] = kAfterLast;
+  out[n + 2] = kOther;
   return out;
 }
 

@@ -98,7 +98,10 @@ Row row_of(const Pair& p) {
   double most = 0;
   if (p.after)
     for (const analysis::Decision& d : p.after->decisions)
-      if (d.predicted && d.calls > most) most = d.calls, out.predicted = {d.native_predicted, d.predicted};
+      if (d.predicted && d.calls > most) {
+        most = d.calls;
+        out.predicted = {d.native_predicted, d.predicted};
+      }
   return out;
 }
 

@@ -106,12 +106,16 @@ void note(FolderState& state, Life life) {
 
 FolderState state_of(int folder) {
   FolderState state;
-  state.exists = true, state.life = Life::ended;
+  state.exists = true;
+  state.life = Life::ended;
   bool known = false;
   const bool read = each_name(folder, [&](const std::string& name) {
     if (is_claim_name(name)) {
       Claim claim;
-      if (!read_claim(folder, name.c_str(), claim)) return state.life = Life::unknown, true;
+      if (!read_claim(folder, name.c_str(), claim)) {
+        state.life = Life::unknown;
+        return true;
+      }
       known = true;
       state.keys.push_back(claim.job.key);
       note(state, life_of(claim.process));
@@ -249,8 +253,10 @@ std::string fill_name(const std::string& form, const NameParts& parts) {
                               : next == 'p' ? &parts.process
                               : next == '%' ? &parts.percent
                                             : nullptr;
-    if (part) out += *part, ++i;
-    else out += form[i];
+    if (part) {
+      out += *part;
+      ++i;
+    } else out += form[i];
   }
   return out;
 }

@@ -253,7 +253,10 @@ DigestNode::Epoch* DigestNode::find(std::uint64_t first, bool create) {
   if (at != epochs_.end() && at->first == first) return &*at;
   if (!create) return nullptr;
   Epoch epoch;
-  if (!spare_.empty()) epoch = std::move(spare_.back()), spare_.pop_back();
+  if (!spare_.empty()) {
+    epoch = std::move(spare_.back());
+    spare_.pop_back();
+  }
   epoch.first = first;
   return &*epochs_.insert(at, std::move(epoch));
 }
@@ -304,7 +307,8 @@ void DigestNode::end_epoch(std::uint64_t first, std::span<const CallRecord> reco
     if (children_ended_ || (lost_from_ <= first && first < lost_until_))
       epoch->logs = epoch->summed = place_.children.size();
     if (lost_until_ <= first) lost_from_ = UINT64_MAX;
-    epoch->uncertainty = std::max(epoch->uncertainty, uncertainty), epoch->waited += waited;
+    epoch->uncertainty = std::max(epoch->uncertainty, uncertainty);
+    epoch->waited += waited;
   } catch (...) {
     std::erase_if(epochs_, [&](const Epoch& e) { return e.first == first; });
     if (place_.parent < 0) host.missing(records.size());
@@ -321,14 +325,16 @@ void DigestNode::reserve(std::size_t records) {
   // Derived: an epoch that ends, one whose facts come, and one whose sums do.
   constexpr std::size_t kUnderWay = 3;
   if (epochs_ended_ < kSeveral && ++epochs_ended_ < kSeveral) return;
-  epochs_.reserve(2 * kUnderWay), spare_.reserve(2 * kUnderWay);
+  epochs_.reserve(2 * kUnderWay);
+  spare_.reserve(2 * kUnderWay);
   while (epochs_.size() + spare_.size() < kUnderWay) spare_.emplace_back();
   // Epochs of one length differ by a call or two.
   const auto make_room = [records](auto& rows) {
     if (rows.capacity() < records) rows.reserve(records + records / 8);
   };
   for (Epoch& e : spare_) {
-    make_room(e.records), make_room(e.sums);
+    make_room(e.records);
+    make_room(e.sums);
     if (!place_.children.empty()) make_room(e.digests);
     if (place_.parent < 0) make_room(e.facts);
   }
@@ -358,7 +364,8 @@ void DigestNode::pass_up(Epoch& epoch, Host& host) {
     pack_extra(out, epoch.samples);
   });
   flush(host);
-  epoch.digests.clear(), epoch.samples.clear();
+  epoch.digests.clear();
+  epoch.samples.clear();
 }
 
 /// Leader: sorts the samples by call. Calls whose samples do not come from all ranks have none.
@@ -369,7 +376,9 @@ void DigestNode::scatter(const Epoch& epoch) {
     if (const CallDigest& d = epoch.digests[i]; d.other < 0 && sampled(d.op, d.sampled, epoch.first + i))
       sampled_calls_.push_back(static_cast<std::uint32_t>(i));
   const std::size_t values = sampled_calls_.size() * size;
-  sampled_arrivals_.resize(values), sampled_blocks_.resize(values), sampled_exits_.resize(with_exits_ ? values : 0);
+  sampled_arrivals_.resize(values);
+  sampled_blocks_.resize(values);
+  sampled_exits_.resize(with_exits_ ? values : 0);
   sampled_ranks_.assign(sampled_calls_.size(), 0);
   for (Unpacker in(epoch.samples); in.good && !in.empty();) {
     const std::uint64_t rank = in.number();
@@ -464,7 +473,8 @@ void DigestNode::apply(Epoch& epoch, std::span<const CallFacts> facts, std::span
     }
     if (i >= epoch.records.size()) continue;
     const CallSums sums = host.own(epoch.records[i], own, own.with_arrivals ? static_cast<std::uint32_t>(stride_) : 1);
-    epoch.sums[i].waited += sums.waited, epoch.sums[i].error += sums.error;
+    epoch.sums[i].waited += sums.waited;
+    epoch.sums[i].error += sums.error;
   }
 }
 
@@ -513,7 +523,11 @@ void DigestNode::finish_oldest(Host& host) {
   oldest.own = oldest.passed = oldest.applied = false;
   oldest.logs = oldest.summed = 0;
   oldest.uncertainty = oldest.waited = 0;
-  oldest.records.clear(), oldest.digests.clear(), oldest.facts.clear(), oldest.sums.clear(), oldest.samples.clear();
+  oldest.records.clear();
+  oldest.digests.clear();
+  oldest.facts.clear();
+  oldest.sums.clear();
+  oldest.samples.clear();
   Epoch memory = std::move(oldest);
   epochs_.erase(epochs_.begin());
   spare_.push_back(std::move(memory));
@@ -537,14 +551,16 @@ void DigestNode::take_log(const PartHead& part, std::span<const char> samples, R
   Epoch* epoch = find(part.first, false);
   if (!epoch && part.first >= facts_until_) {
     if (beyond(kMostAhead, [](const Epoch& e) { return !e.own; })) {
-      lost_from_ = std::min(lost_from_, part.first), lost_until_ = std::max(lost_until_, part.first + 1);
+      lost_from_ = std::min(lost_from_, part.first);
+      lost_until_ = std::max(lost_until_, part.first + 1);
       return;
     }
     epoch = find(part.first, true);
   }
   if (!epoch || epoch->passed) return;  // too late
   ++epoch->logs;
-  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty), epoch->waited += part.waited;
+  epoch->uncertainty = std::max(epoch->uncertainty, part.uncertainty);
+  epoch->waited += part.waited;
   if (part.kind == PartKind::records) {
     merge_records(*epoch, records_, from);
     return;

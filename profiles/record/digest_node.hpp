@@ -140,7 +140,10 @@ class DigestNode {
   bool beyond(std::size_t most, Kind kind) const {
     std::size_t epochs = 0, calls = 0;
     for (const Epoch& e : epochs_)
-      if (kind(e)) ++epochs, calls += std::max(e.records.size(), e.digests.size());
+      if (kind(e)) {
+        ++epochs;
+        calls += std::max(e.records.size(), e.digests.size());
+      }
     return epochs > most && calls > most * core::Sequence::kSteadyEpoch;
   }
   void scatter(const Epoch& epoch);

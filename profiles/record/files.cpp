@@ -37,7 +37,10 @@ class Temporary {
                     static_cast<unsigned long>(now.tv_nsec + i));
       name_ = wanted + suffix;
       const int fd = openat(folder, name_.c_str(), kNewFile, 0666);
-      if (fd >= 0 && !(file_ = fdopen(fd, "w"))) close(fd), unlinkat(folder, name_.c_str(), 0);
+      if (fd >= 0 && !(file_ = fdopen(fd, "w"))) {
+        close(fd);
+        unlinkat(folder, name_.c_str(), 0);
+      }
       if (fd < 0 && errno != EEXIST) break;
     }
     made_ = file_ != nullptr;
@@ -97,7 +100,10 @@ core::Result<bool> write_and(const std::string& path, const std::function<void(c
   produce([&](std::string_view text) {
     if (error == 0 && std::fwrite(text.data(), 1, text.size(), temporary.file()) != text.size()) error = errno;
   });
-  if (error != 0) return errno = error, failed();
+  if (error != 0) {
+    errno = error;
+    return failed();
+  }
   if (!place(temporary, name)) return failed();
   return true;
 }

@@ -36,7 +36,8 @@ class Peers {
       if (peers_[at].waited < peers_[least].waited) least = at;
     if (at == kKept) at = least;
     if (at == count_) ++count_;
-    peers_[at].rank = rank, peers_[at].waited = plus(peers_[at].waited, waited);
+    peers_[at].rank = rank;
+    peers_[at].waited = plus(peers_[at].waited, waited);
   }
   /// `times`: that the other's times count.
   void merge(const Peers& o, std::int64_t times = 1) {

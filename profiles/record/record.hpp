@@ -50,8 +50,8 @@ struct Usage {
          {&Usage::wall, &Usage::collectives, &Usage::messages, &Usage::io, &Usage::computing, &Usage::kernel,
           &Usage::runnable, &Usage::blocked, &Usage::threads, &Usage::faulting})
       this->*part = plus(this->*part, o.*part, times);
-    faults += static_cast<std::uint64_t>(times) * o.faults,
-        preempted += static_cast<std::uint64_t>(times) * o.preempted;
+    faults += static_cast<std::uint64_t>(times) * o.faults;
+    preempted += static_cast<std::uint64_t>(times) * o.preempted;
   }
 };
 
@@ -63,10 +63,16 @@ struct Intervals {
   Peers peers;                  ///< for whose messages `messages` waited, where it is known
   /// `stands_for`: the number of intervals of its kind for each sampled one.
   void add(const Usage& one, const Peers& waited_for, std::uint32_t stands_for) {
-    ++samples, stand_for += stands_for, sum.add(one, stands_for), peers.merge(waited_for, stands_for);
+    ++samples;
+    stand_for += stands_for;
+    sum.add(one, stands_for);
+    peers.merge(waited_for, stands_for);
   }
   void merge(const Intervals& o) {
-    samples += o.samples, stand_for += o.stand_for, sum.add(o.sum), peers.merge(o.peers);
+    samples += o.samples;
+    stand_for += o.stand_for;
+    sum.add(o.sum);
+    peers.merge(o.peers);
   }
 };
 
@@ -103,8 +109,12 @@ struct LocalSite {
   /// Adds `so_many` native calls of an idle epoch; `with_size` of them have known sizes. Their elapsed times were not
   /// measured.
   void add_rested(std::uint64_t so_many, std::uint64_t with_size, Bytes least, Bytes most, double sum) {
-    calls += so_many, rested += so_many, sized += with_size, bytes_sum += sum;
-    bytes_min = std::min(bytes_min, least), bytes_max = std::max(bytes_max, most);
+    calls += so_many;
+    rested += so_many;
+    sized += with_size;
+    bytes_sum += sum;
+    bytes_min = std::min(bytes_min, least);
+    bytes_max = std::max(bytes_max, most);
   }
   void merge(const LocalSite& other);
   /// Of the sum over the ranks: the calls of communicators of `comm_size` processes, all of them ranks of the job.
@@ -210,7 +220,10 @@ struct RankSums {
   std::uint64_t calls = 0;
   double late_ns = 0;  ///< from the mean arrival of the others to the rank's own, summed over the calls
   void add(const RankSums& o) {
-    waited_ns += o.waited_ns, awaited_ns += o.awaited_ns, last_count += o.last_count, calls += o.calls;
+    waited_ns += o.waited_ns;
+    awaited_ns += o.awaited_ns;
+    last_count += o.last_count;
+    calls += o.calls;
     late_ns += o.late_ns;
   }
 };
@@ -304,11 +317,15 @@ class SiteBook {
   const std::map<SiteKey, PatternSite>& sites() const { return sites_; }
   /// Empties the book.
   std::map<SiteKey, PatternSite> release() {
-    caller_rows_ = 0, latest_ = {};
+    caller_rows_ = 0;
+    latest_ = {};
     return std::exchange(sites_, {});
   }
   /// Sets the size of MPI_COMM_WORLD, which determines the ranks per row. Must precede the first add().
-  void job_of(int ranks) { ranks_ = ranks, per_row_ = ranks_per_row(ranks); }
+  void job_of(int ranks) {
+    ranks_ = ranks;
+    per_row_ = ranks_per_row(ranks);
+  }
   /// Keeps the arrivals of single calls from now on.
   void record_arrivals() { records_ = true; }
   bool records_arrivals() const { return records_; }

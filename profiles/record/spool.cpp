@@ -65,7 +65,9 @@ bool write_all(int fd, const void* data, std::size_t size, off_t at) {
     const ssize_t n = pwrite(fd, from, size, at);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    from += n, at += n, size -= static_cast<std::size_t>(n);
+    from += n;
+    at += n;
+    size -= static_cast<std::size_t>(n);
   }
   return true;
 }
@@ -79,10 +81,16 @@ SnapshotHeader header_of(const ProcessId& writer) {
 /// Reads one snapshot file of `owner`. Returns whether it is complete; `problem` stays "" if the file is still empty.
 bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contribution& out, std::string& problem) {
   const auto bytes = read_placed_file(path, owner, kMostSnapshot);
-  if (!bytes) return problem = bytes.error(), false;
+  if (!bytes) {
+    problem = bytes.error();
+    return false;
+  }
   if (bytes->empty()) return false;  // not yet written
   SnapshotHeader header;
-  const auto failed = [&](const char* why) { return problem = path + ": " + why, false; };
+  const auto failed = [&](const char* why) {
+    problem = path + ": " + why;
+    return false;
+  };
   if (bytes->size() < sizeof header) return failed("incomplete");
   std::memcpy(&header, bytes->data(), sizeof header);
   const std::string_view body = std::string_view(*bytes).substr(sizeof header, header.size);
@@ -100,7 +108,9 @@ bool read_one(const std::string& path, uid_t owner, std::uint64_t& serial, Contr
 }  // namespace
 
 void Spool::begin(std::string directory, Rank rank, JobId job) {
-  directory_ = std::move(directory), rank_ = rank, job_ = std::move(job);
+  directory_ = std::move(directory);
+  rank_ = rank;
+  job_ = std::move(job);
   serial_ = 0;
   for (auto& blocks : blocks_) blocks.clear();
 }
@@ -258,7 +268,10 @@ core::Result<Recovered> read_spool(const std::string& directory) {
   std::uint64_t chosen = 0;
   std::string latest;
   for (const auto& [key, newest] : ranks)
-    if (newest.part.job.start > latest) latest = newest.part.job.start, chosen = key.first;
+    if (newest.part.job.start > latest) {
+      latest = newest.part.job.start;
+      chosen = key.first;
+    }
   std::size_t others = 0;
   for (auto& [key, newest] : ranks)
     if (key.first == chosen) out.parts.push_back(std::move(newest.part));

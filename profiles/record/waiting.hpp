@@ -70,7 +70,10 @@ void for_each_awaited(core::Collective op, core::Rank root_rank, std::size_t ran
       return;
     case Waiting::for_lower_ranks: {
       std::size_t last = 0;
-      for (std::size_t r = 1; r < ranks; ++r) note(r, last), last = later(last, r);
+      for (std::size_t r = 1; r < ranks; ++r) {
+        note(r, last);
+        last = later(last, r);
+      }
       return;
     }
     case Waiting::unknown:

@@ -42,8 +42,10 @@ std::string verdict_html(const Profile& profile) {
     out += "<p>";
     bool code = false;
     for (const char c : sentence)
-      if (c == '`') out += code ? "</code>" : "<code>", code = !code;
-      else out += escaped({&c, 1});
+      if (c == '`') {
+        out += code ? "</code>" : "<code>";
+        code = !code;
+      } else out += escaped({&c, 1});
     out += code ? "</code></p>\n" : "</p>\n";
   }
   return out.empty() ? "<p>The profile does not hold the time of several processes, so it supports no verdict.</p>\n"

@@ -87,14 +87,16 @@ Totals totals(const Profile& profile) {
   for (const Site& s : profile.sites) {
     if (s.comm_size < 2) continue;
     t.waited += s.waited;
-    t.seen += s.patterns, t.calls += s.unrested();
+    t.seen += s.patterns;
+    t.calls += s.unrested();
     const double after = s.after_last_sum * s.comm_size;
     t.after_last += after;
     if (s.bytes.value_or(0) > kSmall) t.large += after;
   }
   // `after_last_sum` ends with the last rank that leaves. All ranks together spent no more than this there.
   const double room = t.collectives > 0 ? std::max(0.0, t.collectives - t.waited) : t.after_last;
-  t.after_last = std::min(t.after_last, room), t.large = std::min(t.large, room);
+  t.after_last = std::min(t.after_last, room);
+  t.large = std::min(t.large, room);
   return t;
 }
 
