@@ -73,9 +73,8 @@ constexpr KeyRow kPolicyKeys[] = {
      "and the imbalance factor is unknown."},
     {"measure_network", KeyType::boolean, "", 0, 0, "true", store<&Policy::measure_network>,
      "In mode `observe`, without `network`: ranks measure the network in `MPI_Finalize`, for the profile only. They "
-     "begin "
-     "when the profile is on disk, and plan at most 1% of the time of the run and 1 s. On most networks that is 0.1 s, "
-     "after a run of 10 s."},
+     "begin when the profile is on disk, and plan at most 1% of the time of the run and 1 s. On most networks that is "
+     "0.1 s, after a run of 10 s."},
     {"predictor", KeyType::object, "", 0, 0, "", nullptr, "How arrivals are forecast."},
     {"predictor.kind", KeyType::choice, "best sma ewma median last", 0, 0, "\"best\"", set_predictor,
      "`sma`: simple moving average. `ewma`: exponentially weighted moving average. `median`: median. `last`: the last "
@@ -93,9 +92,8 @@ constexpr KeyRow kPolicyKeys[] = {
      "The number of stack frames outside MPI that make a call site."},
     {"sites.callers", KeyType::integer, "", 0, 15, "", store<&Policy::sites_callers>,
      "The number of further stack frames outside MPI by which the profile tells the callers of a site apart. Default: "
-     "as "
-     "many as make four frames with `sites.depth`. They change neither the site nor its plan. 0 saves about 20 ns per "
-     "call."},
+     "as many as make four frames with `sites.depth`. They change neither the site nor its plan. 0 saves about 20 ns "
+     "per call."},
     {"sites.wrappers", KeyType::text_list, "", 0, 0, "[\"libcaf_mpi*\", \"libboost_mpi*\"]",
      store<&Policy::sites_wrappers>,
      "Libraries that only pass calls on to MPI, by globs of their file names. Their frames are no sites; their callers "
@@ -112,14 +110,11 @@ constexpr KeyRow kPolicyKeys[] = {
     {"device_buffers", KeyType::choice, "auto none", 0, 0, "\"auto\"", set_device_buffers,
      "Whether the program's buffers may be in GPU memory, which latecomer's algorithms cannot use. `auto`: they may if "
      "MPI reports support for GPU memory on any rank; all calls are then native in mode `apply` too, and a warning "
-     "says "
-     "so. `none`: no buffer is in GPU memory."},
+     "says so. `none`: no buffer is in GPU memory."},
     {"mpi", KeyType::choice, "mpich openmpi abi", 0, 0, "", store<&Policy::mpi>,
      "Family of the program's MPI library, where latecomer does not recognise it by itself: `mpich`, `openmpi`, or "
-     "`abi` "
-     "for the standard ABI of MPI, which this version has no family for. `latecomer run` hands it to the ranks; "
-     "without "
-     "it, set `LATECOMER_MPI`."},
+     "`abi` for the standard ABI of MPI, which this version has no family for. `latecomer run` hands it to the ranks; "
+     "without it, set `LATECOMER_MPI`."},
     {"spool", KeyType::boolean, "", 0, 0, "true", store<&Policy::spool>,
      "Keeps snapshots on disk beside the profile while the job runs, for `latecomer recover`."},
     {"live", KeyType::boolean, "", 0, 0, "true", store<&Policy::live>,
@@ -127,18 +122,15 @@ constexpr KeyRow kPolicyKeys[] = {
     {"record", KeyType::choice, "none sample arrivals", 0, 0, "\"sample\"", set_record,
      "Whether the profile also holds arrival and exit of every rank in single calls, for `latecomer whatif`. `sample`: "
      "in mode `observe`, stretches of 32 calls on `MPI_COMM_WORLD` that cover the run. They take 56 KiB per process, "
-     "and 1.5 MB in the profile. `arrivals`: all calls. That "
-     "takes 16 bytes per call and rank, and at most 32 MiB per process. A full record keeps every second, fourth, ... "
-     "second of the run. Idle epochs are then off (`rest`)."},
+     "and 1.5 MB in the profile. `arrivals`: all calls. That takes 16 bytes per call and rank, and at most 32 MiB per "
+     "process. A full record keeps every second, fourth, ... second of the run. Idle epochs are then off (`rest`)."},
     {"causes", KeyType::boolean, "", 0, 0, "true", store<&Policy::causes>,
      "Measures what ranks do between collectives, for the causes in the report. `false`: no kernel counter is read, "
      "and MPI's other blocking calls are not timed, so `latecomer who` does not show that a rank is inside one."},
     {"prometheus", KeyType::text, "", 0, 0, "\"\"", store<&Policy::prometheus>,
      "Path of a folder for text files of Prometheus, as `node_exporter --collector.textfile.directory` reads them. "
-     "Each "
-     "process writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and removes it at the end of "
-     "the "
-     "job. `\"\"`: none."},
+     "Each process writes the file `latecomer-JOBID-RANK.prom` whenever it writes a snapshot, and removes it at the "
+     "end of the job. `\"\"`: none."},
     {"exchange", KeyType::choice, "epoch finalize", 0, 0, "\"epoch\"", store<&Policy::exchange>,
      "When ranks exchange their observations. `epoch`: while the job runs. `finalize`: in `MPI_Finalize` only; each "
      "process then keeps the arrivals of 65,536 calls."},
@@ -153,18 +145,15 @@ constexpr KeyRow kPolicyKeys[] = {
      "plan. A program that relies on a gather not to synchronise, which MPI forbids, needs `false`."},
     {"history", KeyType::text, "", 0, 0, "", store<&Policy::history>,
      "Path of a profile of an earlier run, or of a file of `learn`. The algorithms that won on `MPI_COMM_WORLD` serve "
-     "it "
-     "from the first call on, if ranks, placement, MPI library and version of latecomer are the same."},
+     "it from the first call on, if ranks, placement, MPI library and version of latecomer are the same."},
     {"learn", KeyType::text, "", 0, 0, "", store<&Policy::learn>,
      "Path of a file that passes what `auto` learns from run to run. Like `history`, if the file exists; and at the "
      "end the job writes its own winners there. The file keeps the latest 16 combinations of program, ranks and "
      "placement. Several jobs may use it at once."},
     {"output", KeyType::file_name, "", 0, 0, "", store<&Policy::output>,
      "Profile file, where neither `--output` nor `LATECOMER_OUTPUT` names one. `%j` stands for the job id, `%u` for "
-     "the "
-     "user, `%h` for the host of rank 0, `%p` for its process id, `%%` for a percent sign. Folders whose names hold "
-     "one "
-     "of these, and all folders below them, are made. This key counts even if another key has a mistake."},
+     "the user, `%h` for the host of rank 0, `%p` for its process id, `%%` for a percent sign. Folders whose names "
+     "hold one of these, and all folders below them, are made. This key counts even if another key has a mistake."},
     {"promised", KeyType::object, "", 0, 0, "", nullptr, "The gain that `latecomer advise` expects of the rules."},
     {"promised.least", KeyType::number, "", -1, 1, "", set_promised<&Promised::least>,
      "The least share of the run time that `latecomer advise` expects the rules to save; negative: a loss. It changes "

@@ -96,10 +96,8 @@ std::string policy_schema() {
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "latecomer policy"}};
   schema["description"] =
       "The policy of a job: the calls that latecomer may replace, and how. A file with a mistake is not used: a "
-      "warning "
-      "names the file, line, key and remedy, and the library only observes. Rank 0 reads the file and all ranks get "
-      "its "
-      "bytes.";
+      "warning names the file, line, key and remedy, and the library only observes. Rank 0 reads the file and all "
+      "ranks get its bytes.";
   schema.update(object_of(policy_keys(), ""));
   schema["required"] = {"version"};
   return schema.dump(2) + "\n";

@@ -185,8 +185,8 @@ void print_text(const Profile& a, const Profile& b, const std::vector<Row>& rows
               "after last, mean", "first to last arrival, mean", "called from");
   for (const Row& row : rows) print_row(row);
   std::printf(
-      "\nSites are sorted by change of time spent, largest first. Ignore changes that two "
-      "runs\nof the same program show, too.\n");
+      "\nSites are sorted by change of time spent, largest first. Ignore changes that two runs\n"
+      "of the same program show, too.\n");
 }
 
 int diff(const DiffOptions& o) {

@@ -232,8 +232,7 @@ Example:
   trees
       ->add_option("--variant", t->variant,
                    "With --kind optimal: exact is the optimum, paper the equations of Traeff 2019, in which a root at "
-                   "the right end "
-                   "copies last, and program the program of that paper.")
+                   "the right end copies last, and program the program of that paper.")
       ->capture_default_str();
   trees->add_flag("--plain", t->plain, "With --kind optimal: use the cubic program, which checks the quadratic one.");
   trees->add_flag("--time", t->time, "Print only the planning time.");

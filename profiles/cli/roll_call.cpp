@@ -213,8 +213,7 @@ void RollCall::leave(Job& job) {
     if (parted(other)) refuse(other.second, "");
   refuse(job,
          "some ranks cannot tell latecomer run that they are one job: the launcher has neither PMIx nor Slurm's steps, "
-         "and "
-         "they are on several hosts or have different parent processes");
+         "and they are on several hosts or have different parent processes");
 }
 
 /// The lowest rank that is here says why. Without a reason, nobody does.
@@ -257,8 +256,7 @@ std::string RollCall::missing(const Job& job) {
   if (count > 4) out += " and " + std::to_string(count - 4) + " more";
   return (count == 1 ? "rank " : "ranks ") + out + (count == 1 ? " is" : " are") +
          " not preloaded with this build of latecomer, or late, or latecomer run cannot be reached from there (policy "
-         "key "
-         "roll_call_timeout_s)";
+         "key roll_call_timeout_s)";
 }
 
 }  // namespace latecomer::cli

@@ -234,8 +234,8 @@ std::string head(Library library) {
              "# collective, and MPICH does not run them in two levels any more.\n";
     case Library::openmpi:
       return written +
-             "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
-             "coll_tuned_dynamic_rules_filename FILE\n"
+             "# For Open MPI 4.1 and 5: mpirun --mca coll_tuned_use_dynamic_rules 1 "
+             "--mca coll_tuned_dynamic_rules_filename FILE\n"
              "# The times are compared with those of the MPI library of the profile.\n";
     default:
       return written +

@@ -76,9 +76,8 @@ std::string warnings_html(const std::vector<std::string>& warnings) {
 
 std::string last_state_html(const analysis::LiveState& state) {
   if (state.ranks.empty()) return "";
-  return "<details open class=\"part\" id=\"last\"><summary><h2>Last state of the ranks</h2></summary><div "
-         "class=\"body\">"
-         "<pre tabindex=\"0\">" +
+  return "<details open class=\"part\" id=\"last\"><summary><h2>Last state of the ranks</h2></summary>"
+         "<div class=\"body\"><pre tabindex=\"0\">" +
          escaped(Hang(state).table()) + "</pre></div></details>\n";
 }
 

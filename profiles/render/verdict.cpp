@@ -266,8 +266,7 @@ std::string few_waits(const Profile& profile, const Totals& t) {
     return "The profile cannot say which rank is late" + missing(profile) + ".";
   if (!cut_short(profile)) return "The waits for late ranks in collectives are too short to look for their cause.";
   return "Until then, the waits for late ranks in collectives were too short to look for their cause. The figures do "
-         "not "
-         "cover what the job did later" +
+         "not cover what the job did later" +
          std::string(profile.last_state.ranks.empty()
                          ? ": `latecomer who` shows where a running job waits, and `latecomer run` "
                            "keeps it of one that is killed."
