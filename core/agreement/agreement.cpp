@@ -34,8 +34,8 @@ static_assert(Sequence::kSteadyEpoch == kCallsOfPlan);
 Sequence::Before Sequence::at_boundary(Before out, bool plans, bool identified) {
   out.identify = !identified;
   if (outstanding_) {
-    // A plan is due. It comes into force if the ranks have met, or if they may wait for each other. Until then the
-    // boundary stays, so at most one announcement is outstanding. Logs of a full epoch go up without it.
+    // An announcement is due. It comes into force if the ranks have met, or if they may wait for each other. Until then
+    // the boundary stays, so at most one announcement is outstanding. Logs go up without it after kRootedEpoch calls.
     if (met_ || waits_) {
       out.hear = true;
       out.waits = !met_;
@@ -108,7 +108,7 @@ bool waits_for_leader(const Policy& policy, const Signature& s, int comm_size) {
     if (!may_match(rule.match, facts)) continue;
     const Algorithm* a = rule.use.kind == Use::Kind::algorithm ? find_algorithm(s.op, rule.use.algorithm) : nullptr;
     if (a && (is_irregular(s.op) ? a->needs_sizes : a->uses_pattern())) return true;
-    if (rule.match.universal()) return false;  // this rule decides, without a plan
+    if (rule.match.universal()) return false;  // this rule decides the call, and needs no plan
   }
   return false;
 }

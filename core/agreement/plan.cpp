@@ -16,13 +16,13 @@ struct Head {
   std::uint64_t period, first, entries, turns, patterns, sizes;
 };
 
-/// Two slots of one signature, as two sites of a loop, have orders of their own.
+/// Two slots with one signature, such as two call sites in a loop, take their turns in different orders.
 std::uint64_t seed_of(const PlanEntry& entry, std::uint64_t slot) {
   return mix64(entry.signature ^ mix64(std::uint64_t{entry.round} << 32 | slot));
 }
 
-/// The last arrival takes at most 65,535 units. Entries are rounded up to whole units, and the unit of the result is
-/// the same: so a rank can send on what it has received.
+/// The unit of time in which the last arrival is at most 65,535. Entries are rounded up to whole units. The rounded
+/// pattern has the same unit, so a rank can send on a pattern that it has received, without another rounding.
 Nanoseconds unit_of(const std::vector<Nanoseconds>& pattern) {
   constexpr Nanoseconds kMost = UINT16_MAX;
   const Nanoseconds last = pattern.empty() ? 0 : *std::ranges::max_element(pattern);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From calls to slots: the period of the sequence of calls, and what the slots have seen.
+// Assigns calls to slots: finds the period of the sequence of calls, and registers each call in its slot.
 #include <algorithm>
 #include <utility>
 
@@ -70,7 +70,7 @@ void Learner::see(const CallSeen& call) {
   if (!slots_.empty()) {
     Slot& expected = *slots_[(call.n - first_) % slots_.size()];
     if (expected.site == call.site && expected.hash == hash) slot = &expected;
-    else end_period();  // the next announcement looks again
+    else end_period();  // the next announcement looks for a new period
   }
   if (!slot) slot = slot_of(call.signature, hash, call.site);
   if (!slot) return;
@@ -94,7 +94,7 @@ void Learner::see(const CallSeen& call) {
     slot->current.add(call.after_last, call.mean_elapsed);
 }
 
-/// Adds a call to the runner that served it, and what it took longer than the algorithm in use.
+/// Adds a call to the algorithm of the rota that served it. Adds the loss of a candidate's call to Slot::risked.
 void Learner::see_turn(Slot& slot, const CallSeen& call) {
   Rota& rota = slot.rota;
   ++rota.seen;
@@ -109,7 +109,7 @@ void Learner::see_turn(Slot& slot, const CallSeen& call) {
   if (runner && rota.interleaved()) runner->measured.add(call.after_last, call.mean_elapsed);
 }
 
-/// What the slots learnt stays with their sites.
+/// Ends the period. Each slot becomes the slot of its signature and call site again.
 void Learner::end_period() {
   previous_ = {};
   for (auto& slot : slots_) {
@@ -119,7 +119,7 @@ void Learner::end_period() {
   slots_.clear();
 }
 
-/// The longest stretch of calls up to now that has a period, and that twice: prefix function of the reversed history.
+/// Finds the longest stretch of latest calls that contains a period twice: prefix function of the reversed history.
 void Learner::find_period() {
   // Derived: let two kinds of calls come at random. Then the latest calls seem to have a period p with probability
   // 2^-(24 - p) up to p = 12, and 2^-p beyond. The sum is below 0.1%.
