@@ -27,7 +27,8 @@ void Analysis::add(const Calls& calls, const Baseline& baseline) {
       ++sampled;
     }
   }
-  // A call of some of the ranks delays these only. Where a profile does not name them all, it delays each as much.
+  // A call on a part of the ranks delays these ranks only. If the profile does not name all of them, count the same
+  // delay for each rank of the job.
   const double delay = calls.after_last_sum * calls.comm_size;
   if (!single) transfers_ += delay;
   for (const RankRow& row : calls.ranks) {
@@ -85,7 +86,7 @@ Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const 
   Efficiency out;
   out.load_balance = own / ranks / longest;
   out.communication = std::min(1.0, longest);
-  // No rank has transferred while it did something else, so the longest time outside MPI is a lower bound.
+  // A rank transfers no data while it is outside MPI, so the longest time outside MPI is a lower bound.
   out.transfer = std::clamp(1 - transfers / wall, out.communication, 1.0);
   out.serialisation = out.communication / out.transfer;
   return out;
@@ -93,7 +94,7 @@ Efficiency Analysis::efficiency_of(const std::vector<Process>& processes, const 
 
 namespace {
 
-/// Shares of what was divided; empty if nothing was.
+/// Divides amounts by their sum. Empty if the sum is 0.
 std::optional<Causes> shares_of(Causes amounts) {
   const double all = std::accumulate(amounts.begin(), amounts.end(), 0.0);
   if (all <= 0) return {};
@@ -107,7 +108,7 @@ void Analysis::add_causes(const Sum& sum, Rank& row) {
   Causes late{};
   for (std::size_t k = 0; k < kCauses; ++k) late[k] = std::max(0.0, sum.excess[k]);
   if (const double longer = std::accumulate(late.begin(), late.end(), 0.0); sum.sampled > 0 && longer > 0) {
-    // What made some parts shorter made others longer by as much, so the longer ones may exceed the lateness.
+    // If some parts of the intervals are shorter, the excess of the longer parts may be more than the lateness.
     late[kCauses] = std::max(0.0, sum.sampled - longer);
     row.causes = shares_of(late);
   }

@@ -8,7 +8,7 @@
 namespace latecomer::analysis {
 namespace {
 
-/// The mean over both, with their weights.
+/// The weighted mean of two values.
 double mean_of(double mine, double weight, double others, double others_weight) {
   return weight + others_weight > 0 ? (mine * weight + others * others_weight) / (weight + others_weight) : 0;
 }
@@ -45,7 +45,7 @@ std::vector<CallerNode> group(const Site& site, const std::vector<const Caller*>
   std::map<std::string, std::vector<const Caller*>> by_frame;
   for (const Caller* caller : callers) {
     const auto& frames = caller->frames;
-    if (level > 0 && frames.size() <= level) continue;                              // nothing is known above this frame
+    if (level > 0 && frames.size() <= level) continue;                              // the profile has no frame above
     by_frame[frames.size() > level ? place(frames[level]) : ""].push_back(caller);  // calls in one line are one caller
   }
   std::vector<CallerNode> out;

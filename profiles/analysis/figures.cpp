@@ -14,7 +14,7 @@ void Intervals::add(const Intervals& o) {
   if (o.stand_for <= 0 || all <= 0) return;
   for (const auto& [key, field] : kIntervalKeys)
     this->*field = (this->*field * stand_for + o.*field * o.stand_for) / all;
-  // A rank that one side does not name was not waited for there.
+  // If one side does not name a peer, that side did not wait for it.
   std::map<long, double> waits;
   for (const Peer& p : peers) waits[p.rank] += p.waited * stand_for / all;
   for (const Peer& p : o.peers) waits[p.rank] += p.waited * o.stand_for / all;

@@ -7,7 +7,7 @@
 namespace latecomer::analysis {
 namespace {
 
-/// Parts of less than this share of a time are not followed on. Chosen: a chain of waits has few hops that matter.
+/// The share of a time below which divide() does not follow a wait further. Chosen: few hops of a chain matter.
 constexpr double kLeast = 0.01;
 
 /// The share of a rank's wait that must be for one rank for a chain to name it. Derived: no other rank has as much.
@@ -84,9 +84,9 @@ std::vector<SiteIntervals::Peer> SiteIntervals::peers(const RankRow& row) const 
     if (const RankRow* there = calls_.row_of(p.rank); there && there != &row)
       if (const auto compared = compare(*there)) {
         peer.row = there;
-        // The parts of a rank on time vary, too. They explain a wait only if most of it lies in them. Ranks leave a
-        // collective at different times, so a wait may be longer than the interval of the awaited rank: then both
-        // ranks' lateness on arrival counts.
+        // Intervals of ranks on time vary, too. So the excess of a peer on time explains a wait only if it covers most
+        // of it. Ranks leave a collective at different times, so a wait may be longer than the interval of the peer.
+        // Then compare the lateness of both ranks on arrival.
         const double excess = compared->all_excess();
         if (compared->late_ns > 0 || excess >= kMostly * peer.waited) peer.explained = excess;
         if (compared->late_ns > 0 && row.offset > 0)
@@ -112,7 +112,7 @@ SiteIntervals::Chain SiteIntervals::follow(const RankRow& row) const {
       chain.peer = most.rank;
       return chain;
     };
-    // The ranks on time also wait for transfers, so only the excess must lie with one rank.
+    // Ranks on time wait for transfers, too. So only the excess of the wait must be for one rank.
     const double excess = compared->excess(mpi_wait);
     if (most.waited < kMostly * excess) return ends(ChainEnd::several);
     if (!most.row) return ends(ChainEnd::unsampled);
@@ -150,7 +150,7 @@ void SiteIntervals::divide(const RankRow& row, double amount, double least, std:
 void SiteIntervals::divide(const RankRow& row, double amount, const Note& note) const {
   const auto compared = compare(row);
   const double longer = compared ? compared->all_excess() : 0;
-  // What an interval does not show comes from an earlier collective.
+  // The lateness that the interval does not show began before an earlier collective.
   const double shown = row.offset > 0 ? std::min(1.0, longer / row.offset) : 1;
   if (shown < 1) note(row.rank, kCauses, amount * (1 - shown));
   std::vector<const RankRow*> path;
@@ -159,7 +159,7 @@ void SiteIntervals::divide(const RankRow& row, double amount, const Note& note) 
 
 bool own_threads_run(const Intervals& intervals, double cores) {
   if (intervals.samples <= 0 || cores < 1) return false;
-  // Beyond what the process's other cores can give them, the threads take the time of the rank's own core.
+  // Threads that use more time than the other cores of the process offer take the core of the rank.
   return intervals.threads > (cores - 1) * intervals.wall + 0.5 * intervals.runnable;
 }
 

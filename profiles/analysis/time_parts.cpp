@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Divides the time inside collectives by the waits, and names the rest.
+// Divides the time inside collectives into waits and the rest, and names the parts.
 #include "profiles/analysis/time_parts.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@ namespace latecomer::profiles {
 using core::Nanoseconds;
 
 std::size_t ArrivalRecord::bytes() const {
-  // A kind is in a vector and in a node of a map.
+  // Each kind is stored twice: in a vector and in a node of a map.
   return data_.calls.size() * sizeof(std::uint32_t) + data_.times.size() * sizeof(Nanoseconds) +
          data_.kinds.size() * (2 * sizeof(Kind) + 48);
 }
@@ -38,7 +38,7 @@ void ArrivalRecord::add(const Kind& kind, std::span<const Nanoseconds> arrivals,
   if (!keeps(first)) return;
   first_ = std::min(first_, first);
   last_ = std::max(last_, first);
-  // The rest of a window that alone fills the memory is left out.
+  // If a single window fills the memory, its further calls are left out.
   while (full() && several_windows()) widen(2 * data_.stride);
   if (full() || !keeps(first)) return;
   data_.calls.push_back(index_of(kind));

@@ -296,7 +296,7 @@ core::Result<Claimed> claim_output(const std::string& output, const JobId& job, 
   const auto pass_over = [&](const std::string& why) {
     if (out.passed_over.empty()) out.passed_over = why;
   };
-  constexpr int kMost = 1'000'000;  // names; a job that finds none has another problem
+  constexpr int kMost = 1'000'000;  // names to try; if all are taken, the cause is another problem
   for (int number = 1; number <= kMost; ++number) {
     out.output = numbered(output, number);
     const std::string folder = out.output + std::string(kEnding);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Merges the records of a call, and derives from the whole what each rank needs.
+// Merges the records of a call, and computes the facts and the figures of each rank from the result.
 #include "profiles/record/digest.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace latecomer::profiles {
 namespace {
 
-/// waiting_in() of each collective: the node of a tree asks once per record.
+/// waiting_in() of each collective, in a table, because a node of the tree needs it for each record.
 constexpr auto kWaitings = [] {
   std::array<Waiting, core::kCollectives> out{};
   for (int op = 0; op < core::kCollectives; ++op)
@@ -45,7 +45,7 @@ void take_later(Rank& latest, Nanoseconds& at, Rank rank, Nanoseconds arrival) {
 
 }  // namespace
 
-/// Notes the rank if its call is another one.
+/// Notes the rank in `other` if it made another call.
 void CallDigest::compare(Rank rank, core::Collective its_op, std::int32_t its_root) {
   if (rank < 0 || other >= 0 || (its_op == op && its_root == root)) return;
   other = rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Merges contributions. What is dropped depends on the data only, so that parts of a tree drop the same.
+// Merges contributions. The choice of data to drop depends on the data only, so all nodes of a tree drop the same data.
 #include "profiles/record/merged.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ void Merged::merge(Merged&& other) {
 }
 
 void Merged::take_frames(const std::vector<Frame>& frames) {
-  // The frames of a site are those of the first process that knows it.
+  // Use the frames of the first process that knows a site.
   std::set<std::pair<std::uint64_t, std::uint32_t>> fresh;
   for (const Frame& f : frames) {
     const std::pair key{f.site, f.callers};
@@ -113,7 +113,7 @@ void Merged::take_frames(const std::vector<Frame>& frames) {
 }
 
 void Merged::take_unplanned(const std::vector<Unplanned>& all) {
-  // Every member of a communicator counts the same calls: take the largest count.
+  // Every member of a communicator counts the same calls. So take the largest count.
   for (const Unplanned& u : all) {
     const auto found = std::ranges::find(sum.unplanned, u.algorithm, &Unplanned::algorithm);
     if (found == sum.unplanned.end()) sum.unplanned.push_back(u);
@@ -124,7 +124,7 @@ void Merged::take_unplanned(const std::vector<Unplanned>& all) {
 void Merged::take_warnings(std::vector<Said>&& more) {
   std::ranges::move(more, std::back_inserter(warnings));
   if (warnings.size() <= kMostWarnings) return;
-  // Those of the lowest ranks stay.
+  // Keep the warnings of the lowest ranks.
   std::ranges::stable_sort(warnings, {}, &Said::rank);
   warnings_dropped += warnings.size() - kMostWarnings;
   warnings.resize(kMostWarnings);
@@ -153,7 +153,8 @@ void Merged::limit_logs() {
   std::size_t records = 0;
   for (const Log& log : sum.logs) records += log.records.size();
   if (records <= kMostRecords) return;
-  // A call needs the records of all members of its communicator. So whole communicators go, in one order everywhere.
+  // A call needs the records of all members of its communicator. So drop whole communicators, in the same order on all
+  // nodes.
   std::map<std::uint64_t, std::size_t> by_order;
   for (const Log& log : sum.logs) by_order[order_of(log)] += log.records.size();
   for (auto last = by_order.rbegin(); last != by_order.rend() && records > kMostRecords; ++last) {
@@ -167,7 +168,7 @@ void Merged::limit_before() {
   std::size_t rows = 0;
   for (const auto& [key, of] : before) rows += of.size();
   while (rows > kMostIntervals) {
-    // The site with the fewest samples. A profile shows those with the most time.
+    // Drop the site with the fewest samples, since a profile shows the sites with the most time.
     const auto samples = [](const auto& entry) {
       std::uint64_t out = 0;
       for (const auto& [row, intervals] : entry.second) out += intervals.samples;

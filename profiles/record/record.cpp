@@ -122,7 +122,7 @@ void PatternSite::merge(const PatternSite& o) {
 
 namespace {
 
-/// The record of the root, or of the first rank: its site has the credit for the call.
+/// The record of the root, or else of the first rank. The call counts for its site.
 const CallRecord& owner_of(std::span<const CallRecord* const> records) {
   return *records[core::is_rooted(records[0]->op) && records[0]->root >= 0 &&
                           records[0]->root < static_cast<Rank>(records.size())
@@ -152,7 +152,7 @@ void SiteBook::record(std::span<const CallRecord* const> records, std::span<cons
 
 void SiteBook::record(const ArrivalRecord::Kind& kind, std::span<const Nanoseconds> of_arrivals,
                       std::span<const Nanoseconds> exits) {
-  // A leader's share of the memory is its communicators' share of the ranks.
+  // Each leader gets the share of the memory that its communicators have of the ranks.
   arrivals.start(static_cast<std::size_t>(
       static_cast<double>(ArrivalRecord::kMostBytes) *
       std::min(1.0, static_cast<double>(groups.members()) / static_cast<double>(std::max(1, ranks_)))));
@@ -198,7 +198,7 @@ CallSums SiteBook::add_own(const CallRecord& record, const CallFacts& facts, Ran
   if (size == 1) return made;
   RankSums& sum = sums[own];
   sum.waited_ns += waited;
-  // The rank's arrival after the mean arrival of the others.
+  // The time from the mean arrival of the other ranks to the rank's own.
   sum.late_ns +=
       static_cast<double>(size * (record.arrival - facts.first) - facts.arrivals) / static_cast<double>(size - 1);
   sum.last_count += latest;

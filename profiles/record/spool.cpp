@@ -119,7 +119,7 @@ void Spool::prepare(const Contribution& mine) {
   if (directory_.empty() || written()) return;
   drop_first();
   const auto folder = open_snapshot_folder(directory_, job_);
-  if (!folder) return;  // the first write says why
+  if (!folder) return;  // the first write reports the reason
   SnapshotHeader header = header_of(this_process());
   mine.serialize(body_, {});
   header.serial = 1;
@@ -142,7 +142,7 @@ void Spool::note_abort(Nanoseconds after) noexcept {
     write_all(files_[newest], &after, sizeof after, kPlace);
   } else if (folder_ >= 0) {
     std::memcpy(first_.data() + kPlace, &after, sizeof after);
-    // The first write may be under way, in this thread or in another one. It begins with the file .a.
+    // Another thread, or this one, may be inside the first write. That write begins with the file .a.
     const int file = files_[1] >= 0 ? files_[1] : create_snapshot(folder_, first_name_.c_str());
     if (file >= 0) write_all(file, first_.data(), first_.size(), 0);
   }
@@ -153,7 +153,7 @@ bool Spool::write_changed(int which) {
   std::vector<std::uint64_t>& blocks = blocks_[which];
   const std::size_t known = blocks.size(), count = (body_.size() + kBlock - 1) / kBlock;
   blocks.resize(count);
-  std::size_t from = 0;  // of the blocks that have changed and are not written
+  std::size_t from = 0;  // first of the blocks that have changed and are not written
   for (std::size_t i = 0; i <= count; ++i) {
     const std::uint64_t sum = i < count ? checksum_of_block(block_of(body_, i)) : 0;
     if (i < count && (i >= known || blocks[i] != sum)) {
@@ -197,15 +197,15 @@ core::Result<bool> Spool::write(const Contribution& mine, std::span<const LiveLo
   }
   const auto which = static_cast<int>(serial_ % 2);
   mine.serialize(body_, live);
-  // Room for both files, since a steady program must not allocate at a later snapshot.
+  // Allocate for both files, since a steady program must not allocate at a later snapshot.
   for (auto& blocks : blocks_) blocks.reserve(body_.capacity() / kBlock + 1);
   SnapshotHeader header = header_of(writer_);
   header.serial = serial_ + 1;
   header.size = body_.size();
   const bool changed = write_changed(which);
   header.checksum = checksum(blocks_[which]);
-  // After a failure, the other file stays as it is, and the next write tries this one again: a disk may be full for a
-  // while only.
+  // After a failure, the other file stays as it is, and the next write tries this file again, because a disk may be
+  // full for a short time only.
   if (!changed || !write_all(files_[which], &header, sizeof header, 0)) {
     blocks_[which].clear();
     return core::Error{"cannot write in '" + directory_ + "': " + std::strerror(errno) +
@@ -233,14 +233,14 @@ void Spool::remove() {
       const Descriptor keep(*folder);
       close_files(*folder);
     }
-  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key, true);  // nothing while another rank has files
+  if (!directory_.empty()) leave_snapshot_folder(directory_, job_.key, true);  // keeps the files of other ranks
   directory_.clear();
 }
 
 core::Result<Recovered> read_spool(const std::string& directory) {
   std::error_code error;
   Recovered out;
-  // Only the folder's owner puts snapshots there. Root may read those of a user.
+  // Only the folder's owner may write snapshots into it. Root may read the snapshots of a user.
   struct stat folder {};
   if (stat(directory.c_str(), &folder) != 0)
     return core::Error{"cannot read '" + directory + "': " + std::strerror(errno)};
